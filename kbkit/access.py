@@ -183,11 +183,11 @@ class Tokens:
         if TOKEN.fullmatch(token):
             id_ = token.removeprefix(PREFIX).partition("_")[0]
             with self._database.read() as transaction:
-                found = token_table.find(transaction, id_)
+                row = token_table.find(transaction, id_)
             # in constant time; where there is none, too
-            known = bytes.fromhex(found[1]) if found else bytes(len(digest))
-            if hmac.compare_digest(known, digest) and found:
-                return found[0]
+            stored = bytes.fromhex(row[1]) if row else bytes(len(digest))
+            if hmac.compare_digest(stored, digest) and row:
+                return row[0]
         raise TokenError("the token is unknown or was revoked; see `kbkit token list`")
 
     def note_uses(self) -> None:

@@ -214,7 +214,7 @@ def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
 
 
 def map_frame(
-    found: Sequence[tuple[Chunk, Document]], vectors: NDArray[np.float32], chunks: int
+    passages: Sequence[tuple[Chunk, Document]], vectors: NDArray[np.float32], chunks: int
 ) -> pd.DataFrame:
     """Chunks with their places on a plane, indexed by chunk id.
 
@@ -235,7 +235,7 @@ def map_frame(
             "uri": document.uri,
         }
         for (chunk, document), (x, y), name in zip(
-            found, places, folders([document.uri for _, document in found]), strict=True
+            passages, places, folders([document.uri for _, document in passages]), strict=True
         )
     ]
     return places_frame(rows, variance, chunks)

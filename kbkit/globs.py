@@ -62,17 +62,17 @@ def compile_glob(pattern: str) -> tuple[Names, ...]:
     if len(pattern) > _MAX_LENGTH:
         raise ConfigError(f"{pattern[:40]}…: a glob of more than {_MAX_LENGTH:,} characters")
     waiting: list[str] = [pattern]
-    found: list[str] = []
+    alternatives: list[str] = []
     while waiting:
         text = waiting.pop()
         if braces := _BRACES.search(text):
             head, tail = text[: braces.start()], text[braces.end() :]
             waiting += [f"{head}{choice}{tail}" for choice in braces[1].split(",")]
         else:
-            found.append(text)
-        if len(waiting) + len(found) > _MAX:
+            alternatives.append(text)
+        if len(waiting) + len(alternatives) > _MAX:
             raise ConfigError(f"{pattern}: the braces of this glob expand to more than {_MAX}")
-    return tuple(_names(text) for text in dict.fromkeys(found))
+    return tuple(_names(text) for text in dict.fromkeys(alternatives))
 
 
 def _names(pattern: str) -> Names:

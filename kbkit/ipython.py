@@ -99,10 +99,10 @@ class KbMagics(Magics):
             self._opened = None
 
     def complete(self, context: CompletionContext) -> SimpleMatcherResult:
-        found = _AT_KB.match(context.line_with_cursor[: context.cursor_position])
-        if found is None:
+        match = _AT_KB.match(context.line_with_cursor[: context.cursor_position])
+        if match is None:
             return {"completions": []}
-        *before, typed = found[1].split(" ")
+        *before, typed = match[1].split(" ")
         texts = [text for text in self._fitting([*filter(None, before)], typed) if text != typed]
         return {
             "completions": [SimpleCompletion(text) for text in texts if text.startswith(typed)],
@@ -225,8 +225,8 @@ class KbMagics(Magics):
             raise UsageError("%kb rate RANK STARS: the place of a result, and 1 to 5 stars")
         hits = self._hits
         if hits is None or not 1 <= int(rank) <= len(hits):
-            found = len(hits) if hits is not None else 0
-            raise UsageError(f"%kb rate {rank}: the last search has {found} results")
+            count = len(hits) if hits is not None else 0
+            raise UsageError(f"%kb rate {rank}: the last search has {count} results")
         hit = hits[int(rank) - 1]
         self._rated = self._workspace()[hit.kb].rate(
             hit.chunk.id, int(stars), query=hits.query, note=note.strip()

@@ -91,8 +91,8 @@ class NameGazetteer:
         self._patterns = list(self._rules)
         # most words of a text are ordinary: what these need to be names is looked at first
         self._ordinary = [
-            all(rule.marked for rule in found) and fold.count(MARK) == 2
-            for fold, found in self._rules.items()
+            all(rule.marked for rule in same_fold) and fold.count(MARK) == 2
+            for fold, same_fold in self._rules.items()
         ]
         self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.LeftmostLongest)
 
@@ -147,12 +147,12 @@ class NameGazetteer:
         if not self._patterns:
             return []
         plain, places = _without_skipped(text)
-        found: list[Mention] = []
+        mentions: list[Mention] = []
         look = _Look(text, plain, places)
-        self._search(fold_and_mark(plain), 0, look, found)
-        return found
+        self._search(fold_and_mark(plain), 0, look, mentions)
+        return mentions
 
-    def _search(self, text: str, offset: int, look: _Look, found: list[Mention]) -> None:
+    def _search(self, text: str, offset: int, look: _Look, mentions: list[Mention]) -> None:
         at = place = 0
         plain = look.plain
         for number, start, _ in self._automaton.find_matches_as_indexes(text):
@@ -172,22 +172,22 @@ class NameGazetteer:
             behind = begin + len(fold) - fold.count(MARK)
             rule = self._rule(fold, begin, behind, look)
             if rule is not None:
-                found.append(look.mention(begin, behind, rule.name))
+                mentions.append(look.mention(begin, behind, rule.name))
             elif fold.count(MARK) > 2:
-                self._search_within(fold, begin, look, found)
+                self._search_within(fold, begin, look, mentions)
 
-    def _search_within(self, fold: str, begin: int, look: _Look, found: list[Mention]) -> None:
+    def _search_within(self, fold: str, begin: int, look: _Look, mentions: list[Mention]) -> None:
         words = [match.end() for match in re.finditer(MARK, fold)][1::2]
         for cut in reversed(words[:-1]):
             if fold[:cut] in self._rules:
                 behind = begin + cut - fold.count(MARK, 0, cut)
                 rule = self._rule(fold[:cut], begin, behind, look)
                 if rule is not None:
-                    found.append(look.mention(begin, behind, rule.name))
-                    self._search(fold[cut:], behind, look, found)
+                    mentions.append(look.mention(begin, behind, rule.name))
+                    self._search(fold[cut:], behind, look, mentions)
                     return
         cut = words[0]
-        self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look, found)
+        self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look, mentions)
 
     def _rule(self, fold: str, start: int, end: int, look: _Look) -> Spelling | None:
         if not look.is_apart(start, end):
@@ -290,7 +290,7 @@ class _Look:
         if "#" not in self.plain and "[" not in self.plain:
             return frozenset()
         return frozenset(
-            found.span(found.lastindex or 0) for found in _HEADING.finditer(self.plain)
+            match.span(match.lastindex or 0) for match in _HEADING.finditer(self.plain)
         )
 
     @cached_property

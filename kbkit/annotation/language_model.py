@@ -129,7 +129,7 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
         return {}, [str(error) if answer.strip() else "answered nothing"]
     if not isinstance(given, list):
         return {}, ['"passages": give a list']
-    found: dict[int, list[Any]] = {}
+    by_number: dict[int, list[Any]] = {}
     wrong: list[str] = []
     for place, one in enumerate(given):
         number = one.get("number") if isinstance(one, Mapping) else None
@@ -143,16 +143,16 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
             continue
         kept = [clean for each in statements if (clean := _clean(each))][:STATEMENTS]
         if kept:
-            found.setdefault(number, kept)
+            by_number.setdefault(number, kept)
         else:
             wrong.append(f"passage {number}: its statements say nothing")
     named = " ".join(wrong)
     wrong += [
         f"passage {number}: is missing"
         for number in numbers
-        if number not in found and f"passage {number}:" not in named
+        if number not in by_number and f"passage {number}:" not in named
     ]
-    return found, wrong
+    return by_number, wrong
 
 
 def annotations_of(
@@ -177,8 +177,8 @@ def annotations_of(
         same = written.get(name.casefold())
         if same is not None or name.casefold() not in folded:
             return same or ""
-        found = [m.name for m in gazetteer.find(name) if m.end - m.start == len(name)]
-        return found[0] if found else name
+        names = [m.name for m in gazetteer.find(name) if m.end - m.start == len(name)]
+        return names[0] if names else name
 
     for (start, end), each in zip(spans, statements, strict=True):
         whole = (start, end) == (0, len(text))
@@ -217,9 +217,11 @@ def annotations_of(
     ]
 
 
-def _related(statement: Mapping[str, Any], known: Callable[[str], str]) -> Iterator[StatedRelation]:
+def _related(
+    statement: Mapping[str, Any], canonical: Callable[[str], str]
+) -> Iterator[StatedRelation]:
     for source, name, target in statement.get("relations", ()):
-        ends = known(source), known(target)
+        ends = canonical(source), canonical(target)
         if all(ends) and ends[0] != ends[1]:
             yield StatedRelation(ends[0], name, ends[1])
 
@@ -348,8 +350,8 @@ class LlmAnnotator:
 
         Nothing is sent.
         """
-        known = self._known(passages)
-        left = [passage for passage in passages if self._key(passage) not in known]
+        answered = self._known(passages)
+        left = [passage for passage in passages if self._key(passage) not in answered]
         batches = list(_batches(left, self._spec.batch_size))
         characters = sum(len(TASK) + len(quoted(batch)) for batch in batches)
         return AnnotationReport(
@@ -371,8 +373,8 @@ class LlmAnnotator:
         The model gets one chance to correct an answer. A batch without usable statements is halved,
         since one passage may be the cause.
         """
-        found, problem = self._answers(batch)
-        self._in_a_row = 0 if found else self._in_a_row + 1
+        statements, problem = self._answers(batch)
+        self._in_a_row = 0 if statements else self._in_a_row + 1
         if self._in_a_row == FAILURES:
             self._in_a_row = 0
             raise LanguageModelError(
@@ -381,28 +383,28 @@ class LlmAnnotator:
                 "this again: earlier answers are kept"
             )
         middle = len(batch) // 2
-        if not found and middle:
+        if not statements and middle:
             return self._ask_about(batch[:middle]) | self._ask_about(batch[middle:])
         self._failed += [
             Problem(passage.document.uri, f"chunk {passage.chunk.id}: {problem}")
             for number, passage in enumerate(batch, 1)
-            if number not in found
+            if number not in statements
         ]
-        made = {self._key(batch[number - 1]): kept for number, kept in found.items()}
+        made = {self._key(batch[number - 1]): kept for number, kept in statements.items()}
         self._keep(batch, made)
         return made
 
     def _answers(self, batch: Sequence[Passage]) -> tuple[dict[int, list[Any]], str]:
         given, problem = [quoted(batch)], ""
-        found: dict[int, list[Any]] = {}
+        statements: dict[int, list[Any]] = {}
         for _ in range(2):
-            wanted = [number for number in range(1, len(batch) + 1) if number not in found]
+            wanted = [number for number in range(1, len(batch) + 1) if number not in statements]
             try:
                 answers = self._ask(*given)
             except AnswerError as error:
-                return found, str(error)
+                return statements, str(error)
             more, wrong = read(answers.text, wanted)
-            found |= more
+            statements |= more
             left = [str(number) for number in wanted if number not in more]
             if not left:
                 break
@@ -412,7 +414,7 @@ class LlmAnnotator:
                 f"That was not as asked:\n{details}\n"
                 f"Give one JSON object as described, of passages {', '.join(left)} only.",
             ]
-        return found, problem
+        return statements, problem
 
     def _ask(self, *given: str) -> ModelReply:
         self._requests += 1

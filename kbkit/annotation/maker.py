@@ -50,8 +50,8 @@ class AnnotationMaker:
         with self.database.read() as transaction:
             find = (transaction, self.kb_id, self.annotator.fingerprint)
             lacking = chunk_annotations.lacking(*find, chunk_annotations.count_lacking(*find))
-            found = reading.get_chunks(transaction, lacking)
-        return [Passage(chunk, document) for chunk, document in found.values()]
+            chunks = reading.get_chunks(transaction, lacking)
+        return [Passage(chunk, document) for chunk, document in chunks.values()]
 
     def make(
         self, *, on_progress: OnProgress | None = None, stop: Callable[[], bool] = lambda: False
@@ -89,10 +89,10 @@ class AnnotationMaker:
     def _read_names(self, stop: Callable[[], bool]) -> bool:
         while not stop():
             with self.database.read() as transaction:
-                found = names.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
-            if not found:
+                documents = names.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
+            if not documents:
                 return True
-            read = [(document, names_of(document)) for document in found]
+            read = [(document, names_of(document)) for document in documents]
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 names.put(transaction, self.kb_id, REVISION, read)
@@ -111,23 +111,23 @@ class AnnotationMaker:
             yield stale[start : start + self.at_once]
         while True:
             with self.database.read() as transaction:
-                found = chunk_annotations.lacking(
+                seqs = chunk_annotations.lacking(
                     transaction, self.kb_id, self.annotator.fingerprint, self.at_once
                 )
-            if not found:
+            if not seqs:
                 return
-            yield found
+            yield seqs
 
     def _annotate(self, seqs: Sequence[int], gazetteer: NameGazetteer) -> int:
         with self.database.read() as transaction:
-            found = reading.get_chunks(transaction, seqs)
-        passages = [Passage(chunk, document) for chunk, document in found.values()]
+            chunks = reading.get_chunks(transaction, seqs)
+        passages = [Passage(chunk, document) for chunk, document in chunks.values()]
         annotator = self.annotator.fingerprint
         nothing = Annotation("", "")  # so that it is not asked again
         answers = self.annotator.annotate(passages, gazetteer)
         made = {
             seq: [replace(annotation, annotator=annotator) for annotation in each or (nothing,)]
-            for seq, each in zip(found, answers, strict=True)
+            for seq, each in zip(chunks, answers, strict=True)
         }
         kept, seqs = 0, list(made)
         for start in range(0, len(seqs), _WRITTEN):

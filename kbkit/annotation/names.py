@@ -67,23 +67,23 @@ SHOUTED = frozenset(
 
 
 def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> Iterator[Mark]:
-    found = _TERM_ITEM.match(text)
-    if found is None:
+    match = _TERM_ITEM.match(text)
+    if match is None:
         return
     anchor = text_anchor(block, text)[1]
-    if found["code"]:
-        if found["colon"]:
-            for span in SPAN.finditer(found["code"]):
+    if match["code"]:
+        if match["colon"]:
+            for span in SPAN.finditer(match["code"]):
                 yield from of_span(span[2], path, anchor=anchor, defines=True)
-        elif not LINK.sub("", text[found.end() :]).strip(" \n()[],\\"):  # one of a list of names
-            yield from of_span(found["code"].strip("`"), path, linked=True)
+        elif not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # one of a list of names
+            yield from of_span(match["code"].strip("`"), path, linked=True)
         return
-    term = inline_text(found["bold"]).rstrip(": ")
-    if "`" in found["bold"]:
-        for span in SPAN.finditer(found["bold"]):
+    term = inline_text(match["bold"]).rstrip(": ")
+    if "`" in match["bold"]:
+        for span in SPAN.finditer(match["bold"]):
             yield from of_span(span[2], path, anchor=anchor, defines=True)
         return
-    if not found["colon"] and not glossary:
+    if not match["colon"] and not glossary:
         return
     for part in re.split(r",\s+|\s+\|\s+", term)[:4]:
         kind = type_of_word(part, path)
@@ -136,8 +136,8 @@ def _candidates(words: str, path: tuple[str, ...]) -> Iterator[Mark]:
         kind = EntityType.NAME if is_single(words) else EntityType.TERM
         for part in names_in_term(words):
             kind_of_part = type_of_word(part, path) or kind
-            known = kind_of_part is EntityType.FLAG
-            yield Mark(1, Name(part, kind_of_part)) if known else candidate(part, kind_of_part)
+            is_flag = kind_of_part is EntityType.FLAG
+            yield Mark(1, Name(part, kind_of_part)) if is_flag else candidate(part, kind_of_part)
 
 
 def of_spans(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
@@ -177,10 +177,10 @@ def of_span(
 
 
 def of_declarations(code: str) -> Iterator[Mark]:
-    for found in re.finditer(
+    for match in re.finditer(
         r"^[>\s]*(?:[a-z]\w*[ *]+){1,3}\**([A-Za-z_]\w{2,60})\(", code, re.MULTILINE
     ):
-        yield defined(found[1], EntityType.SYMBOL)
+        yield defined(match[1], EntityType.SYMBOL)
 
 
 REVISION = 4
@@ -250,8 +250,8 @@ def names_of(document: Document) -> list[Name]:
             chapters.add(mark.chapter)
             if len(chapters) >= _CHAPTERS:
                 mark = Mark(1, replace(mark.name, confirmed=True))  # noqa: PLW2901
-        known = best.get(key)
-        if key and (known is None or mark.rank < known.rank):
+        previous = best.get(key)
+        if key and (previous is None or mark.rank < previous.rank):
             best[key] = mark
     ranked = sorted(best.values(), key=lambda mark: mark.rank)  # stable: in order of the text
     most = max(MAX_NAMES, len(document.content) // _LETTERS_OF_ONE)
@@ -352,21 +352,21 @@ def _of_heading(
 
 
 def _of_anchor(text: str, anchor: str) -> Iterator[Mark]:
-    found = _SPHINX.fullmatch(anchor)
-    bare = found["rest"] if found else anchor
-    std = found["std"] if found else ""
+    match = _SPHINX.fullmatch(anchor)
+    bare = match["rest"] if match else anchor
+    std = match["std"] if match else ""
     flags = FLAG.findall(text)
-    if not flags and found and found["flag"]:
+    if not flags and match and match["flag"]:
         flags = _DIGIT_FLAG.findall(text)
-    if found and (found["term"] or std == "term"):
+    if match and (match["term"] or std == "term"):
         for part in names_in_term(text):
             yield defined(part, EntityType.TERM, anchor)
-    elif flags and (text.startswith("-") or (found and found["flag"])):
+    elif flags and (text.startswith("-") or (match and match["flag"])):
         for flag in flags[:4]:
             yield defined(flag, EntityType.FLAG, anchor)
-    elif found and found["envvar"]:
+    elif match and match["envvar"]:
         yield defined(bare, EntityType.VARIABLE, anchor)
-    elif found and found["module"] and IDENTIFIER.fullmatch(bare):
+    elif match and match["module"] and IDENTIFIER.fullmatch(bare):
         yield defined(bare, EntityType.SYMBOL, anchor)
     elif std and (word := IDENTIFIER.match(text)):
         yield defined(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)
@@ -374,12 +374,12 @@ def _of_anchor(text: str, anchor: str) -> Iterator[Mark]:
         yield defined(whole, type_of(whole) or EntityType.SYMBOL, anchor)
 
 
-def _named_of(found: re.Match[str], title: str, anchor: str) -> str:
-    name = found["name"]
+def _named_of(match: re.Match[str], title: str, anchor: str) -> str:
+    name = match["name"]
     names_before = (
         title.lstrip("Tthe ")[:1] in "\"'“‘`"
         or looks_like_code(name)
-        or (anchor.lower() == name.lower() and not found[0].endswith("s"))
+        or (anchor.lower() == name.lower() and not match[0].endswith("s"))
     )
     return "" if not names_before or name.lower() in _NAMELESS else name
 
@@ -389,8 +389,8 @@ def _of_index(content: str) -> Iterator[Mark]:
     for link in LINK.finditer(content):
         words = _INDEX_REST.sub("", inline_text(link[1])).strip(" :")
         target = link[2].partition("#")[2]
-        if found := _SPHINX.fullmatch(target):
-            target = found["rest"]
+        if match := _SPHINX.fullmatch(target):
+            target = match["rest"]
         if not words or len(words) == 1 or ADDRESS.match(words):
             continue
         signed = signature(words)

@@ -107,8 +107,8 @@ def problems_and_resolutions(
     return _bounded(problems), _bounded(resolutions)
 
 
-def _bounded(found: dict[str, None]) -> tuple[str, ...]:
-    return tuple(one for one in found if one)[:_MAX]
+def _bounded(labels: dict[str, None]) -> tuple[str, ...]:
+    return tuple(one for one in labels if one)[:_MAX]
 
 
 def _said(text: str, sentence: Sentence) -> str:
@@ -177,8 +177,8 @@ def _platforms() -> tuple[AhoCorasick, list[str]]:
 
 def contexts_of(text: str, path: Sequence[str]) -> tuple[str, ...]:
     whole_text = "\n".join((*path, text))
-    found = dict.fromkeys((*_versions(whole_text), *_platforms_in(whole_text)))
-    kept = list(found)[: _MAX_CONTEXTS - 1]
+    contexts = dict.fromkeys((*_versions(whole_text), *_platforms_in(whole_text)))
+    kept = list(contexts)[: _MAX_CONTEXTS - 1]
     if len(path) > 1:
         leaf = _PREFIX.sub("", path[-1])
         if 0 < len(leaf) <= _MAX_LABEL:
@@ -217,10 +217,10 @@ def _platforms_in(text: str) -> Iterator[str]:
 
 
 def domains_of(passage: Passage) -> tuple[str, ...]:
-    found = dict.fromkeys(tag for tag in passage.document.tags if len(tag) <= _MAX_LABEL)
+    domains = dict.fromkeys(tag for tag in passage.document.tags if len(tag) <= _MAX_LABEL)
     for title in (passage.document.title, *passage.chunk.heading_path[:-1])[:4]:
-        found.update(dict.fromkeys(_terms_of(title)))
-    return tuple(found)[:_MAX_DOMAINS]
+        domains.update(dict.fromkeys(_terms_of(title)))
+    return tuple(domains)[:_MAX_DOMAINS]
 
 
 @lru_cache(maxsize=10_000)

@@ -122,13 +122,13 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[Frame, float]]]:
 def cues(text: str) -> list[Cue]:
     automaton, meaning = _automaton()
     spaced = marked(text)
-    found = []
+    cue_list = []
     at = place = 0
     for number, start, _ in automaton.find_matches_as_indexes(spaced):
         place += start - at - spaced.count(MARK, at, start)
         at = start
-        found.append(Cue(place, *meaning[number]))
-    return found
+        cue_list.append(Cue(place, *meaning[number]))
+    return cue_list
 
 
 _IMPERATIVE = (
@@ -251,8 +251,8 @@ class Reading:
 
 
 def read(text: str, path: Sequence[str] = ()) -> Reading:
-    found = list(blocks(text))
-    prose = [block for block in found if block.kind is Kind.TEXT]
+    parsed = list(blocks(text))
+    prose = [block for block in parsed if block.kind is Kind.TEXT]
     low = folded(text)
     if "](" in low:
         low = _LINK_TARGET.sub(lambda target: " " * len(target[0]), low)

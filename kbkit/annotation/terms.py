@@ -84,8 +84,8 @@ def is_everywhere(word: str) -> bool:
 
 def names_in_term(text: str) -> tuple[str, ...]:
     """A term, or both of its names: ``Uniform Resource Identifier (URI)``."""
-    found = _PAREN.fullmatch(text)
-    return (found[1], found[2]) if found else (text,)
+    match = _PAREN.fullmatch(text)
+    return (match[1], match[2]) if match else (text,)
 
 
 def is_single(text: str) -> bool:
@@ -234,17 +234,17 @@ def defined(name: str, kind: EntityType, anchor: str = "", *, confirmed: bool = 
 def signature(text: str) -> str:
     text = text.strip("` ")
     stripped = _WORDS_BEFORE.sub("", text, count=1) if not IDENTIFIER.fullmatch(text) else text
-    if found := IDENTIFIER.fullmatch(
+    if match := IDENTIFIER.fullmatch(
         stripped.partition("(")[0].partition(" = ")[0].partition(": ")[0].strip()
     ):
         called = "(" in stripped or " = " in stripped
         if called or " " not in stripped:
-            return found[0]
-    if found := _SIGNATURE.fullmatch(text):
-        before = found["before"].split()
+            return match[0]
+    if match := _SIGNATURE.fullmatch(text):
+        before = match["before"].split()
         prose = [word for word in before if word.lower() in STOP_WORDS]
-        glued = text[found.start("call") - 1] != " "
-        return found["name"] if glued and not prose else ""
+        glued = text[match.start("call") - 1] != " "
+        return match["name"] if glued and not prose else ""
     return ""
 
 

@@ -97,12 +97,12 @@ def _own(kbs: Sequence[str]) -> list[str]:
 
 def _locked_folders(locks: ExitStack, stores: Stores) -> dict[str, FileStore]:
     stores.require_home()
-    found: dict[str, FileStore] = {}
+    folders: dict[str, FileStore] = {}
     for name, store in stores_of_files(stores).items():
         if store.root.is_dir():
             locks.enter_context(store.locked())
-            found[name] = store
-    return found
+            folders[name] = store
+    return folders
 
 
 def stores_of_files(stores: Stores) -> dict[str, FileStore]:

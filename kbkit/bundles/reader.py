@@ -139,12 +139,12 @@ class BundleReader:
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
         listed = self._zip.infolist()
-        found = {about.filename: about for about in listed}
-        if len(found) != len(listed):
+        members = {about.filename: about for about in listed}
+        if len(members) != len(listed):
             raise self._bad("has two members of one name")
-        if len(found) > _MAX_MEMBERS:
+        if len(members) > _MAX_MEMBERS:
             raise self._bad("has too many members")
-        for name, about in found.items():
+        for name, about in members.items():
             if about.orig_filename != name or not _is_known(name):
                 raise self._bad(f"has a member {ascii(about.orig_filename)[:100]}")
             stored = about.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -153,7 +153,7 @@ class BundleReader:
         size = sum(about.file_size for about in listed)
         if size > _FREE + _RATIO * self.path.stat().st_size:
             raise self._bad(f"would unpack to {size / 1e6:,.0f} MB, far more than any bundle")
-        return found
+        return members
 
     def _small(self, name: str) -> bytes:
         about = self._about.get(name)

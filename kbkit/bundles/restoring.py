@@ -277,22 +277,22 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
 
 def _image(bundle: BundleReader, name: str) -> Image:
     """A picture, which draws and does nothing else."""
-    found = kept_image(bundle.read(f"images/{name}"))
-    if found is None or found.name != name:
+    image = kept_image(bundle.read(f"images/{name}"))
+    if image is None or image.name != name:
         raise BundleError(f"{bundle.path}: images/{name}: is no picture; nothing was changed")
-    return found
+    return image
 
 
 def _foreign(spec: KnowledgeBaseSpec) -> list[str]:
-    found: list[str] = []
+    names_of_code: list[str] = []
     parts: tuple[Any, ...] = (spec.embedding, spec.card_embedding, spec.annotation)
     for part in parts:
         if part is None or part.type in _OWN:
             continue
         if part.type != "onnx" or part.model is not None or part.tokenizer is not None:
             names = (getattr(part, key, None) for key in ("llm", "model", "name", "tokenizer"))
-            found.append(next(filter(None, names), part.type))
+            names_of_code.append(next(filter(None, names), part.type))
     if spec.expand is not None:
-        found.append(spec.expand.llm)
-    found += [each.path for each in spec.retrieval.postprocessors]
-    return [ascii(each)[1:80].rstrip("'") for each in found]
+        names_of_code.append(spec.expand.llm)
+    names_of_code += [each.path for each in spec.retrieval.postprocessors]
+    return [ascii(each)[1:80].rstrip("'") for each in names_of_code]

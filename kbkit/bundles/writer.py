@@ -128,9 +128,9 @@ class BundleWriter:
         self.add(name, lines())
         return count
 
-    def finish(self, told: Mapping[str, Any], sign: Callable[[bytes], bytes] | None) -> str:
-        said = {"format": FORMAT, **told, "members": dict(sorted(self._members.items()))}
-        manifest = json.dumps(said, indent=1, ensure_ascii=False).encode() + b"\n"
+    def finish(self, values: Mapping[str, Any], sign: Callable[[bytes], bytes] | None) -> str:
+        about = {"format": FORMAT, **values, "members": dict(sorted(self._members.items()))}
+        manifest = json.dumps(about, indent=1, ensure_ascii=False).encode() + b"\n"
         with self._open(MANIFEST) as stream:
             stream.write(manifest)
         if sign is not None:

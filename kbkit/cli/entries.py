@@ -209,20 +209,20 @@ def edit(
         values["title"] = title
     files: dict[str, bytes | None] = {**_files(code, artifact), **dict.fromkeys(remove or [])}
     with open_workspace(context) as workspace:
-        found = workspace.entries.read(slug)
+        current = workspace.entries.read(slug)
         if not values and not files and not to:
             if not sys.stdin.isatty():
                 raise typer.BadParameter("give a change, such as --title or --prompt-file")
             was = {
-                "title": found.title,
-                "description": found.description,
-                "tags": ", ".join(found.tags),
-                "category": found.category,
-                "status": found.status.value,
+                "title": current.title,
+                "description": current.description,
+                "tags": ", ".join(current.tags),
+                "category": current.category,
+                "status": current.status.value,
             }
             new, asked = _ask(was, {"prompt": None})
             values = {"title": new, **{key: each for key, each in asked.items() if key != "prompt"}}
-        entry = found
+        entry = current
         if values or files:
             entry = workspace.entries.update(slug, files=files, if_match=if_match, **values)
         if to:
@@ -310,11 +310,11 @@ def context(
 ) -> None:
     """Print the entries that fit a task, for an agent."""
     with open_workspace(context) as workspace:
-        found = workspace.entries.context(prompt, limit=limit, max_tokens=max_tokens)
+        answer = workspace.entries.context(prompt, limit=limit, max_tokens=max_tokens)
     if as_json:
-        print_json(found.to_dict())
+        print_json(answer.to_dict())
     else:
-        typer.echo("\n".join(plain_line(line) for line in found.text.split("\n")))
+        typer.echo("\n".join(plain_line(line) for line in answer.text.split("\n")))
 
 
 @entries.command()
@@ -353,11 +353,11 @@ def import_(
 ) -> None:
     """Import Agent Skills, all or none."""
     with open_workspace(context) as workspace:
-        found = workspace.entries.import_skills(folder)
+        imported = workspace.entries.import_skills(folder)
     if as_json:
-        print_json([entry.to_dict() for entry in found])
+        print_json([entry.to_dict() for entry in imported])
         return
-    for entry in found:
+    for entry in imported:
         say(f"took in {entry.slug}")
 
 
@@ -375,11 +375,11 @@ def export(
 ) -> None:
     """Export entries as Agent Skills."""
     with open_workspace(context) as workspace:
-        found = workspace.entries.export_skills(folder, slugs=slugs or None)
+        folders = workspace.entries.export_skills(folder, slugs=slugs or None)
     if as_json:
-        print_json([str(path) for path in found])
+        print_json([str(path) for path in folders])
     else:
-        say(f"wrote {pluralize(len(found), 'skill')}: {folder}")
+        say(f"wrote {pluralize(len(folders), 'skill')}: {folder}")
 
 
 def _said(
@@ -409,11 +409,11 @@ def _said(
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _ask(was: Mapping[str, str], said: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _ask(was: Mapping[str, str], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
     def ask(label: str, key: str, default: str = "") -> str:
-        known = was.get(key, default)
-        answer = typer.prompt(label, default=known, show_default=bool(known), err=True)
+        before = was.get(key, default)
+        answer = typer.prompt(label, default=before, show_default=bool(before), err=True)
         return str(answer).strip()
 
     title = ""
@@ -426,11 +426,11 @@ def _ask(was: Mapping[str, str], said: Mapping[str, Any]) -> tuple[str, dict[str
         ("category", "Category"),
         ("prompt", "How to do it, in a line (more goes into prompt.md)"),
     ):
-        if key not in said:
+        if key not in options:
             asked[key] = ask(label, key)
     if "tags" in asked:
         asked["tags"] = [each for each in asked["tags"].split(",") if each.strip()]
-    if "status" not in said:
+    if "status" not in options:
         status = ""
         while status not in tuple(EntryStatus):
             status = ask("Status (active, draft, deprecated)", "status", EntryStatus.ACTIVE)

@@ -39,11 +39,11 @@ IfMatch = Annotated[
 def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -> None:
     """List a folder."""
     with open_workspace(context) as workspace:
-        found = workspace.files.list(path)
+        infos = workspace.files.list(path)
     if as_json:
-        print_json([info.to_dict() for info in found])
+        print_json([info.to_dict() for info in infos])
         return
-    if not found:
+    if not infos:
         say("nothing is there; `kbkit files write PATH` writes a file")
     print_figures(
         ("name", "bytes", "changed (UTC)"),
@@ -53,7 +53,7 @@ def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -
                 "" if info.is_folder else f"{info.size:,}",
                 f"{info.changed_at:%Y-%m-%d %H:%M}",
             )
-            for info in found
+            for info in infos
         ),
     )
 
@@ -70,11 +70,11 @@ def tree(
 ) -> None:
     """Draw a folder as a tree."""
     with open_workspace(context) as workspace:
-        found = workspace.files.tree(path, depth=depth)
+        root = workspace.files.tree(path, depth=depth)
     if as_json:
-        print_json(found.to_dict())
+        print_json(root.to_dict())
     else:
-        typer.echo(str(found))
+        typer.echo(str(root))
 
 
 @files.command()

@@ -48,11 +48,11 @@ def entities(
 ) -> None:
     """List entities, the most mentioned first."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
+        matches = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
     if as_json:
-        print_json([entity.to_dict() for entity in found])
+        print_json([entity.to_dict() for entity in matches])
         return
-    if not found:
+    if not matches:
         say("no entity; `kbkit improve NAME` annotates the rest")
     print_figures(
         ("entity", "type", "chunks", "documents", "description"),
@@ -64,7 +64,7 @@ def entities(
                 f"{each.documents:,}",
                 plain(each.description),
             )
-            for each in found
+            for each in matches
         ),
     )
 
@@ -73,12 +73,12 @@ def entities(
 def show(context: typer.Context, entity: Entity, as_json: AsJson = False) -> None:
     """Show an entity and its strongest relations."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.entity(entity)
-        near = workspace.graph.neighbors(found, limit=20)
+        node = workspace.graph.entity(entity)
+        near = workspace.graph.neighbors(node, limit=20)
     if as_json:
-        print_json({**found.to_dict(), "neighbors": [step.to_dict() for step in near]})
+        print_json({**node.to_dict(), "neighbors": [step.to_dict() for step in near]})
         return
-    print_pairs(found.lines())
+    print_pairs(node.lines())
     _print_steps(near)
 
 
@@ -97,11 +97,11 @@ def neighbors(
 ) -> None:
     """List related things, the nearest first."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
+        steps = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
     if as_json:
-        print_json([step.to_dict() for step in found])
+        print_json([step.to_dict() for step in steps])
     else:
-        _print_steps(found)
+        _print_steps(steps)
 
 
 @graph.command()
@@ -110,13 +110,13 @@ def path(
 ) -> None:
     """Show how two things are related."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.path(source, target)
+        steps = workspace.graph.path(source, target)
     if as_json:
-        print_json([step.to_dict() for step in found])
+        print_json([step.to_dict() for step in steps])
         return
-    if not found:
+    if not steps:
         say("nothing connects the two")
-    _print_steps(found)
+    _print_steps(steps)
 
 
 @graph.command("relations")
@@ -134,11 +134,11 @@ def list_relations(
 ) -> None:
     """List relations, the strongest first."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.relations(target, name=name, by=by, limit=limit)
-        ends = [end for each in found for end in (each.source, each.target)]
+        relations = workspace.graph.relations(target, name=name, by=by, limit=limit)
+        ends = [end for each in relations for end in (each.source, each.target)]
         names = workspace.graph.names(ends)
     if as_json:
-        print_json([each.to_dict() for each in found])
+        print_json([each.to_dict() for each in relations])
         return
     print_figures(
         ("source", "relation", "target", "weight", "by", "evidence", "note"),
@@ -152,7 +152,7 @@ def list_relations(
                 " ".join(each.evidence[:1]),
                 each.note,
             )
-            for each in found
+            for each in relations
         ),
     )
 
@@ -172,15 +172,15 @@ def gaps(
 ) -> None:
     """List gaps in the documentation."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
+        listed = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
     if as_json:
-        print_json([gap.to_dict() for gap in found])
+        print_json([gap.to_dict() for gap in listed])
         return
     print_figures(
         ("of", "gap", "reason", "start with"),
         (
             (plain(gap.name), gap.kind.value, plain(gap.reason), " ".join(gap.start[:1]))
-            for gap in found
+            for gap in listed
         ),
     )
 
@@ -189,15 +189,15 @@ def gaps(
 def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
     """List entities that may be duplicates."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.suggestions(limit=limit)
+        pairs = workspace.graph.suggestions(limit=limit)
     if as_json:
-        print_json([each.to_dict() for each in found])
+        print_json([each.to_dict() for each in pairs])
         return
     print_figures(
         ("keep", "merge", "score", "evidence"),
         (
             (plain(each.names[0]), plain(each.names[1]), f"{each.score:.2f}", plain(each.evidence))
-            for each in found
+            for each in pairs
         ),
     )
 
@@ -306,12 +306,12 @@ def update(
 def delete(context: typer.Context, entity: Entity, as_json: AsJson = False) -> None:
     """Delete an entity; `kbkit graph undo` restores it."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.entity(entity)
-        workspace.graph.delete(found)
+        node = workspace.graph.entity(entity)
+        workspace.graph.delete(node)
     if as_json:
-        print_json(found.to_dict())
+        print_json(node.to_dict())
     else:
-        say(f"deleted {plain(found.name)}")
+        say(f"deleted {plain(node.name)}")
 
 
 @graph.command()
@@ -343,12 +343,12 @@ def unrelate(
 ) -> None:
     """Delete a relation; `kbkit graph undo` restores it."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.relation(source, name, target)
-        workspace.graph.delete(found)
+        relation = workspace.graph.relation(source, name, target)
+        workspace.graph.delete(relation)
     if as_json:
-        print_json(found.to_dict())
+        print_json(relation.to_dict())
     else:
-        say(f"{plain(source)} and {plain(target)}: deleted {found.name}")
+        say(f"{plain(source)} and {plain(target)}: deleted {relation.name}")
 
 
 @graph.command()
@@ -383,15 +383,15 @@ def edits(
 ) -> None:
     """List edits of the graph, the latest first."""
     with open_workspace(context) as workspace:
-        found = workspace.graph.edits(by=by, limit=limit)
+        listed = workspace.graph.edits(by=by, limit=limit)
     if as_json:
-        print_json([each.to_dict() for each in found])
+        print_json([each.to_dict() for each in listed])
         return
     print_figures(
         ("edit", "by", "at", "what"),
         (
             (str(each.id), each.made_by, f"{each.made_at:%Y-%m-%d %H:%M}", each.what)
-            for each in found
+            for each in listed
         ),
     )
 
@@ -417,13 +417,13 @@ def undo(
 def _properties(pairs: Sequence[str] | None) -> dict[str, Any] | None:
     if pairs is None:
         return None
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise ConfigError(f"--property {pair}: give NAME=VALUE")
         try:
-            found[name.strip()] = json.loads(value)
+            properties[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = value
-    return found
+            properties[name.strip()] = value
+    return properties

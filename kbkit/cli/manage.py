@@ -147,17 +147,17 @@ def documents(
 ) -> None:
     """List the documents of a knowledge base."""
     with open_workspace(context) as workspace:
-        found = workspace[name].documents
+        collection = workspace[name].documents
         if output is not None:
             from kbkit.knowledge_base.chunks import write_documents
 
-            say(f"wrote {pluralize(write_documents(found, output))} into {output}")
+            say(f"wrote {pluralize(write_documents(collection, output))} into {output}")
             return
         if as_jsonl:
-            for document in found:
+            for document in collection:
                 typer.echo(to_json(_listed(document, "metadata", "content")))
             return
-        listed = found.list()
+        listed = collection.list()
     if as_json:
         print_json([_listed(document) for document in listed])
         return
@@ -187,19 +187,19 @@ def chunks(
     if vectors and output is None:
         raise typer.BadParameter("--vectors goes with --output FILE")
     with open_workspace(context) as workspace:
-        found = workspace[name].chunks
+        collection = workspace[name].chunks
         if output is not None:
             from kbkit.knowledge_base.chunks import write_chunks
 
-            count = write_chunks(found, output, vectors=vectors)
+            count = write_chunks(collection, output, vectors=vectors)
             say(f"wrote {pluralize(count, 'chunk')} into {output}")
         elif as_json:
-            print_json([chunk.to_dict() for chunk in found])
+            print_json([chunk.to_dict() for chunk in collection])
         elif as_jsonl:
-            for chunk in found:
+            for chunk in collection:
                 typer.echo(to_json(chunk.to_dict()))
         else:
-            for chunk in found:
+            for chunk in collection:
                 path = " › ".join(chunk.heading_path)
                 say(f"{chunk.id}  {plain(path)}: {plain(chunk.text)[:100]}")
 

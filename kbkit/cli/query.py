@@ -167,12 +167,12 @@ def context_(
 ) -> None:
     """Print passages that answer a question, with sources."""
     with open_workspace(context) as workspace:
-        found = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
-    say_notes(found.notes)
+        answer = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
+    say_notes(answer.notes)
     if as_json:
-        print_json(found.to_dict())
+        print_json(answer.to_dict())
     else:
-        typer.echo(without_controls(found.text))
+        typer.echo(without_controls(answer.text))
 
 
 Target = Annotated[
@@ -254,8 +254,8 @@ def tune(
         kb = _built(workspace, name, target)
         more: dict[HasFeedback, Sequence[Question] | Judgements | None] = {}
         for other in others or []:
-            known, theirs = _asked(other, None, None)
-            more[_built(workspace, known, other)] = theirs
+            recipe, theirs = _asked(other, None, None)
+            more[_built(workspace, recipe, other)] = theirs
         report = kb.feedback.tune(
             asked, others=more, keep=keep, seed=seed, wait=wait, on_progress=on_progress
         )

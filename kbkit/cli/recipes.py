@@ -32,12 +32,12 @@ def list_(as_json: AsJson = False) -> None:
 
     from kbkit.workflows.gallery import list_recipes
 
-    found = list_recipes()
+    listed = list_recipes()
     if as_json:
-        print_json([recipe.to_dict() for recipe in found])
+        print_json([recipe.to_dict() for recipe in listed])
         return
     table = Table("name", "source", "pages", "seconds", "MB", "nDCG@10", "Hit@1", "reads", box=None)
-    for recipe in found:
+    for recipe in listed:
         figures = recipe.figures
         table.add_row(
             recipe.name,
@@ -75,16 +75,16 @@ def check(
     from kbkit.workflows.recipe_checks import check_recipe
 
     with progress() as on_progress:
-        found = check_recipe(recipe, online=online, on_progress=on_progress)
+        findings = check_recipe(recipe, online=online, on_progress=on_progress)
     if as_json:
-        print_json([finding.to_dict() for finding in found])
+        print_json([finding.to_dict() for finding in findings])
     else:
-        for finding in found:
+        for finding in findings:
             complain(str(finding))
-        errors = sum(finding.severity == "error" for finding in found)
-        warnings = len(found) - errors
+        errors = sum(finding.severity == "error" for finding in findings)
+        warnings = len(findings) - errors
         say(f"{recipe}: {pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}")
-    if any(finding.severity == "error" for finding in found):
+    if any(finding.severity == "error" for finding in findings):
         raise typer.Exit(EXIT_ERROR)
 
 

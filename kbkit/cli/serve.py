@@ -145,11 +145,11 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
     from kbkit.access import Tokens
 
     with open_workspace(context) as workspace:
-        found = Tokens(workspace).list()
+        tokens = Tokens(workspace).list()
     if as_json:
-        print_json([info.to_dict() for info in found])
+        print_json([info.to_dict() for info in tokens])
         return
-    if not found:
+    if not tokens:
         say("no token; make one with `kbkit token create NAME`")
         return
     print_figures(
@@ -164,7 +164,7 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
                 f"{info.expires_at:%Y-%m-%d}" if info.expires_at else "never",
                 f"{info.used_at:%Y-%m-%d %H:%M}" if info.used_at else "never",
             )
-            for info in found
+            for info in tokens
         ),
     )
 

@@ -206,9 +206,9 @@ Source = Annotated[
 def list_(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     """List the sources of a knowledge base."""
     with open_workspace(context) as workspace:
-        found = list(workspace[name].sources)
-    _print(found, as_json)
-    if not found and not as_json:
+        infos = list(workspace[name].sources)
+    _print(infos, as_json)
+    if not infos and not as_json:
         say(f"{name} has no sources; add one with `kbkit add {name}`")
 
 
@@ -280,13 +280,13 @@ def remove(
     """Remove a source."""
     with open_workspace(context) as workspace:
         kept = workspace[name].sources
-        found = kept[source]
-        if keep_documents is None and found.documents:
-            question = f"Delete its {pluralize(found.documents)} too?"
+        info = kept[source]
+        if keep_documents is None and info.documents:
+            question = f"Delete its {pluralize(info.documents)} too?"
             keep_documents = not typer.confirm(question, default=False, err=True)
-        kept.remove(found.id, keep_documents=bool(keep_documents))
+        kept.remove(info.id, keep_documents=bool(keep_documents))
     done = "stay" if keep_documents else "were deleted"
-    say(f"removed {found.location}; its {pluralize(found.documents)} {done}")
+    say(f"removed {info.location}; its {pluralize(info.documents)} {done}")
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -302,18 +302,18 @@ def _option(text: str) -> tuple[str, Any]:
         return key.strip(), value
 
 
-def _print(found: list[SourceInfo], as_json: bool) -> None:
+def _print(infos: list[SourceInfo], as_json: bool) -> None:
     if as_json:
-        print_json([source.to_dict() for source in found])
+        print_json([source.to_dict() for source in infos])
         return
-    if not found:
+    if not infos:
         return
     from rich.table import Table
     from rich.text import Text
 
     table = Table("id", "type", "documents", "read", "location", box=None)
     table.columns[-1].overflow = "fold"
-    for source in found:
+    for source in infos:
         read = "yes" if source.enabled else "disabled"
         table.add_row(
             source.id[:8], source.type, f"{source.documents:,}", read, Text(source.location)

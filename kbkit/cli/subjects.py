@@ -33,11 +33,11 @@ def list_subjects(
 ) -> None:
     """List subjects and how many chunks mention them."""
     with open_workspace(context) as workspace:
-        found = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
+        listed = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
     if as_json:
-        print_json([subject.to_dict() for subject in found])
+        print_json([subject.to_dict() for subject in listed])
         return
-    if not found:
+    if not listed:
         say("no subject; `kbkit improve NAME` annotates the rest")
     print_figures(
         ("subject", "kind", "type", "chunks", "documents", "also"),
@@ -50,7 +50,7 @@ def list_subjects(
                 f"{each.documents:,}",
                 ", ".join(map(plain, each.aliases)),
             )
-            for each in found
+            for each in listed
         ),
     )
 
@@ -65,11 +65,11 @@ def about(
 ) -> None:
     """Show documents and chunks about a subject."""
     with open_workspace(context) as workspace:
-        found = workspace.about(query, kbs=kb or None, limit=limit)
+        answer = workspace.about(query, kbs=kb or None, limit=limit)
     if as_json:
-        print_json(found.to_dict())
+        print_json(answer.to_dict())
         return
-    for subject in found.subjects:
+    for subject in answer.subjects:
         also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
         typer.echo(
             f"{plain(subject.name)} ({plain(subject.type) or subject.kind}{also}): "
@@ -81,16 +81,16 @@ def about(
         ("document", "passages", "", "URI"),
         (
             (plain(each.title), f"{each.chunks:,}", "defines it" if each.defines else "", each.uri)
-            for each in found.documents
+            for each in answer.documents
         ),
     )
-    for chunk in found.chunks:
+    for chunk in answer.chunks:
         place = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
         kind = f" ({chunk.frame.value})" if chunk.frame else ""
         statement = textwrap.shorten(plain(chunk.statement), MAX_STATEMENT_LENGTH, placeholder=" …")
         typer.echo(f"\n{place}{kind}\n    {statement}")
-    if found.entities:
-        typer.echo(f"\nbeside it: {', '.join(plain(each.name) for each in found.entities)}")
+    if answer.entities:
+        typer.echo(f"\nbeside it: {', '.join(plain(each.name) for each in answer.entities)}")
 
 
 Documents = Annotated[
@@ -146,11 +146,11 @@ def undelete(
             return
         kb = workspace[name]
         for document in documents:
-            found = kb.documents.undelete(document)
-            if found is None:
+            info = kb.documents.undelete(document)
+            if info is None:
                 say(f"{document} comes back with the next `kbkit refresh {name}`")
             else:
-                say(f"{found.uri} is back")
+                say(f"{info.uri} is back")
 
 
 @app.command()
@@ -173,12 +173,12 @@ def trash(
     with open_workspace(context) as workspace:
         if name is None:
             table = Table("id", "deleted (UTC)", "documents", "name", box=None)
-            found = workspace.trash()
-            for one in found:
+            trash_items = workspace.trash()
+            for one in trash_items:
                 table.add_row(
                     one.id[:8], f"{one.deleted_at:%Y-%m-%d %H:%M}", f"{one.documents:,}", one.name
                 )
-            values = [one.to_dict() for one in found]
+            values = [one.to_dict() for one in trash_items]
             inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
         else:
             table = Table("deleted (UTC)", "title", "URI", box=None)

@@ -167,9 +167,14 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
     for name, (low, high) in evaluation.intervals().items():
         row = [labels.get(name, name.capitalize()), f"{means[name]:.3f}", f"{low:.3f}-{high:.3f}"]
         if name in differences:
-            found = differences[name]
-            ends = f"{found.low:+.3f} to {found.high:+.3f}"
-            row += [f"{other_means[name]:.3f}", f"{found.mean:+.3f}", ends, f"{found.p_value:.4f}"]
+            difference = differences[name]
+            ends = f"{difference.low:+.3f} to {difference.high:+.3f}"
+            row += [
+                f"{other_means[name]:.3f}",
+                f"{difference.mean:+.3f}",
+                ends,
+                f"{difference.p_value:.4f}",
+            ]
         table.add_row(*row)
     print_table(table)
     say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}")
@@ -249,8 +254,8 @@ def print_hits(hits: Hits) -> None:
             for shown in plain_lines(hit.snippet):
                 terminal.print(Padding(Text(shown), (0, 0, 0, 6), expand=False))
     say_notes(hits.notes)
-    found = f"{pluralize(len(hits), 'passage')} of {pluralize(len(documents))}"
-    say(f"{found} in {hits.seconds * 1000:.0f} ms")
+    counts = f"{pluralize(len(hits), 'passage')} of {pluralize(len(documents))}"
+    say(f"{counts} in {hits.seconds * 1000:.0f} ms")
 
 
 def _linked(style: str, address: str) -> str:

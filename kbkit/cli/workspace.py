@@ -108,14 +108,14 @@ def list_(as_json: AsJson = False) -> None:
 
     from kbkit.workflows.embedding_models import list_models
 
-    found = list_models()
+    listed = list_models()
     if as_json:
-        print_json([model.to_dict() for model in found])
+        print_json([model.to_dict() for model in listed])
         return
     table = Table(
         "name", "dim.", "MB", "cost", "languages", "license", "good for", "here", box=None
     )
-    for model in found:
+    for model in listed:
         table.add_row(
             model.name,
             str(model.dimensions or "?"),
@@ -181,15 +181,15 @@ def doctor(
 ) -> None:
     """Check a workspace for damage."""
     with open_workspace(context) as workspace:
-        found = workspace.doctor(repair=repair)
+        health = workspace.doctor(repair=repair)
     if as_json:
-        print_json({"sound": found.sound, **found.to_dict()})
+        print_json({"sound": health.sound, **health.to_dict()})
     else:
-        for finding in found.findings:
+        for finding in health.findings:
             say(str(finding))
-        looked = pluralize(found.knowledge_bases, "knowledge base")
-        say(f"{looked}: {'sound' if found.sound else 'not sound'}")
-    if not found.sound:
+        looked = pluralize(health.knowledge_bases, "knowledge base")
+        say(f"{looked}: {'sound' if health.sound else 'not sound'}")
+    if not health.sound:
         raise typer.Exit(EXIT_ERROR)
 
 
@@ -208,16 +208,16 @@ def runs(context: typer.Context, names: Names = None, as_json: AsJson = False) -
     from rich.text import Text
 
     with open_workspace(context) as workspace:
-        found = workspace.runs(names)
+        listed = workspace.runs(names)
     if as_json:
-        print_json([one.to_dict() for one in found])
+        print_json([one.to_dict() for one in listed])
         return
     table = Table("began (UTC)", "seconds", "knowledge base", "came of it", "source", box=None)
-    for one in found:
+    for one in listed:
         took = f"{one.seconds:,.1f}" if one.finished_at else "not ended"
         counts = ", ".join(f"{count:,} {name}" for name, count in one.counts.items())
         table.add_row(f"{one.started_at:%Y-%m-%d %H:%M:%S}", took, one.kb, counts, Text(one.source))
-    if found:
+    if listed:
         print_table(table)
     else:
         say("no source was read yet")

@@ -80,8 +80,8 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     ) -> Steps[AnnotationReport]:
         """Annotate the remaining chunks on the server."""
         request = asking(self._base.name, "annotate", {"estimate": estimate}, on_progress)
-        found = yield from worked(AnnotationReport, request, on_progress=on_progress, stop=stop)
-        return AnnotationReport(0, "") if found is None else found
+        report = yield from worked(AnnotationReport, request, on_progress=on_progress, stop=stop)
+        return AnnotationReport(0, "") if report is None else report
 
     @call
     def _frames(self) -> Request[Mapping[Frame, int]]:
@@ -192,8 +192,8 @@ class RemoteHandle(Blocking):
         """Summarize chunks, by id; chunks without annotations are left out."""
 
         def read(response: httpx.Response) -> dict[str, ChunkSummary]:
-            found = response.json()["data"]
-            return {each["chunk"]: from_dict(ChunkSummary, each["summary"]) for each in found}
+            data = response.json()["data"]
+            return {each["chunk"]: from_dict(ChunkSummary, each["summary"]) for each in data}
 
         place = _at(self._base, "summaries")
         return Request("POST", place, read, json={"ids": list(chunk_ids)})

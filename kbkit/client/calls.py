@@ -130,8 +130,8 @@ class Blocking:
             try:
                 request = advance()
             except StopIteration as end:
-                found: T = end.value
-                return found
+                result: T = end.value
+                return result
             try:
                 advance = partial(steps.send, self._transport.send(request))
             except KbkitError as error:  # the steps may know what to do
@@ -150,8 +150,8 @@ class Awaited:
             try:
                 request = advance()
             except StopIteration as end:
-                found: T = end.value
-                return found
+                result: T = end.value
+                return result
             try:
                 advance = partial(steps.send, await self._transport.send(request))
             except KbkitError as error:  # the steps may know what to do
@@ -195,8 +195,8 @@ def call(define: Callable[Concatenate[Any, P], Request[T]]) -> steps[P, T]:
 
 
 def _one(request: Request[T]) -> Steps[T]:
-    found: T = yield request
-    return found
+    result: T = yield request
+    return result
 
 
 def url(template: str, *names: str, rest: str = "") -> str:

@@ -89,8 +89,8 @@ class ChunksCalls(CollectionCalls[Chunk]):
     @steps
     def _find(self, key: str) -> Steps[Chunk]:
         (chunk,) = yield around(self._base.name, check_text("id", key), 0, 0)
-        found: Chunk = chunk
-        return found
+        result: Chunk = chunk
+        return result
 
     @property
     def _at(self) -> str:
@@ -169,8 +169,8 @@ class RatingsCalls(CollectionCalls[Rating]):
 
     @steps
     def _find(self, key: int) -> Steps[Rating]:
-        found = yield from RatingsCalls.list(self)
-        for rating in found:
+        ratings = yield from RatingsCalls.list(self)
+        for rating in ratings:
             if rating.id == key:
                 return rating
         raise NotFoundError(f"{self._base.name}: has no rating with id {key!r}")

@@ -65,14 +65,14 @@ def listed(
     """Request a list, page by page, up to a limit."""
     left = _MAX if limit is None else check_integer("limit", limit, 1)
     request: Request[ListPart[T]] | None = part_of(kind, path, query, min(left, _MAX))
-    found: list[T] = []
+    values: list[T] = []
     while request is not None:
         part: ListPart[T] = yield request
-        found += part.values
-        if limit is not None and len(found) >= limit:
+        values += part.values
+        if limit is not None and len(values) >= limit:
             break
         request = next_part(request, part)
-    return found[:limit]
+    return values[:limit]
 
 
 KNOWLEDGE = "/api/knowledge"
@@ -124,8 +124,8 @@ class RemoteList(CollectionCalls[T], Blocking):
             request = next_part(request, part)
 
     def __len__(self) -> int:
-        found: int = self._count()
-        return found
+        count: int = self._count()
+        return count
 
     def to_frame(self) -> pd.DataFrame:
         """Return all items as a DataFrame."""
@@ -146,8 +146,8 @@ class RemoteCollection(RemoteList[T]):
 
     def __getitem__(self, key: Any) -> T:
         """Return the item of an id or another key."""
-        found: T = self._find(key)
-        return found
+        value: T = self._find(key)
+        return value
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -173,8 +173,8 @@ class AsyncList(CollectionCalls[T], Awaited):
 
     async def count(self) -> int:
         """Count the items."""
-        found: int = await self._count()
-        return found
+        count: int = await self._count()
+        return count
 
     async def to_frame(self) -> pd.DataFrame:
         """Return all items as a DataFrame."""
@@ -189,5 +189,5 @@ class AsyncCollection(AsyncList[T]):
 
     async def get(self, key: Any) -> T:
         """Return the item of an id or another key."""
-        found: T = await self._find(key)
-        return found
+        value: T = await self._find(key)
+        return value

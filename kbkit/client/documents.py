@@ -173,8 +173,8 @@ class DocumentsCalls(CollectionCalls[Document]):
             )
         body = {"llm": llm, "questions": questions, "estimate": estimate}
         request = asking(self._base.name, "expansions", body, on_progress)
-        found = yield from worked(Expansion, request, on_progress=on_progress, stop=stop)
-        return Expansion("") if found is None else found
+        expansion = yield from worked(Expansion, request, on_progress=on_progress, stop=stop)
+        return Expansion("") if expansion is None else expansion
 
     @call
     def unexpand(self) -> Request[int]:

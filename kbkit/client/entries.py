@@ -79,14 +79,14 @@ class EntriesCalls(Served):
         most = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
         params = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
-        found: builtins.list[EntryInfo] = []
+        infos: builtins.list[EntryInfo] = []
         while True:
-            wanted = _MAX if most is None else min(_MAX, most - len(found))
-            page = {"limit": wanted, "offset": start + len(found)}
+            wanted = _MAX if most is None else min(_MAX, most - len(infos))
+            page = {"limit": wanted, "offset": start + len(infos)}
             part = yield Request("GET", _AT, _reads_page, params | page)
-            found += part.entries
-            if not part.entries or len(found) == most or start + len(found) >= part.total:
-                return EntryPage(tuple(found), part.total, start)
+            infos += part.entries
+            if not part.entries or len(infos) == most or start + len(infos) >= part.total:
+                return EntryPage(tuple(infos), part.total, start)
 
     @call
     def open(self, slug: str, path: str) -> Request[BinaryIO]:

@@ -69,10 +69,10 @@ class FeedbackCalls:
             **({} if other is not None else given(against=_settings(against))),
         }
         request = asking(self._base.name, "evaluate", body, on_progress)
-        found = yield from worked(Evaluation, request, on_progress=on_progress)
-        if found is None:
+        evaluation = yield from worked(Evaluation, request, on_progress=on_progress)
+        if evaluation is None:
             raise _ended("evaluation")
-        return found if other is None else compare(found, other)
+        return evaluation if other is None else compare(evaluation, other)
 
     @steps
     def tune(
@@ -88,16 +88,19 @@ class FeedbackCalls:
         """Tune the weights of hybrid search on the server."""
         from kbkit.feedback.tune_report import TuneReport
 
-        more = [{"kb": kb.name, **_ground_truth(known)} for kb, known in (others or {}).items()]
+        more = [
+            {"kb": kb.name, **_ground_truth(judgements)}
+            for kb, judgements in (others or {}).items()
+        ]
         body = {
             **_ground_truth(questions),
             **given(others=more, keep=keep, seed=seed, improve=wait),
         }
         request = asking(self._base.name, "tune", body, on_progress)
-        found = yield from worked(TuneReport, request, on_progress=on_progress)
-        if found is None:
+        report = yield from worked(TuneReport, request, on_progress=on_progress)
+        if report is None:
             raise _ended("tuning")
-        return found
+        return report
 
     @call
     def pool(

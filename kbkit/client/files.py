@@ -253,8 +253,8 @@ def revised(held: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
             held._known_revision = str(response.json()["revision"])
         return held._known_revision
 
-    known = {"If-None-Match": f'"{held._known_revision}"'} if held._known_revision else {}
-    return Request("GET", path, read, query, headers=known)
+    headers = {"If-None-Match": f'"{held._known_revision}"'} if held._known_revision else {}
+    return Request("GET", path, read, query, headers=headers)
 
 
 def reads_bytes(response: httpx.Response) -> BinaryIO:
@@ -294,7 +294,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     """The files of a folder, by path within it; hidden ones are left out."""
     if not folder.is_dir():
         raise MissingPathError(f"{folder}: there is no such folder")
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     size = 0
     try:
         for above, folders, files in os.walk(folder):
@@ -310,16 +310,16 @@ def read_folder(folder: Path) -> dict[str, bytes]:
                 if not path.is_file():
                     continue
                 size += path.stat().st_size
-                if size > MAX_BYTES or len(found) >= MAX_FILES:
+                if size > MAX_BYTES or len(contents) >= MAX_FILES:
                     raise EntryFormatError(
                         f"{folder}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
                     )
-                found[path.relative_to(folder).as_posix()] = path.read_bytes()
+                contents[path.relative_to(folder).as_posix()] = path.read_bytes()
     except OSError as error:
         raise FilesError(f"{folder}: cannot be read ({error.strerror})") from error
-    if not found:
+    if not contents:
         raise MissingPathError(f"{folder}: has no files")
-    return found
+    return contents
 
 
 def knowledge(folder: Path) -> dict[str, bytes]:
@@ -332,11 +332,11 @@ def knowledge(folder: Path) -> dict[str, bytes]:
 def skills(folder: Path) -> dict[str, bytes]:
     """A skill, or a folder of skills, each in a folder of its name."""
     place = folder.expanduser().absolute()
-    found = read_folder(place)
+    files = read_folder(place)
     return (
-        {f"{place.name}/{path}": data for path, data in found.items()}
-        if (_SKILL in found)
-        else found
+        {f"{place.name}/{path}": data for path, data in files.items()}
+        if (_SKILL in files)
+        else files
     )
 
 

@@ -107,8 +107,8 @@ class GraphCalls:
         """Return labels of targets: entity names, titles, headings of chunks."""
 
         def called(response: httpx.Response) -> dict[Target, str]:
-            found = response.json()["data"]
-            return {from_dict(Target, each["target"]): each["name"] for each in found}
+            data = response.json()["data"]
+            return {from_dict(Target, each["target"]): each["name"] for each in data}
 
         body = {"targets": to_json(list(dict.fromkeys(targets)))}
         return Request("POST", f"{_AT}/names", called, json=body)
@@ -320,8 +320,8 @@ class AsyncGraph(GraphCalls, Awaited):
 def _place_of(self: GraphCalls, entity: str | Entity) -> Steps[tuple[str, Mapping[str, str]]]:
     if isinstance(entity, Entity):
         return url(f"{_AT}/entities/{{}}", entity.id), _seen(entity.updated_at)
-    found = yield from GraphCalls.entity(self, entity)
-    return url(f"{_AT}/entities/{{}}", found.id), {}
+    node = yield from GraphCalls.entity(self, entity)
+    return url(f"{_AT}/entities/{{}}", node.id), {}
 
 
 def _seen(changed: datetime | None) -> Mapping[str, str]:
@@ -380,8 +380,8 @@ def _whole(response: httpx.Response) -> tuple[list[Relation], Labels]:
 
 
 def _target(node: str) -> Target:
-    kind, _, known = node.partition(":")
-    return Target(TargetKind(kind), known)
+    kind, _, id_ = node.partition(":")
+    return Target(TargetKind(kind), id_)
 
 
 _ALL = Request("GET", _AT, _whole)

@@ -61,13 +61,13 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
 
     Hidden files stay here, and so do those that links lead out of the folder to.
     """
-    root, found = _found(str(source["path"]), base)
+    root, paths = _found(str(source["path"]), base)
     name = _name(root, base)
     files: list[tuple[str, bytes]] = []
     left_out: list[tuple[str, str]] = []
     values = {**source, "path": name or "."}
     size, sent = 0, False
-    for path in found:
+    for path in paths:
         inside = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
         try:
             if path.stat().st_size > MAX_BYTES:
@@ -94,19 +94,19 @@ def _found(path: str, base: Path) -> tuple[Path, list[Path]]:
     if not full.is_dir():
         start, pattern = split_glob(path.replace(os.sep, "/"))
         root = base / Path(start).expanduser()
-    found = []
+    paths = []
     if root.is_dir() and (pattern or full.is_dir()):
-        found = [
+        paths = [
             each
             for each in _walk(root)
             if not pattern or matches(each.relative_to(root).as_posix(), (pattern,))
         ]
-    if not found:
+    if not paths:
         raise SourceError(
             f"{path}: no such file or folder, and no file matches it as a glob "
             f"(relative paths start at {base.resolve()})"
         )
-    return root, found
+    return root, paths
 
 
 def _walk(root: Path) -> Iterator[Path]:
@@ -191,7 +191,7 @@ class IngestionCalls:
 
         The server reads files once, and remembers other sources for `refresh`.
         """
-        found: builtins.list[IngestReport] = []
+        reports: builtins.list[IngestReport] = []
         specs, documents = split(sources)
         on_disk = [each for each in specs if getattr(each, "path", None)]
         others = [each for each in specs if not getattr(each, "path", None)]
@@ -200,16 +200,16 @@ class IngestionCalls:
                 parts = batches(spec.model_dump(mode="json"), Path(base))
                 for part in parts:
                     left = tuple(Problem(*each) for each in part.left_out)
-                    found.append(IngestReport(failed=left))
+                    reports.append(IngestReport(failed=left))
                     if part.files:
                         request = _sending(self.name, part.source, part.files)
                         report = yield from worked(
                             ImportReport, request, on_progress=on_progress, stop=stop
                         )
-                        found.append(_told(report))
+                        reports.append(_told(report))
             except errors.SourceError as error:
                 problem = Problem(str(getattr(spec, "path", "")), str(error))
-                found.append(IngestReport(failed=(problem,), failed_sources=(problem,)))
+                reports.append(IngestReport(failed=(problem,), failed_sources=(problem,)))
         if others or documents or not on_disk:
             body = {
                 "sources": [each.model_dump(mode="json") for each in others],
@@ -218,8 +218,8 @@ class IngestionCalls:
             }
             request = asking(self.name, "ingest", body, on_progress)
             report = yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)
-            found.append(_told(report))
-        return _added_up(found)
+            reports.append(_told(report))
+        return _added_up(reports)
 
     @steps
     def sync(
@@ -305,21 +305,21 @@ class IngestionCalls:
             entries=entries,
         )
         request = asking(self.name, "exports", body, on_progress)
-        found = yield from worked(SiteArchive, request, on_progress=on_progress)
-        if found is None:
+        archive = yield from worked(SiteArchive, request, on_progress=on_progress)
+        if archive is None:
             raise ConflictError("the export was ended at the server; export again")
         place = Path("export", self.name) if folder is None else Path(folder).expanduser()
-        path = url(f"{KNOWLEDGE}/bases/{{}}/exports/{{}}", self.name, found.archive)
+        path = url(f"{KNOWLEDGE}/bases/{{}}/exports/{{}}", self.name, archive.archive)
         data = yield Request("GET", path, reads_bytes, timeout=LONG)
         written, unchanged, removed = unpack(data, place)
         return ExportReport(
             folder=place,
-            site=place / "site" if found.built else None,
-            documents=found.documents,
+            site=place / "site" if archive.built else None,
+            documents=archive.documents,
             written=written,
             unchanged=unchanged,
             removed=removed,
-            seconds=found.seconds,
+            seconds=archive.seconds,
         )
 
     @steps
@@ -338,8 +338,8 @@ class IngestionCalls:
             chosen = embedding.model_dump(mode="json")
         body = {"embedding": chosen, "background": background, "estimate": estimate}
         request = asking(self.name, "improve", body, on_progress)
-        found = yield from worked(Improvement, request, on_progress=on_progress, stop=stop)
-        return Improvement() if found is None else found
+        improvement = yield from worked(Improvement, request, on_progress=on_progress, stop=stop)
+        return Improvement() if improvement is None else improvement
 
 
 def _sending(
@@ -356,8 +356,8 @@ def _sending(
     return Request("POST", path, reads_nothing, files=form, headers=headers, timeout=_LONG)
 
 
-def _told(found: ImportReport | None) -> IngestReport:
-    return IngestReport(interrupted=True) if found is None else found.report
+def _told(report: ImportReport | None) -> IngestReport:
+    return IngestReport(interrupted=True) if report is None else report.report
 
 
 def _added_up(reports: Sequence[IngestReport]) -> IngestReport:

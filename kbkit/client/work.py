@@ -41,12 +41,12 @@ def worked(
 
     Server-sent events report its progress.
     """
-    found: Any = yield replace(request, read=_reads_work(kind))
-    if not isinstance(found, Job):
-        done: T = found
+    answer: Any = yield replace(request, read=_reads_work(kind))
+    if not isinstance(answer, Job):
+        done: T = answer
         return done
-    watch = _Watch(found, on_progress, stop)
-    path = url("/api/jobs/{}", found.id)
+    watch = _Watch(answer, on_progress, stop)
+    path = url("/api/jobs/{}", answer.id)
     while not watch.job.state.ended:
         if on_progress is None and stop is None:
             watch.job = yield Request("GET", path, reads(Job), {"wait": _PATIENCE}, timeout=60.0)

@@ -97,9 +97,9 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         return f"<RemoteWorkspace {self.url!r}>"
 
     def _knowledge_base(self, name: str, *, was: str = "") -> RemoteKnowledgeBase:
-        if found := self._knowledge_bases.pop(was, None):
-            found.name = name
-            self._knowledge_bases[name] = found
+        if kb := self._knowledge_bases.pop(was, None):
+            kb.name = name
+            self._knowledge_bases[name] = kb
         if name not in self._knowledge_bases:
             self._knowledge_bases[name] = RemoteKnowledgeBase(self._transport, name)
         return self._knowledge_bases[name]

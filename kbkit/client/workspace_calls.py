@@ -115,26 +115,26 @@ class BundleCalls:
             reader.private_key(sign)
         path = bundle_path(place)
         body = {"kbs": names(kbs), "wait": on_progress is None}
-        found = yield from worked(
+        bundle = yield from worked(
             BundleArchive, _posting("bundles", json=body, timeout=60.0), on_progress=on_progress
         )
-        if found is None:
+        if bundle is None:
             raise ConflictError("the bundle was ended at the server; make it again")
         with NewFile(path) as file:
-            at = url(f"{KNOWLEDGE}/bundles/{{}}", found.archive)
+            at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
             yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
             if sign is not None:
                 file.sign(partial(reader.sign, key_file=sign))
             file.finish()
         return BundleInfo(
             str(path),
-            found.knowledge_bases,
-            found.documents,
-            found.chunks,
+            bundle.knowledge_bases,
+            bundle.documents,
+            bundle.chunks,
             path.stat().st_size,
-            found.sha256,
+            bundle.sha256,
             sign is not None,
-            found.skipped,
+            bundle.skipped,
             round(time.monotonic() - began, 3),
         )
 
@@ -162,10 +162,10 @@ class BundleCalls:
         with _opened(path) as file:
             parts = [*fields, ("bundle", ("bundle.zip", file))]
             request = _posting("restore", files=parts, timeout=LONG)
-            found = yield from worked(Restoration, request, on_progress=on_progress)
-        if found is None:
+            restoration = yield from worked(Restoration, request, on_progress=on_progress)
+        if restoration is None:
             raise ConflictError("the restoration was ended at the server; restore the bundle again")
-        return replace(found, bundle=str(path))
+        return replace(restoration, bundle=str(path))
 
 
 def _opened(path: str | Path) -> BinaryIO:
@@ -247,8 +247,8 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     def undelete(self, name: str, *, to: str = "") -> Steps[K]:
         """Restore a deleted knowledge base with its content."""
         path = url(f"{KNOWLEDGE}/trash/{{}}/undelete", name)
-        found = yield Request("POST", path, reads(KnowledgeBaseInfo), json=given(to=to or None))
-        return self._knowledge_base(found.name)
+        info = yield Request("POST", path, reads(KnowledgeBaseInfo), json=given(to=to or None))
+        return self._knowledge_base(info.name)
 
     @steps
     def trash(self) -> Steps[builtins.list[DeletedKnowledgeBase]]:
@@ -268,10 +268,10 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         request = Request(
             "POST", f"{KNOWLEDGE}/doctor", reads_nothing, json={"wait": True}, timeout=60.0
         )
-        found = yield from worked(Health, request)
-        if found is None:
+        health = yield from worked(Health, request)
+        if health is None:
             raise ConflictError("the examination was stopped on the server without a result")
-        return found
+        return health
 
     @steps
     def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:
@@ -284,14 +284,14 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     @steps
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:
         """Rename a knowledge base; everything else stays."""
-        found = yield _changing(name, {"name": to}, if_match)
-        return self._knowledge_base(found.name, was=name)
+        info = yield _changing(name, {"name": to}, if_match)
+        return self._knowledge_base(info.name, was=name)
 
     @steps
     def describe(self, name: str, *, description: str, if_match: str | None = None) -> Steps[K]:
         """Change the description of a knowledge base."""
-        found = yield _changing(name, {"description": description}, if_match)
-        return self._knowledge_base(found.name)
+        info = yield _changing(name, {"description": description}, if_match)
+        return self._knowledge_base(info.name)
 
     @call
     def search(

@@ -122,11 +122,11 @@ class Embedders:
     def open(self, spec: AnyEmbedding) -> Embedder:
         key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
         if key not in self._opened:
-            found = open_embedder(spec)
+            embedder = open_embedder(spec)
             # a service is asked from here, where its key is
             if not self._engine.is_local and not isinstance(spec, LlamaIndexEmbedding):
-                found = SpreadEmbedder(found, spec, self._engine.pool())
-            self._opened[key] = found
+                embedder = SpreadEmbedder(embedder, spec, self._engine.pool())
+            self._opened[key] = embedder
         return self._opened[key]
 
     def of_cards(self, *, english: bool) -> Embedder:
@@ -143,9 +143,9 @@ class Embedders:
                 installed = models.is_installed()
                 spec = MultilingualEmbedding() if installed else StaticEmbedding()
             try:
-                found = self.open(spec)
+                embedder = self.open(spec)
             except (ConfigError, EmbedderError) as error:
                 _log.warning("static vectors serve the cards of documents, since %s", error)
-                found = self.open(StaticEmbedding())
-            self._of_cards[english] = found
+                embedder = self.open(StaticEmbedding())
+            self._of_cards[english] = embedder
         return self._of_cards[english]

@@ -18,8 +18,8 @@ def distribution_file(distribution: str, name: str) -> Path | None:
 
     One that was found is not looked for again in this process, while it is there.
     """
-    if (known := _found.get((distribution, name))) and known.is_file():
-        return known
+    if (cached := _found.get((distribution, name))) and cached.is_file():
+        return cached
     try:
         files = metadata.distribution(distribution).files or []
     except metadata.PackageNotFoundError:
@@ -43,10 +43,10 @@ def sha256(path: Path) -> str:
 
 def file_version(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=32)
@@ -63,9 +63,9 @@ def _sha256(path: Path, _version: tuple[int, int]) -> str:
 
 def check_sha256(path: Path, expected: frozenset[str], mend: str) -> str:
     """The SHA-256 of a file, which must be one that kbkit knows."""
-    found = sha256(path)
-    _expect(path, found, expected, mend)
-    return found
+    digest = sha256(path)
+    _expect(path, digest, expected, mend)
+    return digest
 
 
 def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
@@ -78,9 +78,9 @@ def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
     return data
 
 
-def _expect(path: Path, found: str, expected: frozenset[str], mend: str) -> None:
-    if found not in expected:
-        raise EmbedderError(f"{path}: not the file that kbkit knows (SHA-256 {found}); {mend}")
+def _expect(path: Path, digest: str, expected: frozenset[str], mend: str) -> None:
+    if digest not in expected:
+        raise EmbedderError(f"{path}: not the file that kbkit knows (SHA-256 {digest}); {mend}")
 
 
 def quieten_forks() -> None:

@@ -112,9 +112,9 @@ class FittedEncoder:
         return int(self.vectors.shape[1])
 
     def encode(self, terms: Iterable[str]) -> Vector:
-        known = self._rows
+        row_of = self._rows
         distinct = dict.fromkeys(islice(terms, MAX_TERMS))
-        rows = list(islice((known[term] for term in distinct if term in known), MAX_QUERY_ROWS))
+        rows = list(islice((row_of[term] for term in distinct if term in row_of), MAX_QUERY_ROWS))
         if not rows:
             return np.zeros(self.dimensions, np.float32)
         total: Vector = np.add.reduce(self.vectors.take(rows, axis=0), axis=0)

@@ -79,7 +79,7 @@ def tensors(model: memoryview) -> dict[str, NDArray[Any]]:
         value for number, value in _fields(model) if number == _MESSAGES["Model"]["graph"][0]
     )
     numbers = {name: number for name, (number, _) in _MESSAGES["Tensor"].items()}
-    found = {}
+    arrays = {}
     for number, value in _fields(graph):
         if number != _MESSAGES["Graph"]["initializer"][0]:
             continue
@@ -92,8 +92,8 @@ def tensors(model: memoryview) -> dict[str, NDArray[Any]]:
             shape = [length for field, length in fields if field == numbers["dims"]]
             kind = _DTYPES[known_fields[numbers["data_type"]]]
             values = np.frombuffer(known_fields[numbers["raw_data"]], kind).reshape(shape)
-            found[str(known_fields[numbers["name"]], "utf-8")] = values
-    return found
+            arrays[str(known_fields[numbers["name"]], "utf-8")] = values
+    return arrays
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
@@ -185,8 +185,8 @@ def products_overflow() -> bool:
 
     Without VNNI, x86 adds two products of bytes in 16 bits, which overflow.
     """
-    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-    return _WITH_VNNI.isdisjoint(found)
+    extensions = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    return _WITH_VNNI.isdisjoint(extensions)
 
 
 def _rounded(rows: str) -> Iterable[Any]:

@@ -67,8 +67,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _statuses(error: BaseException) -> set[int]:
     holders = (error, getattr(error, "response", None))
-    found = (getattr(holder, name, None) for holder in holders for name in _STATUS_NAMES)
-    return {value for value in found if isinstance(value, int)}
+    codes = (getattr(holder, name, None) for holder in holders for name in _STATUS_NAMES)
+    return {value for value in codes if isinstance(value, int)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +194,10 @@ class LlamaIndexEmbedder:
                 "texts, or numbers that are not finite"
             )
         with self._lock:
-            known = self._dimensions = self._dimensions or vectors.shape[1]
-        if vectors.shape[1] != known:
+            dimensions = self._dimensions = self._dimensions or vectors.shape[1]
+        if vectors.shape[1] != dimensions:
             raise EmbedderError(
-                f"{self._spec.model}: gave {vectors.shape[1]} dimensions after {known}"
+                f"{self._spec.model}: gave {vectors.shape[1]} dimensions after {dimensions}"
             )
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, norms, out=vectors, where=norms > 0)
@@ -214,8 +214,8 @@ def _resolve(spec: LlamaIndexEmbedding) -> tuple[str, dict[str, Any], str]:
     if form and colon and model:
         arguments.setdefault(form.argument, model)
         path, package = form.path, form.package
-    elif found := _PATH.fullmatch(spec.model):
-        path, package = f"{found[1]}:{found[2]}", ""
+    elif match := _PATH.fullmatch(spec.model):
+        path, package = f"{match[1]}:{match[2]}", ""
     else:
         raise EmbedderError(
             f"{spec.model}: not an embedding; write SHORT:MODEL with SHORT one of "

@@ -208,14 +208,14 @@ def _attended(rows: Matrix, layer: Layer) -> Matrix:
 
 
 def _product(rows: Matrix, product: Product) -> Matrix:
-    found = np.empty((len(rows), len(product.values)), np.float32)
+    result = np.empty((len(rows), len(product.values)), np.float32)
     step = max(1, _ALONE // rows.size)
     for start in range(0, len(product.values), step):
         part = product.values[start : start + step].astype(np.float32)
-        np.matmul(rows, part.T, out=found[:, start : start + step])
-    found *= product.scales
-    found += product.biases
-    return found
+        np.matmul(rows, part.T, out=result[:, start : start + step])
+    result *= product.scales
+    result += product.biases
+    return result
 
 
 def _normed(rows: Matrix, norm: Norm) -> Matrix:
@@ -232,8 +232,8 @@ def _erf(numbers: Matrix) -> Matrix:
     series = np.zeros_like(step)
     for factor in _ERF:
         series = (series + np.float32(factor)) * step
-    found: Matrix = np.copysign(1 - series * np.exp(-sizes * sizes), numbers)
-    return found
+    result: Matrix = np.copysign(1 - series * np.exp(-sizes * sizes), numbers)
+    return result
 
 
 WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"

@@ -106,8 +106,8 @@ class OnnxEmbedder:
         if self._dense and self._rank == _SENTENCE_RANK:
             self._dense = ()  # an output that is pooled is behind the dense layers too
         self._check_dense(files.model, width)
-        known = None if self._dense else width
-        self._dimensions = known or int(self._run(["."]).shape[1])
+        dimensions = None if self._dense else width
+        self._dimensions = dimensions or int(self._run(["."]).shape[1])
         self._fingerprint = _fingerprint(files, spec, self._options, self._dense)
 
     @property
@@ -256,10 +256,10 @@ def _tokenizer_beside(model: Path) -> Path:
 
 
 def _check_vocabulary(files: _Files, tokens: int) -> None:
-    known = files.config.vocabulary
-    if known is not None and not _SMALLEST_SHARE * known <= tokens <= known:
+    vocabulary = files.config.vocabulary
+    if vocabulary is not None and not _SMALLEST_SHARE * vocabulary <= tokens <= vocabulary:
         raise EmbedderError(
-            f"{files.tokenizer}: has {tokens:,} tokens and the model {known:,}: it is another "
+            f"{files.tokenizer}: has {tokens:,} tokens and the model {vocabulary:,}: it is another "
             "model's; fetch or copy the whole model again"
         )
 
@@ -311,13 +311,13 @@ def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
 
 def encoded(tokenizer: Any, texts: list[str]) -> list[Any]:
     try:
-        found: list[Any] = tokenizer.encode_batch_fast(texts)
+        encodings: list[Any] = tokenizer.encode_batch_fast(texts)
     except (TypeError, UnicodeError) as error:
         raise EmbedderError(
             f"a text that is not valid Unicode cannot be embedded ({error}); "
             "replace its lone surrogates"
         ) from error
-    return found
+    return encodings
 
 
 def _fingerprint(

@@ -140,9 +140,9 @@ PRESETS = {
 
 def model_folder(name: str, models: Path | None = None) -> Path:
     if not NAME.fullmatch(name) or ("/" not in name and name not in PRESETS):
-        known = ", ".join(sorted(PRESETS))
+        names = ", ".join(sorted(PRESETS))
         raise EmbedderError(
-            f"{name[:100]!r} is not a known model; choose from {known}, or OWNER/MODEL of the hub"
+            f"{name[:100]!r} is not a known model; choose from {names}, or OWNER/MODEL of the hub"
         )
     return (models or Settings.load().models) / name.replace("/", "--")
 
@@ -154,9 +154,9 @@ def fetched_model(name: str) -> tuple[Path, Path]:
         raise EmbedderError(
             f"the model {name} is not here; fetch it with `kbkit models fetch {name}`"
         )
-    for file, known in lock["files"].items():
+    for file, locked in lock["files"].items():
         path = folder / file
-        if not path.is_file() or sha256(path) != known["sha256"]:
+        if not path.is_file() or sha256(path) != locked["sha256"]:
             raise EmbedderError(
                 f"{path}: not the file that was fetched (truncated, changed or gone); mend it with "
                 f"`kbkit models fetch {name}`"
@@ -176,7 +176,7 @@ def read_lock(folder: Path) -> Mapping[str, Any] | None:
     try:
         lock: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if lock["model"] not in lock["files"] or not all(
-            isinstance(known["sha256"], str) for known in lock["files"].values()
+            isinstance(locked["sha256"], str) for locked in lock["files"].values()
         ):
             raise ValueError("files are missing")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -239,7 +239,7 @@ class ModelConfig:
 
 
 def module_folders(modules: Any, where: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     if not isinstance(modules, list) or len(modules) > 20:
         raise EmbedderError(f"{where}: not a list of modules; fetch the model again")
     for module in modules:
@@ -252,8 +252,8 @@ def module_folders(modules: Any, where: str) -> dict[str, str]:
         folder = str(module.get("path", ""))
         if folder and not is_inside(folder):
             raise EmbedderError(f"{where}: names a folder outside of the model ({folder[:80]!r})")
-        found[f"{kind}{len(found)}" if kind == "Dense" else kind] = folder
-    return found
+        folders[f"{kind}{len(folders)}" if kind == "Dense" else kind] = folder
+    return folders
 
 
 def is_inside(path: str) -> bool:
@@ -352,10 +352,10 @@ def _dense(folder: Path) -> DenseLayer:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    found = _load(path)
-    if not isinstance(found, dict):
+    values = _load(path)
+    if not isinstance(values, dict):
         raise EmbedderError(f"{path}: not a JSON object; fetch the model again")
-    return found
+    return values
 
 
 def _load(path: Path) -> Any:

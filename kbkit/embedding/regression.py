@@ -39,8 +39,8 @@ def build_vocabulary(
     texts: Sequence[Sequence[str]], limit: int
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Return the most frequent terms with their document frequencies."""
-    known = dict.fromkeys(chain.from_iterable(terms[:MAX_TERMS] for terms in texts))
-    numbers = dict(zip(known, count(), strict=False))
+    distinct = dict.fromkeys(chain.from_iterable(terms[:MAX_TERMS] for terms in texts))
+    numbers = dict(zip(distinct, count(), strict=False))
     columns, _, _ = _count_terms(texts, numbers)
     frequencies = np.bincount(columns, minlength=len(numbers))
     order = np.argsort(-frequencies, kind="stable")[:limit]
@@ -57,8 +57,8 @@ def _count_terms(
         map(vocabulary.get, chain.from_iterable(read), repeat(-1)), np.int64, int(ends[-1])
     )
     rows = np.repeat(np.arange(len(read)), np.diff(ends))
-    known = columns >= 0
-    keys = rows[known] * len(vocabulary) + columns[known]
+    inside = columns >= 0
+    keys = rows[inside] * len(vocabulary) + columns[inside]
     _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
     order = np.argsort(firsts)
     keys = keys[firsts[order]]
@@ -109,11 +109,11 @@ def fit_prior(
 ) -> Matrix:
     """The prior as a table: centred, as the targets are, and scaled so that it fits them best."""
     start = np.zeros((len(vocabulary), targets.shape[1]), np.float32)
-    known = [(row, prior[term]) for term, row in vocabulary.items() if term in prior]
-    if known:
-        rows = np.array([row for row, _ in known])
-        found = np.stack([vector for _, vector in known])
-        start[rows] = found - np.average(found, axis=0, weights=df[rows])
+    placed = [(row, prior[term]) for term, row in vocabulary.items() if term in prior]
+    if placed:
+        rows = np.array([row for row, _ in placed])
+        vectors = np.stack([vector for _, vector in placed])
+        start[rows] = vectors - np.average(vectors, axis=0, weights=df[rows])
     guess = design @ start
     size = float((guess * guess).sum())
     start *= np.float32(max(0.0, float((guess * targets).sum())) / size if size > 0 else 0.0)
@@ -171,7 +171,7 @@ def _conjugate_gradients(
     design: Any, transposed: Any, penalty: Matrix, right: Matrix, solve: _Preconditioner
 ) -> Matrix:
     """Solve for some columns; nearly all of the time goes into memory, so `right` is used up."""
-    found, spare = np.zeros_like(right), np.empty_like(right)
+    solution, spare = np.zeros_like(right), np.empty_like(right)
     rest = right
     direction = solve(rest)
     size = first = _dots(rest, direction)
@@ -183,13 +183,13 @@ def _conjugate_gradients(
         image = transposed @ (design @ direction)
         image += np.multiply(penalty[:, None], direction, out=spare)
         step = _ratio(size, _dots(direction, image))
-        found += np.multiply(step, direction, out=spare)
+        solution += np.multiply(step, direction, out=spare)
         rest -= np.multiply(step, image, out=spare)
         solved = solve(rest)
         before, size = size, _dots(rest, solved)
         direction *= _ratio(size, before)
         direction += solved
-    return found
+    return solution
 
 
 def _dots(a: Matrix, b: Matrix) -> Matrix:
@@ -236,11 +236,11 @@ def map_words(
     Fits the map W from the sum of a chunk's word vectors to its own vector: a ridge regression of
     `targets` on ``X S``, less its mean, where S has the vectors of the words.
     """
-    known = [(row, words[term]) for term, row in vocabulary.items() if term in words]
-    if not known:
+    placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
+    if not placed:
         return np.zeros((len(vocabulary), targets.shape[1]), np.float32)
-    table = np.zeros((len(vocabulary), len(known[0][1])), np.float32)
-    table[[row for row, _ in known]] = np.stack([vector for _, vector in known])
+    table = np.zeros((len(vocabulary), len(placed[0][1])), np.float32)
+    table[[row for row, _ in placed]] = np.stack([vector for _, vector in placed])
     passages = np.asarray(design @ table, np.float32)
     passages -= passages.mean(axis=0)
     products = (passages.T @ passages).astype(np.float64)

@@ -92,8 +92,8 @@ def fit_to_texts(
     number = len(chunk_terms) + len(terms)
     weights = np.log1p((number - df + 0.5) / (df + 0.5)) ** _IDF_POWER
     held = [
-        np.array(sorted({vocabulary[term] for term in known if term in vocabulary}), np.int64)
-        for known in terms
+        np.array(sorted({vocabulary[term] for term in text_terms if term in vocabulary}), np.int64)
+        for text_terms in terms
     ]
     starts = np.cumsum([0, *map(len, held)])
     columns = np.concatenate([np.zeros(0, np.int64), *held])
@@ -121,12 +121,12 @@ def _word_prior(
     words: Mapping[str, Vector], vocabulary: Mapping[str, int], df: NDArray[np.float32], width: int
 ) -> Matrix:
     """The vectors of words, less their mean; zeros for terms that have none."""
-    known = [(row, words[term]) for term, row in vocabulary.items() if term in words]
+    placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
     start = np.zeros((len(vocabulary), width), np.float32)
-    if known:
-        rows = np.array([row for row, _ in known])
-        found = np.stack([vector for _, vector in known])
-        start[rows] = found - np.average(found, axis=0, weights=np.sqrt(df[rows]))
+    if placed:
+        rows = np.array([row for row, _ in placed])
+        vectors = np.stack([vector for _, vector in placed])
+        start[rows] = vectors - np.average(vectors, axis=0, weights=np.sqrt(df[rows]))
     return start
 
 

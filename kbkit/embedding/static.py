@@ -223,7 +223,7 @@ def word_encoder(
         model = StaticEmbedder()
     except EmbedderError:
         return None
-    found = term_vectors(model, texts, terms_of)
-    if not found:
+    vectors = term_vectors(model, texts, terms_of)
+    if not vectors:
         return None
-    return FittedEncoder(model.fingerprint, tuple(found), np.stack(list(found.values())), {})
+    return FittedEncoder(model.fingerprint, tuple(vectors), np.stack(list(vectors.values())), {})

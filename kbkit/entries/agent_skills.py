@@ -60,29 +60,29 @@ class Skill(NamedTuple):
 
 
 def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for path, data in stored.files.items():
         if path in (NAME, PROMPT):
             continue
         name = _README if path == README else _renamed(path, _FOLDERS)
-        if name in found or name in (FILE, _LONG):
+        if name in files or name in (FILE, _LONG):
             raise EntryFormatError(
                 f"{stored.slug}/{path}: would be {name} in the skill, which is there already; "
                 "rename one of them"
             )
-        found[name] = data
+        files[name] = data
         renamed[path] = name
     body = _with_names(_text(stored.files.get(PROMPT, b"")), renamed)
     metadata = _metadata(stored, title)
     if len(body) > _MAX_BODY_LENGTH:
-        found[_LONG] = body.encode()
+        files[_LONG] = body.encode()
         metadata["prompt"] = _LONG
         body = f"# {title}\n\nRead [how it is done]({_LONG}) first.\n"
     if README in stored.files:
-        found[_README] = _with_names(_text(stored.files[README]), renamed).encode()
-    found[FILE] = (_front_matter(stored, title, metadata) + body).encode()
-    return found
+        files[_README] = _with_names(_text(stored.files[README]), renamed).encode()
+    files[FILE] = (_front_matter(stored, title, metadata) + body).encode()
+    return files
 
 
 def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) -> str:
@@ -106,7 +106,7 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
     skill = stored.skill
     kept = skill.extra.get("metadata")
     others = {**skill.extra, **(kept if isinstance(kept, dict) else {})}
-    found = {
+    metadata = {
         key: _line(str(value))
         for key, value in others.items()
         if key not in (*_OWN, "metadata")
@@ -115,7 +115,7 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
     }
     tags = ", ".join(_line(tag.replace(",", " ")) for tag in skill.tags)
     own = {"title": title, "tags": tags, "category": skill.category, "status": skill.status.value}
-    return {key: value for key, value in {**found, **own}.items() if value and key}
+    return {key: value for key, value in {**metadata, **own}.items() if value and key}
 
 
 def front_matter_of(data: bytes) -> dict[str, Any]:
@@ -131,14 +131,14 @@ def find_skills(folder: Path) -> list[Path]:
     if _is_skill(place):
         return [place]
     try:
-        found = sorted(each for each in place.iterdir() if _is_skill(each))
+        folders = sorted(each for each in place.iterdir() if _is_skill(each))
     except OSError as error:
         raise FilesError(f"{folder}: cannot be read ({error.strerror})") from None
-    if not found:
+    if not folders:
         raise MissingPathError(f"{folder}: has no {FILE}, nor a folder with one")
-    if len(found) > MAX_SKILLS:
+    if len(folders) > MAX_SKILLS:
         raise EntryFormatError(f"{folder}: has more than {MAX_SKILLS:,} skills; take in some")
-    return found
+    return folders
 
 
 def _is_skill(place: Path) -> bool:
@@ -151,9 +151,9 @@ def read_skill_folder(place: Path, locks: Locks) -> Skill:
     at = place / name
     if name not in files:
         raise EntryFormatError(f"{at}: is no file that can be read")
-    found, body = _parsed(at, files.pop(name))
-    title = _checked_name(at, found, place.name)
-    values, extra = _values(at, found, title)
+    mapping, body = _parsed(at, files.pop(name))
+    title = _checked_name(at, mapping, place.name)
+    values, extra = _values(at, mapping, title)
     return _entry(title, values, extra, files, body)
 
 
@@ -176,8 +176,8 @@ def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
         raise EntryFormatError(f"{at}: {error}", error.line, error.column) from None
 
 
-def _checked_name(at: Path, found: YamlMapping, folder: str) -> str:
-    name = unicodedata.normalize("NFKC", _said(at, found, "name"))
+def _checked_name(at: Path, mapping: YamlMapping, folder: str) -> str:
+    name = unicodedata.normalize("NFKC", _said(at, mapping, "name"))
     why = ""
     if not name:
         why = "is missing"
@@ -190,23 +190,23 @@ def _checked_name(at: Path, found: YamlMapping, folder: str) -> str:
     elif name != unicodedata.normalize("NFKC", folder):
         why = f"is {name!r}, and its folder is {ascii(folder)[1:-1]!r}; give both one name"
     if why:
-        raise _fault(at, found, "name", why)
+        raise _fault(at, mapping, "name", why)
     return name
 
 
-def _values(at: Path, found: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    description = _said(at, found, "description")
+def _values(at: Path, mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    description = _said(at, mapping, "description")
     if not description:
-        raise _fault(at, found, "description", "is missing")
+        raise _fault(at, mapping, "description", "is missing")
     if len(description) > MAX_DESCRIPTION_LENGTH:
         why = f"has more than {MAX_DESCRIPTION_LENGTH:,} characters"
-        raise _fault(at, found, "description", why)
-    if len(_said(at, found, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
+        raise _fault(at, mapping, "description", why)
+    if len(_said(at, mapping, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
         why = f"has more than {MAX_COMPATIBILITY_LENGTH} characters"
-        raise _fault(at, found, "compatibility", why)
-    metadata = found.values.get("metadata") or {}
+        raise _fault(at, mapping, "compatibility", why)
+    metadata = mapping.values.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise _fault(at, found, "metadata", "must be a mapping of strings")
+        raise _fault(at, mapping, "metadata", "must be a mapping of strings")
     rest = {key: _flat(value) for key, value in metadata.items()}
     status = rest.pop("status", "")
     if status not in tuple(EntryStatus):
@@ -219,10 +219,10 @@ def _values(at: Path, found: YamlMapping, name: str) -> tuple[dict[str, Any], di
         "category": rest.pop("category", ""),
         "status": status,
     }
-    extra: dict[str, Any] = {key: _said(at, found, key) for key in _OWN}
+    extra: dict[str, Any] = {key: _said(at, mapping, key) for key in _OWN}
     others = {
         key: _flat(value)
-        for key, value in found.values.items()
+        for key, value in mapping.values.items()
         if key not in ("name", "description", "metadata", *_OWN)
     }
     extra["metadata"] = {key: value for key, value in {**others, **rest}.items() if value}
@@ -262,27 +262,27 @@ def entry_files(
     skill: Skill, before: StoredEntry | None, ids: Mapping[str, str]
 ) -> dict[str, bytes]:
     now = datetime.now(UTC)
-    known = before.skill if before is not None else None
+    previous = before.skill if before is not None else None
     others = {each for slug, each in ids.items() if slug != skill.slug}
     values = {
         **skill.values,
-        "id": (known.id if known else "") or unique(skill.slug, others),
-        "rating": known.rating if known else EntryRating(),
-        "source": (known.source if known else EntrySource.MANUAL).value,
-        "origin_task_id": known.origin_task_id if known else "",
-        "created_at": (known.created_at if known else None) or now,
+        "id": (previous.id if previous else "") or unique(skill.slug, others),
+        "rating": previous.rating if previous else EntryRating(),
+        "source": (previous.source if previous else EntrySource.MANUAL).value,
+        "origin_task_id": previous.origin_task_id if previous else "",
+        "created_at": (previous.created_at if previous else None) or now,
         "updated_at": now,
     }
     return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
 
 
-def _said(at: Path, found: YamlMapping, key: str) -> str:
-    value = found.values.get(key)
+def _said(at: Path, mapping: YamlMapping, key: str) -> str:
+    value = mapping.values.get(key)
     if isinstance(value, dict):
-        raise _fault(at, found, key, "must be a string")
+        raise _fault(at, mapping, key, "must be a string")
     text = _flat(value)
     if len(text) > _MAX_VALUE_LENGTH:
-        raise _fault(at, found, key, f"has more than {_MAX_VALUE_LENGTH:,} characters")
+        raise _fault(at, mapping, key, f"has more than {_MAX_VALUE_LENGTH:,} characters")
     return text
 
 
@@ -294,8 +294,8 @@ def _flat(value: Any) -> str:
     return "" if value is None else _line(str(value))
 
 
-def _fault(at: Path, found: YamlMapping, key: str, why: str) -> EntryFormatError:
-    error = found.fault((key,), why)
+def _fault(at: Path, mapping: YamlMapping, key: str, why: str) -> EntryFormatError:
+    error = mapping.fault((key,), why)
     return EntryFormatError(f"{at}: {error}", error.line, error.column)
 
 
@@ -370,5 +370,5 @@ def write(
 def _is_skill_folder(root: Directory, name: str) -> bool:
     if not root.is_directory(name):
         return False
-    with root.child(name, name) as found:
-        return found.stat(FILE) is not None
+    with root.child(name, name) as directory:
+        return directory.stat(FILE) is not None

@@ -127,39 +127,39 @@ _OWN = frozenset({NAME, PROMPT.casefold(), README.casefold()})
 
 
 def checked(**said: Any) -> dict[str, Any]:
-    found = {
+    values = {
         key: value if key in ("tags", "status") else check_text(key, value)
         for key, value in said.items()
     }
     for key, most in (("title", MAX_TITLE_LENGTH), ("category", MAX_TITLE_LENGTH)):
-        if key in found:
-            found[key] = " ".join(found[key].split())
-            if len(found[key]) > most:
+        if key in values:
+            values[key] = " ".join(values[key].split())
+            if len(values[key]) > most:
                 raise ConfigError(f"{key}: has more than {most} characters; say it shorter")
-    if found.get("title") == "":
+    if values.get("title") == "":
         raise ConfigError("title: is empty; describe the entry in one line")
-    if len(found.get("description", "")) > MAX_DESCRIPTION_LENGTH:
+    if len(values.get("description", "")) > MAX_DESCRIPTION_LENGTH:
         raise ConfigError(
             f"description: has more than {MAX_DESCRIPTION_LENGTH:,} characters; say "
             "more in the prompt or the readme"
         )
-    if "description" in found:
-        found["description"] = found["description"].strip()
-    if "tags" in found:
-        found["tags"] = _tags(found["tags"])
-    if "status" in found:
-        found["status"] = checked_status(found["status"]).value
-    return found
+    if "description" in values:
+        values["description"] = values["description"].strip()
+    if "tags" in values:
+        values["tags"] = _tags(values["tags"])
+    if "status" in values:
+        values["status"] = checked_status(values["status"]).value
+    return values
 
 
 def _tags(tags: Any) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Sequence):
         raise ConfigError(f"tags={tags!r}: give a list of words, such as ['logs', 'python']")
     cleaned = (" ".join(check_text("tags", each).split()).removeprefix("#") for each in tags)
-    found = tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in cleaned if each))
-    if len(found) > MAX_TAGS:
+    cleaned_tags = tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in cleaned if each))
+    if len(cleaned_tags) > MAX_TAGS:
         raise ConfigError(f"tags: more than {MAX_TAGS}")
-    return found
+    return cleaned_tags
 
 
 def checked_status(status: str | EntryStatus) -> EntryStatus:
@@ -170,7 +170,7 @@ def checked_status(status: str | EntryStatus) -> EntryStatus:
 
 
 def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | None]:
-    found: dict[str, bytes | None] = {}
+    contents: dict[str, bytes | None] = {}
     for path, content in files.items():
         parts = parts_of(path)
         if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _OWN):
@@ -180,7 +180,7 @@ def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | 
             )
         if content is not None and not isinstance(content, str | bytes):
             raise ConfigError(f"files: {path}: give text or bytes")
-        found[joined(parts)] = (
+        contents[joined(parts)] = (
             check_text(path, content).encode() if isinstance(content, str) else content
         )
-    return found
+    return contents

@@ -122,7 +122,7 @@ class Entries:
             raise ConfigError(f"sort={sort!r}: choose from {', '.join(SORTS)}")
         most = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
-        found = self._index.listed(
+        records = self._index.listed(
             status=None if status is None else checked_status(status).value,
             category=None if category is None else check_text("category", category),
             tag=None if tag is None else check_text("tag", tag),
@@ -130,7 +130,7 @@ class Entries:
             sort=sort,
         )
         end = None if most is None else start + most
-        return EntryPage(tuple(info_of(each) for each in found[start:end]), len(found), start)
+        return EntryPage(tuple(info_of(each) for each in records[start:end]), len(records), start)
 
     def open(self, slug: str, path: str) -> BinaryIO:
         """Open a file of an entry as a binary file; used as a ``with`` block.
@@ -287,9 +287,9 @@ class Entries:
         with self._store.locked():
             skill = self._store.read_skill(slug)
             record = self._index.records().get(slug)
-            known = skill.id or (record.id if record else slug)
+            entry_id = skill.id or (record.id if record else slug)
             # first what may find no room; by itself it changes nothing
-            self._store.write(f"{slug}/{NAME}", edited(skill.text, {"id": known}).encode())
+            self._store.write(f"{slug}/{NAME}", edited(skill.text, {"id": entry_id}).encode())
             self._store.move(slug, to)
         return self._levelled(to)
 
@@ -413,8 +413,8 @@ class Entries:
             raise ConfigError("prompt: is empty; describe the task")
         most = check_integer("limit", limit, 1)
         self._index.level(on_progress=lambda _: None)
-        found, known = self._lookup.find(asked, most), self._index.records()
-        return [info_of(known[each.slug]) for each in found if each.slug in known]
+        matches, records = self._lookup.find(asked, most), self._index.records()
+        return [info_of(records[each.slug]) for each in matches if each.slug in records]
 
     def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
         """Return active entries that fit a prompt, as a short numbered list for an agent.
@@ -513,24 +513,24 @@ class Entries:
             EntryFormatError: A skill is invalid; names the file and the line.
             FilesError: A skill has links, or names that are invalid on some systems.
         """
-        found = [
+        skills = [
             agent_skills.read_skill_folder(place, self._store.locks)
             for place in agent_skills.find_skills(Path(folder))
         ]
         with self._store.locked():
             before = {
                 skill.slug: self._store.read_entry(skill.slug)
-                for skill in found
+                for skill in skills
                 if self._store.look(skill.slug) is not None
             }
             ids = self._index.ids()
-            for skill in found:
+            for skill in skills:
                 was = before.get(skill.slug)
                 files = agent_skills.entry_files(skill, was, ids)
                 if was is None or says_else(was, files):
                     self._store.place(skill.slug, files, replace=was is not None)
         self._index.level()
-        return tuple(self.read(skill.slug) for skill in found)
+        return tuple(self.read(skill.slug) for skill in skills)
 
     def __repr__(self) -> str:
         return f"<Entries in {str(self.path)!r}>"

@@ -52,13 +52,13 @@ class EntryIndex:
 
     def revision(self) -> str:
         with self._database.read() as transaction:
-            found = [knowledge_bases.state(transaction, ENTRIES)]
+            states = [knowledge_bases.state(transaction, ENTRIES)]
         with suppress(OSError):
             for folder in sorted(self._store.root.iterdir())[:_MAX_WATCHED]:
                 with suppress(OSError):
                     about = (folder / NAME).lstat()
-                    found.append(f"{folder.name} {about.st_mtime_ns} {about.st_size}")
-        return sha256("\n".join(found).encode("utf-8", "replace")).hexdigest()
+                    states.append(f"{folder.name} {about.st_mtime_ns} {about.st_size}")
+        return sha256("\n".join(states).encode("utf-8", "replace")).hexdigest()
 
     def records(self) -> dict[str, EntryRecord]:
         with self._database.read() as transaction:
@@ -82,36 +82,36 @@ class EntryIndex:
         self._stores.require_home()
         skipped: dict[str, str] = {}
         looks = self._store.looks(skipped.__setitem__)
-        known = self.records()
-        given = self._given(known)
-        changed = [slug for slug, look in looks.items() if _is_stale(known.get(slug), look)]
-        gone = [slug for slug in known if slug not in looks]
+        records = self.records()
+        given = self._given(records)
+        changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
+        gone = [slug for slug in records if slug not in looks]
         report = EntrySyncReport()
         if changed or gone or given:
             with self._store.locked(wait=wait):
-                report = self._level(known, given, on_progress, stop)
-            known = self.records()
-        problems = {slug: each.problem for slug, each in known.items() if each.problem}
+                report = self._level(records, given, on_progress, stop)
+            records = self.records()
+        problems = {slug: each.problem for slug, each in records.items() if each.problem}
         reported = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
         return EntrySyncReport(
             report.added,
             report.updated,
             report.removed,
             tuple(reported),
-            synced=sum(not each.problem for each in known.values()),
+            synced=sum(not each.problem for each in records.values()),
         )
 
-    def _given(self, known: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
-        slugs = {each.document_id: slug for slug, each in known.items() if each.document_id}
+    def _given(self, records: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
+        slugs = {each.document_id: slug for slug, each in records.items() if each.document_id}
         if not slugs:
             return {}
         with self._database.read() as transaction:
-            found = entries.document_ratings(transaction, ENTRIES, slugs)
-        return {slugs[known_id]: votes for known_id, votes in found.items()}
+            votes_by_document = entries.document_ratings(transaction, ENTRIES, slugs)
+        return {slugs[known_id]: votes for known_id, votes in votes_by_document.items()}
 
     def _level(
         self,
-        known: Mapping[str, EntryRecord],
+        records: Mapping[str, EntryRecord],
         given: Mapping[str, list[tuple[int, Vote]]],
         on_progress: OnProgress | None,
         stop: Stop,
@@ -119,9 +119,9 @@ class EntryIndex:
         kb = self._knowledge_base()
         for slug, votes in given.items():
             self._write_votes(kb, slug, votes)
-        known, looks = self.records(), self._store.looks()
-        changed = [slug for slug, look in looks.items() if _is_stale(known.get(slug), look)]
-        gone = [slug for slug in known if slug not in looks]
+        records, looks = self.records(), self._store.looks()
+        changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
+        gone = [slug for slug in records if slug not in looks]
         report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():
@@ -162,9 +162,9 @@ class EntryIndex:
         gone: Sequence[str],
         report: EntrySyncReport,
     ) -> EntrySyncReport:
-        known = self.records()
+        records = self.records()
         seen = time.time_ns()
-        new = {slug for slug in part if slug not in known or not known[slug].version}
+        new = {slug for slug in part if slug not in records or not records[slug].version}
         read: dict[str, StoredEntry] = {}
         faults: list[EntryRecord] = []
         for slug in part:
@@ -174,7 +174,7 @@ class EntryIndex:
                 why = files_error(slug, error)
                 look = self._store.look(slug)
                 if look is not None:
-                    record = known.get(slug) or _unread(slug, look)
+                    record = records.get(slug) or _unread(slug, look)
                     faults.append(
                         record._replace(
                             problem=why, stamp=look.stamp, changed=look.changed, seen=seen
@@ -186,7 +186,7 @@ class EntryIndex:
                     # a merge, or somebody by hand, left figures that are not those of the votes
                     self._store.write(f"{slug}/{NAME}", stored.skill.text.encode())
                     read[slug] = self._store.read_entry(slug)
-        moved = self._moved(read, known, gone)
+        moved = self._moved(read, records, gone)
         with self._database.write() as transaction:
             for slug, was in moved.items():
                 entries.rename_document(transaction, kb.id, was, slug)
@@ -198,20 +198,20 @@ class EntryIndex:
                 for slug, stored in read.items()
                 if slug in moved
                 or slug in new
-                or known[slug].version != stored.version
-                or not known[slug].document_id
+                or records[slug].version != stored.version
+                or not records[slug].document_id
             ],
         )
-        removed = [slug for slug in forget if slug not in moved.values() and slug in known]
-        ids = self._ids(read, known, moved, removed)
+        removed = [slug for slug in forget if slug not in moved.values() and slug in records]
+        ids = self._ids(read, records, moved, removed)
         with self._database.write() as transaction:
             old = writing.ids_by_uri(transaction, kb.id, removed)
             for document_id in old.values():
                 writing.delete_document(transaction, kb.id, document_id)
             entries.forget(transaction, removed)
-            found = writing.ids_by_uri(transaction, kb.id, list(read))
+            id_of = writing.ids_by_uri(transaction, kb.id, list(read))
             made = [
-                _record(stored, ids[slug], found.get(slug, ""), seen)
+                _record(stored, ids[slug], id_of.get(slug, ""), seen)
                 for slug, stored in read.items()
             ]
             entries.note(transaction, [*made, *faults])
@@ -226,38 +226,43 @@ class EntryIndex:
                 *(
                     slug
                     for slug in read
-                    if slug in moved or (slug not in new and _says_else(known[slug], read[slug]))
+                    if slug in moved or (slug not in new and _says_else(records[slug], read[slug]))
                 ),
             ),
             (*report.removed, *removed),
         )
 
     def _moved(
-        self, read: Mapping[str, StoredEntry], known: Mapping[str, EntryRecord], gone: Sequence[str]
+        self,
+        read: Mapping[str, StoredEntry],
+        records: Mapping[str, EntryRecord],
+        gone: Sequence[str],
     ) -> dict[str, str]:
-        was = {known[slug].id: slug for slug in gone if slug in known}
-        found: dict[str, str] = {}
+        was = {records[slug].id: slug for slug in gone if slug in records}
+        renamed: dict[str, str] = {}
         for slug, stored in read.items():
-            if (slug not in known or not known[slug].version) and stored.skill.id in was:
-                found[slug] = was.pop(stored.skill.id)
-        return found
+            if (slug not in records or not records[slug].version) and stored.skill.id in was:
+                renamed[slug] = was.pop(stored.skill.id)
+        return renamed
 
     def _ids(
         self,
         read: Mapping[str, StoredEntry],
-        known: Mapping[str, EntryRecord],
+        records: Mapping[str, EntryRecord],
         moved: Mapping[str, str],
         removed: Sequence[str],
     ) -> dict[str, str]:
         away = {*removed, *moved.values(), *read}
-        taken = {each.id for slug, each in known.items() if slug not in away}
-        found: dict[str, str] = {}
+        taken = {each.id for slug, each in records.items() if slug not in away}
+        ids: dict[str, str] = {}
         # of a folder and a copy of it, the one that was there before is meant
-        for slug in sorted(read, key=lambda each: (each not in known and each not in moved, each)):
+        for slug in sorted(
+            read, key=lambda each: (each not in records and each not in moved, each)
+        ):
             entry_id = read[slug].skill.id or slug
-            found[slug] = entry_id if entry_id not in taken else unique(slug, taken)
-            taken.add(found[slug])
-        return found
+            ids[slug] = entry_id if entry_id not in taken else unique(slug, taken)
+            taken.add(ids[slug])
+        return ids
 
 
 def _unread(slug: str, look: Look) -> EntryRecord:

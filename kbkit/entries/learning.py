@@ -83,12 +83,12 @@ class Credential(NamedTuple):
 def find_credential(data: bytes) -> Credential | None:
     """The first thing in a file that looks like a key or a password; ``None`` without any."""
     text = data.decode("latin-1")  # keys are ASCII, whatever else a file holds
-    found = [
+    matches = [
         (match.start(), kind) for kind, rule in _ANY if (match := rule.search(text)) is not None
     ]
-    if not found:
+    if not matches:
         return None
-    at, kind = min(found)
+    at, kind = min(matches)
     return Credential(kind, text.count("\n", 0, at) + 1)
 
 
@@ -102,7 +102,7 @@ def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
     """The files of a folder, by path within it; hidden ones are left out."""
     store = FileStore(folder, locks)
     wrong: list[str] = []
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     names: dict[str, str] = {}
     size = 0
     store.stat("")  # says what is wrong with the folder itself
@@ -117,26 +117,26 @@ def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
         if item.is_folder:
             continue
         size += item.about.st_size
-        if size > MAX_BYTES or len(found) >= MAX_FILES:
+        if size > MAX_BYTES or len(files) >= MAX_FILES:
             raise EntryFormatError(
                 f"{folder}: has more than {MAX_FILES} files or {MAX_BYTES / 1e6:g} MB; leave out "
                 "files that the task does not need"
             )
         try:
-            found[item.path] = store.read(item.path).data
+            files[item.path] = store.read(item.path).data
         except FilesError as error:
             raise type(error)(f"{folder}: {error}") from None
     if wrong:
         raise EntryFormatError(f"{wrong[0]}; nothing was imported")
-    return found
+    return files
 
 
 def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
     for path, data in sorted(files.items()):
-        if (found := find_credential(data)) is not None:
+        if (credential := find_credential(data)) is not None:
             raise SecretsError(
-                f"{folder / path}: line {found.line} has what looks like {found.kind}; take it "
-                "out, have it read from the environment, and learn the folder again"
+                f"{folder / path}: line {credential.line} has what looks like {credential.kind}; "
+                "take it out, have it read from the environment, and learn the folder again"
             )
 
 
@@ -234,9 +234,9 @@ class Learner:
         """Learn finished tasks, each state once; return those that failed."""
         if folder is None:
             return []
-        known = self._learned()
+        learned = self._learned()
         for task, place, digest in finished(folder):
-            if str(place) in known and known[str(place)].digest == digest:
+            if str(place) in learned and learned[str(place)].digest == digest:
                 continue
             slug = problem = ""
             try:
@@ -256,18 +256,18 @@ def _skill_text(
     skill: SkillFile, before: StoredEntry | None, slug: str, ids: Mapping[str, str], task_id: str
 ) -> str:
     now = datetime.now(UTC)
-    known = before.skill if before is not None else None
+    previous = before.skill if before is not None else None
     others = {known_as for other, known_as in ids.items() if other != slug}
-    text = with_rating(skill.text, known.rating if known else EntryRating())
+    text = with_rating(skill.text, previous.rating if previous else EntryRating())
     return edited(
         text,
         {
-            "id": (known.id if known else "") or unique(slug, others),
+            "id": (previous.id if previous else "") or unique(slug, others),
             "title": skill.title,
-            "status": (known or skill).status.value,
+            "status": (previous or skill).status.value,
             "source": EntrySource.AUTO.value,
             "origin_task_id": task_id or skill.origin_task_id,
-            "created_at": (known.created_at if known else None) or now,
+            "created_at": (previous.created_at if previous else None) or now,
             "updated_at": now,
         },
     )
@@ -334,16 +334,16 @@ class EntryLookup:
     def find(self, prompt: str, limit: int) -> list[Found]:
         """Active entries that fit a prompt, the best first."""
         with self._database.read() as transaction:
-            known = catalog.records(transaction)
+            records = catalog.records(transaction)
         usable = {
             slug: record
-            for slug, record in known.items()
+            for slug, record in records.items()
             if record.status == EntryStatus.ACTIVE.value and not record.problem
         }
         if not usable or not limit:
             return []
         hits = self._knowledge_base().search(
-            prompt[:MAX_QUERY_LENGTH], limit=_SOUGHT * (limit + len(known) - len(usable))
+            prompt[:MAX_QUERY_LENGTH], limit=_SOUGHT * (limit + len(records) - len(usable))
         )
         scores: dict[str, float] = {}
         for hit in hits:
@@ -361,17 +361,17 @@ class EntryLookup:
     def context(self, prompt: str, limit: int, tokens: int) -> Context:
         start = time.perf_counter()
         mark = quotation_mark()
-        found = self.find(prompt, limit)
-        room = tokens - count_tokens(_block(len(found), mark, "")) - 2
+        entries = self.find(prompt, limit)
+        room = tokens - count_tokens(_block(len(entries), mark, "")) - 2
         pieces: list[ContextPiece] = []
-        for entry in found:
+        for entry in entries:
             number = len(pieces) + 1
             text = _item(number, entry)
             if (taken := count_tokens(f"{text}\n")) > room:
                 break
             room -= taken
             pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
-        if found and not pieces:
+        if entries and not pieces:
             raise ImpossibleError(f"max_tokens={tokens}: too few for an entry; give twice as many")
         text = NOTHING
         if pieces:
@@ -380,8 +380,10 @@ class EntryLookup:
         return Context(prompt, text, tuple(pieces), count_tokens(text), tokens, seconds)
 
     def findings(self, prompt: str, limit: int) -> Findings:
-        found = self.find(prompt, limit)
-        return Findings(facts=[ContextFact(each.slug, each.lines, kind="entry") for each in found])
+        entries = self.find(prompt, limit)
+        return Findings(
+            facts=[ContextFact(each.slug, each.lines, kind="entry") for each in entries]
+        )
 
     def _lines(self, record: EntryRecord) -> tuple[str, ...]:
         rating = EntryRating(record.average, record.votes)
@@ -425,5 +427,5 @@ def _item(number: int, entry: Found) -> str:
 
 
 def _block(count: int, mark: str, text: str) -> str:
-    found = f"{count} entr{'ies' if count > 1 else 'y'}, best first: solutions for such tasks."
-    return f"{found} {instructions(mark)}\n\n{fenced(mark, 'entries', text)}"
+    opening = f"{count} entr{'ies' if count > 1 else 'y'}, best first: solutions for such tasks."
+    return f"{opening} {instructions(mark)}\n\n{fenced(mark, 'entries', text)}"

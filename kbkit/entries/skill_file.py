@@ -97,69 +97,69 @@ def _decoded(data: bytes) -> str:
 
 
 def _read(text: str) -> SkillFile:
-    found = read_yaml(text)
-    rating = rating_of(found)
+    mapping = read_yaml(text)
+    rating = rating_of(mapping)
     return SkillFile(
         text=with_votes(text, rating.votes),
-        id=_text(found, "id", 200),
-        title=_text(found, "title", MAX_TITLE_LENGTH),
-        description=_text(found, "description", MAX_DESCRIPTION_LENGTH, lines=True),
-        tags=_tags(found),
-        category=_text(found, "category", MAX_TITLE_LENGTH),
-        status=_choice(found, "status", EntryStatus.ACTIVE),
+        id=_text(mapping, "id", 200),
+        title=_text(mapping, "title", MAX_TITLE_LENGTH),
+        description=_text(mapping, "description", MAX_DESCRIPTION_LENGTH, lines=True),
+        tags=_tags(mapping),
+        category=_text(mapping, "category", MAX_TITLE_LENGTH),
+        status=_choice(mapping, "status", EntryStatus.ACTIVE),
         rating=rating,
-        source=_choice(found, "source", EntrySource.MANUAL),
-        origin_task_id=_text(found, "origin_task_id", 500),
-        created_at=_time(found, "created_at"),
-        updated_at=_time(found, "updated_at"),
-        extra={key: value for key, value in found.values.items() if key not in _FIELDS},
+        source=_choice(mapping, "source", EntrySource.MANUAL),
+        origin_task_id=_text(mapping, "origin_task_id", 500),
+        created_at=_time(mapping, "created_at"),
+        updated_at=_time(mapping, "updated_at"),
+        extra={key: value for key, value in mapping.values.items() if key not in _FIELDS},
     )
 
 
-def _text(found: YamlMapping, key: str, limit: int, *, lines: bool = False) -> str:
-    value = found.values.get(key)
+def _text(mapping: YamlMapping, key: str, limit: int, *, lines: bool = False) -> str:
+    value = mapping.values.get(key)
     if value is None:
         return ""
     if isinstance(value, dict | list):
-        raise found.fault((key,), "must be a string")
+        raise mapping.fault((key,), "must be a string")
     text = str(value).strip()
     if len(text) > limit:
-        raise found.fault((key,), f"has more than {limit:,} characters")
+        raise mapping.fault((key,), f"has more than {limit:,} characters")
     return text if lines else " ".join(text.split())
 
 
-def _tags(found: YamlMapping) -> tuple[str, ...]:
-    value = found.values.get("tags")
+def _tags(mapping: YamlMapping) -> tuple[str, ...]:
+    value = mapping.values.get("tags")
     if isinstance(value, str):
         value = value.split(",")
     if value is None:
         return ()
     if not isinstance(value, list) or any(isinstance(each, dict | list) for each in value):
-        raise found.fault(("tags",), "must be a list of words")
+        raise mapping.fault(("tags",), "must be a list of words")
     if len(value) > MAX_TAGS:
-        raise found.fault(("tags",), f"has more than {MAX_TAGS}")
+        raise mapping.fault(("tags",), f"has more than {MAX_TAGS}")
     texts = (str(each).strip() for each in value if each is not None)
     return tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in texts if each))
 
 
-def _choice(found: YamlMapping, key: str, default: _Choice) -> _Choice:
-    value = found.values.get(key)
+def _choice(mapping: YamlMapping, key: str, default: _Choice) -> _Choice:
+    value = mapping.values.get(key)
     if value in (None, ""):
         return default
     try:
         return type(default)(value)
     except ValueError:
-        raise found.fault((key,), f"must be {', '.join(type(default))}") from None
+        raise mapping.fault((key,), f"must be {', '.join(type(default))}") from None
 
 
-def _time(found: YamlMapping, key: str) -> datetime | None:
-    value = found.values.get(key)
+def _time(mapping: YamlMapping, key: str) -> datetime | None:
+    value = mapping.values.get(key)
     if value in (None, ""):
         return None
     try:
         return read_time(value)
     except ValueError:
-        raise found.fault((key,), "must be a time such as 2026-01-31T12:00:00Z") from None
+        raise mapping.fault((key,), "must be a time such as 2026-01-31T12:00:00Z") from None
 
 
 def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
@@ -196,16 +196,16 @@ def scalar(value: Any) -> str:
 
 def edited(text: str, changes: Mapping[str, Any]) -> str:
     """Change keys in a YAML text; comments, order and other keys stay."""
-    found = read_yaml(text)
+    mapping = read_yaml(text)
     changes = {
         key: time_text(value) if isinstance(value, datetime) else value
         for key, value in changes.items()
     }
-    wanted = {**found.values, **{key: _plain(value) for key, value in changes.items()}}
-    if wanted == found.values:
+    wanted = {**mapping.values, **{key: _plain(value) for key, value in changes.items()}}
+    if wanted == mapping.values:
         return text
-    block, rest = _cut(text, found)
-    made = _edited(rest, found, changes)
+    block, rest = _cut(text, mapping)
+    made = _edited(rest, mapping, changes)
     if block:
         made = re.sub(rf"^{KEY}: {_KEPT}$", lambda _: block, made, count=1, flags=re.MULTILINE)
     if "\r\n" in text:
@@ -225,19 +225,19 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
-def _cut(text: str, found: YamlMapping) -> tuple[str, str]:
+def _cut(text: str, mapping: YamlMapping) -> tuple[str, str]:
     """The block of votes, which no general reader of YAML has to go through, and the text without.
 
     A line stays in its place.
     """
-    span = span_of(text, found)
+    span = span_of(text, mapping)
     if span is None:
         return "", text
     start, stop = span
     return text[start:stop].replace("\r\n", "\n"), f"{text[:start]}{KEY}: {_KEPT}{text[stop:]}"
 
 
-def _edited(text: str, found: YamlMapping, changes: Mapping[str, Any]) -> str:
+def _edited(text: str, front_matter: YamlMapping, changes: Mapping[str, Any]) -> str:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
     from ruamel.yaml.resolver import VersionedResolver
@@ -258,7 +258,7 @@ def _edited(text: str, found: YamlMapping, changes: Mapping[str, Any]) -> str:
     editor.Resolver = SkillTexts
     editor.preserve_quotes = True
     editor.width = 1 << 20
-    mapping, offset = _indents(found)
+    mapping, offset = _indents(front_matter)
     editor.indent(mapping=mapping, sequence=offset + 2, offset=offset)
     try:
         values = editor.load(text)
@@ -296,16 +296,21 @@ def _is_time(value: str) -> bool:
     return ":" in value
 
 
-def _indents(found: YamlMapping) -> tuple[int, int]:
+def _indents(front_matter: YamlMapping) -> tuple[int, int]:
     mapping, offset = 2, 0
-    for path, place in found.places.items():
-        if len(path) < 1 or path in found.flow or isinstance(path[-1], int) or path[0] == KEY:
+    for path, place in front_matter.places.items():
+        if (
+            len(path) < 1
+            or path in front_matter.flow
+            or isinstance(path[-1], int)
+            or path[0] == KEY
+        ):
             continue
-        value: Any = found.values
+        value: Any = front_matter.values
         for part in path:
             value = value[part]
         if isinstance(value, list) and value:
-            offset = max(0, place.column - found.keys[path].column)
+            offset = max(0, place.column - front_matter.keys[path].column)
         elif isinstance(value, dict) and value:
-            mapping = max(1, place.column - found.keys[path].column)
+            mapping = max(1, place.column - front_matter.keys[path].column)
     return mapping, offset

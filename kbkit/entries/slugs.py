@@ -40,8 +40,8 @@ def slug_of(title: str, taken: Container[str] = ()) -> str:
 
 def unique(slug: str, taken: Container[str]) -> str:
     """Return a slug, with the first free number if it is taken."""
-    found, number = slug, 2
-    while found in taken:
+    name, number = slug, 2
+    while name in taken:
         end = f"-{number}"
-        found, number = slug[: MAX_LENGTH - len(end)].strip("-") + end, number + 1
-    return found
+        name, number = slug[: MAX_LENGTH - len(end)].strip("-") + end, number + 1
+    return name

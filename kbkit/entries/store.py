@@ -69,14 +69,14 @@ class StoredEntry(NamedTuple):
             skill.origin_task_id,
             skill.extra,
         ]
-        found = hashlib.blake2b(
+        digest = hashlib.blake2b(
             json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass"),
             digest_size=8,
         )
         for path in sorted(self.files):
             if path != NAME:
-                found.update(f"{path}\0{version(self.files[path])}\0".encode())
-        return found.hexdigest()
+                digest.update(f"{path}\0{version(self.files[path])}\0".encode())
+        return digest.hexdigest()
 
 
 class EntryStore(FileStore):
@@ -87,18 +87,18 @@ class EntryStore(FileStore):
 
     # ---- reading
 
-    def looks(self, told: Callable[[str, str], None] = lambda slug, why: None) -> dict[str, Look]:
-        found: dict[str, Look] = {}
+    def looks(self, report: Callable[[str, str], None] = lambda slug, why: None) -> dict[str, Look]:
+        looks: dict[str, Look] = {}
         for item in self.list():
             name = item.path
             if not item.is_folder:
                 if name.lower() != "readme.md":
-                    told(name, "is a file; an entry is a folder")
+                    report(name, "is a file; an entry is a folder")
             elif why := slug_fault(name):
-                told(name, f"the name {why}")
+                report(name, f"the name {why}")
             elif (look := self.look(name)) is not None:
-                found[name] = look
-        return found
+                looks[name] = look
+        return looks
 
     def look(self, slug: str) -> Look | None:
         """Return the status of an entry's files; ``None`` without files."""

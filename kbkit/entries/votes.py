@@ -139,26 +139,26 @@ class _Reader:
         return value
 
     def _list(self, path: Path) -> tuple[list[Any], Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            found.append(self._value(event, (*path, len(found))))
-        return found, event
+            items.append(self._value(event, (*path, len(items))))
+        return items, event
 
     def _mapping(self, path: Path) -> tuple[dict[str, Any], Any]:
-        found: dict[str, Any] = {}
+        items: dict[str, Any] = {}
         twice: EntryFormatError | None = None
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.anchor:
                 raise _fault(event, "a key that is no text")
             key, at = event.value, (*path, event.value)
-            if key in found:
+            if key in items:
                 reason = f"{key!r} is repeated here"
                 twice = twice or _fault(event, reason)
             self.found.keys[at] = _place(event, event)
-            found[key] = self._value(next(self._events), at)
+            items[key] = self._value(next(self._events), at)
         if twice is not None:
             raise twice
-        return found, event
+        return items, event
 
 
 def _place(start: Any, end: Any) -> Place:
@@ -185,41 +185,41 @@ _FIGURE = re.compile(r"\s+(average|count|votes)\s*:.*")
 
 
 @lru_cache(maxsize=16)
-def rating_of(found: YamlMapping) -> EntryRating:
+def rating_of(mapping: YamlMapping) -> EntryRating:
     """Summarize votes in a text; average and number are computed from them."""
-    rating = found.values.get(KEY)
+    rating = mapping.values.get(KEY)
     if rating is None:
         return EntryRating()
     if not isinstance(rating, dict):
-        raise found.fault(_RATING, "is to hold average, count and votes")
+        raise mapping.fault(_RATING, "is to hold average, count and votes")
     votes = rating.get("votes")
     if votes is None:
         return EntryRating()
     if not isinstance(votes, list):
-        raise found.fault(_VOTES, "must be a list")
-    read = [_vote(found, vote, (*_VOTES, number)) for number, vote in enumerate(votes)]
+        raise mapping.fault(_VOTES, "must be a list")
+    read = [_vote(mapping, vote, (*_VOTES, number)) for number, vote in enumerate(votes)]
     return EntryRating.of(tuple(sorted(set(read))))
 
 
-def _vote(found: YamlMapping, value: Any, path: Path) -> Vote:
+def _vote(mapping: YamlMapping, value: Any, path: Path) -> Vote:
     if not isinstance(value, dict):
-        raise found.fault(path, "is to hold score, timestamp and rater")
+        raise mapping.fault(path, "is to hold score, timestamp and rater")
     score, rater, time = (value.get(name) for name in ("score", "rater", "timestamp"))
     if isinstance(score, bool) or not isinstance(score, int) or not 1 <= score <= 5:
-        raise found.fault((*path, "score"), "must be an integer from 1 to 5")
+        raise mapping.fault((*path, "score"), "must be an integer from 1 to 5")
     try:
         return Vote(read_time(time), "" if rater is None else str(rater), score)
     except ValueError:
-        raise found.fault(
+        raise mapping.fault(
             (*path, "timestamp"), "must be a time such as 2026-01-31T12:00:00Z"
         ) from None
 
 
-def read_time(said: Any) -> datetime:
+def read_time(value: Any) -> datetime:
     """A time in ISO 8601; one without a zone is in UTC."""
-    if not isinstance(said, str):
+    if not isinstance(value, str):
         raise ValueError("no time")
-    at = datetime.fromisoformat(said.strip())
+    at = datetime.fromisoformat(value.strip())
     try:
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except OverflowError:
@@ -231,30 +231,30 @@ def time_text(at: datetime) -> str:
 
 
 def with_votes(text: str, votes: Iterable[Vote]) -> str:
-    found = read_yaml(text)
-    before = rating_of(found)
+    mapping = read_yaml(text)
+    before = rating_of(mapping)
     after = EntryRating.of(tuple(sorted({*before.votes, *votes})))
-    if _agrees(found, after):
+    if _agrees(mapping, after):
         return text
-    if () in found.flow:
+    if () in mapping.flow:
         raise EntryFormatError(
             "is one line in braces; write a line for each key, so that votes "
             "can be written below 'rating:'"
         )
-    made = _written(text, found, before, after)
-    _check(found, made, after)
+    made = _written(text, mapping, before, after)
+    _check(mapping, made, after)
     return made
 
 
 def with_rating(text: str, rating: EntryRating) -> str:
-    found = read_yaml(text)
-    made = _with_block(text, found, rating, "\r\n" if "\r\n" in text else "\n")
-    _check(found, made, rating)
+    mapping = read_yaml(text)
+    made = _with_block(text, mapping, rating, "\r\n" if "\r\n" in text else "\n")
+    _check(mapping, made, rating)
     return made
 
 
-def _agrees(found: YamlMapping, rating: EntryRating) -> bool:
-    votes = found.values.get(KEY)
+def _agrees(mapping: YamlMapping, rating: EntryRating) -> bool:
+    votes = mapping.values.get(KEY)
     if votes is None:
         return not rating.count
     return (
@@ -265,18 +265,18 @@ def _agrees(found: YamlMapping, rating: EntryRating) -> bool:
     )
 
 
-def _written(text: str, found: YamlMapping, before: EntryRating, after: EntryRating) -> str:
+def _written(text: str, mapping: YamlMapping, before: EntryRating, after: EntryRating) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
-    there = (found.values.get(KEY) or {}).get("votes") or []
-    places = found.places
+    there = (mapping.values.get(KEY) or {}).get("votes") or []
+    places = mapping.places
     lines = (
         all(path in places for path in (_AVERAGE, _COUNT, _VOTES))
-        and _RATING not in found.flow
-        and not (_VOTES in found.flow and there)
+        and _RATING not in mapping.flow
+        and not (_VOTES in mapping.flow and there)
         and len(there) == before.count
     )
     if not lines:
-        return _with_block(text, found, after, end)
+        return _with_block(text, mapping, after, end)
     new = [vote for vote in after.votes if vote not in before.votes]
     edits = [
         (places[_AVERAGE].start, places[_AVERAGE].end, f"{after.average:g}"),
@@ -284,10 +284,10 @@ def _written(text: str, found: YamlMapping, before: EntryRating, after: EntryRat
     ]
     if new and there:
         indent = " " * (places[_VOTES].column - 1)
-        at = _line_end(text, _leaf_end(found, (*_VOTES, len(there) - 1)))
+        at = _line_end(text, _leaf_end(mapping, (*_VOTES, len(there) - 1)))
         edits.append((at, at, "".join(f"{end}{indent}- {_line(vote)}" for vote in new)))
     elif new:
-        indent = " " * (found.keys[_VOTES].column + 1)
+        indent = " " * (mapping.keys[_VOTES].column + 1)
         at = len(text[: places[_VOTES].start].rstrip(" "))
         edits.append(
             (at, places[_VOTES].end, "".join(f"{end}{indent}- {_line(vote)}" for vote in new))
@@ -298,20 +298,20 @@ def _written(text: str, found: YamlMapping, before: EntryRating, after: EntryRat
     return text
 
 
-def _with_block(text: str, found: YamlMapping, rating: EntryRating, end: str) -> str:
+def _with_block(text: str, mapping: YamlMapping, rating: EntryRating, end: str) -> str:
     block = block_of(rating).replace("\n", end)
-    if (span := span_of(text, found)) is None:
+    if (span := span_of(text, mapping)) is None:
         gap = "" if not text or text.endswith("\n") else end
         return f"{text}{gap}{block}"
     start, stop = span
     return text[:start] + block.removesuffix(end) + text[stop:]
 
 
-def span_of(text: str, found: YamlMapping) -> tuple[int, int] | None:
+def span_of(text: str, mapping: YamlMapping) -> tuple[int, int] | None:
     """Return the span of the votes in a text; ``None`` without votes."""
-    if _RATING not in found.keys:
+    if _RATING not in mapping.keys:
         return None
-    return found.keys[_RATING].start, _line_end(text, _leaf_end(found, _RATING))
+    return mapping.keys[_RATING].start, _line_end(text, _leaf_end(mapping, _RATING))
 
 
 def block_of(rating: EntryRating) -> str:
@@ -327,15 +327,15 @@ def _line(vote: Vote) -> str:
     return f"{{score: {vote.score}, timestamp: {time_text(vote.timestamp)}, rater: {rater}}}"
 
 
-def _leaf_end(found: YamlMapping, path: Path) -> int:
+def _leaf_end(mapping: YamlMapping, path: Path) -> int:
     """Return the end of the last value below a path; a block's own end is after comments."""
     inside = [
         place.end
-        for at, place in found.places.items()
+        for at, place in mapping.places.items()
         if at[: len(path)] == path
-        and (not isinstance(_at(found.values, at), dict | list) or at in found.flow)
+        and (not isinstance(_at(mapping.values, at), dict | list) or at in mapping.flow)
     ]
-    return max(inside, default=found.keys[path].end if path in found.keys else 0)
+    return max(inside, default=mapping.keys[path].end if path in mapping.keys else 0)
 
 
 def _at(value: Any, path: Path) -> Any:
@@ -350,10 +350,10 @@ def _line_end(text: str, at: int) -> int:
     return stop - 1 if text[at:stop].endswith("\r") else stop
 
 
-def _check(found: YamlMapping, made: str, rating: EntryRating) -> None:
+def _check(mapping: YamlMapping, made: str, rating: EntryRating) -> None:
     now = read_yaml(made)
-    if _rest(now.values) != _rest(found.values) or rating_of(now) != rating:
-        raise found.fault(
+    if _rest(now.values) != _rest(mapping.values) or rating_of(now) != rating:
+        raise mapping.fault(
             _RATING,
             "votes cannot be written there; write it as kbkit does: rating:,"
             " and below it average:, count: and votes:",

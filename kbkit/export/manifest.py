@@ -106,14 +106,14 @@ class Manifest:
 
     def sections(self) -> dict[str, str]:
         """Return the titles of the sections above each page, by its path."""
-        found: dict[str, str] = {}
+        sections: dict[str, str] = {}
         waiting = [("", item) for item in self.nav]
         while waiting:
             above, item = waiting.pop()
-            found.setdefault(item["path"], above)
+            sections.setdefault(item["path"], above)
             here = f"{above} › {item['title']}" if above else item["title"]
             waiting += [(here, inner) for inner in item.get("children", ())]
-        return found
+        return sections
 
     def top(self) -> list[dict[str, Any]]:
         """Return the pages that a theme's navigation shows.

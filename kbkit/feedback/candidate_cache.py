@@ -136,11 +136,11 @@ class CandidateCache:
         return figures
 
     def _alike(self, total: Values) -> NDArray[np.bool_]:
-        found = np.zeros(len(total), np.bool_)
+        alike = np.zeros(len(total), np.bool_)
         for start, vectors in self.near_duplicates:
             part = slice(start, start + len(vectors))
-            found[part] = mark_duplicates(vectors, total[part], self.threshold)
-        return found
+            alike[part] = mark_duplicates(vectors, total[part], self.threshold)
+        return alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +178,15 @@ def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
 
 def _by_chunk(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> Values:
     with kb.retriever.stores.database.read() as transaction:
-        known = corpus.seqs_by_id(transaction, list(query.gains))
-    worth = {seq: float(query.gains[chunk_id]) for chunk_id, seq in known.items()}
+        seq_of = corpus.seqs_by_id(transaction, list(query.gains))
+    worth = {seq: float(query.gains[chunk_id]) for chunk_id, seq in seq_of.items()}
     return np.array([worth.get(seq, 0.0) for seq in seqs.tolist()])
 
 
 def _by_page(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> tuple[Rows, Values]:
     """Return the page and gain of each candidate; two URIs of one page count once."""
-    found = kb.retriever.chunks(seqs.tolist())
-    uris = [found[seq][1].uri if seq in found else "" for seq in seqs.tolist()]
+    rows = kb.retriever.chunks(seqs.tolist())
+    uris = [rows[seq][1].uri if seq in rows else "" for seq in seqs.tolist()]
     names = {uri: matching_page(uri, query) for uri in dict.fromkeys(uris)}
     pages = [("relevant", names[uri]) if names[uri] else ("uri", uri) for uri in uris]
     gains = [float(query.gains.get(names[uri] or "", 0)) for uri in uris]

@@ -40,14 +40,14 @@ def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, 
     for uri in uris:
         for end in _ends(uri):
             by_end.setdefault(end, []).append(uri)
-    found: list[MissingPage] = []
+    missing: list[MissingPage] = []
     for query in queries:
         for page in query.gains:
             likely = [uri for end in _ends(page) for uri in by_end.get(end, ())]
             if not any(is_page(uri, page) for uri in likely):
-                near = _nearest(page, uris) if len(found) < _SUGGESTED else ""
-                found.append(MissingPage(query.text, page, near))
-    return tuple(found)
+                near = _nearest(page, uris) if len(missing) < _SUGGESTED else ""
+                missing.append(MissingPage(query.text, page, near))
+    return tuple(missing)
 
 
 def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
@@ -117,8 +117,8 @@ def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Rank
         else:
             taken.append(name if name in query.gains else None)
     places = {name: i for i, name in enumerate(query.gains)}
-    found = tuple(None if name is None else places[name] for name in taken)
-    return Ranking(tuple(query.gains.values()), found)
+    ranked = tuple(None if name is None else places[name] for name in taken)
+    return Ranking(tuple(query.gains.values()), ranked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +139,20 @@ class _Configuration:
         self, kb: Searchable, queries: EvaluationSet, k: int, report: OnProgress | None
     ) -> Evaluation:
         retrieval, depth = queries.retrieval(self.retrieval), max(DEPTH, k)
-        found = []
+        rankings_by_query = []
         for number, query in enumerate(queries, 1):
-            found.append(self._names(kb, query.text, retrieval, queries.unit, depth))
+            rankings_by_query.append(self._names(kb, query.text, retrieval, queries.unit, depth))
             if report is not None:
                 report(Progress("evaluate", number, len(queries), query.text))
         rankings = [
             to_ranking(query, names, queries.unit)
-            for query, names in zip(queries, found, strict=True)
+            for query, names in zip(queries, rankings_by_query, strict=True)
         ]
         results = tuple(
             QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
-            for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
+            for query, names, measures in zip(
+                queries, rankings_by_query, measure(rankings, k), strict=True
+            )
         )
         return Evaluation(
             results, self.label, queries.unit, k, queries.left_out, notes=unfinished(kb, "evaluate")

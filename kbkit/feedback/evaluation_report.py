@@ -161,13 +161,13 @@ class Evaluation:
             name: {"mean": means[name], "low": low, "high": high}
             for name, (low, high) in self.intervals().items()
         }
-        for name, found in self.differences().items():
+        for name, change in self.differences().items():
             rows[name] |= {
                 "against": others[name],
-                "difference": found.mean,
-                "difference_low": found.low,
-                "difference_high": found.high,
-                "p_value": found.p_value,
+                "difference": change.mean,
+                "difference_low": change.low,
+                "difference_high": change.high,
+                "p_value": change.p_value,
             }
         frame = pd.DataFrame.from_dict(rows, orient="index")
         frame.index.name = "measure"
@@ -207,11 +207,11 @@ class Evaluation:
                 **{
                     name: {
                         "mean": others[name],
-                        "difference": found.mean,
-                        "interval": [found.low, found.high],
-                        "p_value": found.p_value,
+                        "difference": change.mean,
+                        "interval": [change.low, change.high],
+                        "p_value": change.p_value,
                     }
-                    for name, found in self.differences().items()
+                    for name, change in self.differences().items()
                 },
             }
         return cast(EvaluationDict, values)
@@ -225,7 +225,7 @@ class Evaluation:
             KeyError: The same.
         """
         unit, k = data["unit"], int(data["k"])
-        found = cls(
+        evaluation = cls(
             results=_results(data["per_query"], unit, k),
             label=data["configuration"],
             unit=unit,
@@ -235,16 +235,16 @@ class Evaluation:
             notes=tuple(data["notes"]),
         )
         if "against" not in data:
-            return found
+            return evaluation
         other = data["against"]
         against = replace(
-            found,
+            evaluation,
             results=_results(other["per_query"], unit, k),
             label=other["configuration"],
             missing=(),
             notes=tuple(other["notes"]),
         )
-        return replace(found, against=against)
+        return replace(evaluation, against=against)
 
     def __repr__(self) -> str:
         return (

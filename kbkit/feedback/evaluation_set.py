@@ -146,16 +146,16 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
     ids = list({judgement.chunk_id for judgement in judgements})
     with kb.retriever.stores.database.read() as transaction:
         there = corpus.seqs_by_id(transaction, ids)
-    known = [
+    judged = [
         EvaluationQuery(text, {name: grade for name, grade in grades.items() if name in there})
         for text, grades in judgements.grades.items()
     ]
-    answered = tuple(query for query in known if query.relevant)
+    answered = tuple(query for query in judged if query.relevant)
     if not answered:
         why = "is rated 3 stars or better" if there else "is there any more"
         raise ImpossibleError(f"{kb.name}: no judged chunk {why}; rate what answers the queries")
     return EvaluationSet(
-        "chunk", answered, tuple(query.text for query in known if not query.relevant)
+        "chunk", answered, tuple(query.text for query in judged if not query.relevant)
     )
 
 
@@ -210,11 +210,11 @@ def pool(
     further: list[Hit] = []
     for mode in Mode:
         hybrid = mode is Mode.HYBRID and unshown > 0
-        found = kb.search(
+        results = kb.search(
             query, limit=limit + _FURTHER_HITS if hybrid else limit, mode=mode, retrieval=retrieval
         )
-        further += found[limit:]
-        for hit in found[:limit]:
+        further += results[limit:]
+        for hit in results[:limit]:
             hits.setdefault(hit.chunk.id, hit)
             found_by.setdefault(hit.chunk.id, []).append(mode.value)
     drawn = _shuffled((hit.chunk.id for hit in further), seed, query)

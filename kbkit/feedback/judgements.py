@@ -57,21 +57,21 @@ def write_qrels(grades: Grades, path: Path) -> Path:
 def read_qrels(path: Path, topics: Path | None) -> Grades:
     beside = topics or topics_path(path)
     queries = _queries(beside)
-    found: dict[str, dict[str, int]] = {}
+    grades_of: dict[str, dict[str, int]] = {}
     for number, line in _lines(path):
         parts = line.split()
         if len(parts) != 4:
             raise ConfigError(f"{path}:{number}: not a query id, 0, a chunk id and a grade")
-        known, _, chunk_id, text = parts
-        if known not in queries:
-            raise ConfigError(f"{path}:{number}: no query {known!r} in {beside}; add it there")
-        grades = found.setdefault(queries[known], {})
+        topic, _, chunk_id, text = parts
+        if topic not in queries:
+            raise ConfigError(f"{path}:{number}: no query {topic!r} in {beside}; add it there")
+        grades = grades_of.setdefault(queries[topic], {})
         grade = _grade_of(text, f"{path}:{number}")
         if grades.setdefault(chunk_id, grade) != grade:
             raise ConfigError(
                 f"{path}:{number}: {chunk_id} has another grade for that query above; keep one"
             )
-    return found
+    return grades_of
 
 
 def _queries(path: Path) -> dict[str, str]:
@@ -79,13 +79,13 @@ def _queries(path: Path) -> dict[str, str]:
     queries: dict[str, str] = {}
     first: dict[str, str] = {}
     for number, line in _lines(path):
-        known, _, query = line.partition("\t")
-        if not known.strip() or not query.strip():
+        topic, _, query = line.partition("\t")
+        if not topic.strip() or not query.strip():
             raise ConfigError(f"{path}:{number}: not a query id, a tab and a query")
-        if known.strip() in queries:
-            raise ConfigError(f"{path}:{number}: the query id {known.strip()!r} is there already")
+        if topic.strip() in queries:
+            raise ConfigError(f"{path}:{number}: the query id {topic.strip()!r} is there already")
         text = " ".join(query.split())
-        queries[known.strip()] = first.setdefault(fold_query(text), text)
+        queries[topic.strip()] = first.setdefault(fold_query(text), text)
     return queries
 
 
@@ -144,7 +144,7 @@ class Judgements(Sequence[Judgement]):
         Raises:
             ConfigError: A query is empty or repeated, or a grade is not an integer from 0 to 100.
         """
-        found = [
+        judgements = [
             Judgement(
                 query=_query(query),
                 chunk_id=check_text("chunk id", chunk_id),
@@ -155,7 +155,7 @@ class Judgements(Sequence[Judgement]):
         ]
         if len({fold_query(query) for query in grades}) < len(grades):
             raise ConfigError("judgements: two queries differ in case or white space only")
-        return cls(tuple(found))
+        return cls(tuple(judgements))
 
     @classmethod
     def from_ratings(cls, ratings: Iterable[Rating], chunk_ids: Collection[str]) -> Self:
@@ -218,10 +218,10 @@ class Judgements(Sequence[Judgement]):
     @property
     def grades(self) -> dict[str, dict[str, int]]:
         """By query, the grade of each judged chunk's id."""
-        found: dict[str, dict[str, int]] = {}
+        by_query: dict[str, dict[str, int]] = {}
         for judgement in self.judgements:
-            found.setdefault(judgement.query, {})[judgement.chunk_id] = judgement.grade
-        return found
+            by_query.setdefault(judgement.query, {})[judgement.chunk_id] = judgement.grade
+        return by_query
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each judgement: query, chunk, grade and raters."""
@@ -289,14 +289,14 @@ def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:
 
 def load_queries(given: Queries) -> tuple[str, ...]:
     """The queries themselves, each once; case and white space do not tell two apart."""
-    found: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for query in _texts(given):
         cut = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as search and ratings have it
-        found.setdefault(fold_query(cut), cut)
-    found.pop("", None)
-    if not found:
+        distinct.setdefault(fold_query(cut), cut)
+    distinct.pop("", None)
+    if not distinct:
         raise ConfigError("queries: none given; give texts, questions, or a file of them")
-    return tuple(found.values())
+    return tuple(distinct.values())
 
 
 def _texts(given: Queries) -> list[str]:

@@ -222,15 +222,15 @@ class JudgingRound:
                 self._pools.move_to_end(index)
                 return self._pools[index]
         query = self.queries[index]
-        found = self._kb.pool(
+        pool = self._kb.pool(
             query, limit=self._limit, unshown=self._unshown, seed=self._seed, rater=self.rater
         )
         with self._lock:
-            self._pools[index] = found
-            self._ids[index] = tuple(candidate.hit.chunk.id for candidate in found)
+            self._pools[index] = pool
+            self._ids[index] = tuple(candidate.hit.chunk.id for candidate in pool)
             while len(self._pools) > _KEPT_POOLS:
                 self._pools.popitem(last=False)
-        return found
+        return pool
 
     def pool_size(self, index: int) -> int | None:
         """Return the size of a pool; ``None`` before it is made."""
@@ -247,7 +247,7 @@ class JudgingRound:
         """Count candidates that the rater has judged; before there is a pool, judged chunks."""
         scores = self.scores(index)
         ids = self._ids.get(index)
-        return len(scores) if ids is None else sum(known in scores for known in ids)
+        return len(scores) if ids is None else sum(chunk_id in scores for chunk_id in ids)
 
     def is_done(self, index: int) -> bool:
         """Whether all candidates are judged; makes the pool only if some are."""
@@ -344,17 +344,17 @@ class JudgingRound:
                 if index not in self._results
             }
         ratings = [rating for each in given.values() for rating in each]
-        found: dict[str, QueryResult] = {}
+        by_query: dict[str, QueryResult] = {}
         if ratings:
             judgements = Judgements.from_ratings(ratings, {one.target.id for one in ratings})
             with suppress(ConfigError):  # nobody found anything of use yet
                 measured = self._kb.evaluate(judgements, on_progress=_quiet)
-                found = {fold_query(one.query): one for one in measured.results}
+                by_query = {fold_query(one.query): one for one in measured.results}
         with self._lock:
             for index, before in given.items():
                 key = fold_query(self.queries[index])
                 if before == self._ratings[key]:
-                    self._results[index] = found.get(key)
+                    self._results[index] = by_query.get(key)
             return {index: self._results.get(index) for index in range(len(self.queries))}
 
 

@@ -30,8 +30,8 @@ def rate(
 def unrate(database: Database, kb_id: str, rating_id: int) -> None:
     with database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        known = is_integer(rating_id, 1, _LARGEST_ID)
-        removed = ratings.remove(transaction, kb_id, int(rating_id)) if known else None
+        is_id = is_integer(rating_id, 1, _LARGEST_ID)
+        removed = ratings.remove(transaction, kb_id, int(rating_id)) if is_id else None
         if removed is None:
             raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
         query_encoders.forget(transaction, kb_id, fold_query(removed))

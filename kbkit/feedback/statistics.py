@@ -63,8 +63,8 @@ def confidence_interval(values: Values, low: float = 0.0, high: float = 1.0) -> 
         method="percentile",
         rng=np.random.default_rng(_SEED),
     )
-    found = result.confidence_interval
-    return float(found.low), float(found.high)
+    interval = result.confidence_interval
+    return float(interval.low), float(interval.high)
 
 
 def difference(values: Values, others: Values) -> Difference:
@@ -166,7 +166,7 @@ def measure(rankings: Sequence[Ranking], k: int) -> list[Measures]:
     values: list[dict[str, float]] = [dict.fromkeys(measures.values(), 0.0) for _ in rankings]
     for metric in ir_measures.iter_calc(list(measures), qrels, runs):
         values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
-    return [Measures(**found) for found in values]
+    return [Measures(**row) for row in values]
 
 
 STARS = (1, 2, 3, 4, 5)
@@ -314,15 +314,15 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
 def _coincidences(units: Iterable[Collection[int]], values: Sequence[int]) -> NDArray[np.float64]:
     """Count pairs of values given to one unit, shape ``(values, values)``."""
     places = {value: place for place, value in enumerate(values)}
-    found = np.zeros((len(values), len(values)))
+    matrix = np.zeros((len(values), len(values)))
     for unit in units:
         if len(unit) < 2:
             continue
         counts = np.zeros(len(values))
         for value in unit:
             counts[places[value]] += 1
-        found += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
-    return found
+        matrix += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    return matrix
 
 
 def _rater_pairs(passages: Sequence[RatedPassage]) -> tuple[RaterPair, ...]:

@@ -62,7 +62,7 @@ def tune(
 ) -> TuneReport:
     """Learn weights of hybrid search from queries whose answers are known."""
     seed = check_integer("seed", seed, 0, 2**32 - 1)
-    asked = [(each, evaluation_set(each, known)) for each, known in ((kb, ground_truth), *others)]
+    asked = [(each, evaluation_set(each, truth)) for each, truth in ((kb, ground_truth), *others)]
     for each, queries in asked:
         if len(queries) < MIN_QUERIES:
             raise ImpossibleError(
@@ -127,12 +127,12 @@ class _Corpus:
     ) -> _Corpus:
         present = kb.spec.retrieval
         now = cache.ndcg(present)
-        found = cls(kb.name, present, tuple(names), cache, now, np.empty((len(points), len(now))))
+        corpus = cls(kb.name, present, tuple(names), cache, now, np.empty((len(points), len(now))))
         for number, point in enumerate(points):
-            found.figures[number] = cache.ndcg(found.weighted(point))
+            corpus.figures[number] = cache.ndcg(corpus.weighted(point))
             if report is not None:
                 report(Progress("tune", number + 1, len(points), kb.name))
-        return found
+        return corpus
 
     def weighted(self, weights: Values) -> RetrievalSpec:
         values = dict(zip(self.names, weights.round(2).tolist(), strict=True))
@@ -142,7 +142,7 @@ class _Corpus:
         self, repeat: int, number: int, queries: NDArray[np.int64], weights: Values
     ) -> tuple[Fold, Values]:
         chosen = self.weighted(weights)
-        found = self.cache.ndcg(chosen)[queries]
+        ndcg = self.cache.ndcg(chosen)[queries]
         held_out = Fold(
             repeat=repeat,
             fold=number,
@@ -150,18 +150,18 @@ class _Corpus:
             queries=len(queries),
             weights={name: getattr(chosen, name) for name in self.names},
             present=float(self.now[queries].mean()),
-            tuned=float(found.mean()),
+            tuned=float(ndcg.mean()),
         )
-        return held_out, found
+        return held_out, ndcg
 
 
 def _by_corpus(corpora: Sequence[_Corpus], points: Values) -> tuple[list[Fold], Values]:
     folds, tuned = [], []
     for number, corpus in enumerate(corpora, 1):
         weights = _choice(points, [other.figures for other in corpora if other is not corpus])
-        fold, found = corpus.fold(1, number, np.arange(len(corpus.now)), weights)
+        fold, ndcg = corpus.fold(1, number, np.arange(len(corpus.now)), weights)
         folds.append(fold)
-        tuned.append(found)
+        tuned.append(ndcg)
     return folds, np.concatenate(tuned)
 
 
@@ -174,14 +174,14 @@ def _by_fold(corpus: _Corpus, points: Values, seed: int) -> tuple[list[Fold], Va
         parts = np.array_split(generator.permutation(count), _FOLDS)
         for number, held_out in enumerate(parts, 1):
             weights = _choice(points, [np.delete(corpus.figures, held_out, axis=1)])
-            fold, found = corpus.fold(repeat, number, held_out, weights)
-            tuned[held_out] += found / _REPEATS
+            fold, ndcg = corpus.fold(repeat, number, held_out, weights)
+            tuned[held_out] += ndcg / _REPEATS
             folds.append(fold)
     return folds, tuned
 
 
 def _choice(points: Values, figures: Sequence[Values]) -> Values:
-    means = np.mean([found.mean(axis=1) for found in figures], axis=0)
+    means = np.mean([figure.mean(axis=1) for figure in figures], axis=0)
     chosen: Values = points[np.argsort(-means, kind="stable")[:_BEST]].mean(axis=0)
     return chosen
 

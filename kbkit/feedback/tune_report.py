@@ -120,15 +120,15 @@ class TuneReport:
     @property
     def reason(self) -> str:
         """Why the proposed settings are recommended or not."""
-        found = self.difference
+        difference = self.difference
         change = (
             f"on held-out queries nDCG@10 goes from {self.present_ndcg:.3f} to "
-            f"{self.tuned_ndcg:.3f} ({found.mean:+.3f}, 95 % confidence {found.low:+.3f} to "
-            f"{found.high:+.3f}, p = {found.p_value:.3f})"
+            f"{self.tuned_ndcg:.3f} ({difference.mean:+.3f}, 95 % confidence {difference.low:+.3f} "
+            f"to {difference.high:+.3f}, p = {difference.p_value:.3f})"
         )
         if self.wins:
             return f"the proposed settings win: {change}"
-        why = "which may be chance" if found.mean > 0 else "which is no gain"
+        why = "which may be chance" if difference.mean > 0 else "which is no gain"
         return f"the present settings stay: {change}, {why}"
 
     def to_yaml(self) -> str:
@@ -158,7 +158,7 @@ class TuneReport:
 
     def to_dict(self) -> TuneDict:
         """The report as JSON values."""
-        found = self.difference
+        difference = self.difference
         return {
             "queries": self.queries,
             "tried": self.tried,
@@ -167,9 +167,9 @@ class TuneReport:
             "proposed": self.proposed.model_dump(mode="json"),
             "present_ndcg@10": self.present_ndcg,
             "tuned_ndcg@10": self.tuned_ndcg,
-            "difference": found.mean,
-            "interval": [found.low, found.high],
-            "p_value": found.p_value,
+            "difference": difference.mean,
+            "interval": [difference.low, difference.high],
+            "p_value": difference.p_value,
             "wins": self.wins,
             "kept": self.kept,
             "reason": self.reason,

@@ -310,18 +310,18 @@ class Trash:
         if self._folder.stat(_IGNORE) is None:
             self._folder.write(_IGNORE, b"*\n", new=False, shown=f"{TRASH}/{_IGNORE}")
         now = datetime.now(UTC)
-        known = f"{now:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
-        self._folder.make(known)
+        id_ = f"{now:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
+        self._folder.make(id_)
         note = {"path": path, "kind": kind.value, "deleted_at": now.isoformat(), "created": created}
         try:
-            with self._folder.child(known, known) as place:
+            with self._folder.child(id_, id_) as place:
                 text = json.dumps(note, ensure_ascii=False)
-                place.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{known}")
+                place.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{id_}")
                 source.move(name, place, _ITEM, path)
         except BaseException:
-            self._folder.remove(known)
+            self._folder.remove(id_)
             raise
-        return DeletedFile(known, path, kind, now)
+        return DeletedFile(id_, path, kind, now)
 
     def listed(self) -> list[Kept]:
         """List items, the last first; incomplete ones are left out."""
@@ -338,10 +338,10 @@ class Trash:
             f"{path}: is not in the trash, which has {names}" if names else "the trash is empty"
         )
 
-    def take(self, known: str, target: Directory, name: str) -> None:
-        with self._folder.child(known, known) as place:
+    def take(self, id_: str, target: Directory, name: str) -> None:
+        with self._folder.child(id_, id_) as place:
             place.move(_ITEM, target, name, name)
-        self._folder.remove(known)
+        self._folder.remove(id_)
 
     def empty(self) -> int:
         """Delete all items for good; return their number."""

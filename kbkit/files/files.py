@@ -66,18 +66,18 @@ class Files:
             return self._shown.list(parts)
         folder = joined(parts_of(path))
         items = self._store.list(path)
-        known = self._index.listed(folder)
+        records = self._index.listed(folder)
         oldest = self._index.oldest(folder) if items and items[0].is_folder else {}
-        found = [
+        infos = [
             _info(item, created=oldest.get(item.path))
             if item.is_folder
-            else self._known(item, known.get(item.path))
+            else self._known(item, records.get(item.path))
             for item in items
         ]
         if not folder and self._shown.names():
-            found.append(self._shown.root())
-            found.sort(key=lambda info: (not info.is_folder, info.path))
-        return found
+            infos.append(self._shown.root())
+            infos.sort(key=lambda info: (not info.is_folder, info.path))
+        return infos
 
     def info(self, path: str) -> FileInfo:
         """Return kind, size, times and version of a path.
@@ -349,8 +349,8 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        found = self._index.links(self._store.stat(path).path)
-        return [FileLink(link.target.lstrip("/"), link.leads_to) for link in found]
+        links = self._index.links(self._store.stat(path).path)
+        return [FileLink(link.target.lstrip("/"), link.leads_to) for link in links]
 
     def backlinks(self, path: str) -> builtins.list[str]:
         """Return the sorted paths of the files that link to one.

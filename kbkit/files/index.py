@@ -131,15 +131,15 @@ class FileIndex:
         """Index changes at and below a path; remove files that are gone."""
         self._stores.require_home()
         skipped: list[Problem] = []
-        found = {
+        items = {
             item.path: item
             for item in self._store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
             if not item.is_folder
         }
         with self._database.read() as transaction:
-            known = files.records(transaction, path)
-        changed = [item for item in found.values() if is_stale(known.get(item.path), item.about)]
-        gone = [each for each in known if each not in found]
+            records = files.records(transaction, path)
+        changed = [item for item in items.values() if is_stale(records.get(item.path), item.about)]
+        gone = [each for each in records if each not in items]
         report = SyncReport(skipped=tuple(skipped))
         if not changed and not gone:
             return report
@@ -171,8 +171,8 @@ class FileIndex:
 
     def created(self, path: str) -> dict[str, int]:
         with self._database.read() as transaction:
-            found = files.records(transaction, path)
-        return {each[len(path) :].lstrip("/"): record.created for each, record in found.items()}
+            records = files.records(transaction, path)
+        return {each[len(path) :].lstrip("/"): record.created for each, record in records.items()}
 
     def listed(self, folder: str) -> dict[str, tuple[int, int, str, int]]:
         with self._database.read() as transaction:
@@ -189,14 +189,14 @@ class FileIndex:
 
     def move(self, source: str, target: str) -> None:
         with self._database.read() as transaction:
-            known = files.records(transaction, source)
-        if not known:
+            records = files.records(transaction, source)
+        if not records:
             return
         with (
             self._stores.locks.hold(LOCK, wait=_WAIT, task="storing files", poll=_POLL),
             self._database.write() as transaction,
         ):
-            paths = {path: target + path[len(source) :] for path in known}
+            paths = {path: target + path[len(source) :] for path in records}
             keys = files.names(transaction, list(paths))
             files.move(transaction, FILES, paths)
             self._resolve(transaction, keys)
@@ -221,12 +221,12 @@ class FileIndex:
         skipped: list[Problem] = []
         paths = [*(item.path for item in part), *gone]
         with self._database.read() as transaction:
-            known = files.of(transaction, paths)
+            existing = files.of(transaction, paths)
         seen = time.time_ns()
         notes: dict[str, Note] = {}
         records: list[FileRecord] = []
         for path in paths:
-            before = known.get(path)
+            before = existing.get(path)
             try:
                 stored = self._store.read(path)
             except FilesError as error:
@@ -251,7 +251,7 @@ class FileIndex:
         kept = {record.path: set(record.uris) for record in records}
         old = [
             uri
-            for path, record in known.items()
+            for path, record in existing.items()
             for uri in record.uris
             if uri not in kept.get(path, ())
         ]

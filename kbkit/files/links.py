@@ -43,8 +43,8 @@ def prose(content: str) -> str:
 def tags_of(text: str) -> list[str]:
     """Return the tags in a text without code (``#tea``, ``#drinks/tea``), each once."""
     plain = _BRACKETS.sub(" ", text) if "#" in text else ""  # of a link, it names a heading
-    found = (match[1].rstrip("/-") for match in _TAG.finditer(plain))
-    return list(dict.fromkeys(tag for tag in found if any(each.isalpha() for each in tag)))
+    tags = (match[1].rstrip("/-") for match in _TAG.finditer(plain))
+    return list(dict.fromkeys(tag for tag in tags if any(each.isalpha() for each in tag)))
 
 
 def links_of(text: str, path: str) -> list[Link]:
@@ -80,8 +80,8 @@ def _bare(name: str) -> str:
 def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
     given = [aliases] if isinstance(aliases, str) else aliases
     others = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
-    found = {key_of(path), *(collision_key(each.strip()) for each in (title, *others))}
-    return {key for key in found if key}
+    keys = {key_of(path), *(collision_key(each.strip()) for each in (title, *others))}
+    return {key for key in keys if key}
 
 
 def meant(link: Link, candidates: Sequence[str]) -> str:

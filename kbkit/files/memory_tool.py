@@ -234,12 +234,12 @@ class MemoryTool:
         """
         try:
             given = _mapping(command)
-            known = self._commands.get(str(given.get("command")))
-            if known is None:
+            command_of = self._commands.get(str(given.get("command")))
+            if command_of is None:
                 names = ", ".join(self._commands)
                 name = given.get("command")
                 raise _RefusedError(f"Error: Unknown command: {name}. It is one of {names}")
-            return MemoryAnswer(known(given))
+            return MemoryAnswer(command_of(given))
         except _RefusedError as refused:
             return MemoryAnswer(str(refused), is_error=True)
         except (KbkitError, OSError) as error:  # a full disk, say

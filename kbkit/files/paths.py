@@ -50,12 +50,12 @@ def parts_of(path: str | PurePath) -> tuple[str, ...]:
     parts = [part for part in text.split("/") if part not in ("", ".")]
     if any(part.strip(". ") == "" and part.count(".") > 1 for part in re.split(r"[/\\]", text)):
         raise PathOutsideError(f"{_shown(text)}: a path may not go up ('..')")
-    found = tuple(_normal(part, text) for part in parts)
-    if len(found) > MAX_DEPTH:
+    normal = tuple(_normal(part, text) for part in parts)
+    if len(normal) > MAX_DEPTH:
         raise InvalidPathError(f"{_shown(text)}: has more than {MAX_DEPTH} folders")
-    if len("/".join(found).encode()) > MAX_PATH:
+    if len("/".join(normal).encode()) > MAX_PATH:
         raise InvalidPathError(f"{_shown(text)}: is longer than {MAX_PATH:,} bytes")
-    return found
+    return normal
 
 
 def _normal(name: str, path: str) -> str:
@@ -72,8 +72,8 @@ def fault(name: str) -> str:
         return ""
     if any(unicodedata.category(each) == "Cs" for each in name):
         return "a name is not valid Unicode"
-    if found := _FORBIDDEN.search(name):
-        return f"a name may not have the character {found[0]!r}"
+    if match := _FORBIDDEN.search(name):
+        return f"a name may not have the character {match[0]!r}"
     if odd := next((each for each in name if each in _SEPARATORS), None):
         return f"a name may not have {odd!r}, which looks like a slash or ends a line"
     bare = "".join(each for each in name if each not in _JOINERS)
@@ -130,7 +130,7 @@ class DiskLook:
 
     def changed(self, paths: Iterable[str]) -> bool:
         """Whether one of some paths changed since the last check."""
-        found = False
+        changed = False
         for path in paths:
             now = self._stat(self._root.joinpath(*parts_of(path)))
             with self._lock:
@@ -138,8 +138,8 @@ class DiskLook:
                     self._known.clear()
                 before = self._known.setdefault(path, now)
                 self._known[path] = now
-            found = found or before != now
-        return found
+            changed = changed or before != now
+        return changed
 
     @staticmethod
     def _stat(place: Path) -> tuple[int, int]:

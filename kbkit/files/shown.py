@@ -51,19 +51,19 @@ class ShownKnowledgeBases:
 
     def list(self, parts: Sequence[str]) -> list[FileInfo]:
         """List a folder, folders first."""
-        found = self._look(parts)
+        folders = self._look(parts)
         path = joined(tuple(parts))
-        if path not in found:
+        if path not in folders:
             raise NotFolderError(f"{path}: is a file, no folder")
-        return sorted(found[path].values(), key=lambda info: (not info.is_folder, info.path))
+        return sorted(folders[path].values(), key=lambda info: (not info.is_folder, info.path))
 
     def info(self, parts: Sequence[str]) -> FileInfo:
         above = self._look(parts[:-1]) if len(parts) > 1 else {"": {parts[0]: self.root()}}
         path = joined(tuple(parts))
-        found = above.get(joined(tuple(parts[:-1])), {}).get(parts[-1])
-        if found is None:
+        info = above.get(joined(tuple(parts[:-1])), {}).get(parts[-1])
+        if info is None:
             raise MissingPathError(f"{path}: there is nothing")
-        return found
+        return info
 
     def read(self, parts: Sequence[str]) -> str:
         path = joined(tuple(parts))
@@ -110,11 +110,11 @@ class ShownKnowledgeBases:
             if parts[1] not in knowledge_bases.names(transaction) or parts[1] == FILES:
                 raise MissingPathError(f"{joined(tuple(parts))}: there is nothing")
             row = knowledge_bases.get(transaction, parts[1])
-        found = self._folder(row)
+        folder = self._folder(row)
         path = joined(tuple(parts))
-        if path not in found.children and path not in found.pages:
+        if path not in folder.children and path not in folder.pages:
             raise MissingPathError(f"{path}: there is nothing")
-        return found.children
+        return folder.children
 
     def _folder(self, row: KnowledgeBaseRow) -> _Folder:
         """The pages of a knowledge base as it is now, looked up once for each version."""

@@ -217,16 +217,16 @@ class FileStore:
         parts = self._writable(path)
         shown = joined(parts)
         with self.locked(), self._folder(parts[:-1], make=not old) as folder:
-            found, alike = folder.find(parts[-1], exact=self._exact)
+            existing, alike = folder.find(parts[-1], exact=self._exact)
             before = None
-            if found is None and old:
+            if existing is None and old:
                 raise _missing(shown, alike)
-            if found is not None:
-                if folder.is_directory(found):
+            if existing is not None:
+                if folder.is_directory(existing):
                     raise IsFolderError(f"{shown}: is a folder; name a file")
                 if new:
                     raise PathExistsError(f"{shown}: is there already; choose another path")
-                before, _ = folder.read(found, shown)
+                before, _ = folder.read(existing, shown)
             elif alike is not None:
                 raise PathExistsError(_alike(shown, alike))
             if if_match is not None:
@@ -235,7 +235,7 @@ class FileStore:
             if len(data) > MAX_BYTES:
                 raise FilesError(f"{shown}: a file may have {MAX_BYTES / 1e6:g} MB at most")
             self._require_room(shown, len(data))
-            about = folder.write(found or parts[-1], data, new=found is None, shown=shown)
+            about = folder.write(existing or parts[-1], data, new=existing is None, shown=shown)
         return Stored(shown, data, about, before is None)
 
     def mkdir(self, path: str) -> Item:
@@ -259,10 +259,10 @@ class FileStore:
             name = self._name(folder, old)
             refuse_link(folder.stat(name), joined(old))
             with self._folder(new[:-1], make=True) as into:
-                found, alike = into.find(new[-1], exact=self._exact)
-                itself = old[:-1] == new[:-1] and name in (found, alike)
-                if (found or alike) is not None and not itself:
-                    raise PathExistsError(_alike(joined(new), found or alike or ""))
+                existing, alike = into.find(new[-1], exact=self._exact)
+                itself = old[:-1] == new[:-1] and name in (existing, alike)
+                if (existing or alike) is not None and not itself:
+                    raise PathExistsError(_alike(joined(new), existing or alike or ""))
                 into_name = new[-1]
                 if old[:-1] != new[:-1] or name != into_name:
                     folder.move(name, into, into_name, shown)
@@ -292,8 +292,8 @@ class FileStore:
             parts = self._writable(to or kept.deleted.path)
             self._require_room(joined(parts))
             with self._folder(parts[:-1], make=True) as folder:
-                found, alike = folder.find(parts[-1], exact=self._exact)
-                if (there := found or alike) is not None:
+                existing, alike = folder.find(parts[-1], exact=self._exact)
+                if (there := existing or alike) is not None:
                     raise PathExistsError(
                         f"{_alike(joined(parts), there)}; bring it back under another path"
                     )
@@ -349,21 +349,21 @@ class FileStore:
         wanted = _ROOM + _TIMES * size
         place = self.root if self.root.is_dir() else self.root.parent
         try:
-            found = shutil.disk_usage(place)
+            usage = shutil.disk_usage(place)
         except OSError:
             return  # what is written next says what is wrong
-        if found.total and found.free < wanted:
+        if usage.total and usage.free < wanted:
             raise FilesError(
-                f"{shown}: the disk has too little room, {found.free / 1e6:,.1f} MB of "
+                f"{shown}: the disk has too little room, {usage.free / 1e6:,.1f} MB of "
                 f"{wanted / 1e6:,.1f} that this may take; nothing was changed: free some space"
             )
 
     def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
         """Return the last name of a path as it is spelled on disk."""
-        found, alike = folder.find(parts[-1], exact=self._exact)
-        if found is None:
+        existing, alike = folder.find(parts[-1], exact=self._exact)
+        if existing is None:
             raise _missing(joined(parts), alike)
-        return found
+        return existing
 
     @contextmanager
     def locked(self, *, wait: float | None = None) -> Iterator[None]:
@@ -402,15 +402,15 @@ class FileStore:
             try:
                 for number, name in enumerate(parts, 1):
                     shown = joined(parts[:number])
-                    found, alike = here.find(name, exact=self._exact)
-                    if found is None:
+                    existing, alike = here.find(name, exact=self._exact)
+                    if existing is None:
                         if not make:
                             raise _missing(shown, alike)
                         if alike is not None:
                             raise PathExistsError(_alike(shown, alike))
                         here.make(name)
                         made.append((here, name))
-                    here = here.child(found or name, shown)
+                    here = here.child(existing or name, shown)
                     opened.append(here)
                 yield here
             except BaseException:
@@ -453,8 +453,8 @@ def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
 
 
 def _sorted(items: Iterator[Item]) -> list[Item]:
-    found = sorted(items, key=itemgetter(0))  # in three passes, which take less than one
-    return [*filter(itemgetter(2), found), *filterfalse(itemgetter(2), found)]
+    by_name = sorted(items, key=itemgetter(0))  # in three passes, which take less than one
+    return [*filter(itemgetter(2), by_name), *filterfalse(itemgetter(2), by_name)]
 
 
 def _missing(shown: str, alike: str | None) -> MissingPathError:

@@ -67,7 +67,7 @@ class _State:
 
     @property
     def defined_names(self) -> dict[str, str]:
-        return {known: name.name for names in self.defined.values() for known, name in names}
+        return {id_: name.name for names in self.defined.values() for id_, name in names}
 
 
 def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: False) -> int:
@@ -105,7 +105,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
                     texts[place.seq],
                     place.anchor,
                     place.heading_path,
-                    {known: state.names[known] for known in state.mentions.get(place.seq, ())},
+                    {id_: state.names[id_] for id_ in state.mentions.get(place.seq, ())},
                     state.stated.get(place.seq, ()),
                 )
                 document = described[place.document_id]
@@ -142,7 +142,7 @@ def _settle(
     defined = state.defined_names
 
     def put_entities(transaction: Transaction, ids: Sequence[str]) -> None:
-        names = [named(defined[known]) for known in ids if known in defined]
+        names = [named(defined[id_]) for id_ in ids if id_ in defined]
         graph_writing.put_entities(transaction, kb_id, entities, ids, names)
 
     write(changed, put_entities)
@@ -203,13 +203,11 @@ def _look(database: Database, kb_id: str) -> _State:
             GraphSpec.model_validate(config.get("graph", {})),
         )
     _define(state)
-    missing = {
-        known: name for known, name in state.defined_names.items() if known not in state.names
-    }
+    missing = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
     apply(database, kb_id, list(map(named, missing.values())), subjects.add)
     state.names |= missing
     of_documents = {
-        document: "\n".join(f"{known} {name.anchor} {name.type}" for known, name in names)
+        document: "\n".join(f"{id_} {name.anchor} {name.type}" for id_, name in names)
         for document, names in state.defined.items()
     }
     for document, links in state.links.items():
@@ -236,25 +234,25 @@ def _define(state: _State) -> None:
     title
     that ends with an identifier (*Apache Module mod_ssl*) defines that.
     """
-    mentioned = {known for found in state.mentions.values() for known in found}
+    mentioned = {id_ for ids in state.mentions.values() for id_ in ids}
     defining = [
-        (known, name)
-        for known, name in state.given
-        if name.defines and (name.confirmed or known in mentioned)
+        (id_, name)
+        for id_, name in state.given
+        if name.defines and (name.confirmed or id_ in mentioned)
     ]
-    counts = Counter(known for known, name in defining if name.type is EntityType.TERM)
-    for known, name in defining:
-        if counts[known] < _BOILERPLATE:
-            state.defined.setdefault(name.document_id, []).append((known, name))
-    there = {known for known, _ in defining}
-    types = {known: name.type for known, name in state.given}
+    counts = Counter(id_ for id_, name in defining if name.type is EntityType.TERM)
+    for id_, name in defining:
+        if counts[id_] < _BOILERPLATE:
+            state.defined.setdefault(name.document_id, []).append((id_, name))
+    there = {id_ for id_, _ in defining}
+    types = {id_: name.type for id_, name in state.given}
     for document in state.documents.values():
         last = document.title.rpartition(" ")[2]
-        known = entity_id(last)
-        if _IDENTIFIER.fullmatch(last) and known in mentioned and known not in there:
-            type_ = types.get(known, EntityType.SYMBOL)
+        id_ = entity_id(last)
+        if _IDENTIFIER.fullmatch(last) and id_ in mentioned and id_ not in there:
+            type_ = types.get(id_, EntityType.SYMBOL)
             name = DefinedName(document.id, last, type_, defines=True, anchor="", confirmed=True)
-            state.defined.setdefault(document.id, []).append((known, name))
+            state.defined.setdefault(document.id, []).append((id_, name))
 
 
 def _sections(places: Sequence[ChunkPlace]) -> list[list[int]]:
@@ -268,22 +266,22 @@ def _described(
     database: Database, state: _State, documents: Mapping[str, DocumentNames]
 ) -> dict[str, tuple[str, str]]:
     types: dict[str, Counter[EntityType]] = {}
-    for known, name in state.given:
-        types.setdefault(known, Counter())[name.type] += _DEFINES if name.defines else 1
+    for id_, name in state.given:
+        types.setdefault(id_, Counter())[name.type] += _DEFINES if name.defines else 1
     defining: dict[str, int] = {}
     for place in state.places:
         for owner in documents[place.document_id].owners(place.anchor, place.heading_path):
             defining.setdefault(owner, place.seq)
-    there = {known for found in state.mentions.values() for known in found} | defining.keys()
+    there = {id_ for described in state.mentions.values() for id_ in described} | defining.keys()
     with database.read() as transaction:
         texts = graph.texts(transaction, sorted(defining.values()))
-    found: dict[str, tuple[str, str]] = {}
-    for known in sorted(there):
-        counts = types.get(known) or Counter({EntityType.NAME: 1})
+    described: dict[str, tuple[str, str]] = {}
+    for id_ in sorted(there):
+        counts = types.get(id_) or Counter({EntityType.NAME: 1})
         most = max(counts, key=lambda each: (counts[each], each.value))
-        type_ = state.curated.get(state.names.get(known, ""), most.value)
-        found[known] = (type_, first_sentence(texts.get(defining.get(known, -1), "")))
-    return found
+        type_ = state.curated.get(state.names.get(id_, ""), most.value)
+        described[id_] = (type_, first_sentence(texts.get(defining.get(id_, -1), "")))
+    return described
 
 
 def first_sentence(markdown: str) -> str:

@@ -44,10 +44,10 @@ def positions(
     ids = sorted(radii)
     if not ids:
         return {}
-    place = {known: number for number, known in enumerate(ids)}
-    sizes = np.array([radii[known] for known in ids], dtype=float)
+    place = {id_: number for number, id_ in enumerate(ids)}
+    sizes = np.array([radii[id_] for id_ in ids], dtype=float)
     weights = _matrix(len(ids), [(place[a], place[b], weight) for a, b, weight in edges])
-    stayed = {place[known]: where for known, where in (before or {}).items() if known in place}
+    stayed = {place[id_]: where for id_, where in (before or {}).items() if id_ in place}
     if 2 * len(stayed) > len(ids):
         return dict(zip(ids, _completed(stayed, weights, sizes), strict=True))
     _, parts = csgraph.connected_components(weights, directed=False)
@@ -61,8 +61,8 @@ def positions(
     spread = _apart(spread, sizes)
     spread -= (spread.min(axis=0) + spread.max(axis=0)) / 2
     return {
-        known: (round(float(x), 1), round(float(y), 1))
-        for known, (x, y) in zip(ids, spread, strict=True)
+        id_: (round(float(x), 1), round(float(y), 1))
+        for id_, (x, y) in zip(ids, spread, strict=True)
     }
 
 
@@ -127,8 +127,8 @@ def _begin(weights: sparse.csr_matrix) -> Floats:
         squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
     ) / -2
     _, vectors = np.linalg.eigh(centred.T @ centred)
-    found = centred @ vectors[:, -2:][:, ::-1]
-    spread = found / (np.abs(found).max(axis=0) + 1e-12)
+    axes = centred @ vectors[:, -2:][:, ::-1]
+    spread = axes / (np.abs(axes).max(axis=0) + 1e-12)
     angle = _ANGLE * np.arange(count)  # those that are alike are not quite at one place
     begun: Floats = spread + 1e-3 * np.column_stack([np.cos(angle), np.sin(angle)])
     return begun
@@ -212,9 +212,9 @@ def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
         for spread, size in zip(drawn, sizes, strict=True)
     ]
     order = sorted(range(len(drawn)), key=lambda part: (-len(drawn[part]), part))
-    found: list[Floats] = [np.zeros(2)] * len(drawn)
+    offsets: list[Floats] = [np.zeros(2)] * len(drawn)
     if len(drawn) == 1:
-        return found
+        return offsets
     area = reach[order[0]] ** 2 + 3 * sum((reach[part] + LENGTH) ** 2 for part in order[1:])
     step = min(reach) + GAP
     numbers = np.arange(min(int(2 * area / step**2) + 50, 40_000))
@@ -226,11 +226,11 @@ def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
         if rank:
             wanted = reach[part] + LENGTH / 2
             fits = np.flatnonzero(free >= wanted)
-            found[part] = spots[fits[0]] if len(fits) else spots[-1] * (1 + rank / len(order))
-        taken = drawn[part] + found[part]
+            offsets[part] = spots[fits[0]] if len(fits) else spots[-1] * (1 + rank / len(order))
+        taken = drawn[part] + offsets[part]
         distance, _ = cKDTree(taken).query(spots)
         free = np.minimum(free, distance - sizes[part].max())
-    return found
+    return offsets
 
 
 SMALLEST, LARGEST = 4.0, 18.0
@@ -286,8 +286,8 @@ def _near(
 ) -> list[Target]:
 
     def edges_at(ends: Collection[Target]) -> list[Edge]:
-        found = edge_rows.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
-        return [edge for edge in found if edge.source.kind in kinds and edge.target.kind in kinds]
+        edges = edge_rows.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
+        return [edge for edge in edges if edge.source.kind in kinds and edge.target.kind in kinds]
 
     chosen = dict.fromkeys(around)
     each = max(limit // len(around), 1)

@@ -117,14 +117,14 @@ class Editing:
         )
         new = None if name is None else _named(name)
         with self._database.write() as transaction:
-            found = self._entity_id(transaction, entity)
-            names = entities.group(transaction, [found])
+            entity_id = self._entity_id(transaction, entity)
+            names = entities.group(transaction, [entity_id])
             names |= {each.id for each in (*(others or ()), *((new,) if new else ()))}
-            what = f"changed {entities.get(transaction, found).name!r}"
-            with noted(transaction, what, made_by, entity=found, names=names):
+            what = f"changed {entities.get(transaction, entity_id).name!r}"
+            with noted(transaction, what, made_by, entity=entity_id, names=names):
                 return entities.update(
                     transaction,
-                    found,
+                    entity_id,
                     named=new,
                     type=None if type is None else _word("type", type),
                     description=None
@@ -156,11 +156,11 @@ class Editing:
                 with noted(transaction, what, by, relation=relations.ends(transaction, entity.id)):
                     relations.delete(transaction, entity, made_by=by)
             else:
-                found = self._entity_id(transaction, entity)
+                entity_id = self._entity_id(transaction, entity)
                 seen = entity if isinstance(entity, Entity) else None
-                what = f"deleted {entities.get(transaction, found).name!r}"
-                with noted(transaction, what, by, entity=found):
-                    entities.delete(transaction, found, seen=seen, made_by=by)
+                what = f"deleted {entities.get(transaction, entity_id).name!r}"
+                with noted(transaction, what, by, entity=entity_id):
+                    entities.delete(transaction, entity_id, seen=seen, made_by=by)
 
     def relate(
         self,
@@ -283,37 +283,37 @@ class Editing:
 
     def _entity_id(self, transaction: Transaction, entity: str | Entity) -> str:
         name = _own_id(entity)
-        found = entities.find(transaction, named(name))
-        if found is None:
+        entity_id = entities.find(transaction, named(name))
+        if entity_id is None:
             alike = entities.listed(transaction, like=named(name).name, limit=3)
             meant = ", ".join(repr(each.name) for each in alike)
             raise NotFoundError(
                 f"no entity with id or name {name!r}; "
                 + (f"did you mean {meant}?" if meant else "list the entities to see all")
             )
-        return found
+        return entity_id
 
     def _target(self, transaction: Transaction, target: Named) -> Target:
         if isinstance(target, Target):
             if target.kind is TargetKind.ENTITY:
                 return Target(target.kind, self._entity_id(transaction, target.id))
             if target.kind is TargetKind.ENTRY:
-                known = reading.find_entry(transaction, target.id)
-                target = Target(target.kind, known or target.id)
+                id_ = reading.find_entry(transaction, target.id)
+                target = Target(target.kind, id_ or target.id)
             target_rows.check_target(transaction, target)
             return target
         name = _own_id(target)
         entity = entities.find(transaction, named(name))
         if entity is not None:
             return Target(TargetKind.ENTITY, entity)
-        found = reading.find_target(transaction, name)
-        if found is None:
-            kind, separator, known = name.partition(":")
-            if separator and known and kind in _PREFIXES:
-                return self._target(transaction, Target(TargetKind(kind), known))
+        match = reading.find_target(transaction, name)
+        if match is None:
+            kind, separator, id_ = name.partition(":")
+            if separator and id_ and kind in _PREFIXES:
+                return self._target(transaction, Target(TargetKind(kind), id_))
             self._entity_id(transaction, name)  # says what is missing
             raise NotFoundError(f"nothing with id or name {name!r}")
-        return found
+        return match
 
 
 def _called(transaction: Transaction, ids: Sequence[str]) -> list[str]:
@@ -337,10 +337,10 @@ def _own_id(entity: str | Entity) -> str:
 
 
 def _named(name: str) -> SubjectName:
-    found = named(name)
-    if not found.key or len(found.name) > _MAX_LENGTH:
+    subject = named(name)
+    if not subject.key or len(subject.name) > _MAX_LENGTH:
         raise ImpossibleError(f"name={name!r}: give a name of 1 to {_MAX_LENGTH} characters")
-    return found
+    return subject
 
 
 def _word(what: str, value: str) -> str:

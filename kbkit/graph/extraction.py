@@ -81,31 +81,31 @@ class DocumentNames:
     _ids: dict[str, DefinedName] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for known, name in self.named:
-            self._ids.setdefault(known, name)
+        for id_, name in self.named:
+            self._ids.setdefault(id_, name)
             if name.anchor:
-                self._by_anchor.setdefault(name.anchor, []).append(known)
+                self._by_anchor.setdefault(name.anchor, []).append(id_)
 
     def owners(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
         if (part := self._part()) is not None:
             return part
         if anchor and anchor in self._by_anchor:
             return self._by_anchor[anchor][:_MAX_OWNERS]
-        found = self.of_heading(heading_path[-1]) if heading_path else None
-        return [found] if found else []
+        id_ = self.of_heading(heading_path[-1]) if heading_path else None
+        return [id_] if id_ else []
 
     def topics(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
         """Return implicit subjects of sentences: definitions here or above, but no terms.
 
         Under *Prerequisites*, *This module requires* concerns the module.
         """
-        owners = [known for known in self.owners(anchor, heading_path) if not self._is_term(known)]
+        owners = [id_ for id_ in self.owners(anchor, heading_path) if not self._is_term(id_)]
         if owners:
             return owners
         for heading in reversed(heading_path):
-            known = self.of_heading(heading)
-            if known is not None and not self._is_term(known):
-                return [known]
+            id_ = self.of_heading(heading)
+            if id_ is not None and not self._is_term(id_):
+                return [id_]
         return []
 
     def of_heading(self, heading: str) -> str | None:
@@ -118,10 +118,10 @@ class DocumentNames:
         if self.metadata.get("part") not in API_PARTS:
             return None
         wanted = {EntityType.ENDPOINT, EntityType.SCHEMA}
-        return [known for known, name in self.named if name.type in wanted][:1]
+        return [id_ for id_, name in self.named if name.type in wanted][:1]
 
-    def _is_term(self, known: str) -> bool:
-        return self._ids[known].type is EntityType.TERM
+    def _is_term(self, id_: str) -> bool:
+        return self._ids[id_].type is EntityType.TERM
 
     def _find(self, heading: str) -> str | None:
         text = heading.translate(_MARKS)
@@ -137,9 +137,9 @@ class DocumentNames:
                 after = words[start + length] if start + length < len(words) else ""
                 if is_single(part) and f"`{part}" not in heading and not _KIND_WORD.match(after):
                     continue
-                known = entity_id(part)
-                if known in self._ids and not self._is_term(known):
-                    return known
+                id_ = entity_id(part)
+                if id_ in self._ids and not self._is_term(id_):
+                    return id_
         return whole
 
 
@@ -180,18 +180,18 @@ def facts_of(
             yield from _containing(section, owner, document)
     for statement in section.stated:
         ends = entity_id(statement.source), entity_id(statement.target)
-        if ends[0] != ends[1] and all(known in section.entities for known in ends):
+        if ends[0] != ends[1] and all(id_ in section.entities for id_ in ends):
             yield _fact(section, ends[0], statement.name, ends[1], "stated")
     text = _FENCE.sub(" ", section.text)
     names = SectionNames(section.entities)
     links = list(links_of(text))
     yield from _links(section, links, document, uris, new_id)
-    referred = {names.of_link(found[1], resolved(document.uri, found[2])[1]) for found in links}
+    referred = {names.of_link(link[1], resolved(document.uri, link[2])[1]) for link in links}
     if len(referred) <= _MAX_REFERRED:
-        for known in sorted(each for each in referred if each is not None):
+        for id_ in sorted(each for each in referred if each is not None):
             for topic in topics:
-                if topic != known:
-                    yield _fact(section, topic, "refers_to", known, "refers_to")
+                if topic != id_:
+                    yield _fact(section, topic, "refers_to", id_, "refers_to")
     if document.metadata.get("part") in API_PARTS:
         yield from _of_api(section, text, owners)
     for sentence in _SENTENCES.split(text):
@@ -208,15 +208,15 @@ def _fact(section: Section, source: str, name: str, target: str, kind: str) -> C
 
 
 def _containing(section: Section, owner: str, document: DocumentNames) -> Iterator[ChunkRelation]:
-    name = next(name.name for known, name in document.named if known == owner)
+    name = next(name.name for id_, name in document.named if id_ == owner)
     above = _above(name)
     if above:
         yield _fact(section, entity_id(above), "contains", owner, "contains_path")
         return
     for heading in reversed(section.heading_path[:-1]):
-        known = document.of_heading(heading)
-        if known is not None and known != owner:
-            yield _fact(section, known, "contains", owner, "contains_heading")
+        id_ = document.of_heading(heading)
+        if id_ is not None and id_ != owner:
+            yield _fact(section, id_, "contains", owner, "contains_heading")
             return
 
 
@@ -225,9 +225,9 @@ def _above(name: str) -> str:
     if " " in bare or bare[:1] in "-./$%":
         return ""
     for separator in ("::", "->", "#", "."):
-        before, found, last = bare.rpartition(separator)
+        before, separated, last = bare.rpartition(separator)
         if (
-            found
+            separated
             and before
             and last
             and not last.isdigit()
@@ -248,8 +248,8 @@ def _links(
     if document.links:
         names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
         linked |= {document.links[name]: None for name in names if name in document.links}
-    for found in links:
-        address = resolved(document.uri, found[2])[0]
+    for link in links:
+        address = resolved(document.uri, link[2])[0]
         target = uris.get(address) or uris.get(unquote(address))
         if target is None and address and beside(document.uri, address):
             target = new_id(address)
@@ -265,37 +265,37 @@ def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Chun
     relation = "requires" if section.heading_path[-1:] == ("Authentication",) else "uses"
     if len(section.heading_path) < 2:
         return
-    for found in SPOTS.finditer(text):
-        code = found[4]
+    for spot in SPOTS.finditer(text):
+        code = spot[4]
         if code is None:
             continue
-        line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        line = text[text.rfind("\n", 0, spot.start()) + 1 : spot.start()]
         # names of fields begin items; their schemas stand behind them, in parentheses
         if relation == "requires" and not line.startswith("-"):
             continue
         if relation == "uses" and line.rstrip().endswith("-"):
             continue
-        known = entity_id(code)
-        if known not in section.entities:
+        id_ = entity_id(code)
+        if id_ not in section.entities:
             continue
         for owner in owners:
-            if owner != known:
-                yield _fact(section, owner, relation, known, "schema")
+            if owner != id_:
+                yield _fact(section, owner, relation, id_, "schema")
 
 
 def _of_sentence(
     section: Section, sentence: str, topics: Sequence[str], names: SectionNames
 ) -> Iterator[ChunkRelation]:
-    marked, found = names.marked(sentence)
-    if not found:
+    marked, ids = names.marked(sentence)
+    if not ids:
         return
     for source, relation, target in prose.said(marked):
-        sources = topics if source == prose.OWNER else [found[source]]
+        sources = topics if source == prose.OWNER else [ids[source]]
         kind = "owner" if source == prose.OWNER else "sentence"
         kind = "bases" if relation == "inherits" else kind
-        for known in sources:
-            if known != found[target] and names.may(known, relation, found[target]):
-                yield _fact(section, known, relation, found[target], kind)
+        for id_ in sources:
+            if id_ != ids[target] and names.may(id_, relation, ids[target]):
+                yield _fact(section, id_, relation, ids[target], kind)
 
 
 MAX_IN_SECTION = 40
@@ -315,21 +315,17 @@ def co_occurrence(
 ) -> list[ChunkRelation]:
     """Return relations of names that occur together."""
     least = spec.least_sections
-    found_in = [
-        sorted({known for seq in seqs for known in mentions.get(seq, ())}) for seqs in sections
-    ]
-    counted = [
-        (index, found) for index, found in enumerate(found_in) if 0 < len(found) <= MAX_IN_SECTION
-    ]
-    single = Counter(known for _, found in counted for known in found)
+    found_in = [sorted({id_ for seq in seqs for id_ in mentions.get(seq, ())}) for seqs in sections]
+    counted = [(index, ids) for index, ids in enumerate(found_in) if 0 < len(ids) <= MAX_IN_SECTION]
+    single = Counter(id_ for _, ids in counted for id_ in ids)
     common = {
-        known
-        for known, count in single.items()
-        if count >= least and not _IN_EXAMPLES.match(names[known])
+        id_
+        for id_, count in single.items()
+        if count >= least and not _IN_EXAMPLES.match(names[id_])
     }
     together: Counter[tuple[str, str]] = Counter()
-    for _, found in counted:
-        together.update(combinations([known for known in found if known in common], 2))
+    for _, ids in counted:
+        together.update(combinations([id_ for id_ in ids if id_ in common], 2))
     strong = sorted(
         (
             (-weight, pair)
@@ -377,9 +373,9 @@ def _evidence(
     partners: dict[str, set[str]] = {}
     for first, second in kept:
         partners.setdefault(first, set()).add(second)
-    for index, found in counted:
-        there = set(found)
-        for first in found:
+    for index, ids in counted:
+        there = set(ids)
+        for first in ids:
             for second in partners.get(first, set()) & there:
                 seqs = shown.setdefault((first, second), [])
                 if len(seqs) < _EVIDENCE:

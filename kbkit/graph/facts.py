@@ -59,7 +59,7 @@ class EntityFacts:
 
         An entity that no document defines, and nothing relates to, is left out.
         """
-        found: dict[str, list[_Known]] = {}
+        by_entity: dict[str, list[_Known]] = {}
         lengths: dict[str, int] = {}
         for kb, retriever in self.retrievers.items():
             graph = retriever.graph()
@@ -67,10 +67,10 @@ class EntityFacts:
                 entity = graph.entities[named.row]
                 if named.share >= _MEANT and entity.chunks:
                     lengths.setdefault(entity.id, named.words)
-                    found.setdefault(entity.id, []).append(_Known(kb, graph, named.row))
-        rarity = {known: sum(each.entity.chunks for each in of) for known, of in found.items()}
-        order = sorted(found, key=lambda known: (-lengths[known], rarity[known], known))
-        chosen = [found[known] for known in order[: _SPARE * self.limit]]
+                    by_entity.setdefault(entity.id, []).append(_Known(kb, graph, named.row))
+        rarity = {id_: sum(each.entity.chunks for each in of) for id_, of in by_entity.items()}
+        order = sorted(by_entity, key=lambda known: (-lengths[known], rarity[known], known))
+        chosen = [by_entity[id_] for id_ in order[: _SPARE * self.limit]]
         facts = [_fact(of, place) for of, place in zip(chosen, self._defined(chosen), strict=True)]
         informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=informative[: self.limit])
@@ -92,7 +92,7 @@ class EntityFacts:
                 for kb, chunk, document in pairs
                 if document.state is not DocumentState.GONE
             ]
-            called = {name for known in of for name in (known.entity.name, *known.entity.aliases)}
+            called = {name for match in of for name in (match.entity.name, *match.entity.aliases)}
             best = min(pairs, key=lambda place: _distance(place[1], called), default=None)
             yield None if best is None else _hit(*best)
 
@@ -100,37 +100,39 @@ class EntityFacts:
 def passages(
     transaction: Transaction, kbs: Mapping[str, str], target: Target, limit: int
 ) -> list[Hit]:
-    found: list[Hit] = []
+    hits: list[Hit] = []
     ids = [target.id]
     if target.kind is TargetKind.ENTITY:
-        found += _defined(transaction, kbs, [entities.get(transaction, target.id)]).values()
+        hits += _defined(transaction, kbs, [entities.get(transaction, target.id)]).values()
     if target.kind is not TargetKind.CHUNK:
         ids = graph.first_chunks(transaction, target.kind, target.id, limit)
     places = reading.places_by_id(transaction, ids)
     there = reading.get_chunks(transaction, [seq for seq, _ in places.values()])
-    found += [_hit(kbs[kb_id], *there[seq]) for seq, kb_id in places.values() if kb_id in kbs]
-    return list({hit.chunk.id: hit for hit in found}.values())[:limit]
+    hits += [_hit(kbs[kb_id], *there[seq]) for seq, kb_id in places.values() if kb_id in kbs]
+    return list({hit.chunk.id: hit for hit in hits}.values())[:limit]
 
 
 def _defined(
-    transaction: Transaction, kbs: Mapping[str, str], found: Sequence[Entity]
+    transaction: Transaction, kbs: Mapping[str, str], matches: Sequence[Entity]
 ) -> dict[str, Hit]:
-    known = {name: each.id for each in found for name in (each.name, *each.aliases)}
-    rows = names.defined_in(transaction, list(kbs), known, _PLACES * len(found))
+    id_of = {name: each.id for each in matches for name in (each.name, *each.aliases)}
+    rows = names.defined_in(transaction, list(kbs), id_of, _PLACES * len(matches))
     chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
     best: dict[str, tuple[tuple[int, int], Hit]] = {}
     for name, seq, kb_id in rows:
         chunk, document = chunks[seq]
         near = _distance(chunk, {name})
-        if known[name] not in best or near < best[known[name]][0]:
-            best[known[name]] = near, _hit(kbs[kb_id], chunk, document)
+        if id_of[name] not in best or near < best[id_of[name]][0]:
+            best[id_of[name]] = near, _hit(kbs[kb_id], chunk, document)
     return {entity_id: hit for entity_id, (_, hit) in best.items()}
 
 
 def _fact(of: Sequence[_Known], place: Hit | None) -> ContextFact:
     entity = of[0].entity
-    found = "" if place is None else _beginning(place.chunk.text)
-    description = next((each.entity.description for each in of if each.entity.description), found)
+    beginning = "" if place is None else _beginning(place.chunk.text)
+    description = next(
+        (each.entity.description for each in of if each.entity.description), beginning
+    )
     aliases = dict.fromkeys(name for each in of for name in each.entity.aliases)
     lines = {
         "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
@@ -143,12 +145,12 @@ def _fact(of: Sequence[_Known], place: Hit | None) -> ContextFact:
 
 
 def _relations(of: Sequence[_Known]) -> list[str]:
-    found = {
+    pairs = {
         relation.id: (relation, each.graph)
         for each in of
         for relation in each.graph.related.get(each.row, ())[:RELATIONS]
     }
-    best = sorted(found.values(), key=lambda pair: (-pair[0].weight, pair[0].id))[:RELATIONS]
+    best = sorted(pairs.values(), key=lambda pair: (-pair[0].weight, pair[0].id))[:RELATIONS]
     return [
         f"{graph.entities[relation.source].name} {relation.name} "
         f"{graph.entities[relation.target].name}"

@@ -60,10 +60,10 @@ def undescribed(
     by_id = {entity.id for entity in entities}
     bare = {heading.partition("(")[0].strip("` @") for heading in headings}
     headed = {
-        known
+        id_
         for heading in bare
         if len(heading.split()) <= _MAX_HEADING_LENGTH
-        for known in named_in(heading, by_id)
+        for id_ in named_in(heading, by_id)
     }
     last = {_last(heading) for heading in bare}
     for entity in entities:
@@ -114,10 +114,10 @@ def unlinked(
 def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, CountedEntity]) -> Iterator[Gap]:
     asked: dict[str, list[BadQuery]] = {}
     for query in queries:
-        for known in sorted(named_in(query.query, entities)):
-            asked.setdefault(known, []).append(query)
-    for known, about in asked.items():
-        entity = entities[known]
+        for id_ in sorted(named_in(query.query, entities)):
+            asked.setdefault(id_, []).append(query)
+    for id_, about in asked.items():
+        entity = entities[id_]
         several = f"{len(about)} questions about it were" if len(about) > 1 else "a question was"
         example = max(about, key=lambda query: (query.raters, -query.best, query.query))
         yield Gap(
@@ -175,7 +175,7 @@ def orphans(entities: Sequence[CountedEntity], reached: Collection[str]) -> Iter
 def named_in(query: str, entities: Collection[str]) -> set[str]:
     """Ids of the entities that a query names; of names within one another the longest."""
     words = query.replace("?", " ").replace(",", " ").split()
-    found: set[str] = set()
+    ids: set[str] = set()
     taken: set[int] = set()
     for length in range(min(5, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
@@ -184,11 +184,11 @@ def named_in(query: str, entities: Collection[str]) -> set[str]:
                 continue
             if length == 1 and (part[0].lower() in stop_words("english") and part[0].islower()):
                 continue
-            known = entity_id(" ".join(part).strip(".:;!\"'`()<>@"))
-            if known in entities:
-                found.add(known)
+            id_ = entity_id(" ".join(part).strip(".:;!\"'`()<>@"))
+            if id_ in entities:
+                ids.add(id_)
                 taken |= set(range(start, start + length))
-    return found
+    return ids
 
 
 def _gap(kind: GapKind, entity: CountedEntity, reason: str, weight: float) -> Gap:
@@ -223,14 +223,14 @@ def find_gaps(
     transaction: Transaction, kb_ids: Sequence[str], kinds: Sequence[GapKind], limit: int
 ) -> list[Gap]:
     """Find gaps, the most important first, each kind in turn."""
-    finder, found = _Finder(transaction, kb_ids), list[Gap]()
+    finder, gaps = _Finder(transaction, kb_ids), list[Gap]()
     for kind in kinds:
         ranked = sorted(finder.of(kind), key=lambda gap: (-gap.weight, gap.name))
         for gap in ranked[:limit]:
             target = gap.target
             start = gap.start or rows.first_chunks(transaction, target.kind, target.id, _CHUNKS)
-            found.append(replace(gap, start=tuple(start)))
-    return found
+            gaps.append(replace(gap, start=tuple(start)))
+    return gaps
 
 
 class _Finder:
@@ -251,7 +251,7 @@ class _Finder:
             return unanswered(rows.bad_queries(transaction, kb_ids, _BADLY), by_id)
         if kind is GapKind.ORPHAN:
             ends = edge_rows.pairs(transaction)
-            reached = {known for pair in ends for what, known in pair if what == TargetKind.ENTITY}
+            reached = {id_ for pair in ends for what, id_ in pair if what == TargetKind.ENTITY}
             return orphans(self._named, reached)
         if kind is GapKind.UNDESCRIBED:
             headings = rows.headings(transaction, kb_ids)
@@ -275,19 +275,19 @@ class _Finder:
 
     @cached_property
     def _defined(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
-        for known, documents in rows.defining_documents(self._transaction).items():
-            found.setdefault(self._aliases.get(known, known), set()).update(documents)
-        return found
+        documents_of: dict[str, set[str]] = {}
+        for id_, documents in rows.defining_documents(self._transaction).items():
+            documents_of.setdefault(self._aliases.get(id_, id_), set()).update(documents)
+        return documents_of
 
     def _missing(self) -> Iterator[tuple[MissingNote, list[str]]]:
         for note in files.missing(self._transaction):
             name = note.target.rpartition("/")[2] if note.target[:1] == "/" else note.target
             for text in (f"[[{name}", name, "]("):  # as it may be written
-                found = files.chunks_with(self._transaction, FILES, note.sources, text, _CHUNKS)
-                if found:
+                chunk_ids = files.chunks_with(self._transaction, FILES, note.sources, text, _CHUNKS)
+                if chunk_ids:
                     break
-            yield note, found
+            yield note, chunk_ids
 
 
 MIN_SPELLING = 90.0
@@ -302,13 +302,13 @@ def suggestions(
     entities: Sequence[CountedEntity], decided: Collection[frozenset[str]]
 ) -> list[MergeSuggestion]:
     """Pairs that may be one, the surest first, each once."""
-    found: dict[frozenset[str], MergeSuggestion] = {}
+    best: dict[frozenset[str], MergeSuggestion] = {}
     for each in (*_acronyms(entities), *_definitions(entities), *_spellings(entities)):
         pair = frozenset((each.keep, each.merge))
-        if pair in decided or (pair in found and found[pair].score >= each.score):
+        if pair in decided or (pair in best and best[pair].score >= each.score):
             continue
-        found[pair] = each
-    return sorted(found.values(), key=lambda each: (-each.score, each.names))
+        best[pair] = each
+    return sorted(best.values(), key=lambda each: (-each.score, each.names))
 
 
 def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:

@@ -171,10 +171,10 @@ class Graph(Editing):
         names = (relation,) if isinstance(relation, str) else tuple(relation)
         with self._read() as transaction:
             start = self._target(transaction, target)
-            found = widened(
+            walk = widened(
                 lambda ends: edge_rows.edges(transaction, at=ends, names=names), start, depth, limit
             )
-            return self._steps(transaction, found)
+            return self._steps(transaction, walk)
 
     def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:
         """List passages that define a target, then those that mention it most plainly.
@@ -206,8 +206,8 @@ class Graph(Editing):
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
-            found = shortest_path(edge_rows.edges(transaction), *ends)
-            return self._steps(transaction, found)
+            walk = shortest_path(edge_rows.edges(transaction), *ends)
+            return self._steps(transaction, walk)
 
     def gaps(
         self,
@@ -234,8 +234,8 @@ class Graph(Editing):
         try:
             kinds = tuple(GapKind) if kind is None else (GapKind(kind),)
         except ValueError:
-            known = ", ".join(GapKind)
-            raise ConfigError(f"kind={kind!r}: give one of {known}") from None
+            allowed = ", ".join(GapKind)
+            raise ConfigError(f"kind={kind!r}: give one of {allowed}") from None
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             if ids is None:
@@ -341,12 +341,12 @@ class Graph(Editing):
 
     def _whole(self) -> tuple[list[Relation], dict[Target, tuple[str, str]]]:
         with self._read() as transaction:
-            found = relations.listed(transaction)
+            listed = relations.listed(transaction)
             made = [Target(TargetKind.ENTITY, each.id) for each in entities.by_hand(transaction)]
             ends = dict.fromkeys(
-                [*(end for each in found for end in (each.source, each.target)), *made]
+                [*(end for each in listed for end in (each.source, each.target)), *made]
             )
-            return found, target_rows.labels(transaction, list(ends))
+            return listed, target_rows.labels(transaction, list(ends))
 
     @contextmanager
     def _read(self) -> Iterator[Transaction]:
@@ -375,10 +375,10 @@ class Graph(Editing):
         return [knowledge_bases.get(transaction, name).id for name in names]
 
     def _steps(
-        self, transaction: Transaction, found: Sequence[tuple[Target, int, Edge | None]]
+        self, transaction: Transaction, walk: Sequence[tuple[Target, int, Edge | None]]
     ) -> list[Step]:
-        labels = target_rows.labels(transaction, [target for target, _, _ in found])
-        ids = [edge.id for _, _, edge in found if edge is not None]
+        labels = target_rows.labels(transaction, [target for target, _, _ in walk])
+        ids = [edge.id for _, _, edge in walk if edge is not None]
         by_id = {each.id: each for each in relations.of(transaction, ids)}
         return [
             Step(
@@ -388,7 +388,7 @@ class Graph(Editing):
                 None if edge is None else by_id[edge.id],
                 edge is None or edge.target == target,
             )
-            for target, depth, edge in found
+            for target, depth, edge in walk
         ]
 
     def __repr__(self) -> str:

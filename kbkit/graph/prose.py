@@ -36,16 +36,16 @@ def links_of(text: str) -> Iterator[re.Match[str]]:
     Leaves out links of the page's frame: table headers, labels before a colon (``[Status:](...)``),
     footers, and lists of links such as contents and indexes.
     """
-    aside = [found.span() for pattern in (_HEADER, _FOOTER) for found in pattern.finditer(text)]
+    aside = [spot.span() for pattern in (_HEADER, _FOOTER) for spot in pattern.finditer(text)]
     run: list[re.Match[str]] = []
-    for found in SPOTS.finditer(text):
-        if found[2] is None:
+    for spot in SPOTS.finditer(text):
+        if spot[2] is None:
             continue
-        between = text[run[-1].end() : found.start()] if run else ""
+        between = text[run[-1].end() : spot.start()] if run else ""
         if run and not (_BETWEEN.fullmatch(between) and _APART.search(between)):
             yield from _prose(text, run, aside)
             run = []
-        run.append(found)
+        run.append(spot)
     yield from _prose(text, run, aside)
 
 
@@ -54,13 +54,13 @@ def _prose(
 ) -> Iterator[re.Match[str]]:
     if len(run) >= _MIN_LIST:
         return
-    for found in run:
-        label = found[1].rstrip("*_ ").endswith(":") or (
-            text.startswith(":", found.end())
-            and _FIRST.search(text, max(0, found.start() - 20), found.start())
+    for spot in run:
+        label = spot[1].rstrip("*_ ").endswith(":") or (
+            text.startswith(":", spot.end())
+            and _FIRST.search(text, max(0, spot.start() - 20), spot.start())
         )
-        if not label and not any(start <= found.start() < end for start, end in aside):
-            yield found
+        if not label and not any(start <= spot.start() < end for start, end in aside):
+            yield spot
 
 
 @lru_cache(maxsize=50_000)
@@ -237,39 +237,39 @@ def said(sentence: str) -> Iterator[Stated]:
     about: set[int] = set()
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:
-            for found in pattern.finditer(sentence):
-                first, second = int(found[1]), int(found[2])
-                if first == second or _denied(sentence, found):
+            for match in pattern.finditer(sentence):
+                first, second = int(match[1]), int(match[2])
+                if first == second or _denied(sentence, match):
                     continue
                 about |= {second} if forward else {first}
                 yield (
                     Stated(first, relation, second) if forward else Stated(second, relation, first)
                 )
                 if forward and relation in _LISTED:
-                    for more in _listed(sentence, found.end()):
+                    for more in _listed(sentence, match.end()):
                         about.add(more)
                         yield Stated(first, relation, more)
     for relation, pattern in _OF_OWNER:
-        for found in pattern.finditer(sentence):
-            if int(found[1]) in about or _denied(sentence, found):
+        for match in pattern.finditer(sentence):
+            if int(match[1]) in about or _denied(sentence, match):
                 continue
-            about.add(int(found[1]))
-            yield Stated(OWNER, relation, int(found[1]))
+            about.add(int(match[1]))
+            yield Stated(OWNER, relation, int(match[1]))
             if relation in _LISTED or relation == "inherits":
-                for more in _listed(sentence, found.end()):
+                for more in _listed(sentence, match.end()):
                     about.add(more)
                     yield Stated(OWNER, relation, more)
 
 
 def _listed(sentence: str, at: int) -> Iterator[int]:
-    while found := _LIST.match(sentence, at):
-        yield int(found[1])
-        at = found.end()
+    while match := _LIST.match(sentence, at):
+        yield int(match[1])
+        at = match.end()
 
 
-def _denied(sentence: str, found: re.Match[str]) -> bool:
+def _denied(sentence: str, match: re.Match[str]) -> bool:
     """Whether a statement is negated, in itself or right before."""
-    return bool(_DENIES.search(sentence, max(0, found.start() - 12), found.end()))
+    return bool(_DENIES.search(sentence, max(0, match.start() - 12), match.end()))
 
 
 _SEPARATOR = re.compile(r"\.|::|->|#|/")
@@ -283,15 +283,15 @@ class SectionNames:
     def __init__(self, entities: Mapping[str, str]) -> None:
         self._entities = entities
         self._suffixes: dict[str, str | None] = {}
-        for known, name in entities.items():
+        for id_, name in entities.items():
             parts = _SEPARATOR.split(name.partition("(")[0])
             for start in range(1, len(parts)):
                 suffix = ".".join(parts[start:])
-                self._suffixes[suffix] = None if suffix in self._suffixes else known
+                self._suffixes[suffix] = None if suffix in self._suffixes else id_
         self._plain = sorted(
             (
-                (name, known)
-                for known, name in entities.items()
+                (name, id_)
+                for id_, name in entities.items()
                 if len(name) > 3 and _stands_alone(name)
             ),
             key=lambda pair: (-len(pair[0]), pair),
@@ -306,42 +306,42 @@ class SectionNames:
         )
 
     def of(self, written: str) -> str | None:
-        known = entity_id(written)
-        if known in self._entities:
-            return known
+        id_ = entity_id(written)
+        if id_ in self._entities:
+            return id_
         return self._suffixes.get(written.partition("(")[0].strip().lstrip(".~"))
 
     def of_link(self, text: str, anchor: str) -> str | None:
-        if anchor and (known := entity_id(anchor)) in self._entities:
-            return known
+        if anchor and (id_ := entity_id(anchor)) in self._entities:
+            return id_
         return self.of(text.translate(_MARKS_OF_SPANS))
 
     def marked(self, sentence: str) -> tuple[str, list[str]]:
-        found: list[str] = []
+        ids: list[str] = []
 
-        def put(known: str) -> str:
-            found.append(known)
-            return mark(len(found) - 1)
+        def put(id_: str) -> str:
+            ids.append(id_)
+            return mark(len(ids) - 1)
 
-        def replaced(known: str, _: re.Match[str]) -> str:
-            return put(known)
+        def replaced(id_: str, _: re.Match[str]) -> str:
+            return put(id_)
 
         def spot(match: re.Match[str]) -> str:
             if match[2] is not None:
                 words = match[1].translate(_MARKS_OF_SPANS)
-                known = self.of_link(match[1], unquote(match[2].partition("#")[2]))
+                id_ = self.of_link(match[1], unquote(match[2].partition("#")[2]))
             else:
                 words = match[4]
-                known = self.of(words)
-            return put(known) if known is not None else words
+                id_ = self.of(words)
+            return put(id_) if id_ is not None else words
 
         text = " ".join(SPOTS.sub(spot, sentence.translate(UNMARKED)).replace("*", "").split())
         low = text.lower()
-        for name, known in self._plain:
+        for name, id_ in self._plain:
             if name.lower() in low:
-                text = _whole(name).sub(partial(replaced, known), text)
+                text = _whole(name).sub(partial(replaced, id_), text)
                 low = text.lower()
-        return text, found
+        return text, ids
 
 
 _MARKS_OF_SPANS = str.maketrans("", "", "`*\\")

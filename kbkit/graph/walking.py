@@ -16,7 +16,7 @@ def widened(
 ) -> list[Reached]:
     """Return everything reachable from a target, the nearest and strongest first, each once."""
     seen = {start}
-    found: list[Reached] = []
+    reached: list[Reached] = []
     frontier: list[Target] = [start]
     for far in range(1, depth + 1):
         edges = sorted(edges_at(frontier), key=lambda edge: (-edge.weight, edge.id))
@@ -24,13 +24,13 @@ def widened(
         frontier = []
         for edge in edges:
             for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
-                if here in begun and there not in seen and len(found) < limit:
+                if here in begun and there not in seen and len(reached) < limit:
                     seen.add(there)
                     frontier.append(there)
-                    found.append((there, far, edge))
-        if not frontier or len(found) >= limit:
+                    reached.append((there, far, edge))
+        if not frontier or len(reached) >= limit:
             break
-    return found
+    return reached
 
 
 def shortest_path(edges: Sequence[Edge], start: Target, end: Target) -> list[Reached]:
@@ -42,8 +42,8 @@ def shortest_path(edges: Sequence[Edge], start: Target, end: Target) -> list[Rea
 
     graph = nx.Graph()
     for edge in edges:
-        known = graph.get_edge_data(edge.source, edge.target)
-        if known is None or known["edge"].weight < edge.weight:
+        data = graph.get_edge_data(edge.source, edge.target)
+        if data is None or data["edge"].weight < edge.weight:
             graph.add_edge(edge.source, edge.target, edge=edge, cost=2 - edge.weight)
     if start == end or start not in graph or end not in graph:
         return [(start, 0, None)] if start == end else []

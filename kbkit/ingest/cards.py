@@ -44,13 +44,13 @@ _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 def card_text(
     title: str, content: str, description: str, *, structure: Outline | None = None
 ) -> str:
-    found = structure or outline(content)
+    parsed = structure or outline(content)
     name = _without_number(title)[:_TITLE_LENGTH]
-    headings = sorted(found.headings[:_HEADINGS], key=lambda heading: heading.level)
+    headings = sorted(parsed.headings[:_HEADINGS], key=lambda heading: heading.level)
     names = (_without_number(heading.path[-1]) for heading in headings if heading.path)
     parts = dict.fromkeys(each for each in names if each.casefold() != name.casefold())
     if not description and not parts:
-        description = _first_text(content, found.blocks)[:DESCRIPTION_LENGTH]
+        description = _first_text(content, parsed.blocks)[:DESCRIPTION_LENGTH]
     sentence = ". ".join(filter(None, (name.rstrip("."), description)))
     return " ".join(filter(None, (sentence, "; ".join(parts))))[:LENGTH].rstrip()
 
@@ -140,16 +140,16 @@ class CardMaker:
         written = 0
         while True:
             with self.database.read() as transaction:
-                found = cards.outdated(transaction, self.kb_id, least, _BATCH)
-                expanded = expansions.of(transaction, [document.id for document in found])
-            if not found:
+                documents = cards.outdated(transaction, self.kb_id, least, _BATCH)
+                expanded = expansions.of(transaction, [document.id for document in documents])
+            if not documents:
                 return written
-            made = {each.id: _card(each, expanded.get(each.id)) for each in found}
+            made = {each.id: _card(each, expanded.get(each.id)) for each in documents}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 put = cards.put(transaction, self.kb_id, REVISION, made)
             written += put
-            if put == len(found) < _BATCH:
+            if put == len(documents) < _BATCH:
                 return written
 
     def _missing(self, embedder: Embedder) -> dict[str, str]:

@@ -56,8 +56,8 @@ def describe(
     The line under NAME of a manual page, or the document's own ``metadata["description"]``, or its
     lead: the first paragraph that is long enough and no aside, or else the first one.
     """
-    found = _first_blocks(structure) if structure else outline(content[:_START]).blocks
-    for text in (_name_line(content, found), stated(metadata), _lead(content, found)):
+    parsed = _first_blocks(structure) if structure else outline(content[:_START]).blocks
+    for text in (_name_line(content, parsed), stated(metadata), _lead(content, parsed)):
         line = _cut(plain(text))
         if line and line.casefold().rstrip(". ") not in title.casefold():
             return line
@@ -73,10 +73,12 @@ def _first_blocks(structure: Outline) -> Sequence[Block]:
 def describe_missing(database: Database, kb_id: str) -> None:
     while True:
         with database.read() as transaction:
-            found = reading.undescribed(transaction, kb_id, _BATCH)
-        if not found:
+            documents = reading.undescribed(transaction, kb_id, _BATCH)
+        if not documents:
             return
-        descriptions = {known.id: _description(known, known.metadata) for known in found}
+        descriptions = {
+            document.id: _description(document, document.metadata) for document in documents
+        }
         with database.write() as transaction:
             writing.describe_documents(transaction, kb_id, descriptions)
 
@@ -88,17 +90,17 @@ def correct_shared(database: Database, kb_id: str) -> None:
     """
     with database.read() as transaction:
         listed = list(reading.iter_listed(transaction, kb_id))
-    lines = {known.id: _cut(plain(stated(known.metadata))) for known in listed}
+    lines = {document.id: _cut(plain(stated(document.metadata))) for document in listed}
     counts = Counter(line for line in lines.values() if line)
     shared = [
-        known.id
-        for known in listed
-        if counts[lines[known.id]] > 1 and known.description == lines[known.id]
+        document.id
+        for document in listed
+        if counts[lines[document.id]] > 1 and document.description == lines[document.id]
     ]
     for start in range(0, len(shared), _BATCH):
         with database.write() as transaction:
-            found = reading.documents_of(transaction, shared[start : start + _BATCH])
-            descriptions = {known.id: _description(known, {}) for known in found}
+            documents = reading.documents_of(transaction, shared[start : start + _BATCH])
+            descriptions = {document.id: _description(document, {}) for document in documents}
             writing.describe_documents(transaction, kb_id, descriptions)
 
 
@@ -117,14 +119,14 @@ def is_index(content: str) -> bool:
 
     At least `_LINKS` links, whose texts hold more than half of all its words.
     """
-    found = links(content) if content.count("](") >= _LINKS else []
-    if len(found) < _LINKS:
+    link_matches = links(content) if content.count("](") >= _LINKS else []
+    if len(link_matches) < _LINKS:
         return False
-    targets = sum(len(link[0]) - len(link[1]) for link in found)
-    if sum(len(link[1]) for link in found) * 4 < len(content) - targets:
+    targets = sum(len(link[0]) - len(link[1]) for link in link_matches)
+    if sum(len(link[1]) for link in link_matches) * 4 < len(content) - targets:
         return False  # which takes less time to find out than to count words
     words = len(_ANY_WORD.findall(without_link_targets(content)))
-    return 2 * sum(len(_ANY_WORD.findall(link[1])) for link in found) > words
+    return 2 * sum(len(_ANY_WORD.findall(link[1])) for link in link_matches) > words
 
 
 def _name_line(content: str, blocks: Sequence[Block]) -> str:

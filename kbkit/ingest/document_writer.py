@@ -116,12 +116,12 @@ class DocumentWriter(Batch):
     ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
         same, new = [], []
         for known_as, entry in waiting.items():
-            known, stored = before.get(known_as), entry.origin.stored
-            hashed = None if known is None else known.content_hash
+            version, stored = before.get(known_as), entry.origin.stored
+            hashed = None if version is None else version.content_hash
             expected = entry.origin.expected if stored is None else stored.content_hash
             if expected is not None and expected != hashed:
                 continue
-            old_labels = Labels() if known is None else known.labels
+            old_labels = Labels() if version is None else version.labels
             labels = entry.origin.labels or old_labels
             document = self._document(known_as, entry, labels)
             if (hashed, old_labels) == (document.content_hash, labels):
@@ -197,8 +197,8 @@ class DocumentWriter(Batch):
             self._counters.count(document.id, "same")
         self._counters.read(document.id for document, _ in (*same, *new))
         for document, _ in new:
-            known = prepared.before.get(document.id)
-            back = known is None or known.state is DocumentState.GONE
+            version = prepared.before.get(document.id)
+            back = version is None or version.state is DocumentState.GONE
             self._counters.count(document.id, "new" if back else "changed")
         self._counters.counts["chunks_added"] += changes.added
         self._counters.counts["chunks_removed"] += changes.removed
@@ -292,13 +292,13 @@ def _ids(
     deleted: Mapping[str, tuple[str, str | None]],
 ) -> dict[str, str]:
     """Return document ids by URI, those of the trash included; new ones if unknown."""
-    found = {uri: known for uri, (known, _) in deleted.items()}
-    found |= writing.ids_by_uri(transaction, kb_id, uris)
-    new = {uri: document_id(kb_id, uri) for uri in uris if uri not in found}
+    ids = {uri: id_ for uri, (id_, _) in deleted.items()}
+    ids |= writing.ids_by_uri(transaction, kb_id, uris)
+    new = {uri: document_id(kb_id, uri) for uri in uris if uri not in ids}
     # another document may have been stored under that URI, which has changed since
     taken = writing.states(transaction, list(new.values()))
-    again = {uri: document_id(kb_id, f"{uri}\0") for uri, known in new.items() if known in taken}
-    return found | new | again
+    again = {uri: document_id(kb_id, f"{uri}\0") for uri, id_ in new.items() if id_ in taken}
+    return ids | new | again
 
 
 def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:
@@ -319,8 +319,8 @@ def _record(transaction: Transaction, origins: list[Origin]) -> None:
         assert origin.run_id is not None
         visited = Visited(event.record, event.outcome.value, event.reason, datetime.now(UTC))
         visits.setdefault((origin.source_id, origin.run_id), []).append(visited)
-    for (source_id, run_id), found in visits.items():
-        runs.record_visits(transaction, source_id, run_id, found)
+    for (source_id, run_id), documents_seen in visits.items():
+        runs.record_visits(transaction, source_id, run_id, documents_seen)
 
 
 _EVENTS = 200
@@ -357,30 +357,30 @@ class EventWriter(Batch):
             self._store(transaction, events)
 
     def _store(self, transaction: Transaction, events: list[tuple[SourceEvent, datetime]]) -> None:
-        known = writing.ids_by_uri(transaction, self._kb_id, {_uri(event) for event, _ in events})
-        ids = [known.get(_uri(event), "") for event, _ in events]
+        id_of = writing.ids_by_uri(transaction, self._kb_id, {_uri(event) for event, _ in events})
+        ids = [id_of.get(_uri(event), "") for event, _ in events]
         states = writing.states(transaction, ids)
         touched: dict[str, Touch] = {}
         visits = []
-        for (event, at), found in zip(events, ids, strict=True):
-            there = states.get(found, DocumentState.GONE) is not DocumentState.GONE
+        for (event, at), stored_id in zip(events, ids, strict=True):
+            there = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
             match event.outcome:
                 case Outcome.UNCHANGED if there:
-                    self._counters.count(found, "same")
-                    self._counters.read([found])
-                    touched[found] = Touch(found, DocumentState.CURRENT, at)
+                    self._counters.count(stored_id, "same")
+                    self._counters.read([stored_id])
+                    touched[stored_id] = Touch(stored_id, DocumentState.CURRENT, at)
                 case Outcome.FAILED:
                     self._counters.failed.append(Problem(event.uri, event.reason))
                     if there:
-                        touched[found] = Touch(found, DocumentState.STALE, None)
+                        touched[stored_id] = Touch(stored_id, DocumentState.STALE, None)
                 case Outcome.SKIPPED if event.reason:  # else the source sums such pages up
                     self._counters.skipped.append(Problem(event.uri, event.reason))
                 case Outcome.GONE if there:
-                    changes = writing.retire_document(transaction, self._kb_id, found)
+                    changes = writing.retire_document(transaction, self._kb_id, stored_id)
                     self._counters.counts["gone"] += 1
                     self._counters.counts["chunks_removed"] += changes.removed
-                    states[found] = DocumentState.GONE
-                    touched.pop(found, None)
+                    states[stored_id] = DocumentState.GONE
+                    touched.pop(stored_id, None)
                 case Outcome.GONE:
                     self._counters.failed.append(Problem(event.uri, event.reason))
             if event.record is not None:

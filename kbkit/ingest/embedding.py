@@ -262,12 +262,12 @@ class RunCounters:
         )
 
     def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-        found = {}
+        shares = {}
         for kind, wanted in self.wanted.items():
             kept_before, wanted_before = before.get(kind, (0, 0))
             if wanted > wanted_before or not before:
-                found[kind] = (self.kept[kind] - kept_before, wanted - wanted_before)
-        return found
+                shares[kind] = (self.kept[kind] - kept_before, wanted - wanted_before)
+        return shares
 
 
 def embedded_texts(
@@ -328,12 +328,12 @@ def embed_statements(
             row = knowledge_bases.get_by_id(transaction, kb_id)
             seqs = statement_vectors.lacking(transaction, kb_id, text, size)
             before = statement_vectors.sources(transaction, seqs)
-            found = reading.get_chunks(transaction, seqs)
+            passages = reading.get_chunks(transaction, seqs)
         if not seqs or (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
             break  # another process may have changed what is wanted
         texts: dict[str, tuple[str, ...]] = {}
         hashes: dict[int, str] = {}
-        for seq, (chunk, document) in found.items():
+        for seq, (chunk, document) in passages.items():
             wanted = embedded_texts(text, document, chunk, before[seq].statements)
             hashes[seq] = key = hash_of(wanted)
             if key != before[seq].embed_hash:
@@ -395,13 +395,13 @@ def _embed(
         with database.read() as transaction:
             rows = pending_vectors.without(transaction, kb_id, fingerprint, after=last, limit=size)
             seqs = [row.seq for row in rows]
-            found = reading.get_chunks(transaction, seqs)
+            passages = reading.get_chunks(transaction, seqs)
             sources = statement_vectors.sources(transaction, seqs)
         if not rows:
             return True
         texts = {}
         for row in rows:
-            chunk, document = found[row.seq]
+            chunk, document = passages[row.seq]
             texts[row.embed_hash] = texts_of_source(sources[row.seq], document, chunk)
         with counters.timed("embed"):
             made = embed_sums(embedder, texts)

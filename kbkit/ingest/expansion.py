@@ -151,24 +151,23 @@ class Expander:
         In an order as if by lot, so that documents that it always fails at do not stand together.
         """
         with self.database.read() as transaction:
-            known = expansions.keys(transaction, self.kb_id)
+            keys = expansions.keys(transaction, self.kb_id)
             return sorted(
                 document.id
                 for document in reading.iter_documents(transaction, self.kb_id, gone=False)
-                if known.get(document.id)
-                != (text_hash(document.title, document.content), self._key)
+                if keys.get(document.id) != (text_hash(document.title, document.content), self._key)
             )
 
     def _has_written(self) -> bool:
         with self.database.read() as transaction:
-            known = expansions.keys(transaction, self.kb_id)
-        return any(model == self._key for _, model in known.values())
+            keys = expansions.keys(transaction, self.kb_id)
+        return any(model == self._key for _, model in keys.values())
 
     def _documents(self, ids: list[str]) -> Iterator[Document]:
         for start in range(0, len(ids), _BATCH):
             with self.database.read() as transaction:
-                found = reading.documents_of(transaction, ids[start : start + _BATCH])
-            yield from found
+                documents = reading.documents_of(transaction, ids[start : start + _BATCH])
+            yield from documents
 
     def _write(self, document: Document) -> bool:
         """Ask about a document and keep the answer, unless the document has changed meanwhile."""
@@ -205,18 +204,18 @@ class Expander:
 def remove(database: Database, kb_id: str) -> int:
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
-        found = expansions.of(transaction, list(expansions.keys(transaction, kb_id)))
+        expanded = expansions.of(transaction, list(expansions.keys(transaction, kb_id)))
         described = [
             document.id
-            for document in reading.documents_of(transaction, list(found))
-            if document.description == _description(found[document.id].card)
+            for document in reading.documents_of(transaction, list(expanded))
+            if document.description == _description(expanded[document.id].card)
         ]
         return expansions.remove(transaction, kb_id, described)
 
 
 def _parse(answer: str, questions: int) -> tuple[str, list[str]]:
-    found = json_object(answer, _ANSWER_LENGTH)
-    card, asked = found.get("card"), found.get("questions")
+    fields = json_object(answer, _ANSWER_LENGTH)
+    card, asked = fields.get("card"), fields.get("questions")
     if not isinstance(card, str) or not isinstance(asked, list):
         raise AnswerError("answered JSON without a text as card and a list as questions")
     line = plain_line(card, CARD_LENGTH)

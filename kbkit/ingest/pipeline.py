@@ -161,13 +161,13 @@ class Pipeline:
         with self.stores.database.read() as transaction:
             ids = writing.document_ids(transaction, self.kb_id)
         with self._follower() as follower, self._writer(counters, follower) as documents:
-            for done, known in enumerate(ids, 1):
+            for done, id_ in enumerate(ids, 1):
                 if stop():
                     counters.interrupted = True
                     break
                 with self.stores.database.read() as transaction:
-                    document = reading.get_document(transaction, self.kb_id, known)
-                    source_id, run_id = writing.origin(transaction, known)
+                    document = reading.get_document(transaction, self.kb_id, id_)
+                    source_id, run_id = writing.origin(transaction, id_)
                 source_document = SourceDocument(
                     document.uri,
                     document.title,

@@ -318,8 +318,8 @@ def _windows(
 def _sentences(content: str, start: int, end: int, limit: int) -> Iterator[Span]:
     position = start
     for piece in _splitter(limit).split_text(content[start:end]):
-        found = _TEXT.search(content, position, end)
-        low = found.start() if found else end
+        match = _TEXT.search(content, position, end)
+        low = match.start() if match else end
         if not content.startswith(piece, low):  # the splitter changed the text: cut without it
             break
         position = low + len(piece)

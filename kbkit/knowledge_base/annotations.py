@@ -75,12 +75,14 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
         raise ConfigError("the query is empty: give some words")
     kb_ids = [handle.id for handle in handles]
     with stores.database.read() as transaction:
-        known = _named(transaction, asked)
-        found = subjects.listed(transaction, ids=known, kb_ids=kb_ids) if known else []
-        if not found:
+        subject_ids = _named(transaction, asked)
+        matches = (
+            subjects.listed(transaction, ids=subject_ids, kb_ids=kb_ids) if subject_ids else []
+        )
+        if not matches:
             raise _nothing(transaction, asked, kb_ids)
-        ids = subjects.ids_of(transaction, [subject.id for subject in found])
-        words = {name.casefold() for each in found for name in (each.name, *each.aliases)}
+        ids = subjects.ids_of(transaction, [subject.id for subject in matches])
+        words = {name.casefold() for each in matches for name in (each.name, *each.aliases)}
         chunks: list[SpeakingChunk] = []
         documents: list[SpeakingDocument] = []
         seqs: set[int] = set()
@@ -101,10 +103,10 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
     documents.sort(key=lambda each: (not each.defines, -each.chunks))
     return About(
         asked,
-        tuple(found),
+        tuple(matches),
         tuple(chunks[:limit]),
         tuple(documents[:limit]),
-        tuple(beside[known] for known in telling if known in beside),
+        tuple(beside[subject_ids] for subject_ids in telling if subject_ids in beside),
     )
 
 
@@ -168,14 +170,14 @@ def _documents(
     return [
         SpeakingDocument(
             kb=handle.name,
-            id=known,
-            title=by_id[known].title,
-            uri=by_id[known].uri,
-            description=by_id[known].description,
+            id=id_,
+            title=by_id[id_].title,
+            uri=by_id[id_].uri,
+            description=by_id[id_].description,
             chunks=count,
-            defines=known in defining,
+            defines=id_ in defining,
         )
-        for known, count in counts.items()
+        for id_, count in counts.items()
     ]
 
 
@@ -214,8 +216,8 @@ class Annotations:
         if limit is not None:
             check_integer("limit", limit, 1)
         with self._database.read() as transaction:
-            found = chunk_annotations.iter_all(transaction, self._handle.id, after=after)
-            return list(islice(found, limit))
+            annotated = chunk_annotations.iter_all(transaction, self._handle.id, after=after)
+            return list(islice(annotated, limit))
 
     def of(self, target: str) -> list[Annotation]:
         """The annotations of a chunk, or of all chunks of a document, in its order.
@@ -226,15 +228,15 @@ class Annotations:
         Raises:
             NotFoundError: The target does not exist.
         """
-        found = self._handle.target(target)
+        resolved = self._handle.target(target)
         with self._database.read() as transaction:
-            ids = [found.id]
-            if found.kind is TargetKind.DOCUMENT:
-                chunks = reading.iter_chunks(transaction, self._handle.id, found.id)
+            ids = [resolved.id]
+            if resolved.kind is TargetKind.DOCUMENT:
+                chunks = reading.iter_chunks(transaction, self._handle.id, resolved.id)
                 ids = [chunk.id for chunk in chunks]
             seqs = corpus.seqs_by_id(transaction, ids)
             made = chunk_annotations.of(transaction, list(seqs.values()))
-        return [each for known in ids if known in seqs for each in made.get(seqs[known], ())]
+        return [each for id_ in ids if id_ in seqs for each in made.get(seqs[id_], ())]
 
     @property
     def frames(self) -> Mapping[Frame, int]:

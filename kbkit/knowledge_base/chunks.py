@@ -111,9 +111,9 @@ class Chunks:
             raise ConfigError(f"limit={limit}: give 1 to {_MAX_POINTS:,} chunks")
         with self._database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
-            found, vectors = corpus.sample(transaction, row.id, row.dimensions, limit, seed)
+            sampled, vectors = corpus.sample(transaction, row.id, row.dimensions, limit, seed)
             chunks = knowledge_bases.describe(transaction, row).chunks
-        return map_frame(found, vectors, chunks)
+        return map_frame(sampled, vectors, chunks)
 
     def fit_query_encoder(self) -> Mapping[str, Any]:
         """Fit the query encoder to the current chunks, whether due or not.
@@ -144,8 +144,8 @@ def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
     handle = chunks._handle
     with handle.stores.database.read() as transaction:
         dimensions = knowledge_bases.get_by_id(transaction, handle.id).dimensions
-        found = reading.iter_chunks(transaction, handle.id)
-        while part := list(islice(found, 500)):
+        stored = reading.iter_chunks(transaction, handle.id)
+        while part := list(islice(stored, 500)):
             ids = [chunk.id for chunk in part]
             yield from zip(
                 part, corpus.vectors_by_id(transaction, handle.id, dimensions, ids), strict=True

@@ -64,16 +64,16 @@ def anchor_span(document: Document, anchor: str) -> tuple[int, int]:
     All of the document where it leads to none.
     """
     content = document.content
-    found = outline(content)
-    for at, (_, begin, number) in enumerate(found.pages):
+    structure = outline(content)
+    for at, (_, begin, number) in enumerate(structure.pages):
         if anchor == f"page={number}":
-            return begin, next((start for start, _, _ in found.pages[at + 1 :]), len(content))
-    places = {known: start for start, known in found.anchors}
-    places |= {heading.anchor: heading.start for heading in reversed(found.headings)}
+            return begin, next((start for start, _, _ in structure.pages[at + 1 :]), len(content))
+    places = {name: start for start, name in structure.anchors}
+    places |= {heading.anchor: heading.start for heading in reversed(structure.headings)}
     if not anchor or anchor not in places:
         return 0, len(content)
-    above = [at for at, heading in enumerate(found.headings) if heading.start <= places[anchor]]
-    return _span(document, found.headings[above[-1] :]) if above else (0, len(content))
+    above = [at for at, heading in enumerate(structure.headings) if heading.start <= places[anchor]]
+    return _span(document, structure.headings[above[-1] :]) if above else (0, len(content))
 
 
 def _span(document: Document, headings: Sequence[Heading]) -> tuple[int, int]:
@@ -151,13 +151,13 @@ class DocumentCollection:
             matching = None
             if asked:
                 if asked.version:
-                    known = corpus.versions(transaction, self._handle.id)
-                    check_version(asked.version, known)
+                    versions = corpus.versions(transaction, self._handle.id)
+                    check_version(asked.version, versions)
                 matching = corpus.matching_documents(transaction, self._handle.id, asked)
-            found = reading.documents_after(
+            documents = reading.documents_after(
                 transaction, self._handle.id, after, matching, content=content
             )
-            return list(islice(found, limit))
+            return list(islice(documents, limit))
 
     def part(
         self,
@@ -181,21 +181,21 @@ class DocumentCollection:
             ConfigError: A number is wrong, or a section is named together with chunks.
             NotFoundError: There is no such document, section or chunk; the message lists sections.
         """
-        found = self[document]
+        whole = self[document]
         if chunks is None:
-            return part_of(self._handle.name, found, section, start, end)
+            return part_of(self._handle.name, whole, section, start, end)
         first, last = check_integer("chunks", chunks[0], 0), check_integer("chunks", chunks[1], 0)
         if section or start or end is not None:
             raise ImpossibleError("give chunks, or a section and characters: not both")
         with self._database.read() as transaction:
             spans = [
                 (chunk.start, chunk.end)
-                for chunk in reading.iter_chunks(transaction, self._handle.id, found.id)
+                for chunk in reading.iter_chunks(transaction, self._handle.id, whole.id)
                 if first <= chunk.position <= last
             ]
         if not spans:
-            raise NotFoundError(f"{found.uri}: has no chunk from {first} to {last}")
-        return part_of(self._handle.name, found, "", spans[0][0], spans[-1][1])
+            raise NotFoundError(f"{whole.uri}: has no chunk from {first} to {last}")
+        return part_of(self._handle.name, whole, "", spans[0][0], spans[-1][1])
 
     def trash(self) -> builtins.list[DeletedDocument]:
         """The deleted documents that `undelete` can bring back, the last first."""

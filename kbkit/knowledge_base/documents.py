@@ -76,9 +76,9 @@ class Documents(DocumentCollection):
         self._handle.check_own()
         title, source = check_text("title", title), check_text("source", source)
         with self._database.read() as transaction:
-            known = self._handle.find(transaction, source) if source else None
+            previous = self._handle.find(transaction, source) if source else None
         document = SourceDocument(
-            uri=known.uri if known else published_uri(source) or f"text:{title.strip()}",
+            uri=previous.uri if previous else published_uri(source) or f"text:{title.strip()}",
             title=title.strip(),
             content=check_text("content", content),
             document_type=_known_type(document_type),
@@ -150,9 +150,9 @@ class Documents(DocumentCollection):
 
         Their cards are made of the documents alone again.
         """
-        found = remove_expansions(self._database, self._handle.id)
+        removed = remove_expansions(self._database, self._handle.id)
         self._settle()
-        return found
+        return removed
 
     def update(
         self,
@@ -187,7 +187,7 @@ class Documents(DocumentCollection):
             EmbedderError: The embedder failed.
         """
         given = Labels(_known_type(document_type), None if tags is None else _known_tags(tags))
-        known = None if metadata is None else check_json("metadata", dict(metadata))
+        checked = None if metadata is None else check_json("metadata", dict(metadata))
         only_labels = title is None and content is None and metadata is None
         if not only_labels:
             self._handle.check_own()
@@ -200,7 +200,7 @@ class Documents(DocumentCollection):
                 content=old.content if content is None else content,
                 document_type=old.document_type,
                 tags=old.tags,
-                metadata=old.metadata if known is None else known,
+                metadata=old.metadata if checked is None else checked,
             )
             # who changes title or text says that the document is like this now
             origin = self._origin(old, given, stored=old if only_labels else None)
@@ -224,11 +224,11 @@ class Documents(DocumentCollection):
             VersionConflictError: Its version differs from ``if_match``.
         """
         self._handle.check_own()
-        known = self[document].id
+        document_id = self[document].id
         with self._database.write() as transaction:
-            found = reading.get_document(transaction, self._handle.id, known)
-            _check_version(found, if_match)
-            writing.delete_document(transaction, self._handle.id, found.id)
+            current = reading.get_document(transaction, self._handle.id, document_id)
+            _check_version(current, if_match)
+            writing.delete_document(transaction, self._handle.id, current.id)
         self._handle.stores.vectors.apply(self._handle.id)
 
     def undelete(self, document: str) -> DocumentInfo | None:
@@ -321,8 +321,8 @@ def delete_together(documents: Documents, names: Sequence[str]) -> int:
     handle.check_own()
     ids = {documents[name].id for name in names}
     with documents._database.write() as transaction:
-        for known in sorted(ids):
-            writing.delete_document(transaction, handle.id, known)
+        for id_ in sorted(ids):
+            writing.delete_document(transaction, handle.id, id_)
     handle.stores.vectors.apply(handle.id)
     return len(ids)
 

@@ -51,10 +51,10 @@ class Ratings:
             return ratings.extent(transaction, self._handle.id)[1]
 
     def __getitem__(self, rating_id: int) -> Rating:
-        found = next((rating for rating in self if rating.id == rating_id), None)
-        if found is None:
+        match = next((rating for rating in self if rating.id == rating_id), None)
+        if match is None:
             raise NotFoundError(f"{self._handle.name}: has no rating with id {rating_id!r}")
-        return found
+        return match
 
     def __contains__(self, rating_id: object) -> bool:
         return any(rating.id == rating_id for rating in self)
@@ -90,9 +90,9 @@ class Ratings:
             NotFoundError: There is no such chunk or document.
         """
         rater = self._handle.resources.settings.rater if rater == "" else rater
-        found = self._handle.target(target)
+        resolved = self._handle.target(target)
         rating = rate(
-            self._database, self._handle.id, found, score, query=query, rater=rater, note=note
+            self._database, self._handle.id, resolved, score, query=query, rater=rater, note=note
         )
         self._handle.embed_questions()
         return rating
@@ -129,9 +129,9 @@ class Ratings:
         Raises:
             NotFoundError: There is and was no such chunk or document.
         """
-        found = self._handle.target(target, rated=True)
+        resolved = self._handle.target(target, rated=True)
         with self._database.read() as transaction:
-            return ratings.total(transaction, self._handle.id, found.id)
+            return ratings.total(transaction, self._handle.id, resolved.id)
 
     def to_frame(self) -> pd.DataFrame:
         """Return all ratings as a DataFrame, oldest first, indexed by id.
@@ -247,8 +247,8 @@ class Feedback:
         """
         asked = self.judgements() if questions is None else questions
         more = [
-            (kb.feedback._handle, kb.feedback.judgements() if known is None else known)
-            for kb, known in (others or {}).items()
+            (kb.feedback._handle, kb.feedback.judgements() if truth is None else truth)
+            for kb, truth in (others or {}).items()
         ]
         if wait:
             for feedback in (self, *(kb.feedback for kb in others or {})):

@@ -108,8 +108,8 @@ class Handle:
         if self._revision is None or self._revision[0] != changes:
             with self.stores.database.read() as transaction:
                 version = knowledge_bases.get_by_id(transaction, self.id).version
-                found = (version, *ratings.extent(transaction, self.id))
-            self._revision = (changes, found)
+                revision = (version, *ratings.extent(transaction, self.id))
+            self._revision = (changes, revision)
         return self._revision[1]
 
     def site_revision(self) -> tuple[object, ...]:
@@ -125,8 +125,8 @@ class Handle:
         site = self.spec.site
         wanted = {FILES: site.files, ENTRIES: site.entries}
         names = knowledge_bases.names(transaction)
-        shown = [known for known, is_shown in wanted.items() if is_shown and known in names]
-        rows = [knowledge_bases.get(transaction, known) for known in shown if known != self.id]
+        shown = [id_ for id_, is_shown in wanted.items() if is_shown and id_ in names]
+        rows = [knowledge_bases.get(transaction, id_) for id_ in shown if id_ != self.id]
         return "".join(f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows)
 
     def site_folder(self) -> Path:
@@ -135,10 +135,10 @@ class Handle:
 
     def document(self, document: str) -> Document:
         with self.stores.database.read() as transaction:
-            found = self.find(transaction, check_text("document", document))
-        if found is None:
+            match = self.find(transaction, check_text("document", document))
+        if match is None:
             raise self._missing("document with id or URI", document)
-        return found
+        return match
 
     def find(self, transaction: Transaction, document: str) -> Document | None:
         for name in self.names(transaction, document):
@@ -160,19 +160,19 @@ class Handle:
                 yield place.uri(path)
 
     def target(self, target: str | Target, *, rated: bool = False) -> Target:
-        known = target.id if isinstance(target, Target) else check_text("target", target)
+        id_ = target.id if isinstance(target, Target) else check_text("target", target)
         with self.stores.database.read() as transaction:
-            kind = reading.kind_of(transaction, self.id, known)
+            kind = reading.kind_of(transaction, self.id, id_)
             if kind is None and rated:
-                given = ratings.listed(transaction, self.id, [known])
+                given = ratings.listed(transaction, self.id, [id_])
                 kind = given[-1].target.kind if given else None
             if kind is None:
-                document = self.find(transaction, known)
-                known, kind = (document.id, "document") if document else (known, None)
-        found = Target(TargetKind(kind), known) if kind is not None else None
-        if found is None or (isinstance(target, Target) and found != target):
-            raise self._missing("chunk or document with id or URI", known)
-        return found
+                document = self.find(transaction, id_)
+                id_, kind = (document.id, "document") if document else (id_, None)
+        resolved = Target(TargetKind(kind), id_) if kind is not None else None
+        if resolved is None or (isinstance(target, Target) and resolved != target):
+            raise self._missing("chunk or document with id or URI", id_)
+        return resolved
 
     def ratings_of(self, targets: Sequence[str]) -> list[Rating]:
         """The ratings of some chunks and documents, given by id, oldest first."""
@@ -195,14 +195,14 @@ class Handle:
             spec = self._spec_of(row).embedding
             if row.waits:
                 spec = StaticEmbedding()
-            found = self.resources.embedders.open(spec)
-            if found.fingerprint != row.embedder:
+            embedder = self.resources.embedders.open(spec)
+            if embedder.fingerprint != row.embedder:
                 raise EmbedderError(
                     f"{self.name}: was embedded by {row.embedder}, but the embedder is now "
-                    f"{found.fingerprint}; install the version it was made with, or change the "
+                    f"{embedder.fingerprint}; install the version it was made with, or change the "
                     "recipe's embedding so that it is embedded again"
                 )
-            self._embedder = found
+            self._embedder = embedder
         return self._embedder
 
     def card_embedder(self, row: KnowledgeBaseRow) -> Embedder:

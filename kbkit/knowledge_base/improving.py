@@ -72,12 +72,12 @@ class Improving:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement | None:
-        found = self._make_cards(renew, on_progress, stop)
+        cards_left = self._make_cards(renew, on_progress, stop)
         info = self._handle.info()
         if info.annotations_waiting <= _AT_ONCE and info.chunks <= _SMALL:
             self._annotate_now(on_progress, stop)
             info = self._handle.info()
-        left = replace(info.waiting, seconds=found.seconds)
+        left = replace(info.waiting, seconds=cards_left.seconds)
         if not left:
             return None
         mode = self._mode
@@ -96,11 +96,11 @@ class Improving:
 
     def _improve_few(self) -> None:
         # the rest is not counted: that would take as long as the knowledge base is large
-        found = self._make_cards(False, None, lambda: False)
+        made = self._make_cards(False, None, lambda: False)
         if self._is_annotated_at_once():
             self._annotate_now(None, lambda: False)
         mode = self._mode
-        if mode == "off" or not (found.cards or self._is_left()):
+        if mode == "off" or not (made.cards or self._is_left()):
             return
         if mode == "wait":
             self.improve()
@@ -127,9 +127,9 @@ class Improving:
             )
 
     def _make_cards(self, renew: bool, on_progress: OnProgress | None, stop: Stop) -> CardsLeft:
-        found = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
+        left = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
-        return found
+        return left
 
     def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
         with suppress(ConfigError, LanguageModelError):  # `improve` says it

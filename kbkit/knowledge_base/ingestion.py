@@ -69,12 +69,12 @@ class Ingestion:
         if not remember:
             once = self._read_once(specs, Path(base).absolute(), stop)
             return self._run([], on_progress, stop, chain(once, handed))
-        known = {row.id for row in self.sources()}
+        ids_before = {row.id for row in self.sources()}
         rows = [self.save_source(spec, base, from_recipe=False) for spec in specs]
         for row in rows:
             self.change_source(row, enabled=True)
         report = self._run(rows, on_progress, stop, handed)
-        self._forget_failed([row for row in rows if row.id not in known], report)
+        self._forget_failed([row for row in rows if row.id not in ids_before], report)
         return report
 
     def _read_once(
@@ -114,9 +114,9 @@ class Ingestion:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        known = self.sources()
-        rows = [row for row in known if row.enabled and (row.spec.get("path") or not local)]
-        if known and not rows and not local:
+        sources = self.sources()
+        rows = [row for row in sources if row.enabled and (row.spec.get("path") or not local)]
+        if sources and not rows and not local:
             raise ImpossibleError(
                 f"{self._handle.name}: all its sources are disabled; enable one with "
                 f"`kbkit sources enable {self._handle.name} SOURCE`"

@@ -411,24 +411,24 @@ class KnowledgeBase(Searches):
         from kbkit.export.facts import SiteSection
         from kbkit.export.publishing.publisher import section_folder, withdraw
 
-        found = []
-        for known, is_wanted in wanted.items():
-            if known == self.id:
+        sections = []
+        for kb_id, is_wanted in wanted.items():
+            if kb_id == self.id:
                 continue
-            folder = section_folder(project, known)
+            folder = section_folder(project, kb_id)
             with self._stores.database.read() as transaction:
-                there = known in knowledge_bases.names(transaction)
-                row = knowledge_bases.get(transaction, known) if there else None
-            if not is_wanted or row is None or row.id != known:
-                withdraw(folder, known)
+                there = kb_id in knowledge_bases.names(transaction)
+                row = knowledge_bases.get(transaction, kb_id) if there else None
+            if not is_wanted or row is None or row.id != kb_id:
+                withdraw(folder, kb_id)
                 continue
             other = KnowledgeBase(self._handle.resources, row)
             other.export(
                 folder=folder, pages_only=True, model=model, graph=False, on_progress=on_progress
             )
-            title = other.spec.site.title or known.capitalize()
-            found.append(SiteSection(title, f"{known}/index.md", BUILT_IN[known].description))
-        return found
+            title = other.spec.site.title or kb_id.capitalize()
+            sections.append(SiteSection(title, f"{kb_id}/index.md", BUILT_IN[kb_id].description))
+        return sections
 
     def __repr__(self) -> str:
         return f"<KnowledgeBase {self.name!r} in {str(self.path)!r}>"

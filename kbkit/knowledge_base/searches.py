@@ -100,8 +100,8 @@ class Searches:
         check_integer("limit", limit, 1)
         with self._handle.stores.database.read() as transaction:
             reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
-            found = related(transaction, self._handle.id, str(chunk_id), limit)
-            there = reading.get_chunks(transaction, [seq for seq, _, _ in found])
+            neighbors = related(transaction, self._handle.id, str(chunk_id), limit)
+            there = reading.get_chunks(transaction, [seq for seq, _, _ in neighbors])
         return [
             RelatedChunk(
                 chunk_id=there[seq][0].id,
@@ -112,7 +112,7 @@ class Searches:
                 score=score,
                 shared=shared,
             )
-            for seq, score, shared in found
+            for seq, score, shared in neighbors
         ]
 
     def ask(

@@ -98,9 +98,9 @@ class Sources:
         """
         from kbkit.sources.llamaindex import split_sources
 
-        found, row = self._find(source)
-        known = {**found.options, **options, "type": found.type}
-        values = {key: value for key, value in known.items() if value is not None}
+        info, row = self._find(source)
+        merged = {**info.options, **options, "type": info.type}
+        values = {key: value for key, value in merged.items() if value is not None}
         ((changed,), _) = split_sources([values])
         self._ingestion.change_source(row, changed, if_match=if_match)
         return self[row.id]
@@ -180,14 +180,14 @@ class Sources:
     def _find(self, source: str) -> tuple[SourceInfo, SourceRow]:
         wanted = check_text("source", source)
         there = list(self)
-        found = [one for one in there if wanted in (one.id, one.location, one.name)]
-        if not found and len(wanted) >= 4:
-            found = [one for one in there if one.id.startswith(wanted)]
-        if not found:
+        matches = [one for one in there if wanted in (one.id, one.location, one.name)]
+        if not matches and len(wanted) >= 4:
+            matches = [one for one in there if one.id.startswith(wanted)]
+        if not matches:
             names = ", ".join(one.location for one in there) or "none"
             raise NotFoundError(f"{self._handle.name}: no source {source!r}; there are: {names}")
-        if len(found) > 1:
-            ids = ", ".join(f"{one.id[:8]} ({one.type} {one.location})" for one in found)
+        if len(matches) > 1:
+            ids = ", ".join(f"{one.id[:8]} ({one.type} {one.location})" for one in matches)
             raise ConfigError(f"{source!r}: means several sources; give the id of one: {ids}")
         rows = {row.id: row for row in self._ingestion.sources()}
-        return found[0], rows[found[0].id]
+        return matches[0], rows[matches[0].id]

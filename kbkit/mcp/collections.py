@@ -158,8 +158,8 @@ def add(tools: Tools) -> None:
         """Describe a collection: its topic, figures, and documents with their ids."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         kb = tools.workspace[_allowed(tools, collection_name)]
-        found = kb.documents.list()
-        return result(replies.collection_reply(kb.info(), found, start=start, budget=budget))
+        documents = kb.documents.list()
+        return result(replies.collection_reply(kb.info(), documents, start=start, budget=budget))
 
     @tools.write(destructive=True, idempotent=False, scope="admin")
     def drop_kb_collection(
@@ -240,7 +240,7 @@ def _own(tools: Tools, name: str) -> str:
 
 
 def _allowed(tools: Tools, name: str) -> str:
-    found = tools.kbs(name) if name else None
-    if not found:
+    allowed = tools.kbs(name) if name else None
+    if not allowed:
         raise NotFoundError("collection_name: is empty")
-    return found[0]
+    return allowed[0]

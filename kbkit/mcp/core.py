@@ -155,10 +155,10 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, DocumentPartValues]:
         """A document as Markdown: all of it, a section, or lines; long ones in parts."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        kb, found, anchor = _document(tools, document_name, kb_name)
+        kb, document, anchor = _document(tools, document_name, kb_name)
         return result(
             replies.document_reply(
-                found,
+                document,
                 kb=kb,
                 section=section,
                 lines=lines,

@@ -148,9 +148,9 @@ class EarlyStdio:
             with os.fdopen(self._input, "rb") as stream:
                 for line in stream:
                     with self._lock:
-                        if self._early is not None and (found := self._early.of(line)) is not None:
-                            self._answered.add(found[0])
-                            self._send(found[1])
+                        if self._early is not None and (reply := self._early.of(line)) is not None:
+                            self._answered.add(reply[0])
+                            self._send(reply[1])
                     self._lines.put(line)
         finally:
             self._lines.put(b"")

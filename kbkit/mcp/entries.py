@@ -75,10 +75,10 @@ def add(tools: Tools) -> None:
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         entries = tools.workspace.entries
         if query.strip():
-            found = entries.find(query, limit=start + limit + 1)
+            matches = entries.find(query, limit=start + limit + 1)
         else:
-            found = list(entries.list(status="active", limit=start + limit + 1).entries)
-        return result(replies.entries_reply(found, start=start, limit=limit, budget=budget))
+            matches = list(entries.list(status="active", limit=start + limit + 1).entries)
+        return result(replies.entries_reply(matches, start=start, limit=limit, budget=budget))
 
     @tools.read
     def get_entry(
@@ -86,8 +86,8 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, EntryText]:
         """Read a solution: instructions and names of its files."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        found = tools.workspace.entries.read(slug)
-        return result(replies.entry_reply(found, start=start, budget=budget))
+        entry = tools.workspace.entries.read(slug)
+        return result(replies.entry_reply(entry, start=start, budget=budget))
 
     @tools.write(destructive=False, idempotent=False)
     def create_entry(

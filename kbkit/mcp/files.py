@@ -69,14 +69,14 @@ def add(tools: Tools) -> None:
         """List a folder; kb/ shows the knowledge bases and collections as folders."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         files = tools.workspace.files
-        found = files.list(path)
+        infos = files.list(path)
         if not path.strip("/ "):  # collections too, which are knowledge bases
-            found = [
+            infos = [
                 below
-                for info in found
+                for info in infos
                 for below in ([info, *files.list(info.path)] if info.read_only else [info])
             ]
-        return result(replies.folder_reply(found, path=path, start=start, budget=budget))
+        return result(replies.folder_reply(infos, path=path, start=start, budget=budget))
 
     @tools.read
     def kb_read(

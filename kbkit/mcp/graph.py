@@ -98,10 +98,10 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, EntityRows]:
         """List things that documents mention, the most mentioned first."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        found = tools.workspace.graph.entities(
+        matches = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=start + limit + 1
         )
-        return result(replies.entities_reply(found, start=start, limit=limit, budget=budget))
+        return result(replies.entities_reply(matches, start=start, limit=limit, budget=budget))
 
     @tools.read
     def graph_neighbors(
@@ -115,10 +115,10 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, NeighborRows]:
         """List what relations reach from a thing, the nearest and strongest first."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        found = tools.workspace.graph.neighbors(
+        walk = tools.workspace.graph.neighbors(
             entity, depth=depth, relation=relation or (), limit=start + limit + 2
         )
-        steps = [step for step in found if step.relation is not None]  # without the start
+        steps = [step for step in walk if step.relation is not None]  # without the start
         return result(replies.steps_reply(steps, start=start, limit=limit, budget=budget))
 
     @tools.read
@@ -132,8 +132,8 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, AboutRows]:
         """Find documents and statements about a subject, and names mentioned beside it."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        found = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
-        return result(replies.about_reply(found, start=start, limit=limit, budget=budget))
+        facts = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
+        return result(replies.about_reply(facts, start=start, limit=limit, budget=budget))
 
     @tools.write(destructive=False, idempotent=True)
     def graph_relate(

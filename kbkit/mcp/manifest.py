@@ -48,8 +48,8 @@ def manifest() -> str:
     initialized["protocolVersion"] = ""
     listed["tools"] = []
     initialized["serverInfo"]["version"] = ""
-    for found in (discovered, listed):
-        found["_meta"][f"{_META}serverInfo"]["version"] = ""
+    for answer in (discovered, listed):
+        answer["_meta"][f"{_META}serverInfo"]["version"] = ""
     values = {
         "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
         "modern": list(MODERN_PROTOCOL_VERSIONS),
@@ -71,16 +71,16 @@ def answers(
         target=anyio.run, args=(made.run_on, text_of(lines), text_to(answered.put))
     )
     thread.start()
-    found = []
+    results = []
     for number, (method, params) in enumerate(requests):
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
         lines.put(
             json.dumps(message | ({} if params is None else {"params": params})).encode() + b"\n"
         )
-        found.append(json.loads(answered.get())["result"])
+        results.append(json.loads(answered.get())["result"])
     lines.put(b"")
     thread.join()
-    return found
+    return results
 
 
 def _server(sets: list[str]) -> WorkspaceServer:

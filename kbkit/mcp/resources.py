@@ -71,23 +71,23 @@ class ResourceHandlers:
 
     def listed(self, page: ListPage) -> list[Resource]:
         """A page of all of them: of each knowledge base its index, then its documents by source."""
-        found = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
-        if len(found) > PAGE:
-            name, document = found[PAGE - 1]
+        page_rows = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
+        if len(page_rows) > PAGE:
+            name, document = page_rows[PAGE - 1]
             page.next_cursor = _write_cursor(name, document.uri if document else None)
         return [
             _index(name) if document is None else _resource(name, document)
-            for name, document in found[:PAGE]
+            for name, document in page_rows[:PAGE]
         ]
 
     def _from(self, name: str, after: str | None) -> Iterator[tuple[str, Document | None]]:
         for info in self._tools.list():
             if info.name < name:
                 continue
-            known = info.name == name
-            if not known:
+            is_named = info.name == name
+            if not is_named:
                 yield info.name, None
-            start = (after or "") if known else ""
+            start = (after or "") if is_named else ""
             documents = self._tools.workspace[info.name].documents
             while batch := documents.list(after=start, limit=PAGE + 1):
                 for document in batch:
@@ -142,12 +142,12 @@ class ResourceHandlers:
         name = given.get("name", "")
         if argument != "path" or name not in [info.name for info in self._tools.list()]:
             return []
-        found = [INDEX] if INDEX.startswith(value) else []
+        values = [INDEX] if INDEX.startswith(value) else []
         documents = self._tools.workspace[name].documents
         batch = documents.list(limit=PAGE)
         if value:
             batch = documents.list(filters={"source": value}, limit=PAGE)
-        return found + [document.uri for document in batch]
+        return values + [document.uri for document in batch]
 
 
 def address_of(name: str, uri: str) -> str:

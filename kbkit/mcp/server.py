@@ -205,8 +205,8 @@ class WorkspaceServer(MCPServer[Any]):
         if name in self._withheld:
             return f"{name}: changes something, and this server runs without `--allow-write`"
         caller = current_caller.get()
-        known = ", ".join(each for each, tool in self._declared.items() if tool.allows(caller))
-        return f"{name[:80]}: there is no such tool; there are {known}"
+        names = ", ".join(each for each, tool in self._declared.items() if tool.allows(caller))
+        return f"{name[:80]}: there is no such tool; there are {names}"
 
     def missing_scope(self, name: Any, caller: ToolCaller) -> tuple[str, str]:
         """Return the scope that a caller lacks for a tool, with a message."""
@@ -224,10 +224,10 @@ class WorkspaceServer(MCPServer[Any]):
     async def list_resources(self) -> list[Resource]:
         """List a page of the documents that the caller may read; skills come first."""
         page = current_page.get()
-        found = await anyio.to_thread.run_sync(self._documents.listed, page)
+        page_resources = await anyio.to_thread.run_sync(self._documents.listed, page)
         if page.cursor:
-            return found
-        return [*await anyio.to_thread.run_sync(self._skills.first), *found]
+            return page_resources
+        return [*await anyio.to_thread.run_sync(self._skills.first), *page_resources]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """List the templates of document and skill addresses."""
@@ -257,10 +257,10 @@ class WorkspaceServer(MCPServer[Any]):
         context: Context[Any, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
         """The prompt of a name."""
-        known = [prompt.name for prompt in await self.list_prompts()]
-        if name not in known or arguments:
+        names = [prompt.name for prompt in await self.list_prompts()]
+        if name not in names or arguments:
             message = (
-                f"there is no prompt {name[:80]!r} with arguments; there is {', '.join(known)}"
+                f"there is no prompt {name[:80]!r} with arguments; there is {', '.join(names)}"
             )
             raise MCPError(code=INVALID_PARAMS, message=message)
         try:
@@ -275,16 +275,16 @@ class WorkspaceServer(MCPServer[Any]):
         argument: CompletionArgument,
         context: CompletionContext | None,
     ) -> Completion:
-        found: list[str] = []
+        values: list[str] = []
         if (
             isinstance(ref, ResourceTemplateReference)
             and ref.uri == resources.TEMPLATE.uri_template
         ):
             given = (context.arguments if context else None) or {}
-            found = await anyio.to_thread.run_sync(
+            values = await anyio.to_thread.run_sync(
                 self._documents.completed, argument.name, argument.value, given
             )
-        return Completion(values=found[:_COMPLETIONS], has_more=len(found) > _COMPLETIONS)
+        return Completion(values=values[:_COMPLETIONS], has_more=len(values) > _COMPLETIONS)
 
     async def run_on(self, stdin: TextIO, stdout: TextIO) -> None:
         """Serve a client until its input ends."""

@@ -71,8 +71,8 @@ class Skills(Extension):
     async def _list(
         self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> dict[str, Any]:
-        found, cursor = await anyio.to_thread.run_sync(self.listed, params.cursor or "")
-        return _result(ctx, {"skills": found} | ({"nextCursor": cursor} if cursor else {}))
+        skills, cursor = await anyio.to_thread.run_sync(self.listed, params.cursor or "")
+        return _result(ctx, {"skills": skills} | ({"nextCursor": cursor} if cursor else {}))
 
     async def _get(
         self, ctx: ServerRequestContext[Any, Any], params: GetSkillParams
@@ -96,14 +96,14 @@ class Skills(Extension):
         except KbkitError as error:
             raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
         slugs, total = self._slugs(start)
-        found = []
+        skills = []
         for slug in slugs:
             try:
-                found.append(_entry(slug, self._files(slug)))
+                skills.append(_entry(slug, self._files(slug)))
             except ResourceNotFoundError:  # one that cannot be read hides no others
                 continue
         end = start + PAGE
-        return found, replies.write_cursor(end) if end < total else ""
+        return skills, replies.write_cursor(end) if end < total else ""
 
     def resources(self) -> Sequence[Any]:
         """Return no fixed resources; `WorkspaceServer` lists them."""
@@ -126,8 +126,8 @@ class Skills(Extension):
         slug, path = _parts(uri)
         files = self._files(slug)
         if path not in files:
-            known = ", ".join(sorted(files))[:300]
-            missing = NotFoundError(f"{uri[:200]}: is not there; the skill has {known}")
+            names = ", ".join(sorted(files))[:300]
+            missing = NotFoundError(f"{uri[:200]}: is not there; the skill has {names}")
             raise ResourceNotFoundError(reason(missing))
         data = files[path]
         kind = "text/markdown" if path.endswith(".md") else mimetypes.guess_type(path)[0]

@@ -69,8 +69,8 @@ class Submission:
     _characters: int = 0
 
     def add(self, document: SourceDocument) -> None:
-        known = self.documents.setdefault(document.uri, document)
-        if known is not document and known.content != document.content:
+        previous = self.documents.setdefault(document.uri, document)
+        if previous is not document and previous.content != document.content:
             raise ConfigError(
                 f"documents: two of them have the source {document.uri[:200]!r}; give each its own"
             )
@@ -84,18 +84,18 @@ class Submission:
 
 def read(given: Any, tools: Tools, work: LongWork) -> Submission:
     """Parse submitted documents; stores nothing."""
-    found = Submission()
+    submission = Submission()
     for item in _items(given, lambda line: _is_there(line, tools)):
         if isinstance(item, SourceDocument):
-            found.add(item)
+            submission.add(item)
         else:
-            _read_files(item, tools, work, found)
+            _read_files(item, tools, work, submission)
         if work.cancelled():
             break
-    if found.skipped and not found.documents:
-        reasons = "; ".join(f"{each.uri}: {each.reason}" for each in found.skipped[:5])
+    if submission.skipped and not submission.documents:
+        reasons = "; ".join(f"{each.uri}: {each.reason}" for each in submission.skipped[:5])
         raise SourceError(f"nothing could be read: {reasons}")
-    return found
+    return submission
 
 
 def _is_there(line: str, tools: Tools) -> bool:
@@ -164,8 +164,8 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part)[:40] for part in fault["loc"])
-        known = ", ".join(GivenDocument.__annotations__)
-        message = f"is not known; there are {known}" if "extra" in fault["type"] else fault["msg"]
+        fields = ", ".join(GivenDocument.__annotations__)
+        message = f"is not known; there are {fields}" if "extra" in fault["type"] else fault["msg"]
         raise ConfigError(f"{name}.{place}: {message}") from None
     content = _clean(given.get("content", ""))
     if not content.strip():
@@ -199,7 +199,7 @@ def _is_path(line: str) -> bool:
     return bool(_PATH.fullmatch(line) or _FILE_NAME.fullmatch(line))
 
 
-def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> None:
+def _read_files(path: str, tools: Tools, work: LongWork, submission: Submission) -> None:
     from kbkit.recipes import FilesSource
     from kbkit.sources import open_reader
     from kbkit.sources.base import SourceContext
@@ -212,9 +212,9 @@ def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> N
     context = SourceContext(stop=work.cancelled, base=root.parent)
     for event in reader.events(context):
         if event.document is not None:
-            found.add(event.document)
+            submission.add(event.document)
         elif event.reason:
-            found.skipped.append(Problem(event.uri, event.reason))
+            submission.skipped.append(Problem(event.uri, event.reason))
         work.step(event.uri)
 
 

@@ -227,12 +227,12 @@ class Tools:
         roots = (self.workspace.files.path.resolve(), *self._roots)
         for start in roots:
             try:
-                found = (start / path).resolve(strict=True)
+                resolved = (start / path).resolve(strict=True)
             except (OSError, ValueError, RuntimeError):
                 continue
             for root in roots:
-                if found.is_relative_to(root):
-                    return found, root
+                if resolved.is_relative_to(root):
+                    return resolved, root
         raise PathOutsideError(
             f"{path[:200]}: is neither in the files nor below a folder that `--root` allows"
         )
@@ -288,7 +288,7 @@ def _fault(fault: Any, schema: dict[str, Any]) -> str:
     place = [str(part) for part in fault["loc"]]
     if fault["type"] != "extra_forbidden":
         return f"{'.'.join(place)}: {fault['msg']}"
-    known = schema["properties"]
+    fields = schema["properties"]
     if place[:-1]:  # in a condition of its own
-        known = schema["$defs"]["ConditionValues"]["properties"]
-    return f"{'.'.join(place)[:80]}: is not known; there are {', '.join(known)}"
+        fields = schema["$defs"]["ConditionValues"]["properties"]
+    return f"{'.'.join(place)[:80]}: is not known; there are {', '.join(fields)}"

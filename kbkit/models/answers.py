@@ -67,8 +67,8 @@ class Answer:
     def from_dict(cls, values: AnswerDict) -> Self:
         """The answer that `to_dict` gave; see `kbkit.models.from_dict`."""
         hits = tuple(map(Hit.from_dict, values["hits"]))
-        found = Hits(values["query"], hits, notes=tuple(values["notes"]))
-        return cls(values["query"], values["text"], found, values["model"])
+        read_hits = Hits(values["query"], hits, notes=tuple(values["notes"]))
+        return cls(values["query"], values["text"], read_hits, values["model"])
 
     def __str__(self) -> str:
         lines = [self.text or _unanswered(self.hits), ""]

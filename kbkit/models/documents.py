@@ -39,10 +39,10 @@ def telling_types(counts: Mapping[str, int]) -> tuple[str, ...]:
         Known types, the most frequent first; none if most documents are ``other``.
     """
     other = counts.get(DocumentType.OTHER, 0)
-    known = {kind: number for kind, number in counts.items() if kind != DocumentType.OTHER}
+    telling = {kind: number for kind, number in counts.items() if kind != DocumentType.OTHER}
     if other * 2 > sum(counts.values()):
         return ()
-    return tuple(sorted(known, key=lambda kind: (-known[kind], kind)))
+    return tuple(sorted(telling, key=lambda kind: (-telling[kind], kind)))
 
 
 class DocumentState(StrEnum):
@@ -64,8 +64,8 @@ def version_of(uri: str, metadata: Mapping[str, Any]) -> str:
     """Return the version that a document is about, such as ``3.12``; ``""`` if unknown."""
     if version := metadata.get("version"):
         return str(version)
-    found = _VERSION.match(uri)
-    return found[1].removeprefix("v") if found else ""
+    match = _VERSION.match(uri)
+    return match[1].removeprefix("v") if match else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ class PageRecord:
 
 
 def image_names_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    found = metadata.get("images")
-    return {str(key): str(name) for key, name in found.items()} if isinstance(found, dict) else {}
+    images = metadata.get("images")
+    return {str(key): str(name) for key, name in images.items()} if isinstance(images, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,22 +350,22 @@ class Navigation:
     ) -> Navigation:
         crumbs = None
         if breadcrumbs is not None:
-            found = [
+            places = [
                 (plain(title[: 4 * TITLE_LENGTH])[:TITLE_LENGTH].strip(), _bounded(uri))
                 for title, uri in breadcrumbs
             ]
-            crumbs = tuple(Crumb(title, uri) for title, uri in found if title)[-DEPTH:]
+            crumbs = tuple(Crumb(title, uri) for title, uri in places if title)[-DEPTH:]
         return cls(crumbs, _bounded(following))
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Navigation:
         crumbs, following = (metadata.get(key) for key in KEYS)
-        known = isinstance(crumbs, list) and all(
+        is_valid = isinstance(crumbs, list) and all(
             isinstance(crumb, list) and len(crumb) == 2 and all(isinstance(p, str) for p in crumb)
             for crumb in crumbs
         )
         return cls.stated(
-            [(title, uri) for title, uri in crumbs] if known and crumbs is not None else None,
+            [(title, uri) for title, uri in crumbs] if is_valid and crumbs is not None else None,
             following if isinstance(following, str) else "",
         )
 

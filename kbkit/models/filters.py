@@ -91,11 +91,11 @@ class Filters:
             conditions = {field.name: getattr(conditions, field.name) for field in fields(cls)}
         if not isinstance(conditions, Mapping):
             raise ConfigError(f"filters: {conditions!r} is not a mapping of conditions")
-        known = [field.name for field in fields(cls)]
-        unknown = [str(name) for name in conditions if name not in known]
+        names = [field.name for field in fields(cls)]
+        unknown = [str(name) for name in conditions if name not in names]
         if unknown:
             raise ConfigError(
-                f"filters: {', '.join(unknown)} not known; filter by {', '.join(known)}"
+                f"filters: {', '.join(unknown)} not known; filter by {', '.join(names)}"
             )
         given = {name: value for name, value in conditions.items() if value is not None}
         return cls(**{name: _READ[name](name, value) for name, value in given.items()})

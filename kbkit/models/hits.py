@@ -126,8 +126,8 @@ class ScoreParts(Value):
     @property
     def total(self) -> float:
         """The score."""
-        found = self.dense + self.lexical + self.document + self.title + self.heading
-        return found + self.card + self.page + self.graph + self.learned + self.rating
+        words_and_vectors = self.dense + self.lexical + self.document + self.title + self.heading
+        return words_and_vectors + self.card + self.page + self.graph + self.learned + self.rating
 
 
 _PARTS = tuple(each.name for each in fields(ScoreParts))
@@ -290,8 +290,8 @@ class Hit:
             values["anchor"],
             values["page"],
         )
-        known = {field.name for field in fields(ScoreParts)}
-        parts = {name: value for name, value in values["parts"].items() if name in known}
+        names = {field.name for field in fields(ScoreParts)}
+        parts = {name: value for name, value in values["parts"].items() if name in names}
         return cls(
             values["kb"],
             values["score"],
@@ -400,10 +400,10 @@ class Hits(Sequence[Hit]):
             "</tr>"
             for rank, hit in enumerate(self.hits, 1)
         )
-        found = pluralize(len(self), "hit")
+        counted = pluralize(len(self), "hit")
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return (
-            f"<p><b>{found}</b> for <q>{html.escape(self.query)}</q> "
+            f"<p><b>{counted}</b> for <q>{html.escape(self.query)}</q> "
             f"in {self.seconds * 1000:.0f} ms</p>{notes}"
             "<table><thead><tr><th>#</th><th>score</th><th>document</th><th>passage</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>"

@@ -163,12 +163,12 @@ def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
 
 def losses(figures: Mapping[str, tuple[int, int]]) -> str:
     """Describe losses and surplus of a page in one line; ``""`` if there are none."""
-    found = [
+    shares = [
         f"{kind} {kept:,} of {wanted:,}"
         for kind, (kept, wanted) in figures.items()
         if kept < wanted and kind not in ("surplus", "pages")
     ]
-    lines = [f"kept of the page: {', '.join(found)}"] if found else []
+    lines = [f"kept of the page: {', '.join(shares)}"] if shares else []
     kept, wanted = figures.get("surplus", (0, 0))
     if kept < wanted:
         lines.append(f"{wanted - kept:,} of {wanted:,} words written are not its content")

@@ -155,8 +155,8 @@ def _stated(name: str, url: str, attribution: str) -> License:
     address = _address(url) or _address(name)
     if _ACTIVE.match(text) or _ADDRESS.fullmatch(text):
         text = ""
-    known = known_address(address) or known_name(text)
-    return License(known or text, address, one_line(attribution, TEXT_LENGTH))
+    identifier = known_address(address) or known_name(text)
+    return License(identifier or text, address, one_line(attribution, TEXT_LENGTH))
 
 
 def one_line(text: str, length: int) -> str:
@@ -192,8 +192,8 @@ def known_address(url: str) -> str:
         return known_name(last)
     if host == "apache.org" and last.lower() == "license-2.0":
         return "Apache-2.0"
-    if host == "gnu.org" and (found := re.match(r"([al]?gpl|fdl)-(\d\.\d)$", last)):
-        return f"{_GNU[found[1]]}-{found[2]}"
+    if host == "gnu.org" and (match := re.match(r"([al]?gpl|fdl)-(\d\.\d)$", last)):
+        return f"{_GNU[match[1]]}-{match[2]}"
     if host == "mozilla.org" and "MPL" in steps and last == "2.0":
         return "MPL-2.0"
     return "Unlicense" if host == "unlicense.org" else ""
@@ -201,9 +201,9 @@ def known_address(url: str) -> str:
 
 def _creative(steps: list[str]) -> str:
     path = "/".join(steps).lower()
-    found = re.match(r"licenses/(by(?:-nc)?(?:-sa|-nd)?)/(\d\.\d)(?:/([a-z]{2,3}))?(?:/|$)", path)
-    if found:
-        return "-".join(part.upper() for part in ("cc", *found.groups()) if part)
+    match = re.match(r"licenses/(by(?:-nc)?(?:-sa|-nd)?)/(\d\.\d)(?:/([a-z]{2,3}))?(?:/|$)", path)
+    if match:
+        return "-".join(part.upper() for part in ("cc", *match.groups()) if part)
     if path.startswith("publicdomain/zero/1.0"):
         return "CC0-1.0"
     return "CC-PDM-1.0" if path.startswith("publicdomain/mark/1.0") else ""
@@ -221,10 +221,10 @@ def known_name(text: str) -> str:
         pass
     words = re.findall(r"[a-z]+|\d+", re.sub(r"v(?=\d)", " ", _ASIDE.sub(" ", text.lower())))
     compact = "".join(word for word in words if word not in _SILENT)
-    if found := _CREATIVE.fullmatch(compact):
-        kind = {"n": "-NC", "": ""}[(found[1] or "")[:1]]
-        kind += {"s": "-SA", "n": "-ND", "": ""}[(found[2] or "")[:1]]
-        return f"CC-BY{kind}-{found[3]}.{found[4]}"
+    if match := _CREATIVE.fullmatch(compact):
+        kind = {"n": "-NC", "": ""}[(match[1] or "")[:1]]
+        kind += {"s": "-SA", "n": "-ND", "": ""}[(match[2] or "")[:1]]
+        return f"CC-BY{kind}-{match[3]}.{match[4]}"
     alone = compact.removesuffix("orlater")
     name = _NAMES.get(alone, "") or _NAMES.get(alone.removesuffix("0"), "")
     if alone == compact:
@@ -233,9 +233,9 @@ def known_name(text: str) -> str:
 
 
 def _terms(name: str) -> str:
-    found = re.fullmatch(r"CC-(BY[A-Z-]*?)-(\d\.\d)(?:-([A-Z]{2,3}))?", name)
-    if found:
-        path = "/".join(part.lower() for part in found.groups() if part)
+    match = re.fullmatch(r"CC-(BY[A-Z-]*?)-(\d\.\d)(?:-([A-Z]{2,3}))?", name)
+    if match:
+        path = "/".join(part.lower() for part in match.groups() if part)
         return f"https://creativecommons.org/licenses/{path}/"
     if not re.fullmatch(r"[A-Za-z0-9.-]{2,60}", name) or known_name(name) != name:
         return ""

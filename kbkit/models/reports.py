@@ -549,5 +549,5 @@ def latest_of(given: Iterable[ChunkScore]) -> Scores:
 def latest_scores_of(ratings: Iterable[Rating], query: str) -> dict[str, dict[str, int]]:
     """The last score of each rater for one query, by chunk."""
     key = fold_query(query)
-    found = latest_scores(rating for rating in ratings if fold_query(rating.query) == key)
-    return next(iter(found.values()), {})
+    scores = latest_scores(rating for rating in ratings if fold_query(rating.query) == key)
+    return next(iter(scores.values()), {})

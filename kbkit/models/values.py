@@ -118,8 +118,8 @@ def from_dict(kind: type[T], data: Any) -> T:
     own = getattr(kind, "from_dict", None)
     if own is None:
         own = _adapter(cast("Hashable", kind)).validate_python
-    found: T = own(data)
-    return found
+    value: T = own(data)
+    return value
 
 
 @cache
@@ -171,10 +171,10 @@ def escaped_controls(text: str) -> str:
     return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
-def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> str:
     from difflib import get_close_matches
 
-    names = list(map(str, known))
+    names = list(map(str, choices))
     if near := get_close_matches(str(name)[:_MAX_NAME_LENGTH], names, 1):
         return f"did you mean {near[0]!r}?"
     if otherwise:

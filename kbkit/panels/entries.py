@@ -321,8 +321,8 @@ class EntriesPanel(EditingPanel):
     def _problem(self, error: Exception, message: Message) -> Answer:
         """Return an error for its field; after a conflict, with the current entry."""
         text = render.problem_line(error)
-        found = _FIELD.match(text)
-        field = found[1] if found and isinstance(error, ConfigError) else ""
+        match = _FIELD.match(text)
+        field = match[1] if match and isinstance(error, ConfigError) else ""
         if isinstance(error, InvalidPathError | PathExistsError) or (
             isinstance(error, MissingPathError) and message.get("what") == "write"
         ):

@@ -42,7 +42,7 @@ def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
     first, second = evaluation.against.results, evaluation.results
     differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
     order = np.argsort(-differences, kind="stable").tolist()
-    found = evaluation.differences()["ndcg@10"]
+    difference = evaluation.differences()["ndcg@10"]
     counts, _ = np.histogram(differences, _BINS)
     state = {
         "measures": _measures(evaluation),
@@ -50,21 +50,21 @@ def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
             [render.plain(second[i].query, 300), first[i].ndcg, second[i].ndcg] for i in order
         ],
         "bins": counts.tolist(),
-        "mean": [found.mean, found.low, found.high],
+        "mean": [difference.mean, difference.low, difference.high],
         "notes": _notes(evaluation),
     }
     return state, order
 
 
 def summary(evaluation: Evaluation) -> str:
-    found = evaluation.differences()["ndcg@10"]
+    difference = evaluation.differences()["ndcg@10"]
     count = len(evaluation.results)
     queries = "1 query" if count == 1 else f"{count} queries"
-    change = f"nDCG@10 {found.mean:+.3f} on {queries} (p = {found.p_value:.3f})"
-    if found.mean == 0 and found.p_value == 1:
+    change = f"nDCG@10 {difference.mean:+.3f} on {queries} (p = {difference.p_value:.3f})"
+    if difference.mean == 0 and difference.p_value == 1:
         return f"No difference: {change}."
-    better = "B is better" if found.mean > 0 else "A is better"
-    return f"{better}: {change}." if found.p_value < 0.05 else f"May be chance: {change}."
+    better = "B is better" if difference.mean > 0 else "A is better"
+    return f"{better}: {change}." if difference.p_value < 0.05 else f"May be chance: {change}."
 
 
 def recipe_lines(settings: RetrievalSpec) -> str:
@@ -85,15 +85,16 @@ def side_by_side(
     query, by_page = next(iter(queries)), queries.unit == "page"
     lists = {}
     for side, (mode, settings) in sides.items():
-        found: dict[str, Hit] = {}
+        first_hits: dict[str, Hit] = {}
         limit = 5 * DEPTH if by_page else DEPTH  # several hits may be of one page
         for hit in kb.search(
             result.query, limit=limit, mode=mode, retrieval=queries.retrieval(settings)
         ):
-            found.setdefault(hit.uri if by_page else hit.chunk.id, hit)
-        lists[side] = dict(list(found.items())[:DEPTH])
+            first_hits.setdefault(hit.uri if by_page else hit.chunk.id, hit)
+        lists[side] = dict(list(first_hits.items())[:DEPTH])
     places = {
-        side: {name: rank for rank, name in enumerate(found, 1)} for side, found in lists.items()
+        side: {name: rank for rank, name in enumerate(first_hits, 1)}
+        for side, first_hits in lists.items()
     }
     return {
         side: [
@@ -122,10 +123,10 @@ def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
             "name": name,
             "a": [means[0][name], *ends[0][name]],
             "b": [means[1][name], *ends[1][name]],
-            "difference": [found.mean, found.low, found.high],
-            "p": found.p_value,
+            "difference": [difference.mean, difference.low, difference.high],
+            "p": difference.p_value,
         }
-        for name, found in evaluation.differences().items()
+        for name, difference in evaluation.differences().items()
     ]
 
 
@@ -327,8 +328,8 @@ class EvalPanel(JobPanel):
             The comparison, or ``None``.
         """
         self._join(timeout)
-        found: Evaluation | None = self.evaluation
-        return found
+        evaluation: Evaluation | None = self.evaluation
+        return evaluation
 
     # Work in the thread
 
@@ -348,27 +349,27 @@ class EvalPanel(JobPanel):
         ground_truth: Sequence[Question] | Judgements,
         sides: Mapping[str, tuple[Mode, RetrievalSpec]],
     ) -> None:
-        found: Evaluation | None = None
+        evaluation: Evaluation | None = None
         for number, side in enumerate(_SIDES):
             mode, settings = sides[side]
-            found = self._kb.feedback.evaluate(
+            evaluation = self._kb.feedback.evaluate(
                 ground_truth,
                 mode=mode,
                 retrieval=settings,
-                against=found,
+                against=evaluation,
                 k=self._k,
                 on_progress=lambda progress, done=number: self._on_progress(progress, done),  # type: ignore[misc]
             )
-        assert found is not None
+        assert evaluation is not None
         self.say("Working out how sure that is…")
-        state, order = state_of(found)
+        state, order = state_of(evaluation)
         if self._cancelled.is_set():
             raise _Cancelled
         self._ground_truth, self._order, self._measured = ground_truth, order, dict(sides)
-        self.evaluation = found
+        self.evaluation = evaluation
         self.view.detail = {}
         self.view.state = state | {"serial": self.view.state.get("serial", 0) + 1}
-        self.announce(summary(found))
+        self.announce(summary(evaluation))
 
     def _on_progress(self, progress: Progress, done: int) -> None:
         if self._cancelled.is_set():

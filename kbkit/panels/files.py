@@ -60,22 +60,24 @@ def ancestors(path: str) -> list[str]:
 
 def found_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -> list[Row]:
     words = text.casefold().split()
-    found: dict[str, str] = {}
+    about_of: dict[str, str] = {}
     for document in documents:
         name = f"{document.uri} {document.title}".casefold()
         if all(word in name for word in words):
-            found.setdefault(_path_of(document.uri), document.description)
-    named = sorted(found)
+            about_of.setdefault(_path_of(document.uri), document.description)
+    named = sorted(about_of)
     for hit in hits:
         path = _path_of(hit.uri)
-        if path not in found:
+        if path not in about_of:
             named.append(path)
-        found[path] = hit.snippet
+        about_of[path] = hit.snippet
     return [
         {
             "id": path,
             "name": plain(path.rpartition("/")[2], TITLE_LENGTH),
-            "about": plain(f"{path.rpartition('/')[0]} · {found[path]}".strip(" ·"), ABOUT_LENGTH),
+            "about": plain(
+                f"{path.rpartition('/')[0]} · {about_of[path]}".strip(" ·"), ABOUT_LENGTH
+            ),
         }
         for path in named[:MAX_FOUND]
     ]
@@ -430,10 +432,10 @@ class FilesPanel(EditingPanel):
         kb = self._workspace[FILES]
         if self._documents is None or self._documents[0] != self._seen:
             self._documents = (self._seen, kb.documents.list())
-        found = found_rows(text, self._documents[1], list(kb.search(text, limit=50)))
-        few = f", the first {MAX_FOUND} are shown" if len(found) == MAX_FOUND else ""
-        self.say(f"{len(found):,} of {len(self._documents[1]):,} files{few}")
-        return found
+        matches = found_rows(text, self._documents[1], list(kb.search(text, limit=50)))
+        few = f", the first {MAX_FOUND} are shown" if len(matches) == MAX_FOUND else ""
+        self.say(f"{len(matches):,} of {len(self._documents[1]):,} files{few}")
+        return matches
 
     def _on_find(self, _change: Bunch) -> None:
         self._finder.later()

@@ -52,8 +52,8 @@ _MAX_PROPERTIES = 40
 
 def target_of(node: str) -> Target:
     """Return a node's target; the page's message is untrusted."""
-    kind, _, known = node.partition(":")
-    return Target(TargetKind(kind), known)
+    kind, _, id_ = node.partition(":")
+    return Target(TargetKind(kind), id_)
 
 
 def item(target: Target, name: str, type_: str) -> dict[str, str]:
@@ -84,23 +84,23 @@ def picture(layout: GraphLayout) -> dict[str, Any]:
     }
 
 
-def gap(found: Gap) -> dict[str, str]:
+def gap(value: Gap) -> dict[str, str]:
     return {
-        "id": node_id(found.target),
-        "kind": found.kind.value,
-        "name": render.plain(found.name, _NAME) or "(no visible name)",
-        "reason": render.plain(found.reason, _DESCRIPTION),
+        "id": node_id(value.target),
+        "kind": value.kind.value,
+        "name": render.plain(value.name, _NAME) or "(no visible name)",
+        "reason": render.plain(value.reason, _DESCRIPTION),
     }
 
 
-def suggestion(found: MergeSuggestion) -> dict[str, Any]:
-    keep, other = found.names
+def suggestion(pair: MergeSuggestion) -> dict[str, Any]:
+    keep, other = pair.names
     return {
-        "keep": item(Target(TargetKind.ENTITY, found.keep), keep, ""),
-        "merge": item(Target(TargetKind.ENTITY, found.merge), other, ""),
-        "reason": found.reason,
-        "evidence": render.plain(found.evidence, _DESCRIPTION),
-        "score": round(found.score, 2),
+        "keep": item(Target(TargetKind.ENTITY, pair.keep), keep, ""),
+        "merge": item(Target(TargetKind.ENTITY, pair.merge), other, ""),
+        "reason": pair.reason,
+        "evidence": render.plain(pair.evidence, _DESCRIPTION),
+        "score": round(pair.score, 2),
     }
 
 
@@ -114,7 +114,7 @@ def fields(entity: Entity) -> dict[str, Any]:
 
 
 def details(
-    entity: Entity | None, title: dict[str, str], steps: Sequence[Step], found: Sequence[Hit]
+    entity: Entity | None, title: dict[str, str], steps: Sequence[Step], hits: Sequence[Hit]
 ) -> dict[str, Any]:
     return {
         "item": title,
@@ -127,7 +127,7 @@ def details(
             for step in steps
             if step.target.kind is TargetKind.DOCUMENT
         ],
-        "passages": [_passage(hit) for hit in found],
+        "passages": [_passage(hit) for hit in hits],
         "fields": None if entity is None else fields(entity),
     }
 
@@ -285,8 +285,8 @@ class GraphPanel(JobPanel):
             entity: Its id or one of its names.
         """
         with self.acting():
-            found = self._graph.entity(entity)
-            self._view.send({"select": entity_item(found)})
+            node = self._graph.entity(entity)
+            self._view.send({"select": entity_item(node)})
 
     # What the controls do
 
@@ -328,8 +328,8 @@ class GraphPanel(JobPanel):
         self._show(picture(layout), _NOTHING)
         shown, total = len(layout.nodes), layout.total
         few = f"the {shown:,} of {total:,} to which most is related" if shown < total else "all"
-        found = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
-        self.say(found)
+        summary = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
+        self.say(summary)
         if shown and not self._again:
             gaps = self._graph.gaps(kbs=kbs, limit=_GAPS)
             self._view.state = {**self._view.state, "gaps": [gap(each) for each in gaps]}
@@ -359,8 +359,8 @@ class GraphPanel(JobPanel):
 
     def _problem(self, error: Exception, message: Mapping[str, Any]) -> Answer:
         text = render.problem_line(error)
-        found = re.match(r"(name|type|description|aliases|weight|note|target)=", str(error))
-        field = found[1] if found and isinstance(error, ConfigError) else ""
+        match = re.match(r"(name|type|description|aliases|weight|note|target)=", str(error))
+        field = match[1] if match and isinstance(error, ConfigError) else ""
         if message.get("what") == "relate":
             field = "relation" if field == "name" else field
             if isinstance(error, NotFoundError):
@@ -370,8 +370,8 @@ class GraphPanel(JobPanel):
             field = "name" if f"{named} names" in str(error) else "aliases"
         now = None
         if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
-            known = text_in(message, "id")
-            now = fields(self._graph.entity(target_of(known).id))
+            node = text_in(message, "id")
+            now = fields(self._graph.entity(target_of(node).id))
         return {"text": text, "field": field, "now": now}
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
@@ -407,8 +407,8 @@ class GraphPanel(JobPanel):
         return picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
 
     def _do_find(self, message: Mapping[str, Any]) -> list[dict[str, str]]:
-        found = self._graph.entities(text_in(message, "text"), kbs=self._kbs(), limit=_FOUND)
-        return [entity_item(each) for each in found]
+        entities = self._graph.entities(text_in(message, "text"), kbs=self._kbs(), limit=_FOUND)
+        return [entity_item(each) for each in entities]
 
     def _do_suggestions(self, _message: Mapping[str, Any]) -> list[Answer]:
         return [suggestion(each) for each in self._graph.suggestions(limit=_SUGGESTIONS)]
@@ -424,8 +424,8 @@ class GraphPanel(JobPanel):
         return self._changed(f"Made: {made.name}", made)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
-        known = target_of(text_in(message, "id")).id
-        seen = self._graph.entity(known) if message.get("over") else self._seen.get(known)
+        id_ = target_of(text_in(message, "id")).id
+        seen = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
         if seen is None:
             raise NotFoundError("this entity was not looked at here; select it again")
         wanted = {
@@ -443,8 +443,8 @@ class GraphPanel(JobPanel):
         return self._changed(f"Stored: {changed.name}", changed)
 
     def _do_delete(self, message: Mapping[str, Any]) -> Answer:
-        known = target_of(text_in(message, "id")).id
-        entity = self._seen.get(known) or self._graph.entity(known)
+        id_ = target_of(text_in(message, "id")).id
+        entity = self._seen.get(id_) or self._graph.entity(id_)
         self._graph.delete(entity, by=self.rater)
         self.entity = None
         return self._changed(f"Deleted: {entity.name}", None)
@@ -490,14 +490,14 @@ class GraphPanel(JobPanel):
         undone = self._graph.undo(by=self.rater)
         return self._changed(f"Taken back: {undone.what}", None)
 
-    def _changed(self, said: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
-        said = render.plain(said, 200)
-        self.announce(said)
+    def _changed(self, message: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
+        message = render.plain(message, 200)
+        self.announce(message)
         if redraw:
             self._redraw()
             self.publish("graph")
         return {
-            "said": said,
+            "said": message,
             "undo": self._last_edit(),
             "item": None if entity is None else entity_item(entity),
         }

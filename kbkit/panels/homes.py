@@ -24,8 +24,8 @@ AnyTarget: TypeAlias = "Workspace | RemoteWorkspace | KnowledgeBase | RemoteKnow
 
 
 def home_of(target: AnyTarget) -> Home:
-    found: Home = target.path if is_local(target) else target.url  # type: ignore[union-attr]
-    return found
+    home: Home = target.path if is_local(target) else target.url  # type: ignore[union-attr]
+    return home
 
 
 def is_local(target: object) -> bool:

@@ -177,12 +177,12 @@ class EditingPanel(Panel):
     def _take_back(self, _message: Message) -> Answer:
         return self._changed(self._undo.pop()[1]()) if self._undo else {}
 
-    def _changed(self, said: str, opened: str = "", *, reveal: str = "") -> Answer:
+    def _changed(self, message: str, opened: str = "", *, reveal: str = "") -> Answer:
         self._reread(opened, reveal=reveal or opened)
         self.publish("documents")
         self.error = None
-        self.announce(said)
-        return {"said": said}
+        self.announce(message)
+        return {"said": message}
 
 
 class JobPanel(Panel):

@@ -57,7 +57,7 @@ def is_rendered(path: str) -> bool:
 
 def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile:
     """Render Markdown."""
-    known = {link.target: link.path for link in links}
+    path_of = {link.target: link.path for link in links}
     targets: dict[str, FileTarget] = {}
 
     def address(target: FileTarget) -> str:
@@ -67,8 +67,8 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile
         return href
 
     def named(name: str, heading: str) -> str:
-        found = known.get(name.lstrip("/"), "")
-        return address(FileTarget(found or name, slug(heading) if heading else "", bool(found)))
+        linked = path_of.get(name.lstrip("/"), "")
+        return address(FileTarget(linked or name, slug(heading) if heading else "", bool(linked)))
 
     def resolve(href: str) -> str | None:
         if href.startswith("#"):
@@ -81,9 +81,11 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile
             return href if scheme in _WEB else None
         bare, _, anchor = href.partition("#")
         target = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(bare)))
-        if target not in known:
+        if target not in path_of:
             return None
-        return address(FileTarget(known[target] or target, unquote(anchor), bool(known[target])))
+        return address(
+            FileTarget(path_of[target] or target, unquote(anchor), bool(path_of[target]))
+        )
 
     shown = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:MAX_LENGTH], count=1)
     prepared = prepare(resolve_wiki_links(shown, named), title="", rewrite=resolve)

@@ -69,12 +69,12 @@ def find_problems(error: ValidationError, kind: Any) -> list[RecipeProblem]:
     """Convert pydantic's errors to problems, each once."""
     items = error.errors()
     left, items = len(items) - _MAX, items[:_MAX]
-    found = [_problem(item, kind) for item in items]
-    misspelt = {(problem.location[:-1], problem.meant) for problem in found if problem.meant}
+    problems = [_problem(item, kind) for item in items]
+    misspelt = {(problem.location[:-1], problem.meant) for problem in problems if problem.meant}
     lines = [
         problem
-        for problem, item in zip(found, items, strict=True)
-        if not (item["type"] in _OF_THE_WHOLE and any(_is_inside(p, problem) for p in found))
+        for problem, item in zip(problems, items, strict=True)
+        if not (item["type"] in _OF_THE_WHOLE and any(_is_inside(p, problem) for p in problems))
         and not (item["type"] == "missing" and (item["loc"][:-1], item["loc"][-1]) in misspelt)
     ]
     more = f"has {left:,} more problems; mend those above first"
@@ -125,14 +125,14 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
     return RecipeProblem(location, field, message, "" if repr(value) in message else value, meant)
 
 
-def _likeliest(word: str, known: list[str]) -> str:
-    return next(iter(difflib.get_close_matches(word[:_MAX_LENGTH].lower(), known, n=1)), "")
+def _likeliest(word: str, choices: list[str]) -> str:
+    return next(iter(difflib.get_close_matches(word[:_MAX_LENGTH].lower(), choices, n=1)), "")
 
 
-def _nearest(word: str, known: list[str]) -> str:
-    if close := _likeliest(word, known):
+def _nearest(word: str, choices: list[str]) -> str:
+    if close := _likeliest(word, choices):
         return f"; did you mean {close!r}?"
-    return f"; there are {', '.join(known)}" if known else ""
+    return f"; there are {', '.join(choices)}" if choices else ""
 
 
 def _field(
@@ -141,15 +141,15 @@ def _field(
     field, models = "", _models(kind)
     for number, part in enumerate(location, 1):
         is_last = number == len(location)
-        known = [model for model in models if part in model.model_fields]
+        holders = [model for model in models if part in model.model_fields]
         if isinstance(part, int):
             field += f"[{part}]"
         elif len(models) > 1 and part in map(_tag, models):
             models = [model for model in models if _tag(model) == part]
-        elif known or (is_last and unknown):  # what else pydantic names is a branch of a union
+        elif holders or (is_last and unknown):  # what else pydantic names is a branch of a union
             field += f".{str(part)[:_MAX_LENGTH]}"
             if not is_last:
-                inner = [model.model_fields[str(part)].annotation for model in known]
+                inner = [model.model_fields[str(part)].annotation for model in holders]
                 models = [model for annotation in inner for model in _models(annotation)]
     return field.lstrip("."), models
 

@@ -80,8 +80,8 @@ def _check_nodes(root: yaml.Node) -> None:
     above: set[int] = set()
 
     def measure(node: yaml.Node) -> tuple[int, int]:
-        if (known := measures.get(id(node))) is not None:
-            return known
+        if (measured := measures.get(id(node))) is not None:
+            return measured
         if id(node) in above:
             raise _refused("an alias refers to itself", node)
         if isinstance(node, yaml.ScalarNode):
@@ -92,10 +92,10 @@ def _check_nodes(root: yaml.Node) -> None:
             parts = node.value
             if isinstance(node, yaml.MappingNode):
                 parts = [part for pair in parts for part in pair]
-            found = [measure(part) for part in parts]
+            sizes = [measure(part) for part in parts]
             above.discard(id(node))
-            size = 1 + sum(each for each, _ in found)
-            depth = 1 + max((each for _, each in found), default=0)
+            size = 1 + sum(each for each, _ in sizes)
+            depth = 1 + max((each for _, each in sizes), default=0)
             if depth > _DEEPEST + 1:
                 raise _refused(f"more than {_DEEPEST} lists and mappings in one another", node)
         measures[id(node)] = size, depth
@@ -274,7 +274,7 @@ def _read(path: Path) -> str:
 def _written_keys(root: yaml.MappingNode) -> list[yaml.ScalarNode]:
     import yaml
 
-    found: list[yaml.ScalarNode] = []
+    keys: list[yaml.ScalarNode] = []
     waiting: list[tuple[yaml.Node, bool]] = [(root, False)]
     while waiting:
         node, inside = waiting.pop()
@@ -285,9 +285,9 @@ def _written_keys(root: yaml.MappingNode) -> list[yaml.ScalarNode]:
                 name = key.value if isinstance(key, yaml.ScalarNode) else ""
                 secret = inside and isinstance(value, yaml.ScalarNode) and _KEY.search(name)
                 if secret and value.value and not value.value.startswith("${"):
-                    found.append(key)
+                    keys.append(key)
                 waiting.append((value, inside or name in ("arguments", "options")))
-    return found
+    return keys
 
 
 def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:

@@ -128,25 +128,25 @@ def build(
     at_hand: Container[str] = (),
 ) -> Context:
     start = time.perf_counter()
-    found = gather(search, others, at_hand)
-    hits = [hit for findings in found for hit in findings.hits]
-    facts = [fact for findings in found for fact in findings.facts]
-    notes = tuple(dict.fromkeys(note for findings in found for note in findings.notes))
+    gathered = gather(search, others, at_hand)
+    hits = [hit for findings in gathered for hit in findings.hits]
+    facts = [fact for findings in gathered for fact in findings.facts]
+    notes = tuple(dict.fromkeys(note for findings in gathered for note in findings.notes))
     pieces, text, taken = _write(excerpts(hits, limit), facts, notes, tokens)
     seconds = time.perf_counter() - start
     return Context(query, text, tuple(pieces), taken, tokens, seconds, notes)
 
 
 def _write(
-    found: Sequence[Excerpt], facts: Sequence[ContextFact], notes: Sequence[str], tokens: int
+    extracts: Sequence[Excerpt], facts: Sequence[ContextFact], notes: Sequence[str], tokens: int
 ) -> tuple[list[ContextPiece], str, int]:
     """Return the pieces that fit the budget, their block, and its tokens.
 
     No token crosses the end of a line, so counts of lines add up, and each text is counted once.
     """
     mark, now = quotation_mark(), datetime.now(UTC)
-    most = len(found) + len(facts)
-    head = count_tokens(_head(len(found), Counter(fact.kind for fact in facts), mark)) + _BETWEEN
+    most = len(extracts) + len(facts)
+    head = count_tokens(_head(len(extracts), Counter(fact.kind for fact in facts), mark)) + _BETWEEN
     # what facts take at most; passages have what they leave
     kept, taken_by = list[ContextFact](), Counter[str]()
     for fact in facts:
@@ -159,7 +159,7 @@ def _write(
     pieces: list[ContextPiece] = []
     parts: list[str] = []
     taken = 0
-    for excerpt in found:
+    for excerpt in extracts:
         chunks = tuple(chunk.id for chunk in excerpt.chunks)
         citation = citation_of(excerpt.hit, now, excerpt.heading_path, chunks)
         text, number = harmless(excerpt.text), len(pieces) + 1
@@ -174,18 +174,18 @@ def _write(
         taken += own + (length if shown is text else count_line_tokens(shown))
         score, is_cut = excerpt.hit.score, len(shown) < len(text)
         pieces.append(ContextPiece(number, "passage", shown, citation, "", score, is_cut))
-    if found and not pieces:
+    if extracts and not pieces:
         if kept:
-            return _write(found, (), notes, tokens)
+            return _write(extracts, (), notes, tokens)
         raise ImpossibleError(
             f"max_tokens={tokens}: too few for a passage with its source; give at least "
             f"{head + dearest + _MIN_TEXT}"
         )
     quoted = {
-        known: piece
+        chunk_id: piece
         for piece in pieces
         if piece.citation is not None
-        for known in piece.citation.chunk_ids
+        for chunk_id in piece.citation.chunk_ids
     }
     passages = len(pieces)
     for fact in kept:
@@ -218,16 +218,16 @@ def _source(citation: Citation, mark: str, number: int, room: int) -> tuple[str,
     return source, own
 
 
-def _head(passages: int, told: Mapping[str, int], mark: str) -> str:
-    found = NOTHING
+def _head(passages: int, counts: Mapping[str, int], mark: str) -> str:
+    opening = NOTHING
     if passages:
-        found = f"{passages} passage{'s' if passages > 1 else ''}, best first"
-        if facts := told.get("entity"):
-            found += f", and what is known of {facts} that the question names"
-        if entries := told.get("entry"):
-            found += f", and {entries} entr{'ies' if entries > 1 else 'y'} that worked before"
-        found += "."
-    return f"{found} {instructions(mark)}"
+        opening = f"{passages} passage{'s' if passages > 1 else ''}, best first"
+        if facts := counts.get("entity"):
+            opening += f", and what is known of {facts} that the question names"
+        if entries := counts.get("entry"):
+            opening += f", and {entries} entr{'ies' if entries > 1 else 'y'} that worked before"
+        opening += "."
+    return f"{opening} {instructions(mark)}"
 
 
 def _told(fact: ContextFact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
@@ -263,8 +263,8 @@ class TermMatcher(dict[str, frozenset[str]]):
         self._analyzer = analyzer
 
     def __missing__(self, word: str) -> frozenset[str]:
-        found = self[word] = self._terms.intersection(_terms_of(word, self._analyzer))
-        return found
+        matching = self[word] = self._terms.intersection(_terms_of(word, self._analyzer))
+        return matching
 
 
 @lru_cache(maxsize=200_000)
@@ -308,7 +308,7 @@ def _matches(terms: tuple[str, ...], language: str) -> TermMatcher:
 
 def _found(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozenset[str]]]:
     """Locate words with wanted terms; within long words, the terms themselves."""
-    found: list[tuple[int, frozenset[str]]] = []
+    positions: list[tuple[int, frozenset[str]]] = []
     end = 0
     for sign in matches.signs.finditer(text):
         if sign.start() < end:
@@ -320,18 +320,18 @@ def _found(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozen
         hit = matches[word]
         if hit and len(word) > long:
             folded = word.casefold()
-            found += sorted((start + max(0, folded.find(t)), frozenset({t})) for t in hit)
+            positions += sorted((start + max(0, folded.find(t)), frozenset({t})) for t in hit)
         elif hit:
-            found.append((start, hit))
-    return found
+            positions.append((start, hit))
+    return positions
 
 
-def _best_window(found: list[tuple[int, frozenset[str]]], length: int) -> tuple[int, int]:
+def _best_window(positions: list[tuple[int, frozenset[str]]], length: int) -> tuple[int, int]:
     best, window = 0, (0, 0)
-    for i, (start, _) in enumerate(found):
+    for i, (start, _) in enumerate(positions):
         held = frozenset[str]()
         last = start
-        for other, hit in found[i:]:
+        for other, hit in positions[i:]:
             if other - start > length * 2 // 3:
                 break
             if not hit <= held:

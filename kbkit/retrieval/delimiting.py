@@ -204,26 +204,26 @@ def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
     Hits that add little to earlier ones are dropped; overlapping or adjacent hits of a document are
     joined.
     """
-    found: list[Excerpt] = []
+    passages: list[Excerpt] = []
     seen: set[tuple[str, ...]] = set()
     for hit in hits:
         phrases = _phrases(hit.chunk.text)
         if len(phrases - seen) < _NEW_SHARE * len(phrases):
             continue
         excerpt = Excerpt(hit, (hit.chunk,))
-        near = [i for i, other in enumerate(found) if other.joins(excerpt)]
+        near = [i for i, other in enumerate(passages) if other.joins(excerpt)]
         if near:  # it may be what lay between two
             first, *others = near
             for i in others:
-                excerpt = excerpt.joined(found[i])
-            found[first] = found[first].joined(excerpt)
-            found = [other for i, other in enumerate(found) if i not in others]
-        elif len(found) == limit:
+                excerpt = excerpt.joined(passages[i])
+            passages[first] = passages[first].joined(excerpt)
+            passages = [other for i, other in enumerate(passages) if i not in others]
+        elif len(passages) == limit:
             break
         else:
-            found.append(excerpt)
+            passages.append(excerpt)
         seen |= phrases
-    return found
+    return passages
 
 
 def _phrases(text: str) -> set[tuple[str, ...]]:
@@ -236,7 +236,7 @@ def _phrases(text: str) -> set[tuple[str, ...]]:
 
 def quoted(hits: Hits) -> str:
     mark, now = quotation_mark(), datetime.now(UTC)
-    found = f"{len(hits)} passages, best first." if hits else NOTHING
+    opening = f"{len(hits)} passages, best first." if hits else NOTHING
     # a note may repeat what a service of a stranger answered
     parts = [("note", note) for note in hits.notes]
     parts += [
@@ -244,4 +244,4 @@ def quoted(hits: Hits) -> str:
         for number, hit in enumerate(hits, 1)
     ]
     quotes = [fenced(mark, name, harmless(text)) for name, text in parts]
-    return "\n\n".join([f"{found} {instructions(mark)}", *quotes] if quotes else [found])
+    return "\n\n".join([f"{opening} {instructions(mark)}", *quotes] if quotes else [opening])

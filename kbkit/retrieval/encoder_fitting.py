@@ -168,7 +168,7 @@ def _read(
     transaction: Transaction, row: KnowledgeBaseRow, terms_of: Callable[[str], Sequence[str]]
 ) -> _Corpus:
     """Read all chunks. Equal terms are one object, since there are millions."""
-    known: dict[str, str] = {}
+    interned: dict[str, str] = {}
     above: dict[str, Sequence[str]] = {}
     packed: list[bytes] = []
     terms: list[list[str]] = []
@@ -176,10 +176,10 @@ def _read(
     last = 0
     for chunk in corpus.iter_indexed(transaction, row.id):
         held = chunk.terms.split(" ", MAX_TERMS)[:MAX_TERMS] if chunk.terms else []
-        terms.append(list(map(known.setdefault, held, held)))
+        terms.append(list(map(interned.setdefault, held, held)))
         heading = f"{chunk.title}\n{reading.heading_text(chunk.title, chunk.heading_path)}"
         if heading not in above:
-            above[heading] = [known.setdefault(term, term) for term in terms_of(heading)]
+            above[heading] = [interned.setdefault(term, term) for term in terms_of(heading)]
         headings.append(above[heading])
         packed.append(chunk.vector)
         last = chunk.seq
@@ -228,8 +228,8 @@ class LearnedQuestions:
         """Prepare questions, given with the chunks they were rated for."""
         terms = [_terms(language, text) for text in asked]
         postings: dict[str, list[int]] = {}
-        for number, found in enumerate(terms):
-            for term in found:
+        for number, values in enumerate(terms):
+            for term in values:
                 postings.setdefault(term, []).append(number)
         pairs = [(number, seq) for number, seqs in enumerate(asked.values()) for seq in seqs]
         dimensions = next((len(vector) for vector in embedded.vectors.values()), 0)
@@ -237,8 +237,8 @@ class LearnedQuestions:
         vectors = np.array([embedded.vectors.get(text, none) for text in asked], np.float32)
         return cls(
             texts=tuple(asked),
-            lengths=np.array([len(found) for found in terms], np.int64),
-            postings={term: np.array(found, np.int64) for term, found in postings.items()},
+            lengths=np.array([len(values) for values in terms], np.int64),
+            postings={term: np.array(values, np.int64) for term, values in postings.items()},
             which=np.array([number for number, _ in pairs], np.int64),
             seqs=np.array([seq for _, seq in pairs], np.int64),
             embedder=embedded.embedder,
@@ -277,11 +277,11 @@ class LearnedQuestions:
         if but in self.texts:
             alike[self.texts.index(but)] = 0.0
         strength = np.clip((alike - _ALIKE) / (1 - _ALIKE), 0.0, 1.0)
-        found: dict[int, float] = {}
+        scored: dict[int, float] = {}
         for pair in np.flatnonzero(strength[self.which] > 0).tolist():
             seq, value = int(self.seqs[pair]), float(strength[self.which[pair]])
-            found[seq] = max(found.get(seq, 0.0), value)
-        return found
+            scored[seq] = max(scored.get(seq, 0.0), value)
+        return scored
 
 
 @lru_cache(maxsize=20_000)  # each rating adds one question to many that were there

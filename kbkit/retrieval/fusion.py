@@ -132,9 +132,9 @@ class Fused:
 
     @property
     def common(self) -> NDArray[np.bool_]:
-        found = self.dense + self.lexical + self.card + self.page
-        found = found + self.graph + self.learned
-        return np.asarray(found > 0)
+        total = self.dense + self.lexical + self.card + self.page
+        total = total + self.graph + self.learned
+        return np.asarray(total > 0)
 
     def discounted(self, factors: Scores) -> Fused:
         """Multiply all parts by a factor each; the total is their exact sum."""
@@ -317,9 +317,9 @@ def _run(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
         raise PostprocessorError(f"{spec.path}: failed ({detail})") from None
     by_id = {hit.chunk.id: hit for hit in hits}
     return [
-        by_id[known] if score is None else replace(by_id[known], score=score)
-        for known, score in scored.items()
-        if known in by_id
+        by_id[id_] if score is None else replace(by_id[id_], score=score)
+        for id_, score in scored.items()
+        if id_ in by_id
     ]
 
 

@@ -49,10 +49,10 @@ class Query:
     unlearned: bool = False
 
     def settings(self, own: RetrievalSpec) -> RetrievalSpec:
-        found = own if self.retrieval is None else self.retrieval
-        if self.graph is None or self.graph == found.graph_weight:
-            return found
-        return found.model_copy(update={"graph_weight": self.graph})
+        spec = own if self.retrieval is None else self.retrieval
+        if self.graph is None or self.graph == spec.graph_weight:
+            return spec
+        return spec.model_copy(update={"graph_weight": self.graph})
 
     @classmethod
     def of(
@@ -127,7 +127,7 @@ def entities_in(
     """The entities that a query names; of names within one another the longest."""
     words = query.split()[:_WORDS]
     taken: set[int] = set()
-    found: dict[int, NamedEntity] = {}
+    entities: dict[int, NamedEntity] = {}
     for (start, end), text in _spans(words):
         row = graph.rows.get(entity_id(text))
         if row is None or not taken.isdisjoint(range(start, end)):
@@ -136,9 +136,9 @@ def entities_in(
         share = 1.0
         if end - start == 1 and text == words[start].rstrip(".,:;!?") and text.islower():
             share = min(1.0, graph.entities[row].chunks / max(1, frequency(text)))
-        if row not in found or found[row].share < share:
-            found[row] = NamedEntity(row, end - start, share)
-    return list(found.values())
+        if row not in entities or entities[row].share < share:
+            entities[row] = NamedEntity(row, end - start, share)
+    return list(entities.values())
 
 
 def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
@@ -304,9 +304,9 @@ class CardQueryEncoder:
 
 
 def _known(vector: QueryVector) -> Future[QueryVector]:
-    found: Future[QueryVector] = Future()
-    found.set_result(vector)
-    return found
+    future: Future[QueryVector] = Future()
+    future.set_result(vector)
+    return future
 
 
 @cache

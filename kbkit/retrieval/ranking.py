@@ -94,14 +94,14 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
     joint = CorpusStatistics.together([pool.candidates.statistics for pool in pools])
     pages = [pool.candidates.pages for pool in pools]
     joint_pages = CorpusStatistics.together([page.statistics for page in pages if page])
-    found = []
+    adjusted = []
     for pool in pools:
         columns = dict(pool.columns)
         columns["bm25"] = bm25_scores(pool.candidates.counts, pool.candidates.lengths, joint)
         if pool.candidates.pages is not None:
             columns["page"] = pool.candidates.pages.bm25(joint_pages)
-        found.append(replace(pool, columns=columns))
-    return found
+        adjusted.append(replace(pool, columns=columns))
+    return adjusted
 
 
 def rank(
@@ -148,11 +148,11 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
     one
     says little about the passage.
     """
-    found = [pool.candidates.pages for pool in pools]
-    documents = sum(pages.statistics.chunks for pages in found if pages)
+    page_scores = [pool.candidates.pages for pool in pools]
+    documents = sum(pages.statistics.chunks for pages in page_scores if pages)
     share = documents / (documents + _FEW_DOCUMENTS)
-    static = [pages is not None and pages.embedder.startswith("static:") for pages in found]
-    factors = [_STATIC_CARDS if known else (1.0, 1.0) for known in static]
+    static = [pages is not None and pages.embedder.startswith("static:") for pages in page_scores]
+    factors = [_STATIC_CARDS if is_static else (1.0, 1.0) for is_static in static]
     return [(card * share, page * share) for card, page in factors]
 
 
@@ -218,9 +218,9 @@ def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Feature
 
     numbers: dict[str, int] = {}
     documents = [
-        numbers.setdefault(known, len(numbers))
+        numbers.setdefault(document_id, len(numbers))
         for pool, part in zip(pools, parts, strict=True)
-        for known in pool.candidates.document_ids[part]
+        for document_id in pool.candidates.document_ids[part]
     ]
     return Features(
         **{name: column(name) for name in _COLUMNS},
@@ -231,9 +231,9 @@ def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Feature
 
 def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
     best = np.argsort(-scores, kind="stable")[:_COMPARED_BEST]
-    found = np.zeros(len(scores), np.bool_)
-    found[best] = near_duplicates(vectors[best], threshold)
-    return found
+    repeated = np.zeros(len(scores), np.bool_)
+    repeated[best] = near_duplicates(vectors[best], threshold)
+    return repeated
 
 
 def _split(scores: Scores, parts: Sequence[slice]) -> list[Scores]:

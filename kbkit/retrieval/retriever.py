@@ -123,9 +123,9 @@ class Retriever:
                     raise
                 continue  # another process has changed the embedder
             with search_slot():
-                found = self._found(seen, query, encoded, note)
-            if found is not None:
-                return found
+                result = self._found(seen, query, encoded, note)
+            if result is not None:
+                return result
 
     def _found(
         self, seen: _State, query: Query, encoded: EncodedQuery, note: str
@@ -138,7 +138,7 @@ class Retriever:
         self._warm(now.row, snapshot)
         if snapshot is not None and not query.filters:
             read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
-            found = find_candidates(read, encoded)
+            result = find_candidates(read, encoded)
         else:
             _ = encoded.card_vector  # waited for before the catalog is held
             with self.stores.database.read() as transaction:
@@ -146,8 +146,8 @@ class Retriever:
                 if not now.encodes_like(seen):
                     return None
                 encoded = replace(encoded, questions=now.learned(query))
-                found = self._candidates(transaction, now, encoded)
-        return _pool(now, query, encoded, note, found) if found.answers(encoded) else None
+                result = self._candidates(transaction, now, encoded)
+        return _pool(now, query, encoded, note, result) if result.answers(encoded) else None
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
         with self.stores.database.read() as transaction:
@@ -180,16 +180,16 @@ class Retriever:
         if snapshot is None:
             return 0
         terms = analyzer(seen.spec.language).query_terms(word)
-        found = snapshot.holding(terms)
-        return min((len(found[term][0]) if term in found else 0 for term in terms), default=0)
+        holding = snapshot.holding(terms)
+        return min((len(holding[term][0]) if term in holding else 0 for term in terms), default=0)
 
     def versions(self) -> set[str]:
         """The versions that its documents are of; see `kbkit.models.Filters`."""
-        seen, known = self._state().row.version, self._versions
-        if known is None or known[0] != seen:
+        seen, cached = self._state().row.version, self._versions
+        if cached is None or cached[0] != seen:
             with self.stores.database.read() as transaction:
-                known = self._versions = seen, corpus.versions(transaction, self.kb_id)
-        return known[1]
+                cached = self._versions = seen, corpus.versions(transaction, self.kb_id)
+        return cached[1]
 
     def is_there(self) -> bool:
         try:
@@ -215,10 +215,10 @@ class Retriever:
 
     def _read_state(self, transaction: Transaction, changes: int) -> _State:
         row = knowledge_bases.get_by_id(transaction, self.kb_id)
-        known = self._known
-        same = known is not None and known.row.config == row.config
-        same = same and known is not None and known.row.embedder == row.embedder
-        spec = known.spec if known and same else spec_of(row)
+        previous = self._known
+        same = previous is not None and previous.row.config == row.config
+        same = same and previous is not None and previous.row.embedder == row.embedder
+        spec = previous.spec if previous and same else spec_of(row)
         if row.waits and not same:  # then static vectors weigh what they do elsewhere
             spec = spec.embedded_by(StaticEmbedding())
         rated = (row.version, *ratings.extent(transaction, row.id))
@@ -227,8 +227,8 @@ class Retriever:
         if not (totals.chunks and spec.learning.questions):
             return now
         count = query_encoders.count(transaction, row.id)
-        if known and same and (known.rated, known.question_vectors) == (rated, count):
-            return replace(now, question_vectors=count, questions=known.questions)
+        if previous and same and (previous.rated, previous.question_vectors) == (rated, count):
+            return replace(now, question_vectors=count, questions=previous.questions)
         learned = LearnedQuestions.of(
             query_encoders.learned(transaction, row.id),
             query_encoders.vectors_of(transaction, row.id),
@@ -237,12 +237,12 @@ class Retriever:
         return replace(now, question_vectors=count, questions=learned if learned.texts else None)
 
     def _totals(self, transaction: Transaction, rated: tuple[int, ...]) -> Totals:
-        known = self._known
+        previous = self._known
         if not rated[-1]:
             return Totals({}, {})
         # an entry's document may be another one by now, which no version tells
-        if known and known.rated == rated and not known.totals.documents:
-            return known.totals
+        if previous and previous.rated == rated and not previous.totals.documents:
+            return previous.totals
         return ratings.totals(transaction, self.kb_id)
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
@@ -337,7 +337,7 @@ def _pool(
         terms=encoded.terms,
         candidates=candidates,
         columns=_columns(candidates, encoded, now),
-        notes=tuple(said for said in (note, encoded.card_note, _outdated(now.row)) if said),
+        notes=tuple(text for text in (note, encoded.card_note, _outdated(now.row)) if text),
     )
 
 
@@ -364,7 +364,9 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict
         "page": pages.bm25() if pages else nothing,
         "graph": nothing if candidates.graph is None else candidates.graph,
         "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),
-        "index": np.array([known in now.indexes for known in candidates.document_ids], np.float64),
+        "index": np.array(
+            [document_id in now.indexes for document_id in candidates.document_ids], np.float64
+        ),
     }
 
 
@@ -379,11 +381,11 @@ def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     if not totals.chunks and not totals.documents:
         return np.zeros(count), np.zeros(count)
     nothing = RatingTotal(0, 0.0)
-    found = [
+    totals_of = [
         totals.chunks.get(int(seq)) or totals.documents.get(document) or nothing
         for seq, document in zip(candidates.seqs, candidates.document_ids, strict=True)
     ]
     return (
-        np.array([total.average for total in found], np.float64),
-        np.array([total.raters for total in found], np.float64),
+        np.array([total.average for total in totals_of], np.float64),
+        np.array([total.raters for total in totals_of], np.float64),
     )

@@ -50,14 +50,14 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     for left in reversed(range(_TRIES)):
         pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
         named = [pool.retrieval.postprocessors for pool in pools]
-        agreed = all(known == named[0] for known in named)
+        agreed = all(name == named[0] for name in named)
         last = named[0] if named and agreed else ()
         ranked = rank(pools, hits_needed(last, query.limit), query.mode)
-        found = _hits(retrievers, pools, ranked)
+        ranked_hits = _hits(retrievers, pools, ranked)
         # a document that was stored anew between the two looks has other chunks
-        if len(found) == len(ranked) or not left or not _all_there(retrievers):
+        if len(ranked_hits) == len(ranked) or not left or not _all_there(retrievers):
             break
-    shown = postprocess(found, query.text, last, query.limit)
+    shown = postprocess(ranked_hits, query.text, last, query.limit)
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
         notes[_DIFFERENT_LAST] = None
@@ -74,14 +74,16 @@ def _all_there(retrievers: Sequence[Retriever]) -> bool:
 
 def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:
     if query.filters.version:
-        known = set[str]().union(*(retriever.versions() for retriever in retrievers))
-        check_version(query.filters.version, known)
+        versions = set[str]().union(*(retriever.versions() for retriever in retrievers))
+        check_version(query.filters.version, versions)
 
 
-def check_version(version: str, known: Collection[str]) -> None:
-    if version not in known:
-        listed = ", ".join(sorted(known, key=_by_number)[:_VERSIONS_TOLD]) or "none is known"
-        more = f" and {len(known) - _VERSIONS_TOLD} more" if len(known) > _VERSIONS_TOLD else ""
+def check_version(version: str, versions: Collection[str]) -> None:
+    if version not in versions:
+        listed = ", ".join(sorted(versions, key=_by_number)[:_VERSIONS_TOLD]) or "none is known"
+        more = (
+            f" and {len(versions) - _VERSIONS_TOLD} more" if len(versions) > _VERSIONS_TOLD else ""
+        )
         raise NotFoundError(
             f"no document is of the version {version[:40]!r}; there are: {listed}{more}"
         )
@@ -114,11 +116,11 @@ def _hits(
     ranked: Sequence[RankedCandidate],
 ) -> list[Hit]:
     """Return hits of ranked candidates; chunks that are gone are left out."""
-    found = [
+    read_chunks = [
         retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
     ]
-    by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
+    by_pool = {id(pool): chunks for pool, chunks in zip(pools, read_chunks, strict=True)}
     return [
         _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq])
         for candidate in ranked

@@ -127,7 +127,7 @@ def setting_values(
     path, values = None, dict[str, str]()
     if environment is None or folder is not None:
         path, values = _project_file((folder or Path.cwd()).absolute())
-    found = []
+    settings = []
     for name, setting in _SETTINGS.items():
         read: Any = None
         if path is not None and name in values:  # what is wrong there is told, whatever wins
@@ -142,17 +142,17 @@ def setting_values(
             read, origin = variables[other], other
         else:
             read, origin = setting.default(), "default"
-        found.append(SettingValue(name, read, origin))
-    return found
+        settings.append(SettingValue(name, read, origin))
+    return settings
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
     variables = os.environ if environment is None else environment
-    known = [setting.variable for setting in _SETTINGS.values()]
+    allowed = [setting.variable for setting in _SETTINGS.values()]
     return [
-        f"{name}: {_unknown(name, known)}"
+        f"{name}: {_unknown(name, allowed)}"
         for name in sorted(variables)
-        if name.startswith("KBKIT_") and name not in known
+        if name.startswith("KBKIT_") and name not in allowed
     ]
 
 
@@ -213,8 +213,8 @@ def _table(path: Path) -> dict[str, str] | None:
     return {key: str(value) for key, value in values.items()}
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    return f"unknown setting; {did_you_mean(name, known)}"
+def _unknown(name: str, names: list[str]) -> str:
+    return f"unknown setting; {did_you_mean(name, names)}"
 
 
 def _text(_label: str, text: str) -> str:

@@ -176,25 +176,25 @@ class ClusterWorkers:
         before, self._known = self._known, {}
         unfit: dict[str, str] = {}
         for worker, each in identity["workers"].items():
-            known = before.get(worker) or self._examined(worker)
-            if known is not None:
-                self._known[worker] = known
+            health = before.get(worker) or self._examined(worker)
+            if health is not None:
+                self._known[worker] = health
                 # clocks of machines differ: what counts is that it is heard of anew
-                if known.seen != each["last_seen"]:
-                    known.seen, known.since = each["last_seen"], time.monotonic()
-            if reason := self._reason(known):
+                if health.seen != each["last_seen"]:
+                    health.seen, health.since = each["last_seen"], time.monotonic()
+            if reason := self._reason(health):
                 unfit[worker] = reason
         became = {worker: unfit[worker] for worker in unfit.keys() - self.unfit.keys()}
         self.fit, self.unfit = frozenset(identity["workers"].keys() - unfit.keys()), unfit
         self.faulty = {worker: each.fault for worker, each in self._known.items() if each.fault}
         return became
 
-    def _reason(self, known: _Known | None) -> str:
-        if known is None:
+    def _reason(self, health: _Known | None) -> str:
+        if health is None:
             return _NO_ANSWER
-        if not known.fault and time.monotonic() - known.since > _SILENT:
+        if not health.fault and time.monotonic() - health.since > _SILENT:
             return f"has given no sign of life for {_SILENT} s"
-        return known.fault
+        return health.fault
 
     def _examined(self, worker: str) -> _Known | None:
         """Examine a new worker; ``None`` if it does not answer, and is asked again."""
@@ -362,20 +362,20 @@ class DaskEngine:
 
         try:
             # where the worker that had it died meanwhile, this waits for another one
-            found = done.result()
+            result = done.result()
         except Exception as error:
             with self._lock:
                 if asked.sent is not done:
                     return  # it was sent to others
                 asked.failures += 1
-                known = isinstance(error, KilledWorker | CancelledError | _LateError)
-                if not known and asked.failures < _FAILURES:
+                is_lost = isinstance(error, KilledWorker | CancelledError | _LateError)
+                if not is_lost and asked.failures < _FAILURES:
                     asked.sent = None  # until the next look tells who can do it
                     return
             self._fail(asked, error)
         else:
             with suppress(InvalidStateError):  # the watch has given it up meanwhile
-                asked.result.set_result(found)
+                asked.result.set_result(result)
         with self._lock:
             self._waiting.discard(asked)
 

@@ -99,12 +99,12 @@ def model_key(llm: LLM) -> str:
     return f"{kind.__module__}:{kind.__qualname__}:{model_name(llm)}"
 
 
-def ask(llm: LLM, told: str, *given: str, timeout: float) -> ModelReply:
+def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
     """Ask a model."""
     from llama_index.core.llms import ChatMessage, MessageRole
 
     turns = (MessageRole.USER, MessageRole.ASSISTANT)
-    messages = [ChatMessage(role=MessageRole.SYSTEM, content=told)]
+    messages = [ChatMessage(role=MessageRole.SYSTEM, content=instructions)]
     messages += [ChatMessage(role=turns[i % 2], content=text) for i, text in enumerate(given)]
     outcome: SimpleQueue[Any] = SimpleQueue()
 
@@ -123,7 +123,7 @@ def ask(llm: LLM, told: str, *given: str, timeout: float) -> ModelReply:
     if isinstance(response, BaseException):
         raise response
     text = response.message.content or ""
-    sent = sum(map(len, (told, *given)))
+    sent = sum(map(len, (instructions, *given)))
     return ModelReply(
         text,
         _told(response, "prompt_tokens", "input_tokens") or sent // CHARACTERS_PER_TOKEN,
@@ -136,10 +136,10 @@ def json_object(answer: str, longest: int) -> Mapping[str, Any]:
     if len(answer) > longest:
         raise AnswerError(f"answered with {len(answer):,} characters instead of some hundred")
     try:
-        found, _ = json.JSONDecoder().raw_decode(answer, answer.index("{"))
+        value, _ = json.JSONDecoder().raw_decode(answer, answer.index("{"))
     except (ValueError, RecursionError):
         raise AnswerError(f"answered no JSON, but {plain(answer)[:80]!r}") from None
-    made: Mapping[str, Any] = found
+    made: Mapping[str, Any] = value
     return made
 
 

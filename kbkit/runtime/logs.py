@@ -77,8 +77,8 @@ def configure(level: int = 0, *, as_json: bool = False) -> None:
         sys.unraisablehook = _log_told
 
 
-def _log_told(told: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
-    _log_uncaught(told.exc_type, told.exc_value, told.exc_traceback)
+def _log_told(raised: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
 
 
 def _log_uncaught(

@@ -47,12 +47,12 @@ class Plugin:
 
 def installed(group: str) -> list[Plugin]:
     """List plugins by name, without importing them."""
-    found: dict[tuple[str, str], Plugin] = {}
+    plugins: dict[tuple[str, str], Plugin] = {}
     for point in entry_points(group=group):
-        found.setdefault(
+        plugins.setdefault(
             (point.name, point.value), Plugin(point.name, group, point.value, _maker(point))
         )
-    return sorted(found.values(), key=lambda plugin: (plugin.name, plugin.target))
+    return sorted(plugins.values(), key=lambda plugin: (plugin.name, plugin.target))
 
 
 def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ...]) -> Any:

@@ -243,8 +243,8 @@ def _end_with_input() -> None:
 def _environment() -> dict[str, str]:
     environment = dict(os.environ)
     package = str(Path(__file__).resolve().parents[2])
-    known = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
+    path = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = package + (os.pathsep + path if path else "")
     return environment
 
 

@@ -48,14 +48,14 @@ def open_class(
         raise error(
             f"{name}: cannot import {module_name} ({safe_message(problem, arguments)}); {install}"
         ) from problem
-    found = getattr(module, class_name, None)
-    if not (isinstance(found, type) and issubclass(found, parent)):
+    loaded = getattr(module, class_name, None)
+    if not (isinstance(loaded, type) and issubclass(loaded, parent)):
         raise error(
             f"{name}: {class_name} in {module_name} is not a {kind}; name a class that derives "
             f"from {parent.__name__}"
         )
     try:
-        return found(**arguments)
+        return loaded(**arguments)
     # Constructors check keys, read files, open connections. "from None" since a traceback of
     # theirs may show a key.
     except Exception as problem:

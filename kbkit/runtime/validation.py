@@ -93,10 +93,10 @@ def _problem(
         return f"write {name}({', '.join([*by_position, *named])}): {_rule(by_position)}"
     if surplus:
         return f"{name}(): has {len(args)} values; {_rule(by_position)}"
-    known = [*by_position, *by_name]
+    names = [*by_position, *by_name]
     for key in kwargs:
-        if key not in known:
-            return f"{name}(): has no argument {key!r}; {did_you_mean(key, known)}"
+        if key not in names:
+            return f"{name}(): has no argument {key!r}; {did_you_mean(key, names)}"
         if key in by_position[: len(args)]:
             return f"{name}(): {key} is given twice, by position and by name; leave one out"
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kwargs]

@@ -100,11 +100,11 @@ def holder_of(
         return base_of(workspace, caller, kb)
     missing: NotFoundError | None = None
     for name in caller.visible(workspace):
-        found = workspace[name]
+        base = workspace[name]
         try:
-            holds(found)
+            holds(base)
         except NotFoundError as error:
             missing = missing or error
         else:
-            return found
+            return base
     raise missing or NotFoundError("there is no knowledge base to look in yet")

@@ -249,15 +249,15 @@ class Picture(Body):
     ] = 500
 
 
-def target_of(said: Any, kind: str | None = None) -> Any:
-    if isinstance(said, dict):
-        if set(said) != {"kind", "id"}:
-            raise ArgumentError(f"{str(said)[:200]}: give an id or name, or a kind with an id")
-        said, kind = said["id"], said["kind"]
+def target_of(value: Any, kind: str | None = None) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"kind", "id"}:
+            raise ArgumentError(f"{str(value)[:200]}: give an id or name, or a kind with an id")
+        value, kind = value["id"], value["kind"]
     if kind is None:
-        return check_text("target", said)
+        return check_text("target", value)
     try:
-        return Target(TargetKind(kind), check_text("id", said))
+        return Target(TargetKind(kind), check_text("id", value))
     except ValueError:
         kinds = ", ".join(TargetKind)
         raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None

@@ -68,7 +68,7 @@ class Metrics:
             self._seconds.labels(method, route).observe(time.perf_counter() - began)
 
     def text(self, jobs: Jobs) -> bytes:
-        found = Counter(job.state for job in jobs.list())
+        counts = Counter(job.state for job in jobs.list())
         for state in JobState:
-            self._jobs.labels(state.value).set(found[state])
+            self._jobs.labels(state.value).set(counts[state])
         return bytes(prometheus.generate_latest(self.registry))

@@ -395,15 +395,15 @@ class IdempotentRequests:
         digest = _digest([self._place, values])
         with self._stores.locks.hold(f"answer-{self._key}", wait=0, task="answering this request"):
             with self._stores.database.read() as transaction:
-                known = replayed_answers.find(transaction, self._key)
-            if known is None:
+                stored = replayed_answers.find(transaction, self._key)
+            if stored is None:
                 return self._kept(digest, answer())
-        if known.digest != digest:
+        if stored.digest != digest:
             raise ReusedKeyError(
                 "Idempotency-Key: was used for another request within the last day; use a new one"
             )
-        headers = {**known.headers, "Idempotency-Replayed": "true"}
-        return Response(known.body, known.status, headers, known.media_type)
+        headers = {**stored.headers, "Idempotency-Replayed": "true"}
+        return Response(stored.body, stored.status, headers, stored.media_type)
 
     def _kept(self, digest: str, made: Response) -> Response:
         headers = {name: made.headers[name] for name in _KEPT_HEADERS if name in made.headers}

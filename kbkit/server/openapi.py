@@ -184,8 +184,8 @@ def _parameters(operation: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _names(told: Mapping[str, Any]) -> Iterator[str]:
-    for content in told.get("content", {}).values():
+def _names(response: Mapping[str, Any]) -> Iterator[str]:
+    for content in response.get("content", {}).values():
         name = str(content.get("schema", {}).get("$ref", "")).rpartition("/")[2]
         if name:
             yield f'<a href="#{html.escape(name)}">{html.escape(name)}</a>'

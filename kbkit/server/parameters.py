@@ -58,10 +58,10 @@ def whole(value: Any) -> Any:
 
 def check_number(name: str, value: Any, low: int, high: int) -> int:
     """Check a whole number against Python's bounds and the server's."""
-    found = check_integer(name, whole(value), low)
-    if found > high:
-        raise ConfigError(f"{name}={found}: a server takes {high:,} at most")
-    return found
+    checked = check_integer(name, whole(value), low)
+    if checked > high:
+        raise ConfigError(f"{name}={checked}: a server takes {high:,} at most")
+    return checked
 
 
 def integer(name: str, description: str, low: int, high: int, default: int | None) -> Any:
@@ -77,8 +77,8 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
     ) -> int | None:
         if value is None:
             return default
-        found = int(value) if _WHOLE.fullmatch(value) else value
-        return check_number(name, found, low, high)
+        whole_value = int(value) if _WHOLE.fullmatch(value) else value
+        return check_number(name, whole_value, low, high)
 
     return Depends(read)
 
@@ -270,8 +270,10 @@ def _read_filters(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        name: [whole(each) for each in told] if isinstance(told, list) else whole(told)
-        for name, told in value.items()
+        name: [whole(each) for each in condition]
+        if isinstance(condition, list)
+        else whole(condition)
+        for name, condition in value.items()
     }
 
 
@@ -300,11 +302,11 @@ def filters_of(*names: str) -> Any:
     """Dependency for `kbkit.Filters` in query parameters."""
 
     async def read(**given: Any) -> dict[str, Any]:
-        told = {name: value for name, value in given.items() if value is not None}
-        for name, value in told.items():
+        conditions = {name: value for name, value in given.items() if value is not None}
+        for name, value in conditions.items():
             if isinstance(value, list) and len(value) > _MAX_IN_ADDRESS:
                 raise ConfigError(f"{name}: a URL takes {_MAX_IN_ADDRESS} at most; use POST")
-        return {name: _number(name, value) for name, value in told.items()}
+        return {name: _number(name, value) for name, value in conditions.items()}
 
     parameters = []
     for name, (shape, several) in _CONDITIONS.items():
@@ -313,8 +315,10 @@ def filters_of(*names: str) -> Any:
         about = Query(description=f"Condition: see `{name}` of the filters of a search.")
         kind: Any = list[str] if several else str
         shown = {**_listed(shape), "maxItems": _MAX_IN_ADDRESS} if several else shape
-        told = Annotated[kind | None, about, _told(**shown)]
-        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=told))
+        given_values = Annotated[kind | None, about, _told(**shown)]
+        parameters.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=given_values)
+        )
     read.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it
     return Depends(read)
 

@@ -166,13 +166,13 @@ def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse
 
 def _told(error: RequestValidationError) -> str:
     faults = error.errors()
-    found = []
+    messages = []
     for each in faults[:_MAX_FAULTS]:
         place = ".".join(str(part)[:_MAX_NAME_LENGTH] for part in each["loc"])
-        found.append(f"{place}: {each['msg']}")
+        messages.append(f"{place}: {each['msg']}")
     if len(faults) > _MAX_FAULTS:
-        found.append(f"and {len(faults) - _MAX_FAULTS:,} more")
-    return "; ".join(found)
+        messages.append(f"and {len(faults) - _MAX_FAULTS:,} more")
+    return "; ".join(messages)
 
 
 def _methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:

@@ -49,10 +49,10 @@ async def _check_query(request: Request) -> None:
         return
     if route.unique_id not in _KNOWN:
         _KNOWN[route.unique_id] = _parameters(route)
-    known = _KNOWN[route.unique_id]
+    names = _KNOWN[route.unique_id]
     for name in request.query_params:
-        if name not in known:
-            meant = did_you_mean(name, known)
+        if name not in names:
+            meant = did_you_mean(name, names)
             raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
 
 
@@ -61,13 +61,13 @@ _KNOWN: dict[str, tuple[str, ...]] = {}
 
 
 def _parameters(route: APIRoute) -> tuple[str, ...]:
-    found: list[str] = []
+    names: list[str] = []
     waiting: list[Dependant] = [route.dependant]
     while waiting:
         dependant = waiting.pop()
-        found += (parameter.alias for parameter in dependant.query_params)
+        names += (parameter.alias for parameter in dependant.query_params)
         waiting += dependant.dependencies
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
 class Routes:
@@ -225,8 +225,12 @@ Work = Annotated[Worker, Depends(Worker)]
 
 
 def _error_of(job: Job) -> KbkitError:
-    known: Any = getattr(errors, job.problem.error, None) if job.problem else None
-    kind = known if isinstance(known, type) and issubclass(known, KbkitError) else ServerError
+    error_type: Any = getattr(errors, job.problem.error, None) if job.problem else None
+    kind = (
+        error_type
+        if isinstance(error_type, type) and issubclass(error_type, KbkitError)
+        else ServerError
+    )
     error: KbkitError = kind.__new__(kind)
     Exception.__init__(error, job.problem.detail if job.problem else "the job failed")
     return error

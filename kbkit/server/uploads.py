@@ -228,8 +228,8 @@ class FileConditions:
         self._if_none_match = if_none_match
 
     def has(self, etag: str) -> bool:
-        known = (each.strip().removeprefix("W/") for each in (self._if_none_match or "").split(","))
-        return any(each in ("*", etag) for each in known)
+        etags = (each.strip().removeprefix("W/") for each in (self._if_none_match or "").split(","))
+        return any(each in ("*", etag) for each in etags)
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
         """The bytes that are wanted: the first, and the one behind the last; ``None`` for all."""
@@ -272,7 +272,7 @@ def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions
         opened.close()
         return Response(status_code=304, headers=headers)
     try:
-        found = wanted.range_of(size, etag)
+        span = wanted.range_of(size, etag)
     except ValueError:
         opened.close()
         range_headers = {"Content-Range": f"bytes */{size}"}
@@ -282,21 +282,21 @@ def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions
             ArgumentError,
             headers=range_headers,
         )
-    start, end = found or (0, size)
-    if found is not None:
+    start, end = span or (0, size)
+    if span is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     headers["Content-Length"] = str(end - start)
     return StreamingResponse(
         _pieces(opened, start, end),
-        status_code=200 if found is None else 206,
+        status_code=200 if span is None else 206,
         headers=headers,
         media_type=media_type(name),
     )
 
 
 def media_type(name: str) -> str:
-    found, packed = _TYPES.guess_type(name.rpartition("/")[2])
-    return "application/octet-stream" if found is None or packed else found
+    kind, packed = _TYPES.guess_type(name.rpartition("/")[2])
+    return "application/octet-stream" if kind is None or packed else kind
 
 
 def _pieces(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:

@@ -59,12 +59,12 @@ class DiskPlace:
     def apart(self, others: Iterable[DiskPlace]) -> DiskPlace:
         """Return this place with a number in its name, if its URIs would clash with others."""
         taken = list(others)
-        found, number = self, 1
-        while any(found._clashes(other) for other in taken):
+        place, number = self, 1
+        while any(place._clashes(other) for other in taken):
             number += 1
             name = PurePosixPath(self.name or self.root.name or "files")
-            found = replace(self, name=str(name.with_stem(f"{name.stem}-{number}")))
-        return found
+            place = replace(self, name=str(name.with_stem(f"{name.stem}-{number}")))
+        return place
 
     def _clashes(self, other: DiskPlace) -> bool:
         if self.name == other.name:

@@ -244,7 +244,7 @@ def _credible(text: str, western: str, name: str) -> bool:
     if len(text) != len(western) or kinds.count("l") < _MIN_ACCENTS:
         return False
     # a letter that stands alone is a sign that another charset has in its place
-    return not any(not western[found.start()].isalpha() for found in _LONE_LETTER.finditer(kinds))
+    return not any(not western[match.start()].isalpha() for match in _LONE_LETTER.finditer(kinds))
 
 
 @lru_cache(maxsize=4096)

@@ -56,11 +56,11 @@ def kept_image(data: bytes) -> Image | None:
     try:
         with (
             warnings.catch_warnings(),
-            Pillow.open(io.BytesIO(data), formats=list(_FORMATS)) as found,
+            Pillow.open(io.BytesIO(data), formats=list(_FORMATS)) as picture,
         ):
             warnings.simplefilter("error")  # bombs are warned of first
-            width, height = found.size
-            form = str(found.format)
+            width, height = picture.size
+            form = str(picture.format)
     except (
         UnidentifiedImageError,
         OSError,
@@ -112,17 +112,17 @@ def _style(element: etree._Element) -> str:
 
 def image_addresses(markdown: str) -> list[str]:
     """The addresses of the pictures of a document as they are written, each once."""
-    found = (match[1] or match[2] or "" for match in _IMAGE.finditer(markdown))
-    return list(dict.fromkeys(filter(None, found)))[:MAX_IMAGES]
+    addresses = (match[1] or match[2] or "" for match in _IMAGE.finditer(markdown))
+    return list(dict.fromkeys(filter(None, addresses)))[:MAX_IMAGES]
 
 
 def collect(markdown: str, read: Callable[[str], bytes | None]) -> dict[str, Image]:
-    found = {}
+    images = {}
     for address in image_addresses(markdown):
         data = read(address)
         if data is not None and (image := kept_image(data)) is not None:
-            found[address] = image
-    return found
+            images[address] = image
+    return images
 
 
 def local_reader(file: Path, root: Path) -> Callable[[str], bytes | None]:

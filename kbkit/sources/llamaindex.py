@@ -100,7 +100,7 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
     ``file_name``,
     a hash of the text.
     """
-    found: dict[str, list[_Part]] = {}
+    parts_of: dict[str, list[_Part]] = {}
     for number, item in enumerate(items, 1):
         if isinstance(item, SourceDocument):
             yield SourceEvent(item.uri, Outcome.FETCHED, item)
@@ -111,8 +111,10 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
             reason = "metadata nested too deeply" if isinstance(error, RecursionError) else error
             yield SourceEvent(f"document {number}", Outcome.SKIPPED, reason=str(reason))
         else:
-            found.setdefault(_place(part, base) or part.id or f"document {number}", []).append(part)
-    for key, parts in found.items():
+            parts_of.setdefault(_place(part, base) or part.id or f"document {number}", []).append(
+                part
+            )
+    for key, parts in parts_of.items():
         yield _event(_place(parts[0], base), key, parts, base)
 
 
@@ -129,7 +131,7 @@ def _part(item: Any) -> _Part:
     source = (values.get("relationships") or {}).get(_SOURCE) or {}
     ids = (source.get("node_id"), *(values.get(name) for name in ("id_", "doc_id", "id")))
     return _Part(
-        id=_clean(str(next((known for known in ids if known), ""))),
+        id=_clean(str(next((id_ for id_ in ids if id_), ""))),
         text=_clean(text),
         metadata=json_value(metadata),
         media=next((name for kind, name in _MEDIA.items() if values.get(f"{kind}_resource")), ""),

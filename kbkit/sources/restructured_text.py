@@ -117,8 +117,8 @@ def _prepare(text: str) -> None:
     document = utils.new_document("", settings=_quiet())
     language: Any = get_language("en", document.reporter)
     for name in set(_DIRECTIVE.findall(text)):
-        known, _ = directives.directive(name.lower(), language, document)
-        if known is None or name.lower() in ("literalinclude", "include", "class"):
+        directive, _ = directives.directive(name.lower(), language, document)
+        if directive is None or name.lower() in ("literalinclude", "include", "class"):
             directives.register_directive(name.lower(), _Kept)
     for name in set(_ROLE.findall(text)):
         role, _ = roles.role(name.lower(), language, 0, document.reporter)

@@ -62,14 +62,14 @@ class Copier:
             except _OtherRowsError:  # the source was changed since
                 self._empty()
                 digests = self._copied(transaction)
-            found = self._compared(digests)
+            tables = self._compared(digests)
             before_end()
             held.execute(sa.select(sa.literal(1)))  # whether the lock was held all the time
             with self.destination.write() as filled:
                 for column in copying.numbered():
                     filled.number_after(column, transaction.last_number(column))
                 copying.finish(filled)
-        return found
+        return tables
 
     def _require_room(self) -> None:
         with self.destination.read() as transaction:
@@ -122,9 +122,9 @@ class Copier:
 
     def _there(self, table: sa.Table, coming: Iterator[Row]) -> Iterator[Row]:
         with self.destination.read() as filled:
-            for known in copying.rows(filled, table):
+            for stored in copying.rows(filled, table):
                 row = next(coming, None)
-                if row is None or copying.beginning(table, row) != copying.beginning(table, known):
+                if row is None or copying.beginning(table, row) != copying.beginning(table, stored):
                     raise _OtherRowsError
                 yield row
 
@@ -133,7 +133,7 @@ class Copier:
             copying.empty(filled)
 
     def _compared(self, digests: dict[str, Digest]) -> tuple[MigratedTable, ...]:
-        found = []
+        tables = []
         self._done = 0
         for table in copying.tables():
             expected, digest = digests[table.name], Digest()
@@ -146,9 +146,9 @@ class Copier:
                     f"({digest.text()}) and not to the {expected.rows:,} ({expected.text()}) of "
                     f"{self.address}, which is as it was; stop other writers, and run this again"
                 )
-            found.append(MigratedTable(table.name, digest.rows, digest.text()))
+            tables.append(MigratedTable(table.name, digest.rows, digest.text()))
             self._advance("check", digest.rows, table)
-        return tuple(found)
+        return tuple(tables)
 
     def _advance(self, stage: str, rows: int, table: sa.Table) -> None:
         self._done += rows

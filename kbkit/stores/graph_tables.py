@@ -45,30 +45,30 @@ class GraphTables:
             held = self._held.get(kb_id)
             if held is None or held[0] != changes:
                 with self.database.read() as transaction:
-                    found = self._seen(transaction, kb_id, held[1] if held else None)
-                held = self._held[kb_id] = changes, found
+                    graph = self._seen(transaction, kb_id, held[1] if held else None)
+                held = self._held[kb_id] = changes, graph
             return held[1]
 
     def is_held(self, kb_id: str) -> bool:
         held = self._held.get(kb_id)
         return held is not None and held[0] == self.database.changes()
 
-    def _seen(self, transaction: Transaction, kb_id: str, found: GraphTable | None) -> GraphTable:
-        if found is None:
+    def _seen(self, transaction: Transaction, kb_id: str, graph: GraphTable | None) -> GraphTable:
+        if graph is None:
             return self._read(transaction, kb_id)
         if self._took[kb_id][0] > _LONG:
-            if not graph_tables.is_edited(found.signature, graph_tables.edits(transaction)):
+            if not graph_tables.is_edited(graph.signature, graph_tables.edits(transaction)):
                 self._renew_behind(kb_id)
-                return found
-        elif found.signature == graph_tables.signature(transaction, kb_id):
-            return found
+                return graph
+        elif graph.signature == graph_tables.signature(transaction, kb_id):
+            return graph
         return self._read(transaction, kb_id)
 
     def _read(self, transaction: Transaction, kb_id: str) -> GraphTable:
         began = time.thread_time()
-        found = graph_tables.read(transaction, kb_id)
+        graph = graph_tables.read(transaction, kb_id)
         self._took[kb_id] = time.thread_time() - began, time.monotonic()
-        return found
+        return graph
 
     def _renew_behind(self, kb_id: str) -> None:
         if kb_id in self._renewing:
@@ -81,18 +81,18 @@ class GraphTables:
         timer.start()
 
     def _renew(self, kb_id: str) -> None:
-        changes, found = _BEHIND, self._held[kb_id][1]
+        changes, graph = _BEHIND, self._held[kb_id][1]
         try:
             since = self.database.changes()
             with contextlib.suppress(Exception):  # it is gone, or the process is about to end
                 with self.database.read() as transaction:
-                    if found.signature != graph_tables.signature(transaction, kb_id):
-                        found = self._read(transaction, kb_id)
+                    if graph.signature != graph_tables.signature(transaction, kb_id):
+                        graph = self._read(transaction, kb_id)
                 changes = since
         finally:
             self._renewing.discard(kb_id)  # first: a question that comes now has it renewed again
             with self._reading:
-                self._held[kb_id] = changes, found
+                self._held[kb_id] = changes, graph
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
         if not graph.naming.keys() >= set(rows):

@@ -90,10 +90,10 @@ class FolderImages:
             if path.name in used or not (drafted or _NAME.fullmatch(path.name)):
                 continue
             with suppress(OSError):
-                found = path.stat()
-                if found.st_mtime < before:
+                status = path.stat()
+                if status.st_mtime < before:
                     path.unlink()
-                    count, size = count + (not drafted), size + found.st_size
+                    count, size = count + (not drafted), size + status.st_size
         return count, size
 
     def read(self, name: str) -> bytes | None:

@@ -81,11 +81,11 @@ class VectorCollections:
             self.known.seqs.update(outbox.applied_seqs(transaction))
 
     def behind(self, row: KnowledgeBaseRow) -> int:
-        known = self.seq(row)
-        if row.applied_seq <= known:
+        last_seq = self.seq(row)
+        if row.applied_seq <= last_seq:
             return 0
         with self._database.read() as transaction:
-            return corpus.count_chunks(transaction, row.id, after=known, until=row.applied_seq)
+            return corpus.count_chunks(transaction, row.id, after=last_seq, until=row.applied_seq)
 
     def made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
         """Make sure that a collection matches the catalog; rebuild it if not."""
@@ -136,8 +136,8 @@ class VectorCollections:
     def rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
         """Rebuild a collection under a new name; return the changed knowledge base."""
         with self._database.write() as transaction:
-            found = knowledge_bases.get_by_id(transaction, row.id)
-            outbox.restart(transaction, found, self._store.suffix)
+            fresh = knowledge_bases.get_by_id(transaction, row.id)
+            outbox.restart(transaction, fresh, self._store.suffix)
         row = self.row(row.id)
         self._store.create(row.collection, row.dimensions)
         self.known.seqs[row.collection] = 0
@@ -225,12 +225,12 @@ def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow)
     seen: set[int] = set()
     wrong = more = 0
     for ids, vectors in store.items(row.collection):
-        known = corpus.seqs_by_id(transaction, ids)
-        there = [place for place, each in enumerate(ids) if each in known]
-        more += sum(each not in known and each not in waiting for each in ids)
+        seq_of = corpus.seqs_by_id(transaction, ids)
+        there = [place for place, each in enumerate(ids) if each in seq_of]
+        more += sum(each not in seq_of and each not in waiting for each in ids)
         if not there:
             continue
-        seqs = [known[ids[place]] for place in there]
+        seqs = [seq_of[ids[place]] for place in there]
         seen.update(seqs)
         own = corpus.vectors_of(transaction, row.dimensions, seqs)
         if vectors.shape[1] != row.dimensions:
@@ -258,13 +258,13 @@ def _unfound(
     asked = seqs[:: max(1, len(seqs) // _ASKED)]
     vectors = corpus.vectors_of(transaction, row.dimensions, asked)
     vectors = vectors[np.linalg.norm(vectors, axis=1) > 0]
-    found = 0
+    hits = 0
     for vector in vectors:
-        known = corpus.seqs_by_id(transaction, store.nearest(row.collection, vector, 5))
-        near = corpus.vectors_of(transaction, row.dimensions, list(known.values()))
-        found += bool(len(near)) and bool((near @ vector >= _NEAR).any())
-    if found < _FOUND * len(vectors):
+        seq_of = corpus.seqs_by_id(transaction, store.nearest(row.collection, vector, 5))
+        near = corpus.vectors_of(transaction, row.dimensions, list(seq_of.values()))
+        hits += bool(len(near)) and bool((near @ vector >= _NEAR).any())
+    if hits < _FOUND * len(vectors):
         yield (
-            f"its index of vectors finds {found:,} of {len(vectors):,} chunks asked for by their "
+            f"its index of vectors finds {hits:,} of {len(vectors):,} chunks asked for by their "
             "own vectors"
         )

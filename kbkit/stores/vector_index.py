@@ -192,12 +192,12 @@ class VectorIndex:
         if not query.any() or k < 1:
             return []  # without a direction nothing is near, nor where nothing is left
         answer = self.ask(row, query, k)
-        found = corpus.nearest_chunks(
+        seqs = corpus.nearest_chunks(
             transaction, row.id, query, among=answer.ids, after=answer.known
         )
-        if len(found) < k:
-            found = corpus.nearest_chunks(transaction, row.id, query, among=(), after=0)
-        return found[:k]
+        if len(seqs) < k:
+            seqs = corpus.nearest_chunks(transaction, row.id, query, among=(), after=0)
+        return seqs[:k]
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> NearestIds:
         """Query the index; an empty answer while it is unavailable."""

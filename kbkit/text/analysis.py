@@ -116,8 +116,8 @@ def _token(marks: Callable[[], str]) -> re.Pattern[str]:
 
 def _tokens(text: str) -> list[str]:
     # who asks in ASCII need not wait until all marks are found
-    found: list[str] = _token(_no_marks if text.isascii() else _marks).findall(text)
-    return found
+    tokens: list[str] = _token(_no_marks if text.isascii() else _marks).findall(text)
+    return tokens
 
 
 _END = re.compile(r"\+\+\d*$|#$")
@@ -171,8 +171,8 @@ class Analyzer:
         import Stemmer
 
         if language not in Stemmer.algorithms():
-            known = ", ".join(sorted(Stemmer.algorithms()))
-            raise ImpossibleError(f"language {language!r} is not known; choose one of {known}")
+            languages = ", ".join(sorted(Stemmer.algorithms()))
+            raise ImpossibleError(f"language {language!r} is not known; choose one of {languages}")
         self.language = language
         self.stop_words = frozenset(fold(_normal(word)) for word in stop_words(language))
         self._stem = stem or Stemmer.Stemmer(language, 0).stemWord

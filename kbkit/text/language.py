@@ -85,10 +85,10 @@ def is_english(texts: Iterable[str]) -> bool:
     words: Counter[str] = Counter()
     letters, foreign, read = 0, 0, 0
     for text in texts:
-        found = _WORD.findall(text)
-        letters += sum(map(len, found))
+        words_of_text = _WORD.findall(text)
+        letters += sum(map(len, words_of_text))
         foreign += len(_OTHER_SCRIPT.findall(text))
-        words.update(word.lower() for word in found)
+        words.update(word.lower() for word in words_of_text)
         read += len(text)
         if read >= _READ:
             break
@@ -97,7 +97,8 @@ def is_english(texts: Iterable[str]) -> bool:
     own, others = _lists()
     english = sum(words[word] for word in own)
     return all(
-        (count := sum(words[word] for word in known)) < _MIN or count <= english for known in others
+        (count := sum(words[word] for word in common_words)) < _MIN or count <= english
+        for common_words in others
     )
 
 

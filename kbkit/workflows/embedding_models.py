@@ -64,7 +64,7 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
     from kbkit.embedding.models import is_installed
 
     models = (settings or Settings.load()).models
-    found = []
+    infos = []
     for preset in PRESETS.values():
         lock: Mapping[str, Any] | None = None
         where = f"kbkit models fetch {preset.name}"
@@ -78,7 +78,7 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
             folder = model_folder(preset.name, models)
             there = folder.is_dir()
             lock = read_lock(folder) if there else None
-        found.append(
+        infos.append(
             ModelInfo(
                 preset.name,
                 preset.dimensions,
@@ -92,12 +92,12 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
                 str((lock or {}).get("revision", "")),
             )
         )
-    known = {preset.name for preset in PRESETS.values()}
+    preset_names = {preset.name for preset in PRESETS.values()}
     for folder in sorted(models.glob("*--*")) if models.is_dir() else ():
         name = folder.name.replace("--", "/", 1)
-        if folder.is_dir() and name not in known and (other := read_lock(folder)):
+        if folder.is_dir() and name not in preset_names and (other := read_lock(folder)):
             size = sum(int(file["bytes"]) for file in other["files"].values()) // 1_000_000
-            found.append(
+            infos.append(
                 ModelInfo(
                     name,
                     0,
@@ -111,7 +111,7 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
                     str(other.get("revision", "")),
                 )
             )
-    return tuple(found)
+    return tuple(infos)
 
 
 def remove_model(name: str, *, forget: bool = False, settings: Settings | None = None) -> None:
@@ -180,7 +180,7 @@ class Hub:
         return Listing(commit, {file.name: file for file in files if is_inside(file.name)})
 
     def download(
-        self, file: HubFile, revision: str, path: Path, told: Callable[[int], None]
+        self, file: HubFile, revision: str, path: Path, report: Callable[[int], None]
     ) -> None:
         url = f"{self._url}/{self.repository}/resolve/{revision}/{quote(file.name)}"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -200,7 +200,7 @@ class Hub:
                         f"{file.size:,}; try again, or choose another revision"
                     )
                 stream.write(body)
-                told(len(body))
+                report(len(body))
 
     def _get(
         self, url: str, what: str, *, span: tuple[int, int] | None = None, limit: int | None = None
@@ -324,13 +324,13 @@ class _Download:
 
     def is_here(self) -> bool:
         """Whether the same files are installed unchanged."""
-        known = self._locked_files
-        digest = known.get(self._model, {}).get("sha256")
+        locked = self._locked_files
+        digest = locked.get(self._model, {}).get("sha256")
         if self.lock.get("model") != self._model or self.choice.sha256 not in ("", digest):
             return False
         return all(
             (self.folder / name).is_file() and sha256(self.folder / name) == each["sha256"]
-            for name, each in known.items()
+            for name, each in locked.items()
         )
 
     def run(self) -> Path:
@@ -412,8 +412,8 @@ class _Download:
             "the lock": self._locked_files.get(name, {}).get("sha256"),
             "--sha256": wanted,
         }
-        found = _check(path, name, listed, hashes, repository)
-        self.files[name] = {"sha256": found, "bytes": listed.size}
+        digest = _check(path, name, listed, hashes, repository)
+        self.files[name] = {"sha256": digest, "bytes": listed.size}
 
     def _write_lock(self) -> None:
         written = {
@@ -442,9 +442,9 @@ def _check(
     path: Path, name: str, listed: HubFile, hashes: Mapping[str, str | None], repository: str
 ) -> str:
     """The SHA-256 of a file that came; one that is another is deleted."""
-    found = sha256(path)
-    for source, known in hashes.items():
-        if known and known != found:
+    actual = sha256(path)
+    for source, expected in hashes.items():
+        if expected and expected != actual:
             path.unlink()
             hint = (
                 "its publisher has put another in its place; if you trust that, `kbkit models "
@@ -453,8 +453,8 @@ def _check(
                 else "fetch it again"
             )
             raise EmbedderError(
-                f"{repository}: {name} came with the SHA-256 {found}, and {source} "
-                f"says {known}; {hint}"
+                f"{repository}: {name} came with the SHA-256 {actual}, and {source} "
+                f"says {expected}; {hint}"
             )
     if listed.blob:
         data = path.read_bytes()
@@ -463,7 +463,7 @@ def _check(
         if digest.hexdigest() != listed.blob:
             path.unlink()
             raise EmbedderError(f"{repository}: {name} is not what the hub lists; fetch it again")
-    return found
+    return actual
 
 
 def _place(partial: Path, folder: Path) -> None:

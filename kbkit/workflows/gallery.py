@@ -46,11 +46,11 @@ def list_recipes() -> list[GalleryRecipe]:
     figures: dict[str, Any] = {}
     if (folder / _FIGURES).is_file():
         figures = json.loads((folder / _FIGURES).read_text(encoding="utf-8"))["recipes"]
-    found = []
+    recipes = []
     for path in sorted(folder.glob("*.yaml")):
         if path.stem not in _OWN:
             recipe = load_recipe(path)
-            found.append(
+            recipes.append(
                 GalleryRecipe(
                     path.stem,
                     notes(path),
@@ -62,15 +62,15 @@ def list_recipes() -> list[GalleryRecipe]:
                     figures.get(path.stem, {}),
                 )
             )
-    return found
+    return recipes
 
 
 def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> list[Path]:
-    known = {recipe.name: recipe.path for recipe in list_recipes()}
-    if name not in known:
-        hint = did_you_mean(name, known, "`kbkit recipes list` shows them")
+    paths = {recipe.name: recipe.path for recipe in list_recipes()}
+    if name not in paths:
+        hint = did_you_mean(name, paths, "`kbkit recipes list` shows them")
         raise NotFoundError(f"{name}: no such recipe in the gallery; {hint}")
-    source, target = known[name], Path(folder)
+    source, target = paths[name], Path(folder)
     material = sorted(path for path in source.with_suffix("").rglob("*") if path.is_file())
     pairs = [(path, target / path.relative_to(source.parent)) for path in (source, *material)]
     taken = [there for _, there in pairs if there.exists()]

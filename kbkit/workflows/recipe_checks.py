@@ -81,15 +81,15 @@ def check_recipe(
         questions = golden_questions(recipe)
     except RecipeError as error:
         return [RecipeFinding("error", "", f"error: {problem}") for problem in error.problems]
-    found = [
+    findings = [
         finding
         for number, source in enumerate(recipe.sources)
         for finding in _source(source, f"sources[{number}]", recipe.path.parent)
     ]
-    found += _questions(recipe, questions)
-    if online and not any(finding.severity == "error" for finding in found):
-        found += _probed(recipe, questions, on_progress)
-    return sorted(found, key=lambda finding: finding.severity != "error")
+    findings += _questions(recipe, questions)
+    if online and not any(finding.severity == "error" for finding in findings):
+        findings += _probed(recipe, questions, on_progress)
+    return sorted(findings, key=lambda finding: finding.severity != "error")
 
 
 def _source(source: AnySource, where: str, base: Path) -> Iterator[RecipeFinding]:
@@ -171,7 +171,7 @@ def _questions(recipe: Recipe, questions: tuple[Question, ...]) -> Iterator[Reci
         message = f"{len(questions)} golden questions; {QUESTIONS} or more measure search reliably"
         yield RecipeFinding("warning", "questions", message)
     asked: set[str] = set()
-    known, complete = _local_uris(recipe)
+    uris, complete = _local_uris(recipe)
     for number, question in enumerate(questions):
         where = f"questions[{number}]"
         key = " ".join(question.question.casefold().split())
@@ -179,12 +179,12 @@ def _questions(recipe: Recipe, questions: tuple[Question, ...]) -> Iterator[Reci
             yield RecipeFinding("error", where, f"{question.question!r} is asked twice")
         asked.add(key)
         for page in question.relevant:
-            if message := _page_problem(page, recipe, known, complete=complete):
+            if message := _page_problem(page, recipe, uris, complete=complete):
                 yield RecipeFinding("error", f"{where}.relevant", message)
 
 
-def _page_problem(page: str, recipe: Recipe, known: set[str], *, complete: bool) -> str:
-    if not page.strip() or (_SPACE.search(page) and not any(map(page.__eq__, known))):
+def _page_problem(page: str, recipe: Recipe, uris: set[str], *, complete: bool) -> str:
+    if not page.strip() or (_SPACE.search(page) and not any(map(page.__eq__, uris))):
         return f"{page!r}: the end of a page's address has no spaces and no backslashes"
     sites = [source for source in recipe.sources if isinstance(source, FetchSpec)]
     if "://" in page:
@@ -192,13 +192,13 @@ def _page_problem(page: str, recipe: Recipe, known: set[str], *, complete: bool)
         return (
             "" if origin(page) in places or not complete else f"{page}: on no site of the sources"
         )
-    if any(is_page(uri, page) for uri in known):
+    if any(is_page(uri, page) for uri in uris):
         return ""
     bare = page.lstrip("/")
     crawls = [source for source in recipe.sources if isinstance(source, CrawlSource)]
     left_out = [source for source in crawls if not _may_hold(source, bare)]
     if complete:
-        close = difflib.get_close_matches(bare, known, n=1, cutoff=0.4)
+        close = difflib.get_close_matches(bare, uris, n=1, cutoff=0.4)
         hint = f"; the nearest is {close[0]}" if close else ""
         return f"{page}: no source gives such a page{hint}"
     if crawls and len(left_out) == len(recipe.sources):
@@ -222,14 +222,14 @@ def _addresses(source: CrawlSource, page: str) -> list[str]:
 
 
 def _local_uris(recipe: Recipe) -> tuple[set[str], bool]:
-    known: set[str] = set()
+    uris: set[str] = set()
     complete = True
     base = recipe.path.parent
     for source in recipe.sources:
         if isinstance(source, FilesSource):
             try:
                 place = DiskPlace.of(source.path, base)
-                known.update(place.uri(path) for path in files_of(source, base)[0])
+                uris.update(place.uri(path) for path in files_of(source, base)[0])
             except KbkitError:
                 complete = False
             complete = complete and not source.path.endswith((".zip", ".json", ".yaml", ".yml"))
@@ -238,12 +238,12 @@ def _local_uris(recipe: Recipe) -> tuple[set[str], bool]:
         ):
             try:
                 events = open_reader(source).events(SourceContext(base=base))
-                known.update(event.uri for event in events if event.document is not None)
+                uris.update(event.uri for event in events if event.document is not None)
             except KbkitError:
                 complete = False
         else:
             complete = False
-    return known, complete
+    return uris, complete
 
 
 def _probed(

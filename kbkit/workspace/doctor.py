@@ -61,13 +61,13 @@ class Doctor:
         remedy: str = _REPAIR,
         mend: Callable[[], object] | None = None,
     ) -> bool:
-        found = list(problems)
+        listed = list(problems)
         mended = False
-        if found and self.repair and mend is not None:
+        if listed and self.repair and mend is not None:
             mend()
             mended = True
-        self._findings += [Finding(part, kb, problem, remedy, mended) for problem in found]
-        return not found
+        self._findings += [Finding(part, kb, problem, remedy, mended) for problem in listed]
+        return not listed
 
     def _examine(self, row: KnowledgeBaseRow) -> None:
         database, name = self.stores.database, row.name
@@ -154,7 +154,7 @@ _COUNTED = ("new", "changed", "same", "gone", "fetched", "failed", "skipped", "c
 
 
 def history(stores: Stores, names: Iterable[str]) -> list[Run]:
-    found = []
+    ordered = []
     with stores.database.read() as transaction:
         for name in names:
             row = knowledge_bases.get(transaction, name)
@@ -163,8 +163,8 @@ def history(stores: Stores, names: Iterable[str]) -> list[Run]:
                 seconds = (ended - began).total_seconds() if ended else 0.0
                 counts = {each: _count(report.get(each)) for each in _COUNTED}
                 counts = {each: count for each, count in counts.items() if count}
-                found.append(Run(name, places.get(source, ""), began, ended, seconds, counts))
-    return sorted(found, key=lambda run: run.started_at, reverse=True)
+                ordered.append(Run(name, places.get(source, ""), began, ended, seconds, counts))
+    return sorted(ordered, key=lambda run: run.started_at, reverse=True)
 
 
 def _count(value: object) -> int:

@@ -130,25 +130,25 @@ class SearchProcesses:
     def answer(self, method: str, query: str, **arguments: Any) -> bytes:
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
         self._settled.wait(_PATIENCE)
-        found: bytes | KbkitError | None = None
+        reply: bytes | KbkitError | None = None
         if asked := self._asked(task):
             with suppress(CancelledError):  # the server ends, and this is its last answer
-                found = asked.result()
-        return _checked(_answered(self._workspace, task) if found is None else found)
+                reply = asked.result()
+        return _checked(_answered(self._workspace, task) if reply is None else reply)
 
     async def answer_async(self, method: str, query: str, **arguments: Any) -> bytes:
         """Answer as `answer` does, without blocking a thread: writers need them all."""
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
         if not self._settled.is_set():
             await asyncio.to_thread(self._settled.wait, _PATIENCE)
-        found: bytes | KbkitError | None = None
+        reply: bytes | KbkitError | None = None
         if asked := self._asked(task):
             waiting = asyncio.wrap_future(asked)
             await asyncio.wait([waiting])
-            found = None if waiting.cancelled() else waiting.result()
-        if found is None:
-            found = await asyncio.to_thread(_answered, self._workspace, task)
-        return _checked(found)
+            reply = None if waiting.cancelled() else waiting.result()
+        if reply is None:
+            reply = await asyncio.to_thread(_answered, self._workspace, task)
+        return _checked(reply)
 
     def _asked(self, task: SearchTask) -> Future[Any] | None:
         """Send a task to a process; ``None`` if there is none."""
@@ -166,15 +166,15 @@ class SearchProcesses:
         self._settled.set()
 
 
-def _checked(found: bytes | KbkitError) -> bytes:
-    if isinstance(found, KbkitError):
-        raise found
-    return found
+def _checked(answer: bytes | KbkitError) -> bytes:
+    if isinstance(answer, KbkitError):
+        raise answer
+    return answer
 
 
 def _answered(workspace: Workspace, task: SearchTask) -> bytes:
-    found = getattr(workspace, task.method)(task.query, **task.arguments)
-    text = json.dumps(to_json(found), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    result = getattr(workspace, task.method)(task.query, **task.arguments)
+    text = json.dumps(to_json(result), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode()
 
 

@@ -171,14 +171,14 @@ class Workspace(WorkspaceSearches):
         if name not in self:
             with suppress(ConflictError):  # another process was quicker
                 self._enter(name, BUILT_IN[name].description, KnowledgeBaseSpec(), name)
-        found = self[name]
-        if found.id != name:
+        kb = self[name]
+        if kb.id != name:
             raise ConflictError(
                 f"a knowledge base of yours is named {name!r}, which is the name of the one that "
                 f"holds the {BUILT_IN[name].holds} of a workspace; rename it: "
                 f"workspace.rename({name!r}, to=...)"
             )
-        return found
+        return kb
 
     def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
         finders: dict[str, Finder] = {}

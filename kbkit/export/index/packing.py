@@ -199,17 +199,17 @@ def _cluster(vectors: Matrix, size: int) -> NDArray[np.int64]:
     """
     count = len(vectors) // size
     if count < 2:
-        found = np.zeros(len(vectors), np.int64)
+        nearest = np.zeros(len(vectors), np.int64)
     else:
         centres = vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)]
         sample = vectors[:: max(1, len(vectors) // _SAMPLE)]
         for _ in range(_ROUNDS):
             held, means = _means(sample, _nearest(sample, centres))
             centres[held] = means
-        found = _nearest(vectors, centres)
+        nearest = _nearest(vectors, centres)
     parts: list[NDArray[np.int64]] = []
-    order = np.argsort(found, kind="stable")
-    waiting = np.split(order, np.cumsum(np.bincount(found))[:-1])[::-1]
+    order = np.argsort(nearest, kind="stable")
+    waiting = np.split(order, np.cumsum(np.bincount(nearest))[:-1])[::-1]
     while waiting:
         rows = waiting.pop()
         if len(rows) > 2 * size:

@@ -280,8 +280,8 @@ def _contains(
     keys = terms * (len(lists) + 1) + which
     if not len(there):
         return np.zeros(len(keys), np.bool_)
-    found = np.minimum(np.searchsorted(there, keys), len(there) - 1)
-    return np.asarray(there[found] == keys)
+    places = np.minimum(np.searchsorted(there, keys), len(there) - 1)
+    return np.asarray(there[places] == keys)
 
 
 def _term_vectors(

@@ -68,7 +68,7 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
         annotations.subjects, key=lambda each: (utf16_key(each.key), KINDS.index(each.kind))
     )
     # names of one normal form are never parted
-    groups = [list(found) for _, found in groupby(ordered, key=lambda each: each.key)]
+    groups = [list(members) for _, members in groupby(ordered, key=lambda each: each.key)]
     sizes = [sum(map(_size, group)) for group in groups]
     starts = split_by_size(np.array(sizes, np.int64), SUBJECT_BYTES)
     for number, (start, end) in enumerate(pairwise(starts)):

@@ -111,11 +111,11 @@ def _snapshot(
     numbers = {term: number for number, term in enumerate(terms)}
     postings = sorted(
         (numbers[term], row, count)
-        for row, found in enumerate(held)
-        for term, count in Counter(found).items()
+        for row, chunk_terms in enumerate(held)
+        for term, count in Counter(chunk_terms).items()
     )
     columns = np.array(postings, np.int64).reshape(-1, 3)
-    lengths = np.array([len(found) for found in held], np.int32)
+    lengths = np.array([len(chunk_terms) for chunk_terms in held], np.int32)
     snapshot = Snapshot(
         version=0,
         embedder=embedder,
@@ -146,5 +146,5 @@ def _snapshot(
 
 def _term_lists(texts: Iterable[Iterable[str]], numbers: Mapping[str, int]) -> Lists:
     lists = [sorted({numbers[term] for term in terms if term in numbers}) for terms in texts]
-    starts = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in lists])]).astype(np.int64)
     return Lists(starts, np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])))

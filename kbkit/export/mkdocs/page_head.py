@@ -213,8 +213,10 @@ made from is gone.</p>
 
 def not_found_page(output: str, root: str, script: str, *, directories: bool) -> str:
     page = _PAGE.format(root=root, script=script, index="" if directories else "index.html")
-    output, found = _HEADING.subn(lambda _: page, output, count=1)
-    return _NOT_FOUND_TITLE.sub("<title>Nothing is here - ", output, count=1) if found else output
+    output, replaced = _HEADING.subn(lambda _: page, output, count=1)
+    return (
+        _NOT_FOUND_TITLE.sub("<title>Nothing is here - ", output, count=1) if replaced else output
+    )
 
 
 def write_page_list(target: Path, titles: Mapping[str, str]) -> None:
@@ -269,11 +271,11 @@ def _neighborhoods(values: Mapping[str, Any]) -> list[list[Any]]:
     near: dict[int, list[list[Any]]] = {}
     for source, target, relation, weight in values["further"]:
         for here, other in ((source, target), (target, source)):
-            found = near.setdefault(here, [])
-            if len(found) < _NEIGHBORS:
+            neighbors = near.setdefault(here, [])
+            if len(neighbors) < _NEIGHBORS:
                 end = [other] if other < len(nodes) else brief[other][:2]
-                found.append([relation, int(here == source), weight, *end])
-    rows = [[*brief[here], found] for here, found in near.items()]
+                neighbors.append([relation, int(here == source), weight, *end])
+    rows = [[*brief[here], neighbors] for here, neighbors in near.items()]
     # as browsers compare texts
     return sorted(rows, key=lambda row: row[0].encode("utf-16-be", "surrogatepass"))
 

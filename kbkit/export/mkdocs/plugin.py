@@ -145,11 +145,11 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     def on_nav(self, nav: Any, *, config: MkDocsConfig, files: Files) -> Any:
         """Read trees and graphs of the exports; pages get the neighbours of their source."""
         docs = Path(config.docs_dir)
-        found = {
+        graphs = {
             prefix: graph_scripts(docs / prefix, partial(self._url, prefix))
             for prefix in self.exports
         }
-        self.graphs = {prefix: scripts for prefix, scripts in found.items() if scripts}
+        self.graphs = {prefix: scripts for prefix, scripts in graphs.items() if scripts}
         home = files.get_file_from_path("index.md")
         self.sidebars: dict[str, Sidebar] = {}
         for prefix, manifest in self.exports.items():

@@ -196,12 +196,12 @@ class SiteSearch:
         return prefix in self._prefixes
 
     def add_box(self, output: str) -> str:
-        found = _WORKER.search(output)
-        if found is None:
+        match = _WORKER.search(output)
+        if match is None:
             return output
-        self.material = found[3]
-        worker = f"{found[1]}{found[2]}{ASSETS}/{scripts()['worker.js'][0]}{found[4]}"
-        output = output[: found.start()] + worker + output[found.end() :]
+        self.material = match[3]
+        worker = f"{match[1]}{match[2]}{ASSETS}/{scripts()['worker.js'][0]}{match[4]}"
+        output = output[: match.start()] + worker + output[match.end() :]
         output = output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"', 1)
         return _add_boot_script(output)
 
@@ -233,11 +233,11 @@ class SiteSearch:
         return without.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
 
     def not_found_page(self, output: str, *, directories: bool) -> str:
-        found = _WORKER.search(output)
-        if found is None:
+        match = _WORKER.search(output)
+        if match is None:
             return output
         script = f"{ASSETS}/{scripts()['missing.js'][0]}"
-        return not_found_page(output, found[2], script, directories=directories)
+        return not_found_page(output, match[2], script, directories=directories)
 
     def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
         """Write the list of knowledge bases and other data of the scripts into a built site.

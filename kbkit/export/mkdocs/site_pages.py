@@ -80,8 +80,8 @@ class RenderCache:
             picture=_recording(picture, pictures),
             image=_recording(image, images),
         )
-        found = {"links": links, "pictures": pictures, "images": images}
-        values = {**found, "plain": page.plain, "html": page.html}
+        recorded = {"links": links, "pictures": pictures, "images": images}
+        values = {**recorded, "plain": page.plain, "html": page.html}
         self._store(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
         return page
 
@@ -90,8 +90,8 @@ class RenderCache:
             return
         try:
             with self._database:
-                known = [path for (path,) in self._database.execute("select path from pages")]
-                gone = [(path,) for path in known if path not in self._used]
+                paths = [path for (path,) in self._database.execute("select path from pages")]
+                gone = [(path,) for path in paths if path not in self._used]
                 self._database.executemany("delete from pages where path = ?", gone)
         except sqlite3.Error:
             pass  # a full disk costs speed, no more
@@ -104,10 +104,10 @@ class RenderCache:
         query = "select page from pages where path = ? and key = ?"
         try:
             row = self._database.execute(query, (path, key)).fetchone()
-            found: dict[str, Any] | None = row and json.loads(zlib.decompress(row[0]))
+            values: dict[str, Any] | None = row and json.loads(zlib.decompress(row[0]))
         except (sqlite3.Error, zlib.error, ValueError):
             return None
-        return found
+        return values
 
     def _store(self, path: str, key: bytes, values: Mapping[str, Any]) -> None:
         if self._database is None:
@@ -156,12 +156,12 @@ def _unchanged(before: Mapping[str, str | None], find: Callable[[str], str | Non
 
 
 def _recording(
-    find: Callable[[str], str | None], found: dict[str, str | None]
+    find: Callable[[str], str | None], targets: dict[str, str | None]
 ) -> Callable[[str], str | None]:
 
     def record(href: str) -> str | None:
-        found[href] = find(href)
-        return found[href]
+        targets[href] = find(href)
+        return targets[href]
 
     return record
 
@@ -235,26 +235,26 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
     path, hash_, fragment = href.partition("#")
     path, mark, query = path.partition("?")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
-    found = files.src_uris.get(target)
+    page = files.src_uris.get(target)
     # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
-    if found is None:
+    if page is None:
         return None
-    for_programs = found.name in _FOR_PROGRAMS or target.endswith(".zip")
-    if not (found.is_documentation_page() or for_programs):
+    for_programs = page.name in _FOR_PROGRAMS or target.endswith(".zip")
+    if not (page.is_documentation_page() or for_programs):
         return None
-    return str(found.url_relative_to(file)) + mark + query + hash_ + fragment
+    return str(page.url_relative_to(file)) + mark + query + hash_ + fragment
 
 
 def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> str | None:
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(href)))
-    found = files.src_uris.get(target) if target in pictures else None
-    return None if found is None else found.content_string
+    page = files.src_uris.get(target) if target in pictures else None
+    return None if page is None else page.content_string
 
 
 def _image(src: str, file: File, files: Files, folder: str) -> str | None:
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(src)))
-    found = files.src_uris.get(target) if folder and posixpath.dirname(target) == folder else None
-    return None if found is None else str(found.url_relative_to(file))
+    page = files.src_uris.get(target) if folder and posixpath.dirname(target) == folder else None
+    return None if page is None else str(page.url_relative_to(file))
 
 
 class SearchPage(Page):

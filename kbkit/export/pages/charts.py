@@ -103,11 +103,11 @@ _LENGTHS = (250, 500, 1000, 2000, 4000)
 
 def charts(outline: SiteOutline) -> dict[str, str]:
     files: dict[str, str] = {}
-    found = outline.entries.values()
-    if found:
-        newest = date.fromisoformat(max(entry.day for entry in found))
+    entries = outline.entries.values()
+    if entries:
+        newest = date.fromisoformat(max(entry.day for entry in entries))
         rows: dict[str, Counter[str]] = {}
-        for entry in found:
+        for entry in entries:
             age = (newest - date.fromisoformat(entry.day)).days
             part = next((name for name, most in _AGES if age < most), _OLDER)
             rows.setdefault(entry.document_type, Counter())[part] += 1
@@ -148,11 +148,11 @@ def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequen
 
 
 def _table(info: KnowledgeBaseInfo, outline: SiteOutline) -> list[str]:
-    found = outline.entries.values()
-    days = sorted(entry.day for entry in found)
-    stale = sum(entry.stale for entry in found)
+    entries = outline.entries.values()
+    days = sorted(entry.day for entry in entries)
+    stale = sum(entry.stale for entry in entries)
     rows = [
-        ("Documents", f"[{len(found):,}]({BROWSE})"),
+        ("Documents", f"[{len(entries):,}]({BROWSE})"),
         ("Chunks", f"{info.chunks:,}"),
         ("Sections", f"{len(outline.section_paths) - 1:,}"),
         ("Sources", f"[{escape(', '.join(info.source_types)) or 'none'}]({ABOUT})"),
@@ -198,8 +198,8 @@ _KINDS = {
 
 def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
     """Sources, licenses as documents state them, days, fidelity, embedder."""
-    found = outline.entries.values()
-    days = sorted(entry.day for entry in found)
+    entries = outline.entries.values()
+    days = sorted(entry.day for entry in entries)
     lines = [breadcrumbs(outline, (), ABOUT), "", "# Where this comes from", ""]
     lines += [
         "The pages of this part of the site were made by kbkit from the sources below, and belong "
@@ -214,10 +214,10 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
         lines += [_source_row(source) for source in outline.facts.sources]
     else:
         lines += ["Documents were added one by one."]
-    lines += ["", "## Licenses", "", *_licenses([entry.license for entry in found])]
+    lines += ["", "## Licenses", "", *_licenses([entry.license for entry in entries])]
     lines += ["", "## Days", ""]
     if days:
-        stale = sum(entry.stale for entry in found)
+        stale = sum(entry.stale for entry in entries)
         lines += [
             f"Fetched on {days[0]}."
             if days[0] == days[-1]
@@ -233,7 +233,7 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
     lines += [
         "## How it is searched",
         "",
-        f"{pluralize(info.chunks, 'chunk')} of {pluralize(len(found))}, embedded by "
+        f"{pluralize(info.chunks, 'chunk')} of {pluralize(len(entries))}, embedded by "
         f"{escape(info.embedder)} ({info.dimensions:,} dimensions).",
         "",
         "## For programs",

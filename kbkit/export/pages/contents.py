@@ -81,8 +81,8 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
         with suppress(ValueError):  # an address that is none
             address = joined(target)
             above = tuple((name, joined(to) if to else "") for name, to in trail if sections)
-            known = links.get(address)
-            if known is None or (above and not known.trail):
+            previous = links.get(address)
+            if previous is None or (above and not previous.trail):
                 # in the place where it was met first, under what it is listed under first
                 links[address] = ContentsLink(address, above)
     return tuple(_divided(list(links.values()), joined("."), text))
@@ -140,8 +140,8 @@ def _listed(text: str) -> Iterator[tuple[str, Trail]]:
 
 
 def _targets(text: str) -> Iterator[str]:
-    for found in DESTINATION.finditer(text):
-        if target := found[1] or found[2]:
+    for match in DESTINATION.finditer(text):
+        if target := match[1] or match[2]:
             yield target
 
 

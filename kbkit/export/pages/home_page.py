@@ -103,9 +103,9 @@ def _changes(outline: SiteOutline) -> list[str]:
 
 
 def _best(outline: SiteOutline) -> list[str]:
-    found = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
+    entries = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
     rows = []
-    for entry in found[:MAX_DOCUMENTS]:
+    for entry in entries[:MAX_DOCUMENTS]:
         line = document_list(outline, [entry.uri], HOME)[0]
         average, people = outline.facts.ratings.get(entry.id, (0.0, 0))
         rated = f" {stars(average)} ({people:,})" if people else ""
@@ -206,10 +206,10 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
     relations = _numbered(edge.name for edge in (*graph.edges, *graph.further))
     pages: dict[str, int] = {}
 
-    def places(found: Sequence[GraphPlace]) -> list[list[Any]]:
+    def places(graph_places: Sequence[GraphPlace]) -> list[list[Any]]:
         return [
             [pages.setdefault(place.uri, len(pages)), place.anchor, int(place.defines)]
-            for place in found
+            for place in graph_places
             if place.uri in outline.paths
         ]
 

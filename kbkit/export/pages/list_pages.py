@@ -81,9 +81,9 @@ def section_title(outline: SiteOutline, section: TreeSection) -> str:
 
 
 def _browse_page(outline: SiteOutline) -> str:
-    found = outline.entries.values()
-    types = Counter(entry.document_type for entry in found)
-    tags = Counter(tag for entry in found for tag in entry.tags)
+    entries = outline.entries.values()
+    types = Counter(entry.document_type for entry in entries)
+    tags = Counter(tag for entry in entries for tag in entry.tags)
     lines = [breadcrumbs(outline, (), BROWSE), "", "# By type and tag", "", "## Types", ""]
     lines += [
         f"- [{escape(kind.replace('_', ' '))}]({path}) ({pluralize(types[kind])})"

@@ -83,8 +83,8 @@ def read_documents(directory: Path) -> dict[str, Any]:
         return {"documents": []}
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ExportError(f"{path}: damaged ({error}); export again") from error
-    found: dict[str, Any] = values
-    return found
+    documents: dict[str, Any] = values
+    return documents
 
 
 @contextmanager
@@ -158,9 +158,9 @@ def _index(values: dict[str, Any]) -> Iterator[str]:
     for document in documents[:INDEX_SIZE]:
         if document["url"]:
             kinds.setdefault(document["type"], []).append(document)
-    for kind, found in kinds.items():
+    for kind, members in kinds.items():
         yield f"\n## {kind.replace('_', ' ').capitalize()}\n\n"
-        for document in found:
+        for document in members:
             about = _label(document.get("description", ""))
             yield f"- [{_label(document['title'])}]({document['url']})" + f": {about}" * bool(about)
             yield "\n"

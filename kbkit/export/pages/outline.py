@@ -43,8 +43,8 @@ class TextRevision:
         if before is None:
             change: Change = "first" if first else "new"
         else:
-            day, change_before, known = (*before.split(), "", "", "")[:3]
-            if known == digest and day and change_before in _CHANGES:
+            day, change_before, digest_before = (*before.split(), "", "", "")[:3]
+            if digest_before == digest and day and change_before in _CHANGES:
                 return cls(day, _CHANGES[change_before], digest)
             change = "changed"
         return cls(document.fetched_at.date().isoformat(), change, digest)
@@ -158,10 +158,10 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[Ou
 
 
 def make_outline(
-    title: str, found: Iterable[OutlineEntry], facts: Facts, before: Manifest, directory: Path
+    title: str, listed: Iterable[OutlineEntry], facts: Facts, before: Manifest, directory: Path
 ) -> SiteOutline:
     """Give every document a page and a place."""
-    entries = {entry.uri: entry for entry in found}
+    entries = {entry.uri: entry for entry in listed}
     root = section_tree(
         entries,
         {uri: entry.contents for uri, entry in entries.items() if entry.contents},
@@ -203,15 +203,15 @@ def _neighbours(order: Sequence[str]) -> dict[str, tuple[str | None, str | None]
     return {uri: (before, following[uri]) for before, uri in pairwise(ends[:-1]) if uri is not None}
 
 
-def _tag_paths(found: Iterable[OutlineEntry]) -> dict[str, str]:
-    counts = Counter(tag for entry in found for tag in entry.tags)
+def _tag_paths(entries: Iterable[OutlineEntry]) -> dict[str, str]:
+    counts = Counter(tag for entry in entries for tag in entry.tags)
     ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAG_PAGES]
     return {tag: f"tags/{natural_path((), tag)}-{digest(tag)}.md" for tag in sorted(ranked)}
 
 
 def _foreign(directory: Path, ours: Iterable[str]) -> list[str]:
-    known = set(ours)
-    found = (
+    own = set(ours)
+    paths = (
         path.relative_to(directory).as_posix() for path in (directory / "pages").glob("**/*.md")
     )
-    return [path for path in found if path not in known]
+    return [path for path in paths if path not in own]

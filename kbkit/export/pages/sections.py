@@ -83,25 +83,25 @@ def section_tree(
     Folders that hold one folder only are skipped: a site under ``https://host/en/latest/`` begins
     with the folders below it.
     """
-    found = sorted(set(uris), key=lambda uri: (natural_key(uri), uri))
-    root = _Tree(found, contents or {}, navigation or {}, labels or {}).grow()
+    ordered = sorted(set(uris), key=lambda uri: (natural_key(uri), uri))
+    root = _Tree(ordered, contents or {}, navigation or {}, labels or {}).grow()
     while len(root.items) == 1 and isinstance(only := root.items[0], TreeSection):
         root = only
         if root.page:
             root.items.insert(0, root.page)
     root.label = root.page = ""
     _prune(root, 1)
-    known = set(found)
-    by_address = {bare(uri): uri for uri in found}
+    existing = set(ordered)
+    by_address = {bare(uri): uri for uri in ordered}
     following = {
         uri: target
-        for uri, told in (navigation or {}).items()
-        if uri in known and (target := by_address.get(bare(told.next)) if told.next else None)
+        for uri, place in (navigation or {}).items()
+        if uri in existing and (target := by_address.get(bare(place.next)) if place.next else None)
     }
     _sort(root, ReadingOrder(contents or {}, following))
     # a source begins with its front page, wherever that is listed, and ends with its indexes
     root.items.sort(key=lambda item: not (isinstance(item, str) and _is_front(item, root)))
-    if any(uri_parts(uri)[1] == "genindex" for uri in found):
+    if any(uri_parts(uri)[1] == "genindex" for uri in ordered):
         root.items.sort(key=_is_index)
     return root
 
@@ -214,22 +214,22 @@ class _Tree:
         start = self._starts[self._folders[uri][:1]] if self._folders[uri] else self._top
         if navigation is not None and navigation.breadcrumbs == () and key != start:
             return start  # it is said to stand there
-        found = (
+        index = (
             None
             if navigation is None or key == start
             else self._by_breadcrumbs(uri, navigation, start)
         )
-        if found is not None:
-            return self._by_contents(uri, found)
+        if index is not None:
+            return self._by_contents(uri, index)
         folder = self._folders[uri]
-        found = self._by_contents(uri, self._folder(key[:-1]) if key == folder else folder)
-        return self._families.get(uri, found) if found == folder else found
+        index = self._by_contents(uri, self._folder(key[:-1]) if key == folder else folder)
+        return self._families.get(uri, index) if index == folder else index
 
-    def _by_breadcrumbs(self, uri: str, told: Navigation, start: Key) -> Key | None:
-        if told.breadcrumbs is None:
+    def _by_breadcrumbs(self, uri: str, place: Navigation, start: Key) -> Key | None:
+        if place.breadcrumbs is None:
             return None
         key = start
-        for crumb in told.breadcrumbs:
+        for crumb in place.breadcrumbs:
             page = self._by_address.get(bare(crumb.uri)) if crumb.uri else None
             if page in (self._front, uri):
                 continue

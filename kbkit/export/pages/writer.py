@@ -66,8 +66,8 @@ class PageFingerprints:
 
     def keep(self, path: str, file: Path, sources: str) -> bool:
         """Whether a page is up to date; it keeps its fingerprint then."""
-        known, _, became = self._before.get(path, "").partition(" ")
-        if known != sources:
+        sources_before, _, became = self._before.get(path, "").partition(" ")
+        if sources_before != sources:
             return False
         try:
             same = _digest(file.read_bytes()) == became

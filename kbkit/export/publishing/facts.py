@@ -34,9 +34,11 @@ def gather_facts(
 ) -> Facts:
     """Gather all of it in one reading transaction."""
     lists = corpus.indexes(transaction, kb_id)
-    numbers = {known: number for number, known in enumerate(snapshot.document_ids)}
+    numbers = {document_id: number for number, document_id in enumerate(snapshot.document_ids)}
     mentions = entity_mentions(transaction, kb_id, snapshot)
-    about = mentions.main_subjects({numbers[known] for known in lists if known in numbers})
+    about = mentions.main_subjects(
+        {numbers[document_id] for document_id in lists if document_id in numbers}
+    )
     scores = {(r.target.id, r.rater, r.query): r.score for r in ratings.listed(transaction, kb_id)}
     return Facts(
         related=related_passages(transaction, snapshot),
@@ -121,7 +123,7 @@ def _passages(
     places = reading.places_of(transaction, seqs)
     uris = reading.uris_of(transaction, {snapshot.document_ids[other] for _, other, _ in chosen})
     headings = list(snapshot.heading_texts)
-    found: dict[str, list[RelatedPassage]] = {}
+    by_document: dict[str, list[RelatedPassage]] = {}
     for number, other, row in chosen:
         anchor, passage = places.get(int(snapshot.seqs[row]), ("", ""))
         related = RelatedPassage(
@@ -130,8 +132,8 @@ def _passages(
             heading=headings[int(snapshot.headings[row])],
             passage=passage,
         )
-        found.setdefault(snapshot.document_ids[number], []).append(related)
-    return {document: tuple(passages) for document, passages in found.items()}
+        by_document.setdefault(snapshot.document_ids[number], []).append(related)
+    return {document: tuple(passages) for document, passages in by_document.items()}
 
 
 def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
@@ -140,12 +142,12 @@ def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float
     for seq, total in given.chunks.items():
         if seq in owners:
             of_chunks.setdefault(snapshot.document_ids[owners[seq]], []).append(total)
-    found = {}
+    averages = {}
     for document, totals in of_chunks.items():
         people = sum(total.raters for total in totals)
         average = sum(total.average * total.raters for total in totals) / people
-        found[document] = (average, max(total.raters for total in totals))
-    return found | {
+        averages[document] = (average, max(total.raters for total in totals))
+    return averages | {
         document: (total.average, total.raters) for document, total in given.documents.items()
     }
 

@@ -61,7 +61,7 @@ class EntityMentions:
         Ranked by ``n / sqrt(N)`` for ``n`` passages of the document and ``N`` of all.
         """
         scores: dict[int, list[tuple[float, str]]] = {}
-        for known, (owners, counts) in self.documents.items():
+        for id_, (owners, counts) in self.documents.items():
             if len(owners) < _OFTEN:
                 continue
             everywhere = float(counts.sum()) ** 0.5
@@ -69,10 +69,10 @@ class EntityMentions:
                 if count >= _OFTEN and owner not in without:
                     # rounded, so that a page stays as it is where little has changed elsewhere
                     score = round(count / everywhere, 1)
-                    scores.setdefault(owner, []).append((-score, self.names[known]))
+                    scores.setdefault(owner, []).append((-score, self.names[id_]))
         return {
-            owner: tuple(name for _, name in sorted(found)[:MAIN])
-            for owner, found in scores.items()
+            owner: tuple(name for _, name in sorted(scored)[:MAIN])
+            for owner, scored in scores.items()
         }
 
 
@@ -80,20 +80,22 @@ def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) ->
     mentioned = reading.mentions(transaction, kb_id)
     subjects = reading.names(transaction) if mentioned else {}
     groups: dict[str, list[str]] = {}
-    for known in mentioned:
-        subject = subjects.get(known)
+    for subject_id in mentioned:
+        subject = subjects.get(subject_id)
         if subject and subject.kind is SubjectKind.ENTITY and plain(subject.name):
-            groups.setdefault(subject.root, []).append(known)
+            groups.setdefault(subject.root, []).append(subject_id)
     names, aliases, documents = {}, {}, {}
     for root, held in groups.items():
         called, *others = sorted(
             held, key=lambda known: (-len(mentioned[known]), known != root, known)
         )
         if root in held and 2 * len(mentioned[root]) >= len(mentioned[called]):
-            called, others = root, [known for known in held if known != root]
+            called, others = root, [subject_id for subject_id in held if subject_id != root]
         names[root] = plain(subjects[called].name)
-        aliases[root] = tuple(sorted({plain(subjects[known].name) for known in others}))
-        seqs = np.array(sorted({seq for known in held for seq in mentioned[known]}), np.int64)
+        aliases[root] = tuple(sorted({plain(subjects[subject_id].name) for subject_id in others}))
+        seqs = np.array(
+            sorted({seq for subject_id in held for seq in mentioned[subject_id]}), np.int64
+        )
         rows = np.minimum(np.searchsorted(snapshot.seqs, seqs), max(len(snapshot.seqs) - 1, 0))
         there = rows[snapshot.seqs[rows] == seqs] if len(snapshot.seqs) else rows[:0]
         owners, counts = np.unique(snapshot.owners[there], return_counts=True)
@@ -150,31 +152,31 @@ def graph_facts(
     """Return the data of the graph's page."""
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
-    known = {
+    entity_of = {
         each.id: each
         for each in entities.of(transaction, [node.target.id for node in drawn], counted=False)
     }
     lacking = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
     defined = _defined(transaction, kb_id, {*mentions.names, *lacking})
     descriptions = _descriptions(
-        transaction, kb_id, {each: defined[each] for each in known if each in defined}
+        transaction, kb_id, {each: defined[each] for each in entity_of if each in defined}
     )
     places = _Places(transaction, snapshot, mentions, defined)
     nodes = [
-        _node(node, known.get(node.target.id), mentions, places, descriptions) for node in drawn
+        _node(node, entity_of.get(node.target.id), mentions, places, descriptions) for node in drawn
     ]
     pictured = {
         (view.layout.nodes[edge.source].target, edge.name, view.layout.nodes[edge.target].target)
         for edge in view.layout.edges
     }
-    found = [
+    edges = [
         edge
         for edge in edge_rows.edges(transaction, kb_ids=[kb_id])
         if edge.source.id in mentions.names and edge.target.id in mentions.names
     ]
-    found.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
-    shown = [edge for edge in found if edge.source in numbers and edge.target in numbers]
-    others = [edge for edge in found if not (edge.source in numbers and edge.target in numbers)]
+    edges.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
+    shown = [edge for edge in edges if edge.source in numbers and edge.target in numbers]
+    others = [edge for edge in edges if not (edge.source in numbers and edge.target in numbers)]
     undrawn = _undrawn(transaction, others[:FURTHER], numbers, mentions)
     numbers |= {target: len(numbers) + place for place, target in enumerate(undrawn)}
     return GraphFacts(
@@ -226,55 +228,55 @@ def _node(
     places: _Places,
     descriptions: Mapping[str, str],
 ) -> GraphNode:
-    known = node.target.id
-    counts = mentions.documents[known][1]
+    id_ = node.target.id
+    counts = mentions.documents[id_][1]
     by_hand = entity is not None and entity.by_hand
-    description = entity.description if entity and by_hand else descriptions.get(known, "")
+    description = entity.description if entity and by_hand else descriptions.get(id_, "")
     properties = entity.properties if entity else {}
     return GraphNode(
-        name=mentions.names[known],
+        name=mentions.names[id_],
         type=plain(node.type),
         x=round(node.x, 1),
         y=round(node.y, 1),
         radius=node.radius,
         description=plain(description),
-        aliases=mentions.aliases[known][:ALIASES],
+        aliases=mentions.aliases[id_][:ALIASES],
         properties=tuple(
             (plain(label), plain(str(value))[:_MAX_LENGTH]) for label, value in properties.items()
         ),
         chunks=int(counts.sum()),
         documents=len(counts),
-        places=places.of_entity(known),
+        places=places.of_entity(id_),
     )
 
 
 def _defined(transaction: Transaction, kb_id: str, wanted: set[str]) -> _Defined:
     aliases = entities.aliases_of(transaction)
-    found: dict[str, list[tuple[str, str]]] = {}
+    definitions: dict[str, list[tuple[str, str]]] = {}
     for name in graph.given_names(transaction, kb_id):
         if name.defines:
-            known = entity_id(name.name)
-            known = aliases.get(known, known)
-            if known in wanted:
-                found.setdefault(known, []).append((name.document_id, name.anchor))
-    return found
+            id_ = entity_id(name.name)
+            id_ = aliases.get(id_, id_)
+            if id_ in wanted:
+                definitions.setdefault(id_, []).append((name.document_id, name.anchor))
+    return definitions
 
 
 def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> dict[str, str]:
     """Return the beginning of each entity's first defining section."""
     anchored = {
-        place: known
-        for known, held in reversed(list(defined.items()))
+        place: id_
+        for id_, held in reversed(list(defined.items()))
         for place in reversed(held)
         if place[1]
     }
     seqs: dict[str, int] = {}
     for chunk in graph.places(transaction, kb_id):
-        known = anchored.get((chunk.document_id, chunk.anchor))
-        if known is not None:
-            seqs.setdefault(known, chunk.seq)
+        id_ = anchored.get((chunk.document_id, chunk.anchor))
+        if id_ is not None:
+            seqs.setdefault(id_, chunk.seq)
     texts = graph.texts(transaction, sorted(seqs.values()))
-    return {known: first_sentence(texts[seq]) for known, seq in seqs.items() if seq in texts}
+    return {id_: first_sentence(texts[seq]) for id_, seq in seqs.items() if seq in texts}
 
 
 class _Places:
@@ -288,34 +290,32 @@ class _Places:
         self._snapshot, self._mentions, self._defined = snapshot, mentions, defined
         self._uris = reading.uris_of(transaction, snapshot.document_ids)
 
-    def of_entity(self, known: str) -> tuple[GraphPlace, ...]:
-        found: dict[str, str] = {}
-        for document, anchor in self._defined.get(known, ()):
-            found.setdefault(document, anchor)
-        owners = self._mentions.documents[known][0][: PLACES + len(found)].tolist()
+    def of_entity(self, id_: str) -> tuple[GraphPlace, ...]:
+        anchors: dict[str, str] = {}
+        for document, anchor in self._defined.get(id_, ()):
+            anchors.setdefault(document, anchor)
+        owners = self._mentions.documents[id_][0][: PLACES + len(anchors)].tolist()
         for owner in owners:
-            found.setdefault(self._snapshot.document_ids[owner], "")
-        chosen = [each for each in found.items() if each[0] in self._uris][:PLACES]
+            anchors.setdefault(self._snapshot.document_ids[owner], "")
+        chosen = [each for each in anchors.items() if each[0] in self._uris][:PLACES]
         return tuple(
-            GraphPlace(self._uris[document], anchor, document in self._of_definitions(known))
+            GraphPlace(self._uris[document], anchor, document in self._of_definitions(id_))
             for document, anchor in chosen
         )
 
-    def _of_definitions(self, known: str) -> set[str]:
-        return {document for document, _ in self._defined.get(known, ())}
+    def _of_definitions(self, id_: str) -> set[str]:
+        return {document for document, _ in self._defined.get(id_, ())}
 
-    def of_document(self, known: str) -> tuple[GraphPlace, ...]:
-        return (GraphPlace(self._uris[known]),) if known in self._uris else ()
+    def of_document(self, document_id: str) -> tuple[GraphPlace, ...]:
+        return (GraphPlace(self._uris[document_id]),) if document_id in self._uris else ()
 
 
 def _gaps(gaps: Sequence[Gap], mentions: EntityMentions, places: _Places) -> Iterator[GraphGap]:
     for gap in gaps:
-        known = gap.target.id
+        id_ = gap.target.id
         if gap.target.kind is TargetKind.DOCUMENT:
-            where = places.of_document(known)
+            where = places.of_document(id_)
             if where:
                 yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, where)
-        elif known in mentions.names:
-            yield GraphGap(
-                mentions.names[known], gap.kind.value, gap.reason, places.of_entity(known)
-            )
+        elif id_ in mentions.names:
+            yield GraphGap(mentions.names[id_], gap.kind.value, gap.reason, places.of_entity(id_))

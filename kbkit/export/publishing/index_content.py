@@ -76,27 +76,27 @@ def _subjects(
     mentioned = reading.mentions(transaction, kb_id)
     names = reading.names(transaction)
     rows: dict[str, Integers] = {}
-    for known, found in mentioned.items():
-        there = [numbers[seq] for seq in found if seq in numbers]
-        if there and known in names:
-            rows[known] = np.sort(np.array(there, np.int64))
+    for subject_id, chunk_seqs in mentioned.items():
+        there = [numbers[seq] for seq in chunk_seqs if seq in numbers]
+        if there and subject_id in names:
+            rows[subject_id] = np.sort(np.array(there, np.int64))
     shown: list[list[tuple[int, str]]] = [[] for _ in numbers]
     groups: dict[str, list[str]] = {}
-    for known, own in rows.items():
-        subject = names[known]
-        groups.setdefault(subject.root, []).append(known)
+    for subject_id, own in rows.items():
+        subject = names[subject_id]
+        groups.setdefault(subject.root, []).append(subject_id)
         if subject.kind is SubjectKind.ENTITY:
             for number in own.tolist():
                 shown[number].append((len(own), plain(subject.name)))
-    for known in (given & names.keys()) - rows.keys():
-        if names[known].root in groups:
-            groups[names[known].root].append(known)
+    for subject_id in (given & names.keys()) - rows.keys():
+        if names[subject_id].root in groups:
+            groups[names[subject_id].root].append(subject_id)
     found_subjects = []
     for held in groups.values():
-        named = [rows[known] for known in held if known in rows]
+        named = [rows[subject_id] for subject_id in held if subject_id in rows]
         own = named[0] if len(named) == 1 else np.unique(np.concatenate(named))
-        for known in held:
-            subject = names[known]
+        for subject_id in held:
+            subject = names[subject_id]
             if name := plain(subject.name):
                 found_subjects.append(IndexedSubject(subject.key, subject.kind, name, own))
     entities = [tuple(name for _, name in sorted(each)[:ENTITIES] if name) for each in shown]
@@ -228,14 +228,14 @@ def index_content(
     static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, of.terms)
     encoders: dict[EncoderTarget, FittedEncoder | None] = {}
     for target, embedder in zip(_TARGETS, (row.embedder, row.card_embedder), strict=True):
-        known = _stored(stored[target], embedder) if target in fitted else static
-        encoders[target] = known if known and known.embedder == embedder else None
-    found = [
+        encoder = _stored(stored[target], embedder) if target in fitted else static
+        encoders[target] = encoder if encoder and encoder.embedder == embedder else None
+    rated = [
         totals.chunks.get(seq, totals.documents.get(owner, _NONE))
         for seq, owner in zip(snapshot.seqs[rows].tolist(), owners, strict=True)
     ]
     prior = rating_prior(
-        np.array([total.average for total in found]), np.array([total.raters for total in found])
+        np.array([total.average for total in rated]), np.array([total.raters for total in rated])
     )
     return IndexContent(
         name=row.name,
@@ -274,10 +274,10 @@ def _published_questions(
     return query_encoders.learned(transaction, row.id)
 
 
-def _stored(found: EncoderRow | None, embedder: str) -> FittedEncoder | None:
-    if found is None or found.state.embedder != embedder:
+def _stored(row: EncoderRow | None, embedder: str) -> FittedEncoder | None:
+    if row is None or row.state.embedder != embedder:
         return None
-    return FittedEncoder(embedder, found.terms, found.vectors, found.state.report)
+    return FittedEncoder(embedder, row.terms, row.vectors, row.state.report)
 
 
 def _cards(

@@ -151,9 +151,9 @@ class IndexFilters:
             return None
         for field in fields(filters):
             if field.name not in _TOLD and getattr(filters, field.name) not in ((), "", None):
-                known = ", ".join(sorted(_TOLD))
+                names = ", ".join(sorted(_TOLD))
                 raise ConfigError(
-                    f"filters: a published index cannot tell {field.name}; it has {known}"
+                    f"filters: a published index cannot tell {field.name}; it has {names}"
                 )
         mask = self._documents(filters)[self._owners]
         if filters.frame:

@@ -50,18 +50,18 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, Download]:
-    found = {}
-    for known, uri in documents.items():
+    links = {}
+    for document_id, uri in documents.items():
         if files := attachments(uri):
             sizes = tuple((path, len(data)) for path, data in sorted(files.items()))
             name = safe_name(uri)
-            found[known] = Download(
+            links[document_id] = Download(
                 f"{FOLDER}/{name}.zip",
                 sizes,
                 partial(_archive, name, attachments, uri),
                 "an Agent Skill as ZIP" if "SKILL.md" in files else "ZIP",
             )
-    return found
+    return links
 
 
 def _archive(name: str, attachments: Attachments, uri: str) -> bytes:
@@ -209,11 +209,11 @@ class Publisher:
         """Return the graph for its page, if there is to be one; the folder's if it is current."""
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
-            known = reading.graph_state(transaction, self.kb_id)
+            graph_state = reading.graph_state(transaction, self.kb_id)
         site = spec_of(row).site
         if not (site.graph if self.graph is None else self.graph):
             return None
-        state = f"{version('kbkit')} {known} {site.title or row.name}"
+        state = f"{version('kbkit')} {graph_state} {site.title or row.name}"
         if kept := kept_pages(folder, state):
             return GraphFacts(state=state, pages=kept)
         return look_at_graph(self.stores, row.name, state)

@@ -12,11 +12,11 @@ from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 
 
 def knowledge_bases_reply(
-    found: Iterable[KnowledgeBaseInfo], *, start: int, budget: Budget
+    infos: Iterable[KnowledgeBaseInfo], *, start: int, budget: Budget
 ) -> Reply:
     quotes = Quotes()
     return listing(
-        (row_of(info, quotes) for info in found),
+        (row_of(info, quotes) for info in infos),
         name="knowledge_bases",
         head=f"{quotes.note}\n<{quotes.mark}>",
         foot=f"</{quotes.mark}>",

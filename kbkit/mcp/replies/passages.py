@@ -52,7 +52,7 @@ def search_reply(
 ) -> Reply:
     """Passages of a search, from one of them on."""
     quotes, now = Quotes(), datetime.now(UTC)
-    found = excerpts(hits, start + limit + 1)
+    extracts = excerpts(hits, start + limit + 1)
     notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
     noted = [quotes.text("note", note) for note in notes]
     frame = {
@@ -62,7 +62,7 @@ def search_reply(
         "next_cursor": "",
     }
     budget.take("\n\n".join([quotes.note, *noted]), frame)
-    of_documents = [(each.hit.kb, each.hit.chunk.document_id) for each in found]
+    of_documents = [(each.hit.kb, each.hit.chunk.document_id) for each in extracts]
     passages = [
         _Passage(
             str(number),
@@ -71,7 +71,7 @@ def search_reply(
             harmless(excerpt.text),
             of_documents[number - 1] in of_documents[start : number - 1],
         )
-        for number, excerpt in enumerate(found[start : start + limit], start + 1)
+        for number, excerpt in enumerate(extracts[start : start + limit], start + 1)
     ]
     shown: list[tuple[str, dict[str, Any]]] = []
     share = budget.room // min(limit, _SHARES)
@@ -88,7 +88,7 @@ def search_reply(
         shown[at] = passage.within(quotes, budget)
         budget.take(*shown[at])
     end = start + len(shown)
-    cursor = write_cursor(end) if shown and len(found) > end else ""
+    cursor = write_cursor(end) if shown and len(extracts) > end else ""
     parts = [part for part, _ in shown]
     text = "\n\n".join([quotes.note, *parts, *noted]) if parts or noted else NOTHING
     results = [values for _, values in shown]
@@ -160,7 +160,7 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
     most = max(MIN_TOKENS, room // 2)
     while True:
         try:
-            found = ask(most)
+            context = ask(most)
         except ConfigError as error:
             if str(error).startswith("max_tokens"):  # which the caller gave otherwise
                 raise ConfigError("max_tokens: too few for a passage; give more") from error
@@ -168,14 +168,14 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
         quotes = Quotes()
         values = {
             "note": quotes.note,
-            "pieces": [_values(piece, quotes, room < _LITTLE) for piece in found.pieces],
-            "notes": [quotes.value(note) for note in found.notes],
+            "pieces": [_values(piece, quotes, room < _LITTLE) for piece in context.pieces],
+            "notes": [quotes.value(note) for note in context.notes],
         }
-        over = size(found.text, values) - room
+        over = size(context.text, values) - room
         if over <= 0:
-            return Reply(found.text, values)
+            return Reply(context.text, values)
         if most == MIN_TOKENS:  # notes of services, say
-            return Reply(found.text, values | {"pieces": [], "notes": []})
+            return Reply(context.text, values | {"pieces": [], "notes": []})
         most = max(MIN_TOKENS, most - max(over // 2, 8))
 
 
@@ -193,7 +193,7 @@ _LINES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 def document_reply(
-    found: Document,
+    document: Document,
     *,
     kb: str,
     section: str = "",
@@ -206,28 +206,28 @@ def document_reply(
     if section and lines:
         raise ConfigError("give either section or lines")
     if lines:
-        begin, end = _lines(found, lines)
+        begin, end = _lines(document, lines)
     else:
-        begin, end = section_span(found, section) if section else anchor_span(found, anchor)
-    total = len(_split(found.content))
-    title = cut(one_line(found.title), LINE_TOKENS)
-    source = cut(one_line(found.uri), _SOURCE_TOKENS)
-    fetched = f"{found.fetched_at:%Y-%m-%d}"
-    version = cut(one_line(found.version), LINE_TOKENS) or "unknown"
+        begin, end = section_span(document, section) if section else anchor_span(document, anchor)
+    total = len(_split(document.content))
+    title = cut(one_line(document.title), LINE_TOKENS)
+    source = cut(one_line(document.uri), _SOURCE_TOKENS)
+    fetched = f"{document.fetched_at:%Y-%m-%d}"
+    version = cut(one_line(document.version), LINE_TOKENS) or "unknown"
     facts = [
         f"title: {title}",
         f"source: {source}",
         f"kb: {kb}",
-        f"fetched: {fetched}, {found.state.value}",
+        f"fetched: {fetched}, {document.state.value}",
         f"version: {version}",
     ]
     return part_reply(
-        found.content[begin:end],
+        document.content[begin:end],
         name="1",
-        said="\n".join(facts),
+        heading="\n".join(facts),
         start=start,
         budget=budget,
-        first_line=found.content.count("\n", 0, begin) + 1,
+        first_line=document.content.count("\n", 0, begin) + 1,
         lines_in_all=total,
         quoted=("title",),
         values={
@@ -235,23 +235,23 @@ def document_reply(
             "title": title,
             "source": source,
             "fetched_at": fetched,
-            "state": found.state.value,
+            "state": document.state.value,
             "version": version,
             "lines": total,
         },
     )
 
 
-def _lines(found: Document, lines: str) -> tuple[int, int]:
+def _lines(document: Document, lines: str) -> tuple[int, int]:
     given = _LINES.fullmatch(lines.strip())
     first, last = (int(given[1]), int(given[2] or given[1])) if given else (0, 0)
     if not 1 <= first <= last:
         raise ConfigError(f"lines={lines[:40]!r}: give a range such as 10-40, counted from 1")
-    every = _split(found.content)
+    every = _split(document.content)
     if first > len(every):
-        raise NotFoundError(f"{found.uri[:200]}: has {len(every)} lines")
+        raise NotFoundError(f"{document.uri[:200]}: has {len(every)} lines")
     begin, end = (sum(len(line) + 1 for line in every[:count]) for count in (first - 1, last))
-    return begin, min(end, len(found.content))
+    return begin, min(end, len(document.content))
 
 
 def _split(content: str) -> list[str]:

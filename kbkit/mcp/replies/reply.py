@@ -128,7 +128,7 @@ def part_reply(
     content: str,
     *,
     name: str,
-    said: str,
+    heading: str,
     values: dict[str, Any],
     quoted: Collection[str] = (),
     start: int,
@@ -143,12 +143,12 @@ def part_reply(
 
     def above(first: int, last: int) -> str:
         lines = f"lines: {first}-{last}{every}" if numbered else ""
-        return "\n".join(line for line in (said, lines) if line)
+        return "\n".join(line for line in (heading, lines) if line)
 
     last = first_line + content.count("\n")
     lines = {"first_line": last, "last_line": last} if numbered else {}
     for most in _LINES:
-        name, said, values = _shortened(name, said, values, most)
+        name, heading, values = _shortened(name, heading, values, most)
         marked = {key: quotes.value(values[key]) for key in quoted}
         frame = {
             "note": quotes.note,
@@ -179,10 +179,10 @@ def part_reply(
 
 
 def _shortened(
-    name: str, said: str, values: dict[str, Any], limit: int
+    name: str, heading: str, values: dict[str, Any], limit: int
 ) -> tuple[str, str, dict[str, Any]]:
     """Shorten the lines and values around a text to a number of tokens each."""
-    lines = [cut(line, limit) for line in said.split("\n")]
+    lines = [cut(line, limit) for line in heading.split("\n")]
     short = {
         key: cut(value, limit) if isinstance(value, str) else value for key, value in values.items()
     }

@@ -14,7 +14,7 @@ from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 _MAX_FILES = 12
 
 
-def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget: Budget) -> Reply:
+def entries_reply(infos: Iterable[EntryInfo], *, start: int, limit: int, budget: Budget) -> Reply:
     quotes = Quotes()
     rows = (
         (
@@ -27,7 +27,7 @@ def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget:
                 "votes": info.rating.count,
             },
         )
-        for info in found
+        for info in infos
     )
     return listing(
         rows,
@@ -52,7 +52,7 @@ def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
     return part_reply(
         entry.prompt,
         name=entry.slug,
-        said="\n".join(lines),
+        heading="\n".join(lines),
         start=start,
         budget=budget,
         quoted=("title",),
@@ -79,7 +79,7 @@ def _about(info: EntryInfo) -> str:
     return f"{title}: {description}" if description else title
 
 
-def folder_reply(found: Iterable[FileInfo], *, path: str, start: int, budget: Budget) -> Reply:
+def folder_reply(infos: Iterable[FileInfo], *, path: str, start: int, budget: Budget) -> Reply:
     rows = (
         (
             f"{one_line(info.path)}/"
@@ -92,7 +92,7 @@ def folder_reply(found: Iterable[FileInfo], *, path: str, start: int, budget: Bu
                 "changed_at": f"{info.changed_at:%Y-%m-%d}",
             },
         )
-        for info in found
+        for info in infos
     )
     quotes, name = Quotes(), one_line(path)[:200] or "the root"
     return listing(
@@ -112,7 +112,7 @@ def file_reply(info: FileInfo, content: str, *, start: int, budget: Budget) -> R
     return part_reply(
         content,
         name=one_line(info.path)[:200],
-        said=f"version: {info.version}",
+        heading=f"version: {info.version}",
         values={"path": info.path[:200], "version": info.version},
         start=start,
         budget=budget,
@@ -123,7 +123,7 @@ def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Re
     """An answer of the memory tool, from a character on."""
     if quoted:
         return part_reply(
-            answer, name="memory", said="", values={}, start=start, budget=budget, numbered=False
+            answer, name="memory", heading="", values={}, start=start, budget=budget, numbered=False
         )
     text = shortened(answer, budget.room // 2 - 40)
     return Reply(text, {"note": "", "text": text, "next_cursor": ""})
@@ -132,9 +132,9 @@ def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Re
 _MAX_ALIASES = 5
 
 
-def entities_reply(found: Iterable[Entity], *, start: int, limit: int, budget: Budget) -> Reply:
+def entities_reply(entities: Iterable[Entity], *, start: int, limit: int, budget: Budget) -> Reply:
     return _quoted_listing(
-        map(_entity, found),
+        map(_entity, entities),
         name="entities",
         nothing="No entity is called so.",
         start=start,
@@ -143,9 +143,9 @@ def entities_reply(found: Iterable[Entity], *, start: int, limit: int, budget: B
     )
 
 
-def steps_reply(found: Iterable[Step], *, start: int, limit: int, budget: Budget) -> Reply:
+def steps_reply(steps: Iterable[Step], *, start: int, limit: int, budget: Budget) -> Reply:
     return _quoted_listing(
-        map(_step, found),
+        map(_step, steps),
         name="neighbors",
         nothing="Nothing is related to it.",
         start=start,
@@ -170,21 +170,21 @@ def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
     )
 
 
-def about_reply(found: About, *, start: int, limit: int, budget: Budget) -> Reply:
+def about_reply(facts: About, *, start: int, limit: int, budget: Budget) -> Reply:
     rows: list[tuple[str, dict[str, Any]]] = []
-    for subject in found.subjects[:limit]:
+    for subject in facts.subjects[:limit]:
         label = f"{_short(subject.name)} ({subject.type or subject.kind.value})"
         chunks = pluralize(subject.chunks, "passage")
         documents = pluralize(subject.documents, "document")
         rows.append(_row("subject", label, f"in {chunks} of {documents}"))
-    for document in found.documents[:limit]:
+    for document in facts.documents[:limit]:
         defines = " says what it is" if document.defines else ""
         label = f"{document.title} <{document.uri}>{defines}"
         rows.append(_row("document", label, document.description, kb=document.kb))
-    for chunk in found.chunks[:limit]:
+    for chunk in facts.chunks[:limit]:
         label = f"{chunk.title} > {chunk.section}" if chunk.section else chunk.title
         rows.append(_row("statement", label, chunk.statement, kb=chunk.kb))
-    for entity in found.entities[:limit]:
+    for entity in facts.entities[:limit]:
         rows.append(_row("beside", f"{entity.name} ({entity.type or entity.kind.value})", ""))
     return _quoted_listing(
         iter(rows),
@@ -260,10 +260,10 @@ def _step(step: Step) -> tuple[str, dict[str, Any]]:
     }
 
 
-def _row(kind: str, said: str, text: str, kb: str = "") -> tuple[str, dict[str, Any]]:
-    said, text = cut(one_line(said), 2 * LINE_TOKENS), cut(one_line(text), 2 * LINE_TOKENS)
-    line = f"- {kind}: {said}" + f": {text}" * bool(text) + f" [{kb}]" * bool(kb)
-    return line, {"kind": kind, "said": said, "text": text, "kb": kb}
+def _row(kind: str, label: str, text: str, kb: str = "") -> tuple[str, dict[str, Any]]:
+    label, text = cut(one_line(label), 2 * LINE_TOKENS), cut(one_line(text), 2 * LINE_TOKENS)
+    line = f"- {kind}: {label}" + f": {text}" * bool(text) + f" [{kb}]" * bool(kb)
+    return line, {"kind": kind, "said": label, "text": text, "kb": kb}
 
 
 def _short(text: str) -> str:

@@ -98,8 +98,8 @@ class DocumentTree:
         words = text.casefold().split()
         hits = [
             document_id
-            for document_id, known in self._words.items()
-            if all(word in known for word in words)
+            for document_id, text_words in self._words.items()
+            if all(word in text_words for word in words)
         ]
         root = _Folder("", "")
         _insert({"": root}, [self.documents[document_id] for document_id in hits[:MAX_FOUND]])
@@ -149,7 +149,10 @@ def _rows(folder: _Folder) -> Iterator[Row]:
 
 def _expanded(folder: _Folder) -> list[Row]:
     rows = list(_rows(folder))
-    shown = {found.key: found for found in (each.collapsed() for each in folder.folders.values())}
+    shown = {
+        folder_row.key: folder_row
+        for folder_row in (each.collapsed() for each in folder.folders.values())
+    }
     for each in rows:
         if "count" in each:
             each["rows"] = _expanded(shown[each["id"]])
@@ -230,10 +233,10 @@ class DocumentsPanel(Panel):
                     self.kb_box.value = self._selector.find(document.kb).name
                 anchor, passage = document.chunk.anchor, passage_ends(document.chunk.text)
                 document = document.chunk.document_id
-            found = self._selector.find().documents[document]
-            if self.document is not None and self.document.id != found.id:
+            opened = self._selector.find().documents[document]
+            if self.document is not None and self.document.id != opened.id:
                 self._history.append(self.document.id)
-            self._show_document(found, anchor, passage)
+            self._show_document(opened, anchor, passage)
 
     def back(self) -> None:
         """Open the document that was open before."""
@@ -326,7 +329,7 @@ class DocumentsPanel(Panel):
 
     def _show_tree(self) -> None:
         text = self.filter_box.value.strip()
-        found, count = self._tree.search(text) if text else (None, 0)
+        rows, count = self._tree.search(text) if text else (None, 0)
         name = self._selector.name
         if text:
             more = f", the first {MAX_FOUND} are shown" if count > MAX_FOUND else ""
@@ -339,7 +342,7 @@ class DocumentsPanel(Panel):
             "kb": name,
             "version": self._version,
             "rows": self._tree.roots(),
-            "found": found,
+            "found": rows,
             "empty": "Nothing matches." if text else "No documents yet.",
             "selected": "" if document is None else document.id,
             "ancestors": [] if document is None else self._tree.ancestors(document.id),

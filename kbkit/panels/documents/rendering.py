@@ -67,9 +67,9 @@ class DocumentRenderer:
         else:
             html = "".join(self._pieces(document, chunks))
         links = {}
-        for found in set(_HREF.findall(html)):
-            if link := self._link(unescape(found)):
-                links[unescape(found)] = link
+        for href in set(_HREF.findall(html)):
+            if link := self._link(unescape(href)):
+                links[unescape(href)] = link
         return RenderedDocument(html, links, max(0, len(document.content) - MAX_LENGTH))
 
     def _pieces(self, document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
@@ -107,13 +107,13 @@ class DocumentRenderer:
             scheme = urlsplit(address).scheme
         except ValueError:
             return None
-        known = self._pages.page(address) or self._pages.page(href)
-        if known is not None:
-            return f"{_DOCUMENT}{known}#{address.partition('#')[2]}"
+        document_id = self._pages.page(address) or self._pages.page(href)
+        if document_id is not None:
+            return f"{_DOCUMENT}{document_id}#{address.partition('#')[2]}"
         return address if scheme in _WEB else None
 
     def _link(self, href: str) -> DocumentLink | None:
         if not href.startswith(_DOCUMENT):
             return None
-        known, _, anchor = href.removeprefix(_DOCUMENT).partition("#")
-        return DocumentLink(known, anchor) if known in self._ids else None
+        document_id, _, anchor = href.removeprefix(_DOCUMENT).partition("#")
+        return DocumentLink(document_id, anchor) if document_id in self._ids else None

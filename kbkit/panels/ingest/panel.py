@@ -50,7 +50,9 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         kb = self._find()
         self._known = {} if kb is None else {source.id: source for source in kb.sources}
         before = self.choice.value
-        self.choice.options = [(_label(source), known) for known, source in self._known.items()]
+        self.choice.options = [
+            (_label(source), source_id) for source_id, source in self._known.items()
+        ]
         # ipywidgets chooses none of the options that it is given later
         self.choice.value = before if before in self._known else next(iter(self._known), None)
         show(self, bool(self._known))
@@ -129,21 +131,21 @@ def counts(report: IngestReport, place: str, seconds: float) -> str:
 
 def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
     """List failed and skipped items with reasons, the last first; ``""`` for none."""
-    found = [("failed", problem) for problem in reversed(failed)]
-    found += [("skipped", problem) for problem in reversed(skipped)]
-    if not found:
+    listed = [("failed", problem) for problem in reversed(failed)]
+    listed += [("skipped", problem) for problem in reversed(skipped)]
+    if not listed:
         return ""
     items = "".join(
         f'<li><span class="kbkit-badge kbkit-{kind}">{kind}</span> '
         f"<bdi>{escape(plain(problem.uri, TITLE_LENGTH))}</bdi> "
         f'<span class="kbkit-reason">{escape(plain(problem.reason, PATH_LENGTH))}</span></li>'
-        for kind, problem in found[:MAX_PROBLEMS]
+        for kind, problem in listed[:MAX_PROBLEMS]
     )
-    more = len(found) - MAX_PROBLEMS
+    more = len(listed) - MAX_PROBLEMS
     rest = f"<li>and {more:,} more: see the report</li>" if more > 0 else ""
     return (
         f'<div class="kbkit-problems" role="region" aria-label="Problems" tabindex="0">'
-        f"<b>{pluralize(len(found), 'problem')}</b>"
+        f"<b>{pluralize(len(listed), 'problem')}</b>"
         f"<ul>{items}{rest}</ul></div>"
     )
 
@@ -439,6 +441,6 @@ class IngestPanel(JobPanel):
 
     def _show(self, report: IngestReport, place: str, seconds: float) -> None:
         self._counts.value = counts(report, place, seconds)
-        found = problems(report.failed, report.skipped)
-        if found != self._problems.value:
-            self._problems.value = found
+        listed = problems(report.failed, report.skipped)
+        if listed != self._problems.value:
+            self._problems.value = listed

@@ -140,17 +140,17 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _choices(annotation: Any) -> list[Any]:
-    found: list[Any] = []
+    choices: list[Any] = []
     for part in _parts(annotation):
         if part is type(None):
-            found.append(None)
+            choices.append(None)
         elif get_origin(part) is Literal:
-            found += get_args(part)
+            choices += get_args(part)
         elif isinstance(part, type) and issubclass(part, StrEnum):
-            found += list(part)
+            choices += list(part)
         else:
             return []
-    return found
+    return choices
 
 
 def _is_list(annotation: Any) -> bool:

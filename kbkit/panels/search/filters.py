@@ -165,16 +165,16 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
 
 def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
-    found: dict[str, Callable[[Filters], Filters]] = {}
+    conditions: dict[str, Callable[[Filters], Filters]] = {}
     for name, say in _SAID.items():
         given = getattr(value, name)
         if name in _LISTS:
-            found |= {say(one): partial(_without, name, one) for one in given}
+            conditions |= {say(one): partial(_without, name, one) for one in given}
         elif given not in ((), "", None):
-            found[say(given)] = partial(_unset, name)
-    if len(found) > 1:
-        found["all filters"] = lambda _filters: _NONE
-    return found
+            conditions[say(given)] = partial(_unset, name)
+    if len(conditions) > 1:
+        conditions["all filters"] = lambda _filters: _NONE
+    return conditions
 
 
 _SAID: dict[str, Callable[[Any], str]] = {
@@ -234,8 +234,8 @@ def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
 
 def _frame_options(counts: Iterable[Mapping[Frame, int]]) -> list[tuple[str, Any]]:
     total: Counter[Frame] = Counter()
-    for found in counts:
-        total.update(found)
+    for counter in counts:
+        total.update(counter)
     return [
         ("Any", ()),
         *((f"{frame.value} ({count:,})", (frame,)) for frame, count in total.most_common()),
@@ -244,8 +244,8 @@ def _frame_options(counts: Iterable[Mapping[Frame, int]]) -> list[tuple[str, Any
 
 def _commonest(counts: Iterator[dict[str, int]]) -> list[str]:
     total: Counter[str] = Counter()
-    for found in counts:
-        total.update(found)
+    for counter in counts:
+        total.update(counter)
     return [render.plain(name, 200) for name, _ in total.most_common(_MAX)]
 
 

@@ -267,12 +267,12 @@ def _context(hit: Hit, context: ContextWindow, title: str) -> dict[str, Any]:
     above = hit.chunk.heading_path
     shown = []
     for chunk in context.chunks:
-        known = chunk.heading_path == above or chunk.text.lstrip().startswith("#")
+        is_repeated = chunk.heading_path == above or chunk.text.lstrip().startswith("#")
         shown.append(
             {
                 "html": render.html(chunk),
                 "hit": chunk.id == hit.chunk.id,
-                "path": "" if known else render.path(chunk, title),
+                "path": "" if is_repeated else render.path(chunk, title),
             }
         )
         above = chunk.heading_path
@@ -436,12 +436,12 @@ class Results:
         return made
 
     def _rating_summaries(self) -> dict[str, RatingSummary]:
-        found = {}
+        by_hit = {}
         for name, ids in self._chunk_ids().items():
             ratings = handle_of(self._find(name)).ratings_of(ids)
             for chunk_id, summary in summarize(ratings, self._rater, self.shown.query).items():
-                found[f"{name}/{chunk_id}"] = summary
-        return found
+                by_hit[f"{name}/{chunk_id}"] = summary
+        return by_hit
 
     def _chunk_summaries(self) -> dict[str, ChunkSummary]:
         return {
@@ -495,10 +495,10 @@ class Results:
 
     def _context(self, hit: Hit, radius: int) -> ContextWindow:
         # one more on each side tells whether there is more
-        found = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
-        place = next(i for i, chunk in enumerate(found) if chunk.id == hit.chunk.id)
-        chunks = tuple(found[max(0, place - radius) : place + radius + 1])
-        return ContextWindow(radius, chunks, more=len(chunks) < len(found))
+        neighbors = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
+        place = next(i for i, chunk in enumerate(neighbors) if chunk.id == hit.chunk.id)
+        chunks = tuple(neighbors[max(0, place - radius) : place + radius + 1])
+        return ContextWindow(radius, chunks, more=len(chunks) < len(neighbors))
 
     def _select(self, content: Mapping[str, Any]) -> None:
         hit = self.hit(content.get("card"))

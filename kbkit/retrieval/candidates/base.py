@@ -220,14 +220,14 @@ def lowest_of_best(scores: NDArray[np.floating[Any]], limit: int) -> Any:
 
 
 def merge_candidates(
-    dense: Rows, found: Rows, size: int, others: Rows | None = None
+    dense: Rows, lexical: Rows, size: int, others: Rows | None = None
 ) -> tuple[Rows, int]:
     """Merge the candidates of both retrievers: the ``size`` best of either, then the rest.
 
     The rest alternates, so that a longer list begins like a shorter one. ``others`` are among the
     best. Duplicates are allowed.
     """
-    first, second = (list(dict.fromkeys(rows.tolist())) for rows in (dense, found))
+    first, second = (list(dict.fromkeys(rows.tolist())) for rows in (dense, lexical))
     more = () if others is None else others.tolist()
     ranked = sorted({*first[:size], *second[:size], *more})
     there = {*ranked, None}

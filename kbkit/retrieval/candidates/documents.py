@@ -86,20 +86,20 @@ class CardScores:
             return None
         vector = query.card_vector
         score = partial(_score, vector)
-        found = near_cards(chunks) if isinstance(chunks, SegmentedSnapshot) else None
+        index = near_cards(chunks) if isinstance(chunks, SegmentedSnapshot) else None
         near = None
-        if found is not None and query.graph is None:  # relations begin at all documents
-            near = _near(found, chunks, vector, mask)
-        if found is not None and near is not None:
-            usual = round(float(score(found.mean[None])[0]), _DECIMALS)
+        if index is not None and query.graph is None:  # relations begin at all documents
+            near = _near(index, chunks, vector, mask)
+        if index is not None and near is not None:
+            usual = round(float(score(index.mean[None])[0]), _DECIMALS)
             card = np.full(len(chunks.sizes), usual, np.float32)
-            card[near] = found.scores(near, score)
-            return cls(card, chunks.card_embedder, usual, partial(found.scores, score=score))
+            card[near] = index.scores(near, score)
+            return cls(card, chunks.card_embedder, usual, partial(index.scores, score=score))
         card = chunks.card_scores(score)
-        known = card != 0  # zeros are of those that have none; to read them all takes longer
-        mean = card[known].mean(dtype=np.float64) if known.any() else 0.0
+        existing = card != 0  # zeros are of those that have none; to read them all takes longer
+        mean = card[existing].mean(dtype=np.float64) if existing.any() else 0.0
         usual = round(float(mean), _DECIMALS)
-        card[~known] = usual
+        card[~existing] = usual
         return cls(card, chunks.card_embedder, usual)
 
 
@@ -235,18 +235,18 @@ def _per_document(
     if len(rows) < _FREQUENT:
         return _added_up(documents.owners[rows], times, len(documents.sizes))
     kept: dict[str, Postings] = documents.kept.setdefault("frequent", {})
-    found = kept.get(term)
-    if found is None:
+    postings = kept.get(term)
+    if postings is None:
         there, counts = _added_up(documents.owners[rows], times, len(documents.sizes))
-        found = there.astype(np.int32), counts.astype(np.int32)
-        kept[term] = found
+        postings = there.astype(np.int32), counts.astype(np.int32)
+        kept[term] = postings
         sizes = {each: len(held) for each, (held, _) in list(kept.items())}
         for oldest in list(sizes):  # not all at once, or questions that take turns would find none
             if sum(sizes.values()) <= _MAX_KEPT:
                 break
             del sizes[oldest]
             kept.pop(oldest, None)
-    return found
+    return postings
 
 
 def _added_up(
@@ -292,7 +292,7 @@ def learned_rows(learned: Mapping[int, float], chunks: ChunkTable, mask: Mask | 
     best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX]
     seqs = np.array(best, np.int64)
     rows = np.searchsorted(chunks.seqs, seqs)
-    known = rows < len(chunks)
-    known[known] = chunks.seqs[rows[known]] == seqs[known]
-    rows = rows[known]
+    indexed = rows < len(chunks)
+    indexed[indexed] = chunks.seqs[rows[indexed]] == seqs[indexed]
+    rows = rows[indexed]
     return np.asarray(rows if mask is None else rows[mask[rows]], np.int64)

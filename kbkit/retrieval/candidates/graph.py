@@ -74,11 +74,11 @@ def graph_scores(
     reached: dict[str, float] = {}
     for which in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
         if starts[which] > 0:
-            for known, weight in graph.table.linked.get(chunks.document_ids[which], ()):
-                reached[known] = reached.get(known, 0.0) + float(starts[which]) * weight
+            for document_id, weight in graph.table.linked.get(chunks.document_ids[which], ()):
+                reached[document_id] = reached.get(document_id, 0.0) + float(starts[which]) * weight
     scores = np.zeros(len(chunks.document_ids))
     if reached:
-        scores = np.array([reached.get(known, 0.0) for known in chunks.document_ids])
+        scores = np.array([reached.get(document_id, 0.0) for document_id in chunks.document_ids])
     named = entities_in(query, graph.table, frequency)
     weights = _entities(named, graph.table, len(chunks))
     meant = max((each.share for each in named), default=0.0)
@@ -96,12 +96,12 @@ def document_starts(
 
     To a high power, so that a walk begins at the few that answer much better than others.
     """
-    found = np.zeros(len(chunks.document_ids))
+    scores = np.zeros(len(chunks.document_ids))
     own = (normalise(cosine.astype(np.float64)) + normalise(bm25.astype(np.float64))) / 2
-    np.maximum.at(found, chunks.owners[rows], own)
-    found += normalise(documents.card.astype(np.float64))
-    found += _PAGE_SHARE * normalise(documents.page.astype(np.float64))
-    return normalise(found) ** _STEEPNESS
+    np.maximum.at(scores, chunks.owners[rows], own)
+    scores += normalise(documents.card.astype(np.float64))
+    scores += _PAGE_SHARE * normalise(documents.page.astype(np.float64))
+    return normalise(scores) ** _STEEPNESS
 
 
 def _entities(named: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[int, float]:

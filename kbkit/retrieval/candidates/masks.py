@@ -54,7 +54,7 @@ class FilterMasks:
             return None
         lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
         passing = replace(filters, **{name: getattr(Filters(), name) for name in _LASTING})
-        found: Mask | None = None
+        merged: Mask | None = None
         for part, until in ((lasting, -1), (passing, changes)):
             key = (row.version, until, part)
             with self._mutex:
@@ -66,13 +66,13 @@ class FilterMasks:
                 if mask is not None:
                     self._keep(key, mask)
             if mask is not None:
-                found = mask if found is None else found & mask
-        return found
+                merged = mask if merged is None else merged & mask
+        return merged
 
     def _keep(self, key: tuple[int, int, Filters], mask: Mask) -> None:
         mask.flags.writeable = False
         with self._mutex:
-            if any(key[0] > known[0] for known in self._made):  # those of older versions are over
+            if any(key[0] > made[0] for made in self._made):  # those of older versions are over
                 self._made.clear()
             self._made[key] = mask
             while len(self._made) > _KEPT:
@@ -90,13 +90,13 @@ def filter_mask(
     if not filters:
         return None
     matching = corpus.matching_documents(transaction, row.id, filters)
-    documents = np.array([known in matching for known in chunks.document_ids], np.bool_)
+    documents = np.array([document_id in matching for document_id in chunks.document_ids], np.bool_)
     mask = documents[chunks.owners] if len(documents) else np.zeros(0, np.bool_)
     least = filters.min_rating
     if least is not None:
         good = [
-            known in totals.documents and totals.documents[known].average >= least
-            for known in chunks.document_ids
+            document_id in totals.documents and totals.documents[document_id].average >= least
+            for document_id in chunks.document_ids
         ]
         rated = np.array(good, np.bool_)[chunks.owners] if good else mask
         places = np.searchsorted(chunks.seqs, np.array(list(totals.chunks), np.int64))

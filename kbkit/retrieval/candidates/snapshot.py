@@ -133,8 +133,8 @@ class SnapshotCorpus:
         if mask is None:
             return top_indices(self._all_cosines(), limit)
         rows, vectors = self._let_through(mask)
-        found = self.cosines(rows) if self.vector is None else cosines(vectors, self.vector)
-        return rows[top_indices(found, limit)]
+        similarity = self.cosines(rows) if self.vector is None else cosines(vectors, self.vector)
+        return rows[top_indices(similarity, limit)]
 
     def _let_through(self, mask: Mask) -> tuple[Rows, Matrix]:
         """Return the chunks of a filter with their vectors; the last result is cached."""
@@ -190,8 +190,8 @@ class CatalogCorpus:
     scans_long: ClassVar[bool] = False
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        found = self.transaction.lexical.postings(self.row.id, terms)
-        return {term: (self._rows(seqs), counts) for term, (seqs, counts) in found.items()}
+        postings = self.transaction.lexical.postings(self.row.id, terms)
+        return {term: (self._rows(seqs), counts) for term, (seqs, counts) in postings.items()}
 
     def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks, best first: of Chroma, or of a scan."""
@@ -200,10 +200,10 @@ class CatalogCorpus:
         if mask is not None:
             rows = np.flatnonzero(mask)
             return rows[top_indices(self.cosines(rows), limit)]
-        found = self.index.nearest(self.transaction, self.row, self.vector, size)
+        nearest = self.index.nearest(self.transaction, self.row, self.vector, size)
         if limit > size:  # apart, so that those before stay the same
-            found += self.index.nearest(self.transaction, self.row, self.vector, limit)
-        return self._rows(np.array(found, np.int64))
+            nearest += self.index.nearest(self.transaction, self.row, self.vector, limit)
+        return self._rows(np.array(nearest, np.int64))
 
     def _rows(self, seqs: NDArray[np.int64]) -> Rows:
         return np.asarray(np.searchsorted(self.chunks.seqs, seqs), np.int64)

@@ -79,22 +79,22 @@ class ChunkWords:
                 probe = own if probe is None and len(own) >= limit else probe
                 for few in (own,) if probe is None or probe is own else (own, probe):
                     least = max(least, _lowest_of_best(scores[few], limit))
-        found = self._above(scores, least, rest)
+        rows_above = self._above(scores, least, rest)
         while left:
             term = left.pop(0)
             rest -= rests.pop(0)
-            if len(found) * _LOOKED_UP < len(self.postings[term][0]):
-                own_scores = scores[found]
-                self._look_up(term, found, own_scores)
-                scores[found] = own_scores
+            if len(rows_above) * _LOOKED_UP < len(self.postings[term][0]):
+                own_scores = scores[rows_above]
+                self._look_up(term, rows_above, own_scores)
+                scores[rows_above] = own_scores
             else:
                 self._add(term, scores)
-                own_scores = scores[found]
+                own_scores = scores[rows_above]
             least = max(least, _lowest_of_best(own_scores, limit))
-            found = found[own_scores >= (least - rest) - _SLACK * (least + rest)]
-        exact = self.of(found)
+            rows_above = rows_above[own_scores >= (least - rest) - _SLACK * (least + rest)]
+        exact = self.of(rows_above)
         best = top_indices(exact, limit)
-        return found[best], exact[best]
+        return rows_above[best], exact[best]
 
     def _above(self, scores: NDArray[np.float32], least: float, rest: float) -> Rows:
         cut = (least - rest) - _SLACK * (least + rest)
@@ -145,8 +145,8 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     by_words = query.mode is not Mode.DENSE
 
     def frequency(word: str) -> int:
-        known = statistics.document_frequencies
-        return min((known.get(term, 0) for term in of_language.query_terms(word)), default=0)
+        frequencies = statistics.document_frequencies
+        return min((frequencies.get(term, 0) for term in of_language.query_terms(word)), default=0)
 
     by_meaning = query.vector is not None and bool(query.vector.any())
     nearest = beside(
@@ -154,14 +154,14 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     )
     cards = beside(lambda: CardScores.of(chunks, query, mask), worth=corpus.scans_long)
     words = ChunkWords(chunks, postings if by_words else {}, statistics, mask)
-    found, scores = words.best(most)
+    lexical, scores = words.best(most)
     documents = DocumentScores.of_words(chunks, postings if by_words and query.pages else {})
     dense = nearest() if by_meaning else np.zeros(0, np.int64)
     documents = documents.with_cards(cards())
     learned = learned_scores(query, documents)
     graph = None
     if query.graph is not None:
-        near = np.concatenate([dense[:size], found[:size]])
+        near = np.concatenate([dense[:size], lexical[:size]])
         starts = document_starts(chunks, documents, near, corpus.cosines(near), words.of(near))
         graph = graph_scores(query.text, query.graph, chunks, starts, frequency)
     related = None if graph is None else graph.documents
@@ -178,7 +178,7 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     ]
     if graph is not None:
         others.append(graph.rows(mask))
-    chosen, ranked = merge_candidates(dense, found, size, np.concatenate(others))
+    chosen, ranked = merge_candidates(dense, lexical, size, np.concatenate(others))
     owners = chunks.owners[chosen]
     title, heading = corpus.coverage(chosen, query.terms)
     return Candidates(

@@ -87,12 +87,12 @@ def _told(report: ExportReport, archive: str = "", size: int = 0) -> Mapping[str
 
 
 def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
-    found = workspace.path / DOWNLOADS / kb.id / f"{archive}.zip"
-    if not archive.isalnum() or not found.is_file():
+    path = workspace.path / DOWNLOADS / kb.id / f"{archive}.zip"
+    if not archive.isalnum() or not path.is_file():
         raise NotFoundError(
             f"{kb.name}: has no archive {archive!r}; it is kept for a day: export it again"
         )
-    return found
+    return path
 
 
 UPLOAD, KEY = "bundle.zip", "key.pub"
@@ -134,9 +134,9 @@ def bundle(
 
 
 def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
-    found = workspace.path / DOWNLOADS / _FOLDER / f"{archive}.zip"
-    if archive.isalnum() and found.is_file() and (not caller.kbs or _is_for(caller, found)):
-        return found
+    path = workspace.path / DOWNLOADS / _FOLDER / f"{archive}.zip"
+    if archive.isalnum() and path.is_file() and (not caller.kbs or _is_for(caller, path)):
+        return path
     raise NotFoundError(f"no bundle {archive!r}; one is kept for a day: make it again")
 
 

@@ -119,8 +119,8 @@ class Jobs:
             self._pool.submit(self._do, job_id)
 
     def _current(self, job: Job) -> Job:
-        known = self._progress.get(job.id)
-        if known is None or job.state is not JobState.RUNNING:
+        progress = self._progress.get(job.id)
+        if progress is None or job.state is not JobState.RUNNING:
             return job
         return Job(
             job.id,
@@ -129,7 +129,7 @@ class Jobs:
             job.owner,
             job.state,
             job.created_at,
-            known,
+            progress,
             job.result,
             job.problem,
             job.attempts,
@@ -228,13 +228,13 @@ class _Watch:
         self.stopped = False
 
     def tell(self, progress: Progress) -> None:
-        known = JobProgress.of(progress)
-        self._jobs._progress[self._id] = known
+        current = JobProgress.of(progress)
+        self._jobs._progress[self._id] = current
         now = time.monotonic()
         if now - self._told >= _TELL_SECONDS:
             self._told = now
             with self._jobs._stores.database.write() as transaction:
-                job_table.tell(transaction, self._id, known)
+                job_table.tell(transaction, self._id, current)
         self._jobs._notify()
 
     def stop(self) -> bool:

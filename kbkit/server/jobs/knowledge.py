@@ -173,15 +173,17 @@ def _document(values: Mapping[str, Any]) -> Any:
 
 def _result(kb: KnowledgeBase, report: IngestReport) -> Mapping[str, Any]:
     documents = []
-    for known in report.documents:
-        if known in kb.documents:
-            documents.append(DocumentInfo.of(kb.documents[known], len(kb.chunks.of(known))))
+    for document_id in report.documents:
+        if document_id in kb.documents:
+            documents.append(
+                DocumentInfo.of(kb.documents[document_id], len(kb.chunks.of(document_id)))
+            )
     chunks = sum(document.chunks for document in documents)
     values: Mapping[str, Any] = to_json(ImportReport(tuple(documents), chunks, report))
     return values
 
 
 def _problems(report: IngestReport) -> str:
-    found = [str(problem) for problem in (*report.failed, *report.skipped)]
-    more = f"; and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
-    return "; ".join(found[:_NAMED]) + more
+    problems = [str(problem) for problem in (*report.failed, *report.skipped)]
+    more = f"; and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
+    return "; ".join(problems[:_NAMED]) + more

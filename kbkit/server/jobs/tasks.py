@@ -47,7 +47,7 @@ def evaluated(
 ) -> Mapping[str, Any]:
     """Return an evaluation as JSON values; see `evaluate`."""
     retrieval, against = arguments.get("retrieval"), arguments.get("against")
-    found = workspace[arguments["kb"]].feedback.evaluate(
+    evaluation = workspace[arguments["kb"]].feedback.evaluate(
         _ground_truth(arguments),
         mode=arguments.get("mode", Mode.HYBRID),
         retrieval=None if retrieval is None else RetrievalSpec.model_validate(retrieval),
@@ -56,7 +56,7 @@ def evaluated(
         wait=arguments.get("improve", False),
         on_progress=on_progress,
     )
-    values: Mapping[str, Any] = to_json(found.to_dict())
+    values: Mapping[str, Any] = to_json(evaluation.to_dict())
     return values
 
 

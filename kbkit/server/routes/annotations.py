@@ -79,8 +79,8 @@ def list_annotated_chunks(
 ) -> Paged[AnnotatedChunk]:
     """List annotated chunks, in order of URI."""
     uri, place = read_cursor(cursor, str, int) or (behind, position)
-    found = kb.annotations.chunks(after=(uri, place), limit=limit)
-    return part_after(found, limit, lambda last: (last.uri, last.position))
+    chunks = kb.annotations.chunks(after=(uri, place), limit=limit)
+    return part_after(chunks, limit, lambda last: (last.uri, last.position))
 
 
 @routes.get("/annotations/waiting")
@@ -102,19 +102,19 @@ def annotate_chunks(
 @routes.get("/frames", model=Page[FrameCount])
 def list_frames(kb: Kb) -> list[dict[str, Any]]:
     """Count annotations by statement type, the most frequent first."""
-    found = kb.annotations.frames
-    return [{"frame": frame, "count": count} for frame, count in found.items()]
+    counts = kb.annotations.frames
+    return [{"frame": frame, "count": count} for frame, count in counts.items()]
 
 
 @routes.get("/revision", model=Revision)
 def read_revision(kb: Kb) -> dict[str, Any]:
     """Return a revision that changes with the knowledge base."""
-    *found, site = handle_of(kb).site_revision()
-    return {"revision": found, "site": str(site)}
+    *revision, site = handle_of(kb).site_revision()
+    return {"revision": revision, "site": str(site)}
 
 
 @routes.post("/summaries", READ, model=Page[Summarized])
 def summarize_chunks(kb: Kb, body: ChunkIds) -> list[dict[str, Any]]:
     """Summarize chunks; those without annotations are left out."""
-    found = handle_of(kb).summaries_of(body.ids)
-    return [{"chunk": chunk, "summary": summary} for chunk, summary in found.items()]
+    summaries = handle_of(kb).summaries_of(body.ids)
+    return [{"chunk": chunk, "summary": summary} for chunk, summary in summaries.items()]

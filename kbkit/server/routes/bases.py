@@ -81,8 +81,8 @@ def list_bases(
     workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
 ) -> Paged[KnowledgeBaseInfo]:
     """List the knowledge bases, in order of name, with their figures."""
-    found = {info.name: info for info in workspace.list()}
-    return part_of([found[name] for name in caller.visible(found)], limit, cursor)
+    infos = {info.name: info for info in workspace.list()}
+    return part_of([infos[name] for name in caller.visible(infos)], limit, cursor)
 
 
 @routes.post("/bases", ADMIN)
@@ -154,9 +154,9 @@ def list_deleted_bases(
     workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
 ) -> Paged[DeletedKnowledgeBase]:
     """List the deleted knowledge bases that can be brought back, the last first."""
-    found = workspace.trash()
-    names = set(caller.visible(each.name for each in found))
-    return part_of([each for each in found if each.name in names], limit, cursor)
+    deleted = workspace.trash()
+    names = set(caller.visible(each.name for each in deleted))
+    return part_of([each for each in deleted if each.name in names], limit, cursor)
 
 
 @routes.post("/trash/{name}/undelete", ADMIN)

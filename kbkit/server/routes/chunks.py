@@ -104,9 +104,9 @@ def list_chunks(
     if document:
         return part_of(kb.chunks.of(document), limit, cursor)
     uri, place = read_cursor(cursor, str, int) or (behind, position)
-    found = kb.chunks.list(after=(uri, place), limit=limit)
+    chunks = kb.chunks.list(after=(uri, place), limit=limit)
     return part_after(
-        found, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
+        chunks, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
     )
 
 

@@ -137,8 +137,8 @@ def list_documents(
     """List documents in order of URI."""
     (after,) = read_cursor(cursor, str) or (behind,)
     documents = base_of(workspace, caller, kb).documents
-    found = documents.list(filters=filters, after=after, limit=limit, content=content)
-    return part_after(found, limit, lambda last: (last.uri,))
+    listed = documents.list(filters=filters, after=after, limit=limit, content=content)
+    return part_after(listed, limit, lambda last: (last.uri,))
 
 
 @routes.get("/documents/{document:path}")

@@ -94,10 +94,10 @@ def list_entries(
 ) -> dict[str, Any]:
     """List entries in order, without their text."""
     start = (page - 1) * limit if offset is None else offset
-    found = entries.list(
+    listed = entries.list(
         status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=start
     )
-    return {"data": found.entries, "total": found.total, "page": start // limit + 1}
+    return {"data": listed.entries, "total": listed.total, "page": start // limit + 1}
 
 
 @routes.post("", WRITE)

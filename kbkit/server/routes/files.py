@@ -284,9 +284,9 @@ def _visible(info: FileInfo, caller: Caller) -> bool:
     return len(parts) != 2 or parts[0] != ROOT or bool(caller.visible(parts[1:]))
 
 
-def _pruned(found: FileTree, caller: Caller) -> FileTree:
+def _pruned(tree: FileTree, caller: Caller) -> FileTree:
     """Return a tree without knowledge bases that the caller may not see."""
     if not caller.kbs:
-        return found
-    kept = [_pruned(each, caller) for each in found.children if _visible(each.info, caller)]
-    return replace(found, children=tuple(kept))
+        return tree
+    kept = [_pruned(each, caller) for each in tree.children if _visible(each.info, caller)]
+    return replace(tree, children=tuple(kept))

@@ -368,9 +368,9 @@ def _as_seen(graph: Graph, name: str, expected: str | None) -> Iterator[str | En
     if expected is None:
         yield name
         return
-    found = graph.entity(name)
-    with _conflicts(found.updated_at, changed_at(expected)):
-        yield replace(found, updated_at=changed_at(expected))
+    node = graph.entity(name)
+    with _conflicts(node.updated_at, changed_at(expected)):
+        yield replace(node, updated_at=changed_at(expected))
 
 
 @contextmanager

@@ -48,14 +48,14 @@ def list_jobs(
     ] = None,
 ) -> Paged[Job]:
     """List jobs, the last first."""
-    found = [job for job in jobs.list() if _may_see(caller, job)]
+    visible = [job for job in jobs.list() if _may_see(caller, job)]
     if cursor is not None:
-        ids = [job.id for job in found]
+        ids = [job.id for job in visible]
         if cursor not in ids:
             raise NotFoundError(f"cursor={cursor!r}: that job is gone; begin anew without a cursor")
-        found = found[ids.index(cursor) + 1 :]
-    more = len(found) > limit
-    return Paged(found[:limit], found[limit - 1].id if more else None)
+        visible = visible[ids.index(cursor) + 1 :]
+    more = len(visible) > limit
+    return Paged(visible[:limit], visible[limit - 1].id if more else None)
 
 
 @routes.get("/{job_id}")
@@ -66,8 +66,8 @@ def read_job(
     wait: Annotated[float, Query(ge=0, le=20, description="Seconds to wait for its end.")] = 0,
 ) -> Job:
     """Return the progress and outcome of a job."""
-    found = _seen(jobs, caller, job_id)
-    return jobs.wait(job_id, wait) if wait else found
+    job = _seen(jobs, caller, job_id)
+    return jobs.wait(job_id, wait) if wait else job
 
 
 @routes.delete("/{job_id}", WRITE)

@@ -132,14 +132,14 @@ def list_judgements(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Judgemen
 @routes.post("/pool", READ, model=Pool)
 def pool_candidates(kb: Kb, body: PoolBody, caller: Caller) -> dict[str, Any]:
     """Find candidates for judging a query: hits of every mode, and some that none shows."""
-    found = kb.feedback.pool(
+    pool = kb.feedback.pool(
         body.query,
         limit=whole(body.limit),
         unshown=whole(body.unshown),
         seed=check_number("seed", body.seed, 0, _MAX_SEED),
         rater=body.rater or caller.name,
     )
-    return {"query": found.query, "candidates": found.candidates}
+    return {"query": pool.query, "candidates": pool.candidates}
 
 
 @routes.post("/evaluate", READ, work=Evaluation)

@@ -81,8 +81,8 @@ def list_ratings(
 ) -> Paged[Rating]:
     """List the ratings of chunks and documents, oldest first."""
     (after,) = read_cursor(cursor, int) or (behind,)
-    found = kb.ratings.list(after=after, limit=limit)
-    return part_after(found, limit, lambda last: (last.id,))
+    ratings = kb.ratings.list(after=after, limit=limit)
+    return part_after(ratings, limit, lambda last: (last.id,))
 
 
 @routes.delete("/bases/{name}/ratings/{rating}", WRITE)

@@ -93,7 +93,7 @@ async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Calle
     """Find the passages that answer a query, best first."""
     if body.retrieval is not None and body.retrieval.postprocessors:
         caller.require(Scope.ADMIN)  # they are classes to import
-    found = await searches.answer_async(
+    answer = await searches.answer_async(
         "search",
         body.query,
         kbs=body.named(caller),
@@ -103,7 +103,7 @@ async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Calle
         retrieval=body.retrieval,
         graph=body.graph,
     )
-    return json_answer(found)
+    return json_answer(answer)
 
 
 @routes.get("/search", model=Hits)
@@ -125,10 +125,10 @@ async def search_knowledge_by_address(
 ) -> Response:
     """Find the passages that answer a query, for programs that only fetch addresses."""
     kbs = caller.restrict(kb)
-    found = await searches.answer_async(
+    answer = await searches.answer_async(
         "search", query, kbs=kbs, limit=limit, mode=mode, filters=filters
     )
-    return json_answer(found)
+    return json_answer(answer)
 
 
 @routes.post("/ask", READ)
@@ -142,7 +142,7 @@ def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Answ
 @routes.post("/context", READ, model=Context)
 async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
     """Collect passages that answer a question, within a budget of tokens."""
-    found = await searches.answer_async(
+    answer = await searches.answer_async(
         "context",
         body.query,
         kbs=body.named(caller),
@@ -150,7 +150,7 @@ async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller)
         limit=None if body.limit is None else check_number("limit", body.limit, 1, MAX),
         filters=body.filters,
     )
-    return json_answer(found)
+    return json_answer(answer)
 
 
 @routes.get("/context", model=Context)
@@ -167,10 +167,10 @@ async def build_context_by_address(
 ) -> Response:
     """Collect passages that answer a question, for programs that can only fetch addresses."""
     kbs = caller.restrict(kb)
-    found = await searches.answer_async(
+    answer = await searches.answer_async(
         "context", query, kbs=kbs, max_tokens=max_tokens, limit=limit
     )
-    return json_answer(found)
+    return json_answer(answer)
 
 
 def _named(caller: AccessCaller, kb: str | None, kbs: Any) -> list[str] | None:

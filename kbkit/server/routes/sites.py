@@ -63,9 +63,9 @@ def export_base(
         raise ImpossibleError("pages_only: leave out standalone, files and entries")
     if body.publish and (body.pages_only or not body.build):
         raise ImpossibleError("publish: is of a built site; leave out pages_only, and build: false")
-    for known, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
+    for section, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
         if wanted:
-            caller.require_kb(known)
+            caller.require_kb(section)
     arguments = {"kb": kb.name, **body.model_dump(exclude={"wait"})}
     return work.start("export", arguments, wait=body.wait)
 
@@ -97,15 +97,15 @@ def site(
             f"{name}: has no site yet; make it with `kbkit export {name}`, or publish: true of "
             f"POST /api/knowledge/bases/{name}/exports"
         )
-    found = _file(folder, path)
-    status = 200 if found else 404
-    found = found or folder / "404.html"
-    if not found.is_file():
+    file = _file(folder, path)
+    status = 200 if file else 404
+    file = file or folder / "404.html"
+    if not file.is_file():
         raise NotFoundError(f"{request.url.path}: the site has no such page")
-    kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     place = f"{base_url(request.scope, request.app.state.settings)}/site/{name}/"
     return FileResponse(
-        found,
+        file,
         status,
         media_type=kind,
         headers={"Content-Security-Policy": _policy(place), "Cache-Control": "no-cache"},
@@ -116,11 +116,11 @@ def _file(folder: Path, path: str) -> Path | None:
     if "\0" in path:
         return None
     try:
-        found = (folder / path).resolve()
-        if found.is_dir():
-            found /= "index.html"
-        if found.is_relative_to(folder) and found.is_file():
-            return found
+        file = (folder / path).resolve()
+        if file.is_dir():
+            file /= "index.html"
+        if file.is_relative_to(folder) and file.is_file():
+            return file
     except OSError:  # a name that is too long
         pass
     return None

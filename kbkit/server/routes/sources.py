@@ -201,26 +201,26 @@ def change_source(
 ) -> SourceInfo:
     """Change a source, or have refreshes skip it."""
     sources = kb.sources
-    found = sources[source]
+    info = sources[source]
     given: dict[str, Any] = {}
     if body.options:
-        known = {**found.options, **body.options, "type": found.type}
-        values = {key: value for key, value in known.items() if value is not None}
+        merged = {**info.options, **body.options, "type": info.type}
+        values = {key: value for key, value in merged.items() if value is not None}
         try:
             check_source(caller, parse_source(values))
         except ConfigError as error:  # which options there are is up to the source
             raise ImpossibleError(str(error)) from None
-        named = {**found.options, **values}  # else a null could stand for an argument of update
+        named = {**info.options, **values}  # else a null could stand for an argument of update
         given = {key: value for key, value in body.options.items() if key in named}
     if body.options or body.enabled is None:
-        found = sources.update(found.id, if_match=expected, **given)
+        info = sources.update(info.id, if_match=expected, **given)
         expected = None
-    if body.enabled and not found.enabled:  # one of a stranger's bundle, for instance
-        check_source(caller, parse_source({**found.options, "type": found.type}))
+    if body.enabled and not info.enabled:  # one of a stranger's bundle, for instance
+        check_source(caller, parse_source({**info.options, "type": info.type}))
     if body.enabled is not None:
         switch = sources.enable if body.enabled else sources.disable
-        found = switch(found.id, if_match=expected)
-    return told(found, caller)
+        info = switch(info.id, if_match=expected)
+    return told(info, caller)
 
 
 @routes.delete("/bases/{name}/sources/{source:path}", WRITE)

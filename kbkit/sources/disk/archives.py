@@ -99,15 +99,15 @@ def read_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
 
 def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     root = folder.resolve()
-    found = []
+    pages = []
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in names:
             path = Path(parent) / name
             place = path.relative_to(folder).as_posix()
             if path.suffix.lower() in _PAGES and wanted("/" + place):
-                found.append((place, path))
-    for place, path in sorted(found):
+                pages.append((place, path))
+    for place, path in sorted(pages):
         try:
             if not path.resolve().is_relative_to(root):
                 yield _skipped(place, "a link that leads out of the folder")
@@ -312,9 +312,9 @@ def _check_total(path: Path, total: int) -> None:
 
 def _docset_prefix(names: Any) -> str:
     for name in names:
-        head, found, _ = name.partition(f".docset/{_DOCSET}/")
-        if found:
-            return f"{head}{found}"
+        head, separator, _ = name.partition(f".docset/{_DOCSET}/")
+        if separator:
+            return f"{head}{separator}"
     return ""
 
 

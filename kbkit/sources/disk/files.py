@@ -107,12 +107,12 @@ class FilesReader:
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Read the files in the order of their names."""
-        found, root = files_of(self._spec, context.base)
-        entries = nav_entries(root, found) if root else {}
+        paths, root = files_of(self._spec, context.base)
+        entries = nav_entries(root, paths) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()
-        with FileParser(min(os.cpu_count() or 1, len(found)), context.engine) as reader:
-            for path in found[: self._spec.limit]:
+        with FileParser(min(os.cpu_count() or 1, len(paths)), context.engine) as reader:
+            for path in paths[: self._spec.limit]:
                 if context.stop():
                     return
                 uri = place.uri(path)
@@ -127,7 +127,7 @@ class FilesReader:
                         return
             while waiting and not context.stop():
                 yield from self._next(waiting, context)
-        left = len(found) - self._spec.limit
+        left = len(paths) - self._spec.limit
         if left > 0 and not context.stop():
             reason = f"{left} more files are beyond the limit of {self._spec.limit}"
             yield SourceEvent(self._spec.path, Outcome.SKIPPED, reason=reason)
@@ -173,8 +173,10 @@ class FilesReader:
         documents = _documents(uri, parsed, self._spec.document_type, self._spec.tags)
         if title:  # for those that have none of their own
             documents = [
-                replace(found, title=title) if found.title == title_from_name(uri) else found
-                for found in documents
+                replace(read_document, title=title)
+                if read_document.title == title_from_name(uri)
+                else read_document
+                for read_document in documents
             ]
         for plain_document in documents:
             document = plain_document
@@ -249,7 +251,7 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
         return [full], None
     if full.is_dir():
         # a folder means what can be read in it; hidden files are tools' own
-        found = [
+        paths = [
             path
             for path, inside in walk(full)
             if path.suffix.lower() in FORMATS
@@ -257,23 +259,23 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
             and path.name not in CATEGORIES
             and not matches(inside, spec.exclude)
         ]
-        return found, full.resolve()
+        return paths, full.resolve()
     start, pattern = split_glob(spec.path.replace(os.sep, "/"))
     folder = base / Path(start).expanduser()
-    found = []
+    paths = []
     if pattern and folder.is_dir():
         dotted = pattern.rpartition("/")[2].startswith(".")
-        found = [
+        paths = [
             path
             for path, inside in walk(folder)
             if matches(inside, (pattern,)) and (dotted or not path.name.startswith("."))
         ]
-    if not found:
+    if not paths:
         raise SourceError(
             f"{spec.path}: no such file or folder, and no file matches it as a glob "
             f"(relative paths start at {base.resolve()})"
         )
     kept = [
-        path for path in found if not matches(path.relative_to(folder).as_posix(), spec.exclude)
+        path for path in paths if not matches(path.relative_to(folder).as_posix(), spec.exclude)
     ]
     return kept, folder.resolve()

@@ -35,10 +35,10 @@ class NavEntry:
     next: Path | None = None
 
 
-def in_order(found: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
+def in_order(listed: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
     """Link entries to their successors; the first place of a page counts."""
     entries: dict[Path, NavEntry] = {}
-    for path, entry in islice(found, _MAX):
+    for path, entry in islice(listed, _MAX):
         entries.setdefault(path, entry)
     following = dict(pairwise(entries))
     return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}
@@ -90,14 +90,14 @@ class _Project:
         for caption, listed in _tables(self._pages[name]):
             over = (*above, (caption, None)) if caption else above
             for title, target in listed:
-                for found in self._found(target, name):
-                    if found in seen:
+                for page_path in self._found(target, name):
+                    if page_path in seen:
                         continue
-                    seen.add(found)
-                    page = self._pages[found]
+                    seen.add(page_path)
+                    page = self._pages[page_path]
                     yield page, NavEntry(title, over)
                     label = title or page.stem
-                    yield from self._below(found, (*over, (label, page)), seen)
+                    yield from self._below(page_path, (*over, (label, page)), seen)
 
     def _found(self, target: str, name: str) -> list[str]:
         path = target.lstrip("/") if target.startswith("/") else join(dirname(name), target)
@@ -117,10 +117,10 @@ def _tables(page: Path) -> list[tuple[str, list[tuple[str, str]]]]:
         return []
     text = data.decode(errors="replace").replace("\r\n", "\n") + "\n"
     tables = []
-    for found in (_REST if page.suffix.lower() == ".rst" else _MYST).finditer(text):
+    for table in (_REST if page.suffix.lower() == ".rst" else _MYST).finditer(text):
         caption = ""
         listed: list[tuple[str, str]] = []
-        for line in map(str.strip, found["body"].split("\n")):
+        for line in map(str.strip, table["body"].split("\n")):
             option = _OPTION.fullmatch(line)
             if option and not listed and "<" not in line:
                 caption = option[2].strip("\"' ") if option[1] == "caption" else caption
@@ -189,8 +189,8 @@ def _entries(
 
 
 def _category(place: Path) -> tuple[_Folder, bool]:
-    found = _Folder(title_from_name(_NUMBER.sub("", place.name, count=1)))
-    found.position = _numbered(place.name)
+    folder = _Folder(title_from_name(_NUMBER.sub("", place.name, count=1)))
+    folder.position = _numbered(place.name)
     for name in CATEGORIES:
         try:
             values: Any = load_values(bytes_of(place / name, _HEAD).decode(errors="replace"))
@@ -198,12 +198,12 @@ def _category(place: Path) -> tuple[_Folder, bool]:
             continue
         if isinstance(values, dict):
             if isinstance(label := values.get("label"), str) and label.strip():
-                found.label = label
+                folder.label = label
             position = values.get("position")
             if isinstance(position, int | float) and not isinstance(position, bool):
-                found.position = float(position)
-            return found, True
-    return found, False
+                folder.position = float(position)
+            return folder, True
+    return folder, False
 
 
 def _stated(path: Path) -> float | None:
@@ -212,13 +212,13 @@ def _stated(path: Path) -> float | None:
     except OSError:
         return None
     front = _FRONT.match(head)
-    found = _POSITION.search(front[1] + "\n") if front else None
-    return float(found[1]) if found else None
+    match = _POSITION.search(front[1] + "\n") if front else None
+    return float(match[1]) if match else None
 
 
 def _numbered(name: str) -> float:
-    found = _NUMBER.match(name)
-    return float(found[1]) if found else _LAST
+    match = _NUMBER.match(name)
+    return float(match[1]) if match else _LAST
 
 
 _CONFIGS = ("mkdocs.yml", "mkdocs.yaml", "zensical.yml")

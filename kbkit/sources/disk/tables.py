@@ -122,8 +122,8 @@ class JsonlReader:
         try:
             return DocumentType(named)
         except ValueError:
-            known = ", ".join(kind.value for kind in DocumentType)
-            raise ValueError(f"document_type: {named!r} is none of {known}") from None
+            kinds = ", ".join(kind.value for kind in DocumentType)
+            raise ValueError(f"document_type: {named!r} is none of {kinds}") from None
 
 
 def _object(line: bytes) -> dict[str, Any]:

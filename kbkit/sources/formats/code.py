@@ -120,19 +120,19 @@ def _definitions(text: str, path: PurePosixPath) -> dict[int, str]:
     lexer = find_lexer_class_for_filename(path.name)
     if lexer is None or len(text) > _LEXED:
         return {}
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     line = 0
     before = ""
     for kind, value in lexer(stripnl=False, ensurenl=False).get_tokens(text):
         is_definition = kind in Name.Function or kind in Name.Class
-        if (is_definition or (kind in Name and before in _DEFINING)) and line not in found:
-            found[line] = value
+        if (is_definition or (kind in Name and before in _DEFINING)) and line not in names:
+            names[line] = value
         if kind in Keyword or value.strip() in _DEFINING:
             before = value.strip().lower().rpartition(" ")[2]
         elif value.strip() and kind not in Text and kind not in Comment:
             before = ""
         line += value.count("\n")
-    return found
+    return names
 
 
 def _other(lines: list[str], names: dict[int, str]) -> Iterator[_Piece]:

@@ -49,13 +49,13 @@ def _openapi(text: str) -> list[Part]:
         return []
     return [
         Part(
-            found.title,
-            found.content,
-            name=found.uri,
-            tags=found.tags,
-            metadata={**found.metadata, "format": "openapi"},
+            document.title,
+            document.content,
+            name=document.uri,
+            tags=document.tags,
+            metadata={**document.metadata, "format": "openapi"},
         )
-        for found in documents(values, "")
+        for document in documents(values, "")
     ]
 
 

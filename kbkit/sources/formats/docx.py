@@ -102,13 +102,13 @@ def properties(safe: bytes) -> dict[str, str]:
         text = Archive(safe).read("docProps/core.xml").decode("utf-8", "replace")
     except UnreadableError:
         return {}
-    found = {key: one_line(html.unescape(value)) for key, value in _CORE.findall(text)}
+    values = {key: one_line(html.unescape(value)) for key, value in _CORE.findall(text)}
     # what libraries write when nobody named the document
-    if found.get("title", "").lower() in ("word document", "powerpoint presentation"):
-        del found["title"]
-    if found.get("creator") in ("python-docx", "openpyxl"):
-        del found["creator"]
-    return found
+    if values.get("title", "").lower() in ("word document", "powerpoint presentation"):
+        del values["title"]
+    if values.get("creator") in ("python-docx", "openpyxl"):
+        del values["creator"]
+    return values
 
 
 def license(safe: bytes) -> License:
@@ -116,13 +116,13 @@ def license(safe: bytes) -> License:
 
     from kbkit.sources.html.metadata import rights_license
 
-    found = rights_license(properties(safe).get("rights", ""))
+    stated = rights_license(properties(safe).get("rights", ""))
     try:
         text = Archive(safe).read("docProps/custom.xml").decode("utf-8", "replace")
     except UnreadableError:
-        return found
+        return stated
     for name, value in _CUSTOM.findall(text):
         unescaped = html.unescape(value)
         named = name.lower() in ("license", "licence")
-        found = found.or_else(License.stated(unescaped) if named else rights_license(unescaped))
-    return found
+        stated = stated.or_else(License.stated(unescaped) if named else rights_license(unescaped))
+    return stated

@@ -39,18 +39,18 @@ def xmp_license(data: bytes) -> License:
     root = _xml(packet) if packet else None
     if root is None:
         return License()
-    found = License()
+    license = License()
     for node in root.iter(f"{_CC}license"):
-        found = found.or_else(License.stated(url=node.get(f"{_RDF}resource") or _text(node)))
+        license = license.or_else(License.stated(url=node.get(f"{_RDF}resource") or _text(node)))
     for name in (f"{_RIGHTS}UsageTerms", f"{_DC}rights"):
         for node in root.iter(name):
-            found = found.or_else(rights_license(_text(node)))
+            license = license.or_else(rights_license(_text(node)))
     for node in root.iter(f"{_RDF}Description"):
-        found = found.or_else(License.stated(url=node.get(f"{_CC}license")))
-        found = found.or_else(License.stated(url=node.get(f"{_RIGHTS}WebStatement")))
+        license = license.or_else(License.stated(url=node.get(f"{_CC}license")))
+        license = license.or_else(License.stated(url=node.get(f"{_RIGHTS}WebStatement")))
     for node in root.iter(f"{_RIGHTS}WebStatement"):
-        found = found.or_else(License.stated(url=_text(node)))
-    return found
+        license = license.or_else(License.stated(url=_text(node)))
+    return license
 
 
 def _packets(data: bytes) -> Iterator[bytes]:
@@ -138,19 +138,19 @@ def printed_headings(
     ]
     spacing = _MAX_STEP * (median(steps) if steps else 1.2)
     weighs = bold <= _MAX_BOLD * letters.total()
-    found = [
+    marked = [
         (index, round(run[0].height, 1), " ".join(line.text.strip() for line in run))
         for index, lines in enumerate(pages)
         for run in _paragraphs(lines, body, spacing)
         if _is_heading(run, body, weighs)
     ]
-    if len(found) > _MAX_HEADINGS * sum(map(len, pages)):
+    if len(marked) > _MAX_HEADINGS * sum(map(len, pages)):
         return {}, ""
-    level = _levels({height for _, height, _ in found}, body)
+    level = _levels({height for _, height, _ in marked}, body)
     headings: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for index, height, title in found:
+    for index, height, title in marked:
         headings[index].append((level[height], title))
-    opening = [(height, title) for index, height, title in found if index == found[0][0] < 2]
+    opening = [(height, title) for index, height, title in marked if index == marked[0][0] < 2]
     largest = max((height for height, _ in opening), default=0.0)
     title = next((title for height, title in opening if height == largest > body * _LARGER), "")
     return dict(headings), title
@@ -271,16 +271,18 @@ def _read(document: Any, name: str) -> Part:
 
 
 def _license(document: Any) -> License:
-    found = License()
+    license = License()
     for key in ("License", "Rights", "Copyright"):
         text = _CONTROL.sub("", document.get_metadata_value(key) or "")
-        found = found.or_else(License.stated(text) if key == "License" else rights_license(text))
-    return found
+        license = license.or_else(
+            License.stated(text) if key == "License" else rights_license(text)
+        )
+    return license
 
 
 def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]], str]:
     """Headings by page as level and text, and the outline's only top entry, if it has one."""
-    found: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    headings: dict[int, list[tuple[int, str]]] = defaultdict(list)
     tops: list[str] = []
     try:
         for number, mark in enumerate(document.get_toc(max_depth=8)):
@@ -292,10 +294,10 @@ def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]
             if mark.level == 0:
                 tops.append(title)
             if title and index is not None and 0 <= index < count:
-                found[index].append((min(mark.level + 1, 6), title))
+                headings[index].append((min(mark.level + 1, 6), title))
     except Exception:  # a broken outline leaves the text
-        found.clear()
-    return found, tops[0] if len(tops) == 1 else ""
+        headings.clear()
+    return headings, tops[0] if len(tops) == 1 else ""
 
 
 def _lines_of(document: Any, index: int) -> list[Line]:

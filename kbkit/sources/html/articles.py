@@ -231,12 +231,12 @@ def _mount(element: Element) -> bool | None:
 
 
 def _texts(element: Element) -> list[str]:
-    found = [element.text or ""]
+    texts = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and child.tag not in _SILENT:
-            found += _texts(child)
-        found.append(child.tail or "")
-    return [folded for text in found if (folded := " ".join(text.split()))]
+            texts += _texts(child)
+        texts.append(child.tail or "")
+    return [folded for text in texts if (folded := " ".join(text.split()))]
 
 
 def _runs(script: Element) -> bool:

@@ -150,19 +150,19 @@ def clean(body: Element) -> None:
 
 def _icons(body: Element) -> list[Element]:
     """Elements that show nothing but signs of a font of icons; beside words, the signs go."""
-    found: list[Element] = []
+    icons: list[Element] = []
     if not _ICONS.search("".join(body.itertext())):
-        return found
+        return icons
     for element in body.iter():
         if not isinstance(element.tag, str):
             continue
         if element.text and (text := _ICONS.sub("", element.text)) != element.text:
             element.text = text
             if not len(element) and not _WORD.search(text):
-                found.append(element)
+                icons.append(element)
         if element.tail:
             element.tail = _ICONS.sub("", element.tail)
-    return found
+    return icons
 
 
 def _drop(elements: Iterable[Element], body: Element) -> None:
@@ -185,7 +185,7 @@ def _drop_signs(part: Element) -> None:
         before_text, behind = before_text.rstrip()[:-1], behind.lstrip()[1:]
     last = part.getnext() is None and not _SIGNS.sub("", behind).strip()
     sign = next(
-        (found for found in _SIGNS.finditer(before_text) if found.end() == len(before_text)), None
+        (match for match in _SIGNS.finditer(before_text) if match.end() == len(before_text)), None
     )
     if sign is not None and (last or _SIGNS.match(behind)):
         before_text = before_text[: sign.start()]
@@ -199,7 +199,7 @@ def _drop_signs(part: Element) -> None:
 
 
 def _menus(named: Iterable[Element], body: Element) -> list[Element]:
-    found: list[Element] = []
+    menus: list[Element] = []
     whole: set[Element] = set()
     for part in named:
         if part in whole or not _is_navigation(part):
@@ -207,8 +207,8 @@ def _menus(named: Iterable[Element], body: Element) -> list[Element]:
         if is_all_of_page(part, body):
             whole.update(part.iter())
         else:
-            found.append(part)
-    return found
+            menus.append(part)
+    return menus
 
 
 def _is_menu(part: Element) -> bool:
@@ -238,7 +238,7 @@ def _is_navigation(element: Element) -> bool:
 
 
 def _folded_sources(body: Element) -> list[Element]:
-    found = []
+    elements = []
     boxes = {box.get("id"): box for box in body.iter("input") if box.get("type") == "checkbox"}
     for button in body.iter("summary", "label", "button"):
         text = normalized_text(button)
@@ -249,9 +249,9 @@ def _folded_sources(body: Element) -> list[Element]:
         for folded in beside:
             code = sum(len(normalized_text(pre).split()) for pre in folded.iter("pre"))
             if code and len(normalized_text(folded).split()) - code <= _LITTLE:
-                found += [button, folded]
+                elements += [button, folded]
                 break
-    return found
+    return elements
 
 
 def _leads_to_source(link: Element) -> bool:

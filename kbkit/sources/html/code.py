@@ -203,8 +203,8 @@ def language(pre: Element) -> str:
     for element in candidates:
         named = element.get("data-lang") or element.get("data-language") or ""
         if not named:
-            found = (known.search(element.get("class") or "") for known in _LANGUAGE_CLASSES)
-            named = next((match.group(1) for match in found if match), "")
+            matches = (pattern.search(element.get("class") or "") for pattern in _LANGUAGE_CLASSES)
+            named = next((match.group(1) for match in matches if match), "")
         named = named.lower()
         if named in _LANGUAGES:
             named = _LANGUAGES[named]
@@ -215,15 +215,15 @@ def language(pre: Element) -> str:
 
 
 def labels_of_code(body: Element) -> list[Element]:
-    found = []
+    labels = []
     for pre in body.iter("pre"):
         for beside in (pre.getprevious(), pre.getnext()):
             if beside is None or beside.tag not in ("span", "div", "small", "em"):
                 continue
             text = normalized_text(beside).lower()
             if text and text == language(pre) and not (beside.tail or "").strip():
-                found.append(beside)
-    return found
+                labels.append(beside)
+    return labels
 
 
 def runs_code(link: Element) -> bool:

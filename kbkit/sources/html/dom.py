@@ -265,13 +265,13 @@ def anchor(element: Element, own: dict[Element, str]) -> str:
     Its own id, that of an element inside, the target of its own link, an empty anchor right before
     it, or the id of the section that it opens.
     """
-    found = element.get("id") or own.get(element, "")
-    if not found:
+    name = element.get("id") or own.get(element, "")
+    if not name:
         for inner in element.iter("a", "span"):
-            found = inner.get("id") or (inner.get("name") if inner.tag == "a" else "") or ""
-            if found:
+            name = inner.get("id") or (inner.get("name") if inner.tag == "a" else "") or ""
+            if name:
                 break
-    return valid_anchor(found) or _around(element)
+    return valid_anchor(name) or _around(element)
 
 
 def opening_anchor(element: Element) -> str:
@@ -279,9 +279,9 @@ def opening_anchor(element: Element) -> str:
 
     Its own id, or that of an element that it opens with.
     """
-    found = valid_anchor(element.get("id") or "")
+    own_anchor = valid_anchor(element.get("id") or "")
     inner = element
-    while not found and not (inner.text or "").strip() and len(inner):
+    while not own_anchor and not (inner.text or "").strip() and len(inner):
         inner = inner[0]
         if inner.tag not in ("a", "span", "p", "dfn", "b", "strong", "code"):
             break
@@ -289,8 +289,8 @@ def opening_anchor(element: Element) -> str:
         if target and target != f"#{inner.get('id')}":
             break  # what leads elsewhere has an id for the way back
         name = inner.get("name") if inner.tag == "a" else ""
-        found = valid_anchor(inner.get("id") or name or "")
-    return found
+        own_anchor = valid_anchor(inner.get("id") or name or "")
+    return own_anchor
 
 
 def _around(element: Element) -> str:
@@ -335,9 +335,9 @@ def _is_label(element: Element) -> bool:
 
 def _place(element: Element) -> str:
     for inner in element.iter():
-        found = valid_anchor(inner.get("id") or inner.get("name") or "")
-        if found:
-            return found
+        name = valid_anchor(inner.get("id") or inner.get("name") or "")
+        if name:
+            return name
     return ""
 
 

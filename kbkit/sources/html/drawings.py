@@ -43,23 +43,23 @@ def take_drawings(body: Element, url: str) -> dict[str, bytes]:
     Icons stay: drawings in links, buttons, headings and bars, hidden ones, and those without text
     that have few shapes.
     """
-    found: dict[str, bytes] = {}
+    drawings: dict[str, bytes] = {}
     for drawing in list(body.iter("svg")):
-        if len(found) >= MAX_IMAGES:
+        if len(drawings) >= MAX_IMAGES:
             break
         if not _is_content(drawing):
             continue
         data = _written(drawing)
         if len(data) > MAX_BYTES:
             continue
-        address = f"{url}#drawing-{len(found) + 1}.svg"
+        address = f"{url}#drawing-{len(drawings) + 1}.svg"
         picture = etree.Element("img", {"src": address, "alt": _alternative(drawing)})
         picture.tail = drawing.tail
         parent = drawing.getparent()
         if parent is not None:
             parent.replace(drawing, picture)
-            found[address] = data
-    return found
+            drawings[address] = data
+    return drawings
 
 
 def _is_content(drawing: Element) -> bool:
@@ -156,5 +156,5 @@ def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
 
 
 def _first_word(text: str | None) -> str:
-    found = re.match(r"[a-z]+\d?", (text or "").strip().lower())
-    return found[0] if found else ""
+    match = re.match(r"[a-z]+\d?", (text or "").strip().lower())
+    return match[0] if match else ""

@@ -203,12 +203,12 @@ def _read(
         articles.complete(tree, region, kept, own)
         region, heading = tree, same_heading(tree, title)
     else:
-        found = title_block(body, region, own_name, common)
-        region = region if found else narrowed(region, common)
+        title_parts = title_block(body, region, own_name, common)
+        region = region if title_parts else narrowed(region, common)
         trim(region, common, body)
         drop_site_line(region, named, common)
-        if found:
-            lead(region, *found)
+        if title_parts:
+            lead(region, *title_parts)
         heading, title = page_title(body, region, own_name, common, shared=named)
     title = title or named[:MAX_LENGTH]
     content = _RULES.sub("", MarkdownWriter(base, own).write(region)).strip()
@@ -278,8 +278,8 @@ def _meta(root: Element, base: str) -> tuple[str, str, str]:
             match = _REFRESH.match(content)
             if match and not refresh:
                 refresh = joined(base, match.group(1).strip())
-    found = (described.get(name, "") for name in _DESCRIPTIONS)
-    return robots, refresh, next(filter(None, found), "")
+    descriptions = (described.get(name, "") for name in _DESCRIPTIONS)
+    return robots, refresh, next(filter(None, descriptions), "")
 
 
 def _canonical(root: Element, base: str) -> str:
@@ -290,12 +290,12 @@ def _canonical(root: Element, base: str) -> str:
 
 
 def _absolute(root: Element, base: str) -> list[str]:
-    found = []
+    urls = []
     for href in dict.fromkeys(_without_place(href.strip()) for href in links(root)):
         url = joined(base, href) if href else ""
         if url.startswith(("http://", "https://")) and len(url) < 4000:
-            found.append(url)
-    return found[:20_000]
+            urls.append(url)
+    return urls[:20_000]
 
 
 def _without_place(href: str) -> str:

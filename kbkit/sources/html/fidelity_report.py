@@ -204,14 +204,14 @@ def _measured(reader: SiteExtractor, template: Collection[int]) -> Iterator[Page
     if not page.content:
         yield PageFidelity(name, result, reason=page.reason or "no text")
         return
-    found = result.add(
+    figures = result.add(
         decode(body, charset),
         page.content,
         url=name if "://" in name else f"{_PLACE}{name}",
         template=template,
         article=page.article,
     )
-    names = () if found is None else found.names
+    names = () if figures is None else figures.names
     yield PageFidelity(name, result, page.title, page.article, names=names)
 
 
@@ -220,14 +220,14 @@ def _files(path: Path) -> list[tuple[str, Path]]:
         return [(path.name, path)]
     if not path.is_dir():
         raise SourceError(f"{path}: no such file or folder; an address starts with https://")
-    found = [
+    files = [
         (file.relative_to(path).as_posix(), file)
         for file in sorted(path.rglob("*"))
         if file.suffix.lower() in _PAGES and file.is_file() and file.stat().st_size < _MAX_BYTES
     ]
-    if not found:
+    if not files:
         raise SourceError(f"{path}: no HTML pages in this folder")
-    return found
+    return files
 
 
 def _fetched(address: str, allow_private: bool) -> Iterator[tuple[str, bytes, str]]:

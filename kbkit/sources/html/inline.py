@@ -217,13 +217,13 @@ def parted(pieces: list[str]) -> None:
 
 
 def _touching(code: Element) -> list[Element]:
-    found = [code]
-    while not found[-1].tail:
-        behind = found[-1].getnext()
+    codes = [code]
+    while not codes[-1].tail:
+        behind = codes[-1].getnext()
         if behind is None or behind.tag not in _CODE:
             break
-        found.append(behind)
-    return found
+        codes.append(behind)
+    return codes
 
 
 Spans = list[tuple[str, str | None]]

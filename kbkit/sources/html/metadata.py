@@ -122,8 +122,8 @@ def _qualified(heading: str, named: str, common: Collection[int]) -> str:
     for path in paths:
         if path.endswith((f".{last}", f"::{last}")):
             return heading.removesuffix(last) + path
-    before, found, _ = named.rpartition(heading)
-    if not found or not before.endswith(("/", "::", ".", "\\")):
+    before, separator, _ = named.rpartition(heading)
+    if not separator or not before.endswith(("/", "::", ".", "\\")):
         return heading
     return before.split()[-1] + heading
 
@@ -263,8 +263,8 @@ def _around(title: Element, region: Element) -> Element:
 
 
 def affix_keys(named: str) -> frozenset[int]:
-    found = (affix.search(named) for affix in _AFFIXES)
-    return frozenset(key_of(f"title {match[0]}") for match in found if match is not None)
+    matches = (affix.search(named) for affix in _AFFIXES)
+    return frozenset(key_of(f"title {match[0]}") for match in matches if match is not None)
 
 
 def bare_title(named: str, common: Collection[int]) -> str:
@@ -317,8 +317,8 @@ def page_license(root: Element, base: str) -> License:
     linked = _one(_linked(root, base))
     data = _json_ld(root, base)
     meta = _meta(root, base)
-    found = linked.or_else(data).or_else(meta)
-    return found if found and found.attribution else found.or_else(_foot(root, base))
+    best = linked.or_else(data).or_else(meta)
+    return best if best and best.attribution else best.or_else(_foot(root, base))
 
 
 def rights_license(text: str) -> License:
@@ -336,9 +336,9 @@ def rights_license(text: str) -> License:
     return License.stated(attribution=text)
 
 
-def _one(found: Iterable[License]) -> License:
+def _one(licenses: Iterable[License]) -> License:
     """Several statements of one place as one; a page under several licenses names them."""
-    each = list(dict.fromkeys(license for license in found if license))[: _SEVERAL + 1]
+    each = list(dict.fromkeys(license for license in licenses if license))[: _SEVERAL + 1]
     if len({license.name for license in each if license.name}) <= 1:
         return each[0] if each else License()
     names = dict.fromkeys(license.label for license in each)
@@ -403,13 +403,13 @@ def _works(values: Any) -> Iterator[dict[str, Any]]:
 def _work(node: dict[str, Any], base: str) -> License:
     """Return the license of a schema.org creative work (``license``, ``copyrightNotice``)."""
     stated = node.get("license")
-    found = []
+    licenses = []
     for each in stated if isinstance(stated, list) else [stated]:
         if isinstance(each, dict):
-            found.append(License.stated(each.get("name"), each.get("url") or each.get("@id")))
+            licenses.append(License.stated(each.get("name"), each.get("url") or each.get("@id")))
         elif isinstance(each, str):
             address = _joined(base, each) if "/" in each and " " not in each.strip() else ""
-            found.append(License.stated(each, address))
+            licenses.append(License.stated(each, address))
     holder = node.get("copyrightHolder")
     if isinstance(holder, list):
         holder = holder[0] if holder else None
@@ -418,7 +418,7 @@ def _work(node: dict[str, Any], base: str) -> License:
     if isinstance(holder, str) and (year := str(node.get("copyrightYear") or "")):
         holder = f"© {year} {holder}"
     credit = node.get("copyrightNotice") or node.get("creditText") or holder
-    return _one(found).or_else(License.stated(attribution=credit))
+    return _one(licenses).or_else(License.stated(attribution=credit))
 
 
 def _foot(root: Element, base: str) -> License:
@@ -428,10 +428,10 @@ def _foot(root: Element, base: str) -> License:
         links = [
             (normalized_text(a), _joined(base, a.get("href") or "")) for a in element.iter("a")
         ]
-        known = (License.stated(url=url) for _, url in links if known_address(url))
+        linked = (License.stated(url=url) for _, url in links if known_address(url))
         name_found = next((name for line in lines if (name := _named(line))), "")
         notice = next((text for line in lines if (text := _notice(line))), "")
-        stated = _one(known) or License.stated(
+        stated = _one(linked) or License.stated(
             name_found, next((url for text, url in links if name_found and name_found in text), "")
         )
         license = license.or_else(stated.or_else(License.stated(attribution=notice)))
@@ -471,13 +471,13 @@ def _lines(element: Element) -> list[str]:
 
 
 def _named(line: str) -> str:
-    found = _SENTENCE.search(line[:1_000])
-    return known_name(found[1].strip()) if found else ""
+    match = _SENTENCE.search(line[:1_000])
+    return known_name(match[1].strip()) if match else ""
 
 
 def _notice(line: str) -> str:
-    found = _NOTICE.search(line[:1_000])
-    text = found[0].strip() if found else ""
+    match = _NOTICE.search(line[:1_000])
+    text = match[0].strip() if match else ""
     names = re.sub(r"(?i)copyright|all rights reserved|alle rechte vorbehalten|\(c\)", "", text)
     signed = re.search(r"\d{4}|©", text) and re.search(r"[^\W\d]{2}", names)
     return text if signed and not _PICTURE.search(text) else ""

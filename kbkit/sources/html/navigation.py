@@ -69,13 +69,13 @@ def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | 
             ]
         else:
             continue
-        found = [
+        crumbs = [
             (normalized_text(link), _joined(base, link.get("href")))
             for link in links
             if not any("aside" in name for up in (link, link.getparent()) for name in classes(up))
         ]
-        if found := [(text, target) for text, target in found if target]:
-            return [(text, target) for text, target in found if _page(target) != own]
+        if crumbs := [(text, target) for text, target in crumbs if target]:
+            return [(text, target) for text, target in crumbs if _page(target) != own]
     return None
 
 
@@ -118,13 +118,13 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
 
 
 def _items_above(link: Element, outer: Element) -> list[Element]:
-    found = []
+    items = []
     for up in link.iterancestors():
         if up is outer:
             break
         if up.tag == "li":
-            found.append(up)
-    return found[:0:-1]
+            items.append(up)
+    return items[:0:-1]
 
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
@@ -219,7 +219,7 @@ def steps(body: Element) -> list[Element]:
             or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS)
         )
     }
-    found: list[Element] = []
+    lines: list[Element] = []
     for link in body.iter("a"):
         if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
             line = link.getparent()
@@ -231,8 +231,8 @@ def steps(body: Element) -> list[Element]:
                     break
                 line, around = around, around.getparent()
             if line is not None and line is not around:
-                found.append(line)
-    return found
+                lines.append(line)
+    return lines
 
 
 def drop_step_lines(body: Element) -> None:
@@ -277,7 +277,7 @@ def trails(body: Element) -> list[Element]:
     heading = next(body.iter("h1"), None)
     if heading is None or not (name := normalized_text(heading)):
         return []
-    found = []
+    elements = []
     for element in body.iter("h1", "ul", "ol"):
         if element is heading:
             break
@@ -289,8 +289,8 @@ def trails(body: Element) -> list[Element]:
         ]
         named = any(f" {text} " in f" {name} " for text in bare)
         if named and (len(bare) < len(items) <= _TRAIL or len(items) == 1):
-            found.append(element)
-    return found
+            elements.append(element)
+    return elements
 
 
 def _leads_away(link: Element) -> bool:
@@ -303,7 +303,7 @@ def contents(body: Element) -> list[Element]:
 
     They stand before its first heading, or below a heading such as "Contents", which goes too.
     """
-    found: list[Element] = []
+    lists: list[Element] = []
     places: set[str] = set()
     heading: Element | None = None
     for element in body.iter("ul", "ol", "div", *HEADINGS):
@@ -322,12 +322,12 @@ def contents(body: Element) -> list[Element]:
         if len(targets) < least or not _is_all_linked(element):
             continue
         places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
-        if targets <= places and not any(outer in found for outer in element.iterancestors()):
+        if targets <= places and not any(outer in lists for outer in element.iterancestors()):
             if named:
-                found += [element, heading]
+                lists += [element, heading]
             else:
-                found += [element, before] if label else [_with_name(element)]
-    return found
+                lists += [element, before] if label else [_with_name(element)]
+    return lists
 
 
 def _is_all_linked(element: Element) -> bool:
@@ -390,8 +390,10 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
         most = _STEP_WORDS if not others else _OWN_LANGUAGE
         return words - linked <= most + len(links)
     # without a word of it, one link to a neighbour is a link like others
-    known = {link.get("href") for link in links} & set(neighbours)
-    steps = sum(_is_step(link) or (len(known) > 1 and link.get("href") in known) for link in links)
+    targets = {link.get("href") for link in links} & set(neighbours)
+    steps = sum(
+        _is_step(link) or (len(targets) > 1 and link.get("href") in targets) for link in links
+    )
     if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
         return False
     if next(element.iter(*HEADINGS), None) is not None:
@@ -425,15 +427,15 @@ def is_rest_of_menu(around: Element) -> bool:
 
 
 def names_of(menus: Iterable[Element]) -> list[Element]:
-    found = []
+    heads = []
     for menu in menus:
         head, behind = menu.getprevious(), menu.getnext()
         if head is None or head.tag not in HEADINGS or (head.tail or "").strip():
             continue
         ends = behind is None or HEADINGS.get(behind.tag, 9) <= HEADINGS[head.tag]
         if ends and not (menu.tail or "").strip():
-            found.append(head)
-    return found
+            heads.append(head)
+    return heads
 
 
 _DEEPEST = 6

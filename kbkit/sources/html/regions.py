@@ -82,15 +82,15 @@ def ancestry(element: Element) -> tuple[Region, ...]:
 def find_region(body: Element, region: Region) -> Element | None:
     if region.signature[0] == "body":
         return body
-    found = None
+    best = None
     for element in body.iter(region.signature[0]):
         if _signature(element) == region.signature and (
             region_of(element).parent == region.parent or region.parent[0] == "body"
         ):
-            if found is not None:
+            if best is not None:
                 return None
-            found = element
-    return found
+            best = element
+    return best
 
 
 def landmark(element: Element, body: Element) -> Element:

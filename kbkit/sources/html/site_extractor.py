@@ -90,12 +90,12 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
         return ExtractedPage(reason="empty page")
     if kind := binary_kind(task.body):
         return ExtractedPage(reason=f"{kind}, though it is served as a page")
-    found = decoded(task.body, task.charset)
-    html = found.text
+    text = decoded(task.body, task.charset)
+    html = text.text
     page = extract(
         html, task.url, task.regions, common=task.common, alone=task.alone, drawings=task.drawings
     )
-    page = replace(page, note=found.note) if found.note else page
+    page = replace(page, note=text.note) if text.note else page
     if task.measure and page.content and len(html) < _MEASURABLE:
         page = _measured(page, html, task)
     return page
@@ -106,12 +106,12 @@ def _measured(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPag
 
     fidelity = Fidelity()
     try:
-        found = fidelity.add(
+        figures = fidelity.add(
             html, page.content, url=task.url, template=task.template, article=page.article
         )
     except Exception:  # the page was read, whatever a hostile one does to the measure
         return page
-    keys = found.keys if found is not None else frozenset()
+    keys = figures.keys if figures is not None else frozenset()
     if page.article and not task.template:
         # of an article much is left out on purpose, and nothing tells what
         return replace(page, survey=keys)
@@ -272,8 +272,8 @@ class SiteExtractor:
         return self._ready.popleft() if self._ready else None
 
     def _start(self, backlog: int) -> None:
-        known = len(self._waiting) + backlog + self._expected
-        few = self._engine.is_local and known <= MANY
+        pages = len(self._waiting) + backlog + self._expected
+        few = self._engine.is_local and pages <= MANY
         few = few and not any(len(page.body) > LARGE for page in self._waiting)
         if self._workers is not None or not self._may_start or few:
             return

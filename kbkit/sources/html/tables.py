@@ -102,14 +102,14 @@ def _span(value: str | None, limit: int) -> int:
 
 def table_cells(table: Element) -> list[Element]:
     """Cells of this table and not of tables inside it, in reading order."""
-    found = []
+    cells = []
     for cell in table.iter("td", "th"):
         holder = cell.getparent()
         while holder is not None and holder.tag != "table":
             holder = holder.getparent()
         if holder is table:
-            found.append(cell)
-    return found
+            cells.append(cell)
+    return cells
 
 
 def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
@@ -198,14 +198,14 @@ def gather_terms(region: Element) -> None:
         outer = around.getparent() if around is not None and around.tag == "div" else None
         if around is None or "dl" in (around.tag, getattr(outer, "tag", "")):
             continue
-        found = etree.Element("dl")
-        term.addprevious(found)
+        terms = etree.Element("dl")
+        term.addprevious(terms)
         part = term
         while part is not None and part.tag in ("dt", "dd"):
             behind = part.getnext() if not (part.tail or "").strip() else None
-            found.append(part)
+            terms.append(part)
             part = behind
-        found.tail, found[-1].tail = found[-1].tail, None
+        terms.tail, terms[-1].tail = terms[-1].tail, None
 
 
 def write_terms(terms: Sequence[Term], blocks: list[str], out: list[str]) -> None:

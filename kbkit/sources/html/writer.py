@@ -319,8 +319,8 @@ class MarkdownWriter:
                 continue
             for cell in row:
                 # a cell that spans several places is written in the first of them
-                known = cell is None or cell in met
-                inside, outside = ("", []) if known else self._cell(cell)
+                is_covered = cell is None or cell in met
+                inside, outside = ("", []) if is_covered else self._cell(cell)
                 met.add(cell)
                 line.append(inside)
                 behind += outside

@@ -100,10 +100,10 @@ def _closing_line(lines: list[str], at: int, name: str) -> int | None:
     fence = ""
     for number in range(at, len(lines)):
         line = lines[number]
-        if found := _CODE_FENCE.match(line):
+        if match := _CODE_FENCE.match(line):
             if not fence:
-                fence = found[1]
-            elif found[1].startswith(fence):
+                fence = match[1]
+            elif match[1].startswith(fence):
                 fence = ""
         elif fence:
             continue
@@ -117,8 +117,8 @@ def _closing_line(lines: list[str], at: int, name: str) -> int | None:
 
 
 def _value(pattern: re.Pattern[str], attributes: str) -> str:
-    found = pattern.search(attributes)
-    return next(filter(None, found.groups()), "") if found else ""
+    match = pattern.search(attributes)
+    return next(filter(None, match.groups()), "") if match else ""
 
 
 _DEEPEST = 12
@@ -208,12 +208,12 @@ class _Unfolding:
                 out += block
                 if block and at < len(lines) and lines[at].strip():
                     out.append("")
-            elif found := _ALERT.match(line):
-                title = title_of(found["kind"], found["title"] or None)
-                out += [f"{found['lead']}**{title}**", found["lead"].rstrip()]
+            elif match := _ALERT.match(line):
+                title = title_of(match["kind"], match["title"] or None)
+                out += [f"{match['lead']}**{title}**", match["lead"].rstrip()]
                 at += 1
-            elif found := _TARGET.match(line):
-                target = found["name"]
+            elif match := _TARGET.match(line):
+                target = match["name"]
                 at += 1
             else:
                 after = self._dropped(lines, at)
@@ -230,41 +230,41 @@ class _Unfolding:
 
     def _taken(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
         line = lines[at]
-        if found := _FENCE.match(line):
-            return self._fence(found, lines, at, depth)
-        if found := _ADMONITION.match(line):
-            title = found["title"]
-            return self._admonition(found, lines, at, depth, title_of(found["kind"], title))
-        if found := _TAB.match(line):
-            lead = found["lead"]
+        if match := _FENCE.match(line):
+            return self._fence(match, lines, at, depth)
+        if match := _ADMONITION.match(line):
+            title = match["title"]
+            return self._admonition(match, lines, at, depth, title_of(match["kind"], title))
+        if match := _TAB.match(line):
+            lead = match["lead"]
             body, after = body_below(lines, at + 1, width_of(lead) + 4)
             inner = self.lines(body, depth + 1)
-            return indented([f"**{found['title']}**", "", *inner], lead), after
-        if found := _CONTAINER.match(line):
-            return self._container(found, lines, at, depth)
-        if found := _FOOTNOTE.match(line):
+            return indented([f"**{match['title']}**", "", *inner], lead), after
+        if match := _CONTAINER.match(line):
+            return self._container(match, lines, at, depth)
+        if match := _FOOTNOTE.match(line):
             body, after = body_below(lines, at + 1, 4, lazy=True)
-            inner = self.lines([found["text"], *body], depth + 1)
-            return _note(found["label"], inner), after
+            inner = self.lines([match["text"], *body], depth + 1)
+            return _note(match["label"], inner), after
         if formula := formula_block(lines, at):
             return formula
         if self._components and (component := Component.at(lines, at)):
             return self._component(component, depth), component.after
-        if found := _ABBREVIATION.match(line):
-            return [f"*   **{found['name']}**: {found['text']}"], at + 1
+        if match := _ABBREVIATION.match(line):
+            return [f"*   **{match['name']}**: {match['text']}"], at + 1
         return None
 
     def _admonition(
-        self, found: re.Match[str], lines: list[str], at: int, depth: int, title: str
+        self, match: re.Match[str], lines: list[str], at: int, depth: int, title: str
     ) -> tuple[list[str], int]:
-        lead = found["lead"]
+        lead = match["lead"]
         body, after = body_below(lines, at + 1, width_of(lead) + 4)
         return indented(quoted(title, self.lines(body, depth + 1)), lead), after
 
     def _fence(
-        self, found: re.Match[str], lines: list[str], at: int, depth: int
+        self, match: re.Match[str], lines: list[str], at: int, depth: int
     ) -> tuple[list[str], int] | None:
-        marks, info = found["marks"], found["info"]
+        marks, info = match["marks"], match["info"]
         if marks[0] == "`" and "`" in info:
             return None
         closing = _closing(marks)
@@ -272,28 +272,28 @@ class _Unfolding:
         after = min(end + 1, len(lines))
         directive = _DIRECTIVE.match(info)
         if directive and not info.startswith("{."):
-            body = dedented(lines[at + 1 : end], width_of(found["lead"]))
+            body = dedented(lines[at + 1 : end], width_of(match["lead"]))
             block = self._directive(directive["kind"], directive["title"], body, depth)
-            return indented(block, found["lead"]), after
+            return indented(block, match["lead"]), after
         if info.strip() == "math":
-            inside = dedented(lines[at + 1 : end], width_of(found["lead"]))
-            return indented(formula_lines(inside), found["lead"]), after
+            inside = dedented(lines[at + 1 : end], width_of(match["lead"]))
+            return indented(formula_lines(inside), match["lead"]), after
         code = lines[at:after]
         named = _TITLE.search(info) or _LABEL.search(info)
         if "{" in info or named:
             language = _LANGUAGE.match(info)
             name = language[1] if language and not info.startswith(("[", "{title")) else ""
-            code[0] = f"{found['lead']}{marks}{name}"
+            code[0] = f"{match['lead']}{marks}{name}"
         if named and (title := next(filter(None, named.groups()), "")):
-            return [f"{found['lead']}**{title}**", "", *code], after
+            return [f"{match['lead']}**{title}**", "", *code], after
         return code, after
 
     def _container(
-        self, found: re.Match[str], lines: list[str], at: int, depth: int
+        self, match: re.Match[str], lines: list[str], at: int, depth: int
     ) -> tuple[list[str], int] | None:
-        marks, lead = found["marks"], found["lead"]
-        kind = found["braced"] or found["kind"]
-        title = found["title"].strip().removeprefix("|").strip()
+        marks, lead = match["marks"], match["lead"]
+        kind = match["braced"] or match["kind"]
+        title = match["title"].strip().removeprefix("|").strip()
         end = self._ends(lines).get(at)
         if end is None:
             options, after = body_below(lines, at + 1, width_of(lead) + 4)
@@ -313,11 +313,11 @@ class _Unfolding:
             for number, line in enumerate(lines):
                 if ":::" not in line and "///" not in line:
                     continue
-                if found := _CONTAINER_END.match(line):
-                    if waiting := open_.get(found[1]):
+                if match := _CONTAINER_END.match(line):
+                    if waiting := open_.get(match[1]):
                         ends[waiting.pop()] = number
-                elif found := _CONTAINER.match(line):
-                    open_.setdefault(found["marks"], []).append(number)
+                elif match := _CONTAINER.match(line):
+                    open_.setdefault(match["marks"], []).append(number)
         return ends
 
     def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
@@ -363,18 +363,18 @@ class _Unfolding:
         terms = [line.strip() for line in lines[at:first]]
         if first < len(lines) and not lines[first].strip():
             first += 1
-        if first == len(lines) or not (found := _DEFINITION.match(lines[first])):
+        if first == len(lines) or not (match := _DEFINITION.match(lines[first])):
             return None
         inner: list[str] = []
         end = first
-        while found:
-            body, end = body_below(lines, end + 1, len(found["lead"]), lazy=True)
-            inner += self.lines([found["text"], *body], depth + 1)
+        while match:
+            body, end = body_below(lines, end + 1, len(match["lead"]), lazy=True)
+            inner += self.lines([match["text"], *body], depth + 1)
             more = end
             while more < len(lines) and not lines[more].strip():
                 more += 1
-            found = _DEFINITION.match(lines[more]) if more < len(lines) else None
-            if found:
+            match = _DEFINITION.match(lines[more]) if more < len(lines) else None
+            if match:
                 inner.append("")
                 end = more
         head = ", ".join(terms)
@@ -417,4 +417,4 @@ def _note(label: str, inner: list[str]) -> list[str]:
 
 
 def labels(text: str) -> Iterator[str]:
-    return (found["label"] for line in text.split("\n") if (found := _FOOTNOTE.match(line)))
+    return (match["label"] for line in text.split("\n") if (match := _FOOTNOTE.match(line)))

@@ -25,14 +25,14 @@ _MARKED_CELL = re.compile(
 )
 
 
-def table_end(found: Sequence[Block], first: int, text: str) -> int:
+def table_end(parsed: Sequence[Block], first: int, text: str) -> int:
     """The block that ends a table which a block of HTML begins, or that block itself.
 
     A blank line ends a block of HTML, and Markdown goes on inside of the cell.
     """
     open_ = 0
-    for number in range(first, len(found)):
-        block = found[number]
+    for number in range(first, len(parsed)):
+        block = parsed[number]
         if block.kind is not Kind.HTML or not block.outermost:
             continue
         for edge in _EDGE.finditer(text, block.start, block.end):
@@ -53,11 +53,11 @@ def says_markdown(piece: str) -> bool:
     return _MARKED_CELL.search(piece) is not None
 
 
-def _cell(found: re.Match[str]) -> str:
-    inner = "\n".join(line.strip() for line in found["inner"].strip().split("\n"))
+def _cell(match: re.Match[str]) -> str:
+    inner = "\n".join(line.strip() for line in match["inner"].strip().split("\n"))
     render = _markdown().render if "\n" in inner else _markdown().renderInline
     lines = (line for line in render(inner).split("\n") if line.strip())
-    return found["start"] + found["rest"] + "\n".join(lines)
+    return match["start"] + match["rest"] + "\n".join(lines)
 
 
 @cache
@@ -181,15 +181,15 @@ def plain_markup(
     writer = _LineWriter(notes, components, targets or {})
     out: list[str] = []
     at = 0
-    found = list(blocks(text))
-    for number, block in enumerate(found):
+    parsed = list(blocks(text))
+    for number, block in enumerate(parsed):
         if block.start < at:
             continue  # in a table of HTML
         gap, piece = text[at : block.start], text[block.start : block.end]
         out.append(gap)
         at = block.end
-        if block.kind is Kind.HTML and (last := table_end(found, number, text)) > number:
-            at = found[last].end
+        if block.kind is Kind.HTML and (last := table_end(parsed, number, text)) > number:
+            at = parsed[last].end
             out.append(writer.mixed(text[block.start : at]) + "\n")
         elif block.kind is Kind.HTML and not PAGE_MARK.match(piece):
             apart = "\n" if text[at : at + 2].strip("\n") else ""
@@ -257,9 +257,9 @@ class _LineWriter:
             return text
         out: list[str] = []
         at = 0
-        while found := _ACTIVE.search(text, at):
-            out.append(text[at : found.start()])
-            at = found.start()
+        while match := _ACTIVE.search(text, at):
+            out.append(text[at : match.start()])
+            at = match.start()
             written, end = self._piece(text, at, in_line, depth, out)
             out.append(written)
             at = end
@@ -284,19 +284,19 @@ class _LineWriter:
         if char == ":" and not in_line and (address := _address(text, at, out)):
             return address
         for mark, pattern, write in _MARKS:
-            if char == mark and (found := pattern.match(text, at)):
-                written = write(found, self._names)
+            if char == mark and (match := pattern.match(text, at)):
+                written = write(match, self._names)
                 if written is not None:
-                    return written, found.end()
-        if char == "{" and self._components and (found := _EXPRESSION.match(text, at)):
-            return " " * (found["space"] is not None), found.end()
-        if char == "{" and (found := _ATTRIBUTES.match(text, at)):
+                    return written, match.end()
+        if char == "{" and self._components and (match := _EXPRESSION.match(text, at)):
+            return " " * (match["space"] is not None), match.end()
+        if char == "{" and (match := _ATTRIBUTES.match(text, at)):
             before = text[at - 1] if at else ""
-            alone = not text[found.end() :].strip() or text[found.end()] == "\n"
+            alone = not text[match.end() :].strip() or text[match.end()] == "\n"
             if (before in ")`*_]:" and before) or (before == " " and (alone or out[-1:] == [""])):
                 while out and out[-1].endswith(" ") and alone:
                     out[-1] = out[-1].rstrip(" ")
-                return "", found.end()
+                return "", match.end()
         return char, at + 1
 
     def _tag(self, text: str, at: int, in_line: bool, depth: int) -> tuple[str, int]:
@@ -350,8 +350,8 @@ def _tagless(text: str) -> str:
 
 def _attributes(rest: str) -> dict[str, str]:
     return {
-        found["name"].lower(): unescape(next(filter(None, found.groups()[1:]), ""))
-        for found in _ATTRIBUTE.finditer(rest)
+        match["name"].lower(): unescape(next(filter(None, match.groups()[1:]), ""))
+        for match in _ATTRIBUTE.finditer(rest)
     }
 
 
@@ -366,20 +366,20 @@ def _emoji() -> dict[str, str]:
     from pymdownx import gemoji_db
 
     aliases = {alias: gemoji_db.emoji[name] for alias, name in gemoji_db.aliases.items()}
-    found = {**gemoji_db.emoji, **aliases}
+    emoji = {**gemoji_db.emoji, **aliases}
     return {
         name.strip(":"): "".join(chr(int(code, 16)) for code in entry["unicode"].split("-"))
-        for name, entry in found.items()
+        for name, entry in emoji.items()
         if entry.get("unicode")
     }
 
 
-def _emoji_text(found: re.Match[str], _: _Names) -> str | None:
-    return _emoji().get(found["name"])
+def _emoji_text(match: re.Match[str], _: _Names) -> str | None:
+    return _emoji().get(match["name"])
 
 
-def _role(found: re.Match[str], names: _Names) -> str:
-    role, text = found["role"], " ".join(found["text"].split())
+def _role(match: re.Match[str], names: _Names) -> str:
+    role, text = match["role"], " ".join(match["text"].split())
     titled = _TITLED.fullmatch(text)
     goal = titled["goal"] if titled else text
     if role in _REFERENCES and goal in names.targets:
@@ -398,22 +398,22 @@ def _role(found: re.Match[str], names: _Names) -> str:
     return label
 
 
-def _keys(found: re.Match[str], _: _Names) -> str:
-    keys = [key.strip('"') for key in found[1].split("+")]
+def _keys(match: re.Match[str], _: _Names) -> str:
+    keys = [key.strip('"') for key in match[1].split("+")]
     return code_span("+".join(key if len(key) == 1 else key.capitalize() for key in keys))
 
 
-def _reference(found: re.Match[str], names: _Names) -> str | None:
-    label = found[1]
+def _reference(match: re.Match[str], names: _Names) -> str | None:
+    label = match[1]
     return f"[\\[{label}\\]](#{note_anchor(label)})" if label in names.notes else None
 
 
 def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
-    found = _ADDRESS.match(text, at)
-    scheme = _ADDRESS_START.search("".join(out[-2:])) if found and out else None
-    if found is None or scheme is None or text.rfind("[", 0, at) > text.rfind("]", 0, at):
+    match = _ADDRESS.match(text, at)
+    scheme = _ADDRESS_START.search("".join(out[-2:])) if match and out else None
+    if match is None or scheme is None or text.rfind("[", 0, at) > text.rfind("]", 0, at):
         return None
-    rest = found[0]
+    rest = match[0]
     if (bare := _ADDRESS_END.sub("", rest)) and bare.count(")") > bare.count("("):
         bare = bare[: bare.rindex(")")]
     out[-1] = out[-1].removesuffix(scheme[1])
@@ -454,8 +454,8 @@ def formula_block(lines: list[str], at: int) -> tuple[list[str], int] | None:
                 return formula_lines(lines[at : end + 1]), end + 1
     elif lines[at].strip() == "$$":
         for end in range(at + 1, min(at + _MAX_LENGTH, len(lines))):
-            if found := _FORMULA_END.match(lines[end]):
-                return [*lines[at:end], found["text"]], end + 1
+            if match := _FORMULA_END.match(lines[end]):
+                return [*lines[at:end], match["text"]], end + 1
     return None
 
 

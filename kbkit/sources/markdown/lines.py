@@ -78,8 +78,8 @@ def options_of(body: list[str]) -> tuple[dict[str, str], list[str]]:
     if body and body[0].strip() == "---":  # as YAML
         end = next((n for n, line in enumerate(body[1:], 1) if line.strip() == "---"), 0)
         return options, body[end + 1 :] if end else body
-    while at < len(body) and (found := _OPTION.match(body[at])):
-        options[found["name"]] = found["value"].strip()
+    while at < len(body) and (match := _OPTION.match(body[at])):
+        options[match["name"]] = match["value"].strip()
         at += 1
     if not at:
         while at < len(body) and _YAML_OPTION.match(body[at]):
@@ -127,9 +127,9 @@ def list_table(body: list[str]) -> list[str]:
     """A list of lists as a table, its first row as the head."""
     rows: list[list[str]] = []
     for line in body:
-        found = _ROW.match(line)
-        if found:
-            rows.append([found["text"].strip()])
+        match = _ROW.match(line)
+        if match:
+            rows.append([match["text"].strip()])
         elif rows and (cell := re.match(r"[ ]{2,}[*-](?P<text>(?:[ ]+.*)?)$", line)):
             rows[-1].append(cell["text"].strip())
         elif rows and line.strip():

@@ -182,7 +182,7 @@ class Schemas:
         return f" told apart by {code_span(name)}" if name else ""
 
     def fields(self, node: Node) -> list[Field]:
-        found: dict[str, Node] = {}
+        properties: dict[str, Node] = {}
         required: set[str] = set()
         extra: list[Node] = []
         waiting = [node]
@@ -196,12 +196,12 @@ class Schemas:
                 continue
             required.update(str(name) for name in _listed(schema.value.get("required")))
             for name, inner in schema.get("properties").items():
-                found.setdefault(name, inner)
+                properties.setdefault(name, inner)
             other = schema.get("additionalProperties")
             if isinstance(other.value, dict) and other.value:
                 extra.append(other)
             waiting += schema.get("allOf").parts()
-        members = [Field(name, inner, name in required) for name, inner in found.items()]
+        members = [Field(name, inner, name in required) for name, inner in properties.items()]
         return members + [Field("", other, False) for other in extra[:1]]
 
     # --- examples -----------------------------------------------------------------------------

@@ -218,14 +218,14 @@ class Operations:
 
     def _parameters(self, operation: Operation) -> list[Node]:
         """Parameters of the path item and the operation; the operation's win."""
-        found: dict[tuple[str, str], Node] = {}
+        by_place: dict[tuple[str, str], Node] = {}
         for holder in (operation.item, operation.node):
             for part in holder.get("parameters").parts():
                 parameter = self._references.resolve(part)
                 if name := parameter.text("name"):
-                    found[parameter.text("in"), name] = parameter
+                    by_place[parameter.text("in"), name] = parameter
         order = {place: rank for rank, place in enumerate(_PLACES)}
-        return sorted(found.values(), key=lambda node: order.get(node.text("in"), 9))
+        return sorted(by_place.values(), key=lambda node: order.get(node.text("in"), 9))
 
     def _table(self, parameters: list[Node]) -> str:
         if not parameters:

@@ -197,12 +197,12 @@ def table_cell(text: str) -> str:
 
 
 def _shifted(text: str, level: int) -> str:
-    found = list(blocks(text))
-    levels = [block.level for block in found if block.kind is Kind.HEADING and block.outermost]
+    parsed = list(blocks(text))
+    levels = [block.level for block in parsed if block.kind is Kind.HEADING and block.outermost]
     shift = level - min(levels, default=1)
     out = []
     at = 0
-    for block in found:
+    for block in parsed:
         piece = text[block.start : block.end]
         if block.kind is Kind.HEADING and block.outermost:
             hashes = "#" * max(1, min(6, block.level + shift))

@@ -55,12 +55,12 @@ class OpenApiReader:
             raise SourceError(f"{uri}: {error}") from None
         if reason := version_problem(values):
             raise SourceError(f"{uri}: {reason}")
-        found = ApiDescription(values, uri, path)
-        for made, document in enumerate(found.documents()):
+        description = ApiDescription(values, uri, path)
+        for made, document in enumerate(description.documents()):
             if context.stop() or made >= self._spec.limit:
                 return
             yield SourceEvent(document.uri, Outcome.FETCHED, self._labelled(document))
-        for problem in found.problems():
+        for problem in description.problems():
             yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
 
     def _labelled(self, document: SourceDocument) -> SourceDocument:
@@ -158,18 +158,18 @@ class ApiDescription:
 
     def documents(self) -> Iterator[SourceDocument]:
         """The overview, then the endpoints, the webhooks and the schemas."""
-        found = list(self._operations.found())
+        operations = list(self._operations.found())
         yield self._document(
             "",
             self._name,
-            self._overview(found),
+            self._overview(operations),
             (),
             {
                 "part": "overview",
                 **_described(self._info.text("summary") or self._info.get("description").value),
             },
         )
-        for operation in found:
+        for operation in operations:
             metadata: dict[str, Any] = {
                 "part": "webhook" if operation.webhook else "endpoint",
                 "method": operation.method.upper(),
@@ -219,7 +219,7 @@ class ApiDescription:
         stated = self._info.get("license")
         return License.stated(stated.text("identifier") or stated.text("name"), stated.text("url"))
 
-    def _overview(self, found: list[Operation]) -> str:
+    def _overview(self, operations: list[Operation]) -> str:
         info = self._info
         blocks = [f"# {escape(self._name)}"]
         lines = []
@@ -242,7 +242,7 @@ class ApiDescription:
         schemes = Security(self._root, self._references).schemes()
         if schemes:
             blocks.append("## Authentication\n\n" + "\n".join(schemes))
-        blocks.append(self._endpoint_list(found))
+        blocks.append(self._endpoint_list(operations))
         names = [name for name, _ in self._root.get("components").get("schemas").items()]
         if names:
             blocks.append("## Schemas\n\n" + "\n".join(f"-   {code_span(name)}" for name in names))
@@ -268,23 +268,23 @@ class ApiDescription:
                 )
         return lines
 
-    def _endpoint_list(self, found: list[Operation]) -> str:
+    def _endpoint_list(self, operations: list[Operation]) -> str:
         described_tags = {
             tag.text("name"): _value(tag, "description") for tag in self._root.get("tags").parts()
         }
-        named = [tag for operation in found for tag in operation.tags]
+        named = [tag for operation in operations for tag in operation.tags]
         blocks = []
         for tag in dict.fromkeys([*described_tags, *named]):
-            lines = [_entry(part) for part in found if tag in part.tags and not part.webhook]
+            lines = [_entry(part) for part in operations if tag in part.tags and not part.webhook]
             text = block_markdown(described_tags.get(tag), 4)
             if tag and (lines or text):
                 blocks += [f"### {escape(tag)}", text, "\n".join(lines)]
-        loose = [_entry(part) for part in found if not part.tags and not part.webhook]
+        loose = [_entry(part) for part in operations if not part.tags and not part.webhook]
         if loose:
             blocks += ["### Other endpoints" if blocks else "", "\n".join(loose)]
         if blocks:
             blocks.insert(0, "## Endpoints")
-        hooks = [_entry(part) for part in found if part.webhook]
+        hooks = [_entry(part) for part in operations if part.webhook]
         if hooks:
             blocks += ["## Webhooks", "\n".join(hooks)]
         return "\n\n".join(block for block in blocks if block.strip())
@@ -334,7 +334,7 @@ def _pointer(*keys: str) -> str:
 
 def _servers(root: Node, uri: str) -> list[str]:
     """Addresses of the servers with their variables' defaults; relative ones made absolute."""
-    found = []
+    urls = []
     for server in root.get("servers").parts():
         url = server.text("url")
         for name, variable in server.get("variables").items():
@@ -342,8 +342,8 @@ def _servers(root: Node, uri: str) -> list[str]:
         if urlsplit(uri).scheme in ("http", "https"):
             url = urljoin(uri, url)
         if url.startswith(("http://", "https://")):
-            found.append(url.rstrip("/"))
-    return found or ["https://api.example.com"]
+            urls.append(url.rstrip("/"))
+    return urls or ["https://api.example.com"]
 
 
 def _value(node: Node, key: str) -> Any:

@@ -131,8 +131,8 @@ def _unbroken(text: str) -> str:
 
 def _in_one_line(match: re.Match[str]) -> str:
     """Join a match to one line, unless a paragraph or example begins within."""
-    found = match.group()
-    return found if re.search(r"\n\s*(?:\n|>>>)", found) else " ".join(found.split())
+    text = match.group()
+    return text if re.search(r"\n\s*(?:\n|>>>)", text) else " ".join(text.split())
 
 
 def _section(section: Any) -> str:

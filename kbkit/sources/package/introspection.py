@@ -79,11 +79,11 @@ class Introspection:
         sys.path[:] = list(dict.fromkeys((*sys.path, *self.search_path)))
         try:
             importlib.import_module(self.package)
-            objects = {path: found for path in self.paths if (found := _resolve(path)) is not None}
+            objects = {path: value for path in self.paths if (value := _resolve(path)) is not None}
             public = frozenset((*self.paths.values(), *map(_origin, objects.values())))
             return {
-                path: tuple(_members(found, self.package, public))
-                for path, found in objects.items()
+                path: tuple(_members(value, self.package, public))
+                for path, value in objects.items()
             }
         except BaseException as error:  # it is the package's code that runs
             return f"importing it failed: {type(error).__name__}: {error}"
@@ -94,11 +94,11 @@ class Introspection:
 
 def _resolve(path: str) -> Any:
     first, *rest = path.split(".")
-    found = sys.modules.get(first)
+    value = sys.modules.get(first)
     for i, name in enumerate(rest, 2):
         module = sys.modules.get(".".join(path.split(".")[:i]))
-        found = module if module is not None else _attribute(found, name)
-    return found
+        value = module if module is not None else _attribute(value, name)
+    return value
 
 
 def _attribute(holder: Any, name: str) -> Any:
@@ -176,9 +176,9 @@ def _docstring(value: Any) -> str:
 
 def _module(value: Any, holder: Any) -> str:
     """The module that an object is of; one that does not say so is of its holder's."""
-    for known in (_attribute(value, "__module__"), _attribute(holder, "__module__")):
-        if isinstance(known, str):
-            return known
+    for name in (_attribute(value, "__module__"), _attribute(holder, "__module__")):
+        if isinstance(name, str):
+            return name
     return str(getattr(holder, "__name__", ""))
 
 
@@ -191,7 +191,7 @@ def _origin(value: Any) -> str:
 
 def _parameters(value: Any) -> tuple[Parameter, ...] | None:
     try:
-        found = inspect.signature(value).parameters.values()
+        declared = inspect.signature(value).parameters.values()
     except Exception:  # what is compiled often has none, in several ways
         return None
     return tuple(
@@ -200,7 +200,7 @@ def _parameters(value: Any) -> tuple[Parameter, ...] | None:
             parameter.kind.description,
             None if parameter.default is parameter.empty else _default(parameter.default),
         )
-        for parameter in found
+        for parameter in declared
     )
 
 
@@ -283,8 +283,8 @@ def public_objects(root: Any, path: str) -> list[PublicObject]:
         best.setdefault(module.item.path, module)
         for name, item in public_members(module.item):
             entry = PublicObject(f"{module.path}.{name}", item)
-            known = best.get(item.path)
-            if known is None or path_rank(entry.path) < path_rank(known.path):
+            previous = best.get(item.path)
+            if previous is None or path_rank(entry.path) < path_rank(previous.path):
                 best[item.path] = entry
                 if item.is_module:
                     waiting.append(entry)

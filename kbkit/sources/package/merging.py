@@ -34,11 +34,13 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
     """
     package = root.path.partition(".")[0]
     holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}
-    found = _once_each(_introspect(package, {path: e.item.path for path, e in holders.items()}))
-    known = {entry.item.path for entry in entries}
+    members_of = _once_each(
+        _introspect(package, {path: e.item.path for path, e in holders.items()})
+    )
+    paths = {entry.item.path for entry in entries}
     accessors: dict[str, list[tuple[str, Member]]] = defaultdict(list)
     made: dict[str, PublicObject] = {}
-    for path, members in found.items():
+    for path, members in members_of.items():
         item = holders[path].item
         if item.is_class:
             fill(item, [member for member in members if member.kind != "accessor"])
@@ -48,7 +50,7 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
             continue
         for member in members:
             there = _at(item, member.name)
-            if member.origin in known or (there is not None and there.path in known):
+            if member.origin in paths or (there is not None and there.path in paths):
                 _describe(there, member)
                 continue
             place = f"{path}.{member.name}"
@@ -59,7 +61,7 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
     return sorted([*entries, *made.values()], key=lambda entry: entry.path)
 
 
-def _once_each(found: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]:
+def _once_each(members_of: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]:
     """Map paths to members; inherited ones appear only in the class of the shortest path."""
     written: set[str] = set()
 
@@ -73,13 +75,15 @@ def _once_each(found: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]
                 written.add(member.origin)
                 yield member
 
-    return {path: list(without_written(found[path])) for path in sorted(found, key=path_rank)}
+    return {
+        path: list(without_written(members_of[path])) for path in sorted(members_of, key=path_rank)
+    }
 
 
 def source_file(item: Any) -> str | None:
     """Return the source file of an object made by introspection; ``None`` for others."""
-    known: str | None = item.extra.get(_EXTRA, {}).get(FILE)
-    return known
+    file: str | None = item.extra.get(_EXTRA, {}).get(FILE)
+    return file
 
 
 def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, tuple[Member, ...]]:

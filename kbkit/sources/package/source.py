@@ -70,24 +70,24 @@ def origin_of(name: str) -> CodeOrigin:
     top = name.partition(".")[0]
     for distribution in metadata.packages_distributions().get(top, [top]):
         try:
-            found = metadata.distribution(distribution)
+            package = metadata.distribution(distribution)
         except metadata.PackageNotFoundError:
             continue
-        repository, commit = _installed_from(found)
+        repository, commit = _installed_from(package)
         return CodeOrigin(
             distribution,
-            found.version or "",
-            repository or _declared(found),
+            package.version or "",
+            repository or _declared(package),
             commit,
-            _license(found),
+            _license(package),
         )
     return CodeOrigin()
 
 
-def _installed_from(found: metadata.Distribution) -> tuple[str, str]:
+def _installed_from(package: metadata.Distribution) -> tuple[str, str]:
     """Repository and commit that pip installed from (PEP 610), else empty."""
     try:
-        noted = json.loads(found.read_text("direct_url.json") or "{}")
+        noted = json.loads(package.read_text("direct_url.json") or "{}")
         commit = str(noted["vcs_info"]["commit_id"])
         address = repository(str(noted["url"]))
     except (ValueError, LookupError, TypeError, OSError):
@@ -95,8 +95,8 @@ def _installed_from(found: metadata.Distribution) -> tuple[str, str]:
     return (address, commit) if address and re.fullmatch(r"[0-9a-f]{40}", commit) else ("", "")
 
 
-def _license(found: metadata.Distribution) -> License:
-    about = found.metadata
+def _license(package: metadata.Distribution) -> License:
+    about = package.metadata
 
     def values(key: str) -> list[str]:
         return [str(value).strip() for value in about.get_all(key) or []]
@@ -110,19 +110,19 @@ def _license(found: metadata.Distribution) -> License:
     written = [line.strip() for text in values("License") for line in text.split("\n")]
     named = [*values("License-Expression"), *written[:1], *classified]
     stated = [License.stated(name) for name in named if not _NOTICE.match(name)]
-    known = next((license for license in stated if known_name(license.name)), None)
+    recognized = next((license for license in stated if known_name(license.name)), None)
     notice = next((line for line in written if _NOTICE.match(line)), "")
-    license = known or next(filter(None, stated), License())
+    license = recognized or next(filter(None, stated), License())
     return license.or_else(License.stated(attribution=notice))
 
 
-def _declared(found: metadata.Distribution) -> str:
+def _declared(package: metadata.Distribution) -> str:
     """The repository that the metadata names: under a fitting label first, then under any."""
     labelled: dict[str, str] = {}
-    for line in found.metadata.get_all("Project-URL") or []:
+    for line in package.metadata.get_all("Project-URL") or []:
         label, _, url = line.partition(",")
         labelled.setdefault(re.sub(r"[\W_]", "", label).lower(), url.strip())
-    labelled.setdefault("homepage", (found.metadata.get_all("Home-page") or [""])[0])
+    labelled.setdefault("homepage", (package.metadata.get_all("Home-page") or [""])[0])
     for label in _NAMES:
         if address := repository(labelled.get(label, "")):
             return address
@@ -223,7 +223,7 @@ class PackageReader:
 
 
 def _methods(item: Any) -> list[tuple[str, Any]]:
-    found: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
     bases = bases_of(item)
     public = [base for base in bases if not base.name.startswith("_") and is_exported(base)]
     for source in [item, *(base for base in bases if base not in public)]:
@@ -231,11 +231,11 @@ def _methods(item: Any) -> list[tuple[str, Any]]:
             if name.startswith("_") and name != "__call__":
                 continue
             target = target_of(member)
-            if target is None or name in found:
+            if target is None or name in methods:
                 continue
             if target.is_function or (target.is_attribute and "property" in target.labels):
-                found[name] = target
-    return sorted((name, method) for name, method in found.items() if method.docstring)
+                methods[name] = target
+    return sorted((name, method) for name, method in methods.items() if method.docstring)
 
 
 def _has_own_page(method: Any) -> bool:
@@ -376,11 +376,11 @@ def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
 
 def _file(item: Any) -> str:
     """Path of the source file from the folder that holds the package: the same everywhere."""
-    known = source_file(item)
-    found = item.filepath if known is None else known
-    if isinstance(found, list):
-        found = found[0] if found else ""
-    path = Path(found)
+    file = source_file(item)
+    place = item.filepath if file is None else file
+    if isinstance(place, list):
+        place = place[0] if place else ""
+    path = Path(place)
     top = item.package.filepath
     if isinstance(top, Path):
         folder = top.parent.parent if top.stem == "__init__" else top.parent

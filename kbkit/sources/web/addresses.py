@@ -125,13 +125,13 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
     if address in _LOCAL_NAT64:
         # where it stands depends on the network; what may be elsewhere says no more than this
         return [each for each in (low, *_positions(number)) if _gives_keys(each)]
-    found = [*(address.teredo or ())]
+    embedded = [*(address.teredo or ())]
     if address.sixtofour:
-        found.append(address.sixtofour)
+        embedded.append(address.sixtofour)
     # ISATAP: ...:0:5efe:a.b.c.d under any prefix, that of another mechanism too
     if (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
-        found.append(low)
-    return found
+        embedded.append(low)
+    return embedded
 
 
 def _positions(number: int) -> list[ipaddress.IPv4Address]:
@@ -148,8 +148,8 @@ def _gives_keys(address: ipaddress.IPv4Address) -> bool:
 
 
 def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(item[4][0]) for item in found))
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(item[4][0]) for item in infos))
     refused = reason = ""
     permitted = []
     for address in addresses:

@@ -303,10 +303,10 @@ class Browser:
         await self._settle(world, visit)
         if await world.call(UNFOLD, _UNFOLDED):
             await self._settle(world, visit)
-        found = await world.call(SERIALIZE, visit.limit)
-        if not isinstance(found, list):
+        serialized = await world.call(SERIALIZE, visit.limit)
+        if not isinstance(serialized, list):
             raise RenderError(f"larger than {visit.limit / 1e6:g} MB when it is shown")
-        return RenderedPage(found[0], frozenset(found[1]), visit.leads)
+        return RenderedPage(serialized[0], frozenset(serialized[1]), visit.leads)
 
     async def _settle(self, world: IsolatedWorld, visit: _Visit) -> None:
         """Wait until a page neither changes nor waits for anything, or its time is over."""

@@ -134,8 +134,8 @@ class BrowserFetcher:
         self, url: str, check: Callable[[str], Response | None] | None, *, again: bool
     ) -> Response:
         with self._lock:
-            known = self._kept.get(url) if again else None
-        return known or self._keep(url, self._fetcher.get(url, check=check))
+            cached = self._kept.get(url) if again else None
+        return cached or self._keep(url, self._fetcher.get(url, check=check))
 
     def _resource(self, url: str, kind: str, own: str) -> Resource:
         url = urldefrag(url).url
@@ -143,10 +143,10 @@ class BrowserFetcher:
         if host != own and self._allow_private and kind not in ("script", "stylesheet"):
             return Resource(None)  # what is read of a private network is told to nobody else
         with self._lock:
-            known = self._kept.get(url)
-            if known is not None:
+            cached = self._kept.get(url)
+            if cached is not None:
                 self._kept.move_to_end(url)
-        if known is None:
+        if cached is None:
             fetcher, robots, pace = self._own if host == own else self._others
             if robots.verdict(url) or not pace.wait(url):
                 return Resource(None)
@@ -156,15 +156,15 @@ class BrowserFetcher:
                     return Response(address, Outcome.SKIPPED, "leaves the host of the page")
                 return page_world.robots_refusal(robots, address)
 
-            known = fetcher.get(url, check=stays)
+            cached = fetcher.get(url, check=stays)
             if kind in ("script", "stylesheet"):
-                self._keep(url, known)
-        if known.outcome is Outcome.GONE:
-            return Resource(b"", known.status)
-        if known.outcome is not Outcome.FETCHED:
+                self._keep(url, cached)
+        if cached.outcome is Outcome.GONE:
+            return Resource(b"", cached.status)
+        if cached.outcome is not Outcome.FETCHED:
             return Resource(None)
-        charset = f"; charset={known.charset}" if known.charset else ""
-        return Resource(known.body, 200, known.media_type + charset)
+        charset = f"; charset={cached.charset}" if cached.charset else ""
+        return Resource(cached.body, 200, cached.media_type + charset)
 
     def _keep(self, url: str, response: Response) -> Response:
         if response.outcome in (Outcome.FETCHED, Outcome.GONE):
@@ -199,11 +199,11 @@ def illustrated(
             if event.document is None:
                 yield event
                 continue
-            known = dict(event.document.images)  # drawn in the page itself
+            images = dict(event.document.images)  # drawn in the page itself
             for address in image_addresses(event.document.content):
-                if address not in known and (image := pictures.get(address)) is not None:
-                    known[address] = image
-            yield replace(event, document=replace(event.document, images=known))
+                if address not in images and (image := pictures.get(address)) is not None:
+                    images[address] = image
+            yield replace(event, document=replace(event.document, images=images))
 
 
 class _Pictures:

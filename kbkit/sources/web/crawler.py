@@ -59,8 +59,8 @@ class Canonicals:
 
     def _of(self, url: str) -> str:
         if url not in self._copies:
-            known = self._memory.page(url)
-            self._copies[url] = known.canonical if known else ""
+            page = self._memory.page(url)
+            self._copies[url] = page.canonical if page else ""
         return self._copies[url]
 
 
@@ -270,11 +270,11 @@ class CrawlRun:
         response = self._responses[task.url]
         uri = canonical(response.url, routes=True) or task.url
         asked = directives(response.robots, self._robots.token)
-        found = () if asked & {"nofollow", "none"} else page.links
+        hrefs = () if asked & {"nofollow", "none"} else page.links
         links = tuple(
             dict.fromkeys(
                 link
-                for href in (page.refresh, *found)
+                for href in (page.refresh, *hrefs)
                 if href and (link := self._scope.link(href, uri))
             )
         )
@@ -303,10 +303,10 @@ class CrawlRun:
             return  # they were taken already
         self._links[task.place] = task, links
         while self._followed in self._links:
-            asked, found = self._links.pop(self._followed)
+            asked, hrefs = self._links.pop(self._followed)
             self._followed += 1
             self._unlinked[asked.depth] -= 1
-            self._follow(found, asked.url, asked.depth)
+            self._follow(hrefs, asked.url, asked.depth)
 
     def _page_event(
         self, record: PageRecord, page: ExtractedPage, uri: str, own: str, noindex: bool
@@ -363,7 +363,7 @@ class CrawlRun:
             return
         named = self._robots.sitemaps(self._scope.prefix)
         usual = [origin(self._scope.prefix) + "/sitemap.xml", self._scope.prefix + "sitemap.xml"]
-        found = read_sitemaps(
+        pages = read_sitemaps(
             self._fetcher,
             named or usual,
             wants=lambda url: self._scope.link(url, ""),
@@ -371,7 +371,7 @@ class CrawlRun:
             wait=self._pace.wait,
             stop=self._stop,
         )
-        self._follow(tuple(found), "", 0)
+        self._follow(tuple(pages), "", 0)
 
     def _check_sitemap(self, url: str) -> Response | None:
         return page_world.robots_refusal(self._robots, url)
@@ -413,8 +413,8 @@ class CrawlRun:
     def _known_as(self, url: str) -> str:
         memory, other = self._context.memory, index_alias(url)
         if other and other not in self._seen and url not in self._seen:
-            known = None if memory.page(url) else memory.page(other)
-            return other if known and known.document_uri else url
+            page = None if memory.page(url) else memory.page(other)
+            return other if page and page.document_uri else url
         return url
 
     def _task(self, url: str, depth: int, referrer: str) -> PageRequest:

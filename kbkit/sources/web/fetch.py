@@ -437,9 +437,9 @@ def _linked(raw: httpx.Response, url: str) -> License:
     """The license that ``Link`` headers name (RFC 8288)."""
     if "link" not in raw.headers:
         return License()
-    found = raw.links.get("license", {}).get("url", "")
+    license_url = raw.links.get("license", {}).get("url", "")
     try:
-        return License.stated(url=urljoin(url, found) if found else "")
+        return License.stated(url=urljoin(url, license_url) if license_url else "")
     except ValueError:
         return License()
 

@@ -148,13 +148,13 @@ def _read(
     response: Response, uri: str, stop: Callable[[], bool], *, drawings: bool
 ) -> ExtractedPage:
     if response.media_type in _TEXTS:
-        found = decoded(response.body, response.charset, markup=False)
+        body = decoded(response.body, response.charset, markup=False)
         named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
         markdown = named or response.media_type in _MARKDOWN
-        text = read_text(found.text, uri, markdown=markdown)
+        text = read_text(body.text, uri, markdown=markdown)
         description = text.metadata.get("description")
         described = plain(description[:1_000]) if isinstance(description, str) else ""
-        return ExtractedPage(text.title, text.content, description=described, note=found.note)
+        return ExtractedPage(text.title, text.content, description=described, note=body.note)
     from kbkit.sources.html.site_extractor import ExtractTask, extract_bounded
 
     task = ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)

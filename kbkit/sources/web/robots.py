@@ -125,10 +125,10 @@ def read_sitemaps(
     """
     waiting = deque(dict.fromkeys(starts))
     seen = set(waiting)
-    found: dict[str, None] = {}
+    pages: dict[str, None] = {}
     files = 0
     end = time.monotonic() + _MAX_SECONDS
-    while waiting and files < _MAX_FILES and len(found) < _MAX_URLS and not stop():
+    while waiting and files < _MAX_FILES and len(pages) < _MAX_URLS and not stop():
         url = waiting.popleft()
         files += 1
         if check(url) is not None:
@@ -153,8 +153,8 @@ def read_sitemaps(
                     seen.add(location)
                     waiting.append(location)
             elif page := wants(location):
-                found[page] = None
-    return list(found)[:_MAX_URLS]
+                pages[page] = None
+    return list(pages)[:_MAX_URLS]
 
 
 def _text(body: bytes) -> str:

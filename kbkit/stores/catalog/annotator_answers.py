@@ -22,11 +22,11 @@ def put(
     transaction: Transaction, kb_id: str, answers: Mapping[str, tuple[str, Sequence[Any]]]
 ) -> None:
     knowledge_bases.get_by_id(transaction, kb_id)
-    known = of(transaction, kb_id, answers)
+    stored = of(transaction, kb_id, answers)
     rows = [
         {"kb_id": kb_id, "key": key, "chunk_id": chunk_id, "statements": list(statements)}
         for key, (chunk_id, statements) in answers.items()
-        if key not in known
+        if key not in stored
     ]
     if rows:
         transaction.execute(annotator_answers.insert(), rows)

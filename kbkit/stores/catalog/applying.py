@@ -17,11 +17,11 @@ _AT_ONCE = 1_000
 def apply(
     database: Database,
     kb_id: str,
-    found: Sequence[_T],
+    items: Sequence[_T],
     put: Callable[[Transaction, Sequence[_T]], object],
 ) -> None:
     """Write results in separate transactions; write nothing if there are none."""
-    for start in range(0, len(found), _AT_ONCE):
+    for start in range(0, len(items), _AT_ONCE):
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
-            put(transaction, found[start : start + _AT_ONCE])
+            put(transaction, items[start : start + _AT_ONCE])

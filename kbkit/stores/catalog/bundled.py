@@ -88,8 +88,8 @@ def _rows_of(
     condition = _condition(table, kb_ids)
     at_once = {"documents": 50}.get(table.name, 500)
     if condition is not None:
-        found = transaction.execute(query.where(condition).execution_options(yield_per=at_once))
-        for row in found:
+        result = transaction.execute(query.where(condition).execution_options(yield_per=at_once))
+        for row in result:
             yield _values(table, row)
         return
     wanted, column = graph.wanted(table)
@@ -104,8 +104,8 @@ def _condition(table: Table, kb_ids: Sequence[str]) -> sa.ColumnElement[bool] | 
     if table is ratings:  # those of entries are in their folders
         return table.c.kb_id.in_(kb_ids) & (table.c.target_type != _ENTRY)
     if table is deleted_documents:
-        known = sa.select(sources.c.id)
-        return table.c.kb_id.in_(kb_ids) & table.c.source_id.in_(known)
+        source_ids = sa.select(sources.c.id)
+        return table.c.kb_id.in_(kb_ids) & table.c.source_id.in_(source_ids)
     if "kb_id" in table.c:
         return table.c.kb_id.in_(kb_ids)
     if table is pages:
@@ -136,7 +136,7 @@ class _Graph:
         named = knowledge_schema.annotation_subjects.c
         own = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
         query = sa.select(named.subject_id).where(named.chunk_seq.in_(own)).distinct()
-        known = set(transaction.execute(query).scalars())
+        entity_ids = set(transaction.execute(query).scalars())
         query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(own)).distinct()
         related = set(transaction.execute(query).scalars())
         places = set(kb_ids)
@@ -153,20 +153,22 @@ class _Graph:
         )
         for row in transaction.execute(ends):
             both = {(row[2], row[3]), (row[4], row[5])}
-            if row.by_hand and (whole or all(end in known or end in places for _, end in both)):
+            if row.by_hand and (
+                whole or all(end in entity_ids or end in places for _, end in both)
+            ):
                 related.add(row.id)
             if row.id in related:
-                known.update(end for kind, end in both if kind == "entity")
+                entity_ids.update(end for kind, end in both if kind == "entity")
         if whole:
             made = knowledge_schema.entities.c
             by_hand = sa.select(made.subject_id).where(made.by_hand)
-            known.update(transaction.execute(by_hand).scalars())
+            entity_ids.update(transaction.execute(by_hand).scalars())
         names = sa.select(subjects.id, subjects.alias_of)
         alias = {row.id: row.alias_of for row in transaction.execute(names)}
-        for each in list(known):
-            while (each := alias.get(each) or "") and each not in known:
-                known.add(each)
-        return cls(known & alias.keys(), related)
+        for each in list(entity_ids):
+            while (each := alias.get(each) or "") and each not in entity_ids:
+                entity_ids.add(each)
+        return cls(entity_ids & alias.keys(), related)
 
 
 def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:

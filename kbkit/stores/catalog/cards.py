@@ -45,9 +45,9 @@ def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) ->
     )
     # by id first, which an index tells: next to none are wanted, and texts are long
     ids = sa.select(documents.c.id).where(*_alive(kb_id), ~there.exists()).limit(limit)
-    found = transaction.execute(ids).scalars().all()
+    document_ids = transaction.execute(ids).scalars().all()
     rows = transaction.execute(
-        sa.select(*DOCUMENT_COLUMNS).where(transaction.is_in(documents.c.id, found))
+        sa.select(*DOCUMENT_COLUMNS).where(transaction.is_in(documents.c.id, document_ids))
     )
     return [document_of(row) for row in rows]
 
@@ -60,15 +60,15 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
     coming = _coming(transaction, kb_id)
     rows = [
         {
-            "document_id": known,
+            "document_id": document_id,
             "kb_id": kb_id,
             "text": card.text,
             "revision": revision,
             "embed_hash": card.embed_hash,
             "version": coming,
         }
-        for known, card in made.items()
-        if hashes.get(known) == card.content_hash
+        for document_id, card in made.items()
+        if hashes.get(document_id) == card.content_hash
     ]
     remove(transaction, [str(row["document_id"]) for row in rows])
     if rows:
@@ -120,11 +120,11 @@ def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, in
 def add_vectors(
     transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]
 ) -> None:
-    known = sa.select(card_vectors.c.embed_hash).where(
+    stored = sa.select(card_vectors.c.embed_hash).where(
         *_of(kb_id, embedder), transaction.is_in(card_vectors.c.embed_hash, list(packed))
     )
     coming = _coming(transaction, kb_id)
-    there = set(transaction.execute(known).scalars())  # another process may do the same work
+    there = set(transaction.execute(stored).scalars())  # another process may do the same work
     rows = [
         {
             "kb_id": kb_id,
@@ -174,8 +174,8 @@ def vectors_of(
     if not rows:
         return CardVectors("", (), np.zeros((0, 0), np.float32))
     dimensions = len(rows[0].vector) // 2
-    vectors = unpack([found.vector for found in rows], dimensions)
-    return CardVectors(row.card_embedder, [found.document_id for found in rows], vectors)
+    vectors = unpack([each.vector for each in rows], dimensions)
+    return CardVectors(row.card_embedder, [each.document_id for each in rows], vectors)
 
 
 def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> int:
@@ -191,7 +191,7 @@ def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int)
     """The vectors that came since a version of the cards; zeros for cards that have none now."""
     rows: dict[str, Any] = {}
     for query in _changed(row, version):
-        rows.update((found.document_id, found.vector) for found in transaction.execute(query))
+        rows.update((each.document_id, each.vector) for each in transaction.execute(query))
     width = max((len(vector) // 2 for vector in rows.values() if vector), default=0)
     vectors = np.zeros((len(rows), width), np.float32)
     held = [i for i, vector in enumerate(rows.values()) if vector]

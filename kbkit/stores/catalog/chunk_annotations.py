@@ -68,7 +68,7 @@ def put(
             place = {"chunk_seq": seq, "position": position}
             rows.append({**place, "kb_id": kb_id, **_values(annotation)})
             own = dict(_subjects_of(annotation, key_of))
-            links += [{**place, "subject_id": known} for known in own]
+            links += [{**place, "subject_id": subject_id} for subject_id in own]
             names |= own
     subjects.add(transaction, names.values())
     for table, values in ((_rows, rows), (annotation_subjects, links)):
@@ -121,7 +121,7 @@ def remove_of_documents(transaction: Transaction, document_ids: Collection[str])
 
 def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotation, ...]]:
     """The annotations of chunks by ``seq``, in their order."""
-    found: dict[int, list[Annotation]] = {}
+    by_chunk: dict[int, list[Annotation]] = {}
     for part in in_parts(seqs):
         named = _names(transaction, part)
         query = (
@@ -131,21 +131,21 @@ def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotat
             .order_by(_rows.c.chunk_seq, _rows.c.position)
         )
         for row in transaction.execute(query):
-            found.setdefault(row.chunk_seq, []).append(
+            by_chunk.setdefault(row.chunk_seq, []).append(
                 _annotation(row, named.get((row.chunk_seq, row.position), {}))
             )
-    return {seq: tuple(made) for seq, made in found.items()}
+    return {seq: tuple(made) for seq, made in by_chunk.items()}
 
 
 def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[StatedRelation]]:
     query = sa.select(_rows.c.chunk_seq, _rows.c.relations).where(
         _rows.c.kb_id == kb_id, _rows.c.relations != ""
     )
-    found: dict[int, list[StatedRelation]] = {}
+    by_chunk: dict[int, list[StatedRelation]] = {}
     for row in transaction.execute(query.order_by(_rows.c.chunk_seq, _rows.c.position)):
         relations = (StatedRelation(*each) for each in json.loads(row.relations))
-        found.setdefault(row.chunk_seq, []).extend(relations)
-    return found
+        by_chunk.setdefault(row.chunk_seq, []).extend(relations)
+    return by_chunk
 
 
 def iter_all(
@@ -164,10 +164,10 @@ def iter_all(
         query = query.where(sa.or_(documents.c.uri > uri, behind))
     for part in in_parts(list(transaction.execute(query).scalars())):
         made = of(transaction, part)
-        found = reading.get_chunks(transaction, part)
+        passages = reading.get_chunks(transaction, part)
         for seq in part:
-            if seq in made and seq in found:
-                chunk, document = found[seq]
+            if seq in made and seq in passages:
+                chunk, document = passages[seq]
                 yield AnnotatedChunk(
                     chunk_id=chunk.id,
                     title=document.title,
@@ -207,12 +207,12 @@ def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
 
 
 def _there(transaction: Transaction, seqs: Iterable[int]) -> list[int]:
-    found: list[int] = []
+    existing: list[int] = []
     for part in in_parts(sorted(seqs)):
-        found += transaction.execute(
+        existing += transaction.execute(
             sa.select(chunks.c.seq).where(chunks.c.seq.in_(part))
         ).scalars()
-    return found
+    return existing
 
 
 def _values(annotation: Annotation) -> dict[str, Any]:
@@ -252,11 +252,11 @@ def _names(
         .where(table.chunk_seq.in_(seqs))
         .order_by(named.c.name)
     )
-    found: dict[tuple[int, int], dict[str, list[str]]] = {}
+    names_of: dict[tuple[int, int], dict[str, list[str]]] = {}
     for row in transaction.execute(query):
-        kinds = found.setdefault((row.chunk_seq, row.position), {})
+        kinds = names_of.setdefault((row.chunk_seq, row.position), {})
         kinds.setdefault(row.kind, []).append(row.name)
-    return found
+    return names_of
 
 
 def _annotation(row: Any, named: Mapping[str, Sequence[str]]) -> Annotation:

@@ -65,15 +65,15 @@ def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
     shown = [sa.cast(c, sa.Text) if isinstance(c.type, Json) else c for c in table.c]
     query = sa.select(*shown).order_by(*table.primary_key)
     at_once = _LARGE.get(table.name, _FETCHED)
-    found = transaction.execute(query.execution_options(yield_per=at_once))
-    return map(tuple, found)
+    result = transaction.execute(query.execution_options(yield_per=at_once))
+    return map(tuple, result)
 
 
-def batches(found: Iterator[Row]) -> Iterator[list[Row]]:
+def batches(rows_read: Iterator[Row]) -> Iterator[list[Row]]:
     """Rows, as many at once as fit into memory."""
     batch: list[Row] = []
     size = 0
-    for row in found:
+    for row in rows_read:
         batch.append(row)
         size += sum(len(value) for value in row if isinstance(value, str | bytes))
         if size > _BATCH_BYTES or len(batch) == _BATCH_ROWS:

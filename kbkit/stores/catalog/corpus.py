@@ -24,13 +24,13 @@ _ROWS_AT_ONCE = 2_000
 
 def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
     """Map chunk ids to ``seq``; ids that are gone are left out."""
-    found: dict[str, int] = {}
+    seqs: dict[str, int] = {}
     for part in in_parts(ids):
         rows = transaction.execute(
             sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part))
         )
-        found.update((row.id, row.seq) for row in rows)
-    return found
+        seqs.update((row.id, row.seq) for row in rows)
+    return seqs
 
 
 def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
@@ -105,15 +105,15 @@ def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]
 
 
 def headings_of(transaction: Transaction, seqs: Sequence[int]) -> list[tuple[str, str]]:
-    found: dict[int, tuple[str, str]] = {}
+    headings: dict[int, tuple[str, str]] = {}
     for part in in_parts(seqs):
         rows = transaction.execute(
             sa.select(chunks.c.seq, documents.c.title, chunks.c.heading_path)
             .join(documents, documents.c.id == chunks.c.document_id)
             .where(chunks.c.seq.in_(part))
         )
-        found.update((r.seq, (r.title, heading_text(r.title, r.heading_path))) for r in rows)
-    return [found[seq] for seq in seqs]
+        headings.update((r.seq, (r.title, heading_text(r.title, r.heading_path))) for r in rows)
+    return [headings[seq] for seq in seqs]
 
 
 def vectors_of(
@@ -191,8 +191,8 @@ def chunk_seqs(
 ) -> NDArray[np.int64]:
     query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
     query = query.where(chunks.c.seq > after, chunks.c.seq <= until)
-    found = transaction.execute(query.order_by(chunks.c.seq)).scalars()
-    return np.fromiter(found, np.int64)
+    seqs = transaction.execute(query.order_by(chunks.c.seq)).scalars()
+    return np.fromiter(seqs, np.int64)
 
 
 def last_chunks(
@@ -246,7 +246,7 @@ def nearest_chunks(
     after: int,
 ) -> list[int]:
     """Rank chunks by exact cosine: the given ones and those after a ``seq``, best first."""
-    found = transaction.execute(
+    rows = transaction.execute(
         sa.select(chunks.c.seq, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
         .where(
@@ -256,8 +256,8 @@ def nearest_chunks(
         .order_by(chunks.c.seq)
     ).all()
     # no BLAS, whose threads wait with the processor in hand for the next product
-    scores = np.einsum("ij,j->i", unpack([row.vector for row in found], len(query)), query)
-    return [found[i].seq for i in np.argsort(-scores, kind="stable")]
+    scores = np.einsum("ij,j->i", unpack([row.vector for row in rows], len(query)), query)
+    return [rows[i].seq for i in np.argsort(-scores, kind="stable")]
 
 
 def sample(
@@ -275,6 +275,6 @@ def sample(
             sa.select(vectors.c.chunk_seq, vectors.c.vector).where(vectors.c.chunk_seq.in_(part))
         )
         packed.update((row.chunk_seq, row.vector) for row in rows)
-    found = get_chunks(transaction, seqs)
-    there = [seq for seq in seqs if seq in packed and seq in found]
-    return [found[seq] for seq in there], unpack([packed[seq] for seq in there], dimensions)
+    passages = get_chunks(transaction, seqs)
+    there = [seq for seq in seqs if seq in packed and seq in passages]
+    return [passages[seq] for seq in there], unpack([packed[seq] for seq in there], dimensions)

@@ -61,10 +61,10 @@ def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
 
 
 def get(transaction: Transaction, entity_id: str) -> Entity:
-    found = of(transaction, [entity_id])
-    if not found:
+    matches = of(transaction, [entity_id])
+    if not matches:
         raise NotFoundError(f"no entity with id {entity_id!r}")
-    return found[0]
+    return matches[0]
 
 
 def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) -> list[Entity]:
@@ -73,8 +73,8 @@ def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) ->
         for part in in_parts(ids)
         for row in transaction.execute(_LISTED.where(subjects.c.id.in_(part)))
     }
-    found = [rows[known] for known in ids if known in rows]
-    return _with_counts(transaction, found, counted=counted)
+    ordered = [rows[id_] for id_ in ids if id_ in rows]
+    return _with_counts(transaction, ordered, counted=counted)
 
 
 def listed(
@@ -253,8 +253,8 @@ def _with_counts(
             .where(knowledge_bases.c.deleted_at.is_(None))
             .group_by(canonical)
         )
-        for known, in_chunks, in_documents in transaction.execute(query):
-            counts[known] = (int(in_chunks), int(in_documents))
+        for id_, in_chunks, in_documents in transaction.execute(query):
+            counts[id_] = (int(in_chunks), int(in_documents))
     return [
         Entity(
             id=row.id,
@@ -328,16 +328,16 @@ def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[Sub
     wanted = {named.id: named for named in aliases if named.id != entity_id}
     query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.alias_of == entity_id)
     there = {row.id: row.name for row in transaction.execute(query)}
-    gone = [known for known in there if known not in wanted]
+    gone = [id_ for id_ in there if id_ not in wanted]
     merged = sa.select(merges.c.merged_id).where(
         merges.c.merged_id.in_(gone), merges.c.kept_id == entity_id, merges.c.applied
     )
-    for known in transaction.execute(merged).scalars():
-        raise ConflictError(f"{there[known]!r} was merged into this entity; undo that instead")
+    for id_ in transaction.execute(merged).scalars():
+        raise ConflictError(f"{there[id_]!r} was merged into this entity; undo that instead")
     transaction.execute(subjects.update().where(subjects.c.id.in_(gone)).values(alias_of=None))
     annotated = sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id)
     known_by = sa.exists().where(entities.c.subject_id == subjects.c.id)
     transaction.execute(subjects.delete().where(subjects.c.id.in_(gone), ~annotated, ~known_by))
-    for known, named in wanted.items():
-        if known not in there:
+    for id_, named in wanted.items():
+        if id_ not in there:
             _add_subject(transaction, named, entity_id)

@@ -87,7 +87,7 @@ def listed(
     rows = transaction.execute(
         query.order_by(*order, sa.func.lower(entries.c.title), entries.c.slug)
     ).all()
-    found = []
+    matches = []
     for *values, content in rows:
         record = EntryRecord(*values)
         names = {each.casefold() for each in record.tags}
@@ -108,20 +108,20 @@ def listed(
                 )
             ).casefold()
         ):
-            found.append(record)
-    return found
+            matches.append(record)
+    return matches
 
 
 def best(transaction: Transaction) -> list[str]:
     """The slugs of all entries, the best rated first."""
-    found = listed(transaction, status=None, category=None, tag=None, text="", sort="rating")
-    return [record.slug for record in found]
+    ranked = listed(transaction, status=None, category=None, tag=None, text="", sort="rating")
+    return [record.slug for record in ranked]
 
 
-def note(transaction: Transaction, found: Sequence[EntryRecord]) -> None:
-    forget(transaction, [record.slug for record in found])
-    if found:
-        transaction.execute(entries.insert(), [record._asdict() for record in found])
+def note(transaction: Transaction, stored: Sequence[EntryRecord]) -> None:
+    forget(transaction, [record.slug for record in stored])
+    if stored:
+        transaction.execute(entries.insert(), [record._asdict() for record in stored])
 
 
 def forget(transaction: Transaction, slugs: Collection[str]) -> None:
@@ -158,10 +158,10 @@ def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence
     New votes are appended. All are written again if votes are gone or came in between, because
     search uses the last vote of each rater.
     """
-    known = votes(transaction, kb_id, entry_id)
-    if known == list(now):
+    stored = votes(transaction, kb_id, entry_id)
+    if stored == list(now):
         return
-    if known != list(now[: len(known)]):
+    if stored != list(now[: len(stored)]):
         transaction.execute(
             ratings.delete().where(
                 ratings.c.kb_id == kb_id,
@@ -169,8 +169,8 @@ def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence
                 ratings.c.target_type == TargetKind.ENTRY.value,
             )
         )
-        known = []
-    rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(known) :])
+        stored = []
+    rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(stored) :])
 
 
 def document_ratings(
@@ -184,12 +184,12 @@ def document_ratings(
         ratings.c.target_type == TargetKind.DOCUMENT.value,
         ratings.c.query == "",
     )
-    found: dict[str, list[tuple[int, Vote]]] = {}
+    by_document: dict[str, list[tuple[int, Vote]]] = {}
     for row in transaction.execute(query.order_by(ratings.c.id)):
         if row.target in wanted:
             vote = Vote(row.created_at, row.rater, row.score)
-            found.setdefault(row.target, []).append((row.id, vote))
-    return found
+            by_document.setdefault(row.target, []).append((row.id, vote))
+    return by_document
 
 
 def learned(transaction: Transaction) -> Mapping[str, Any]:

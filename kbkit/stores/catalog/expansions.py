@@ -63,11 +63,11 @@ def keys(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, str]]:
 
 
 def remove(transaction: Transaction, kb_id: str, described: Collection[str]) -> int:
-    known = list(keys(transaction, kb_id))
+    document_ids = list(keys(transaction, kb_id))
     transaction.execute(expansions.delete().where(expansions.c.kb_id == kb_id))
-    cards.outdate(transaction, known)
+    cards.outdate(transaction, document_ids)
     if described:
         gone = documents.update().where(transaction.is_in(documents.c.id, described))
         transaction.execute(gone.values(description=""))
         knowledge_bases.touch(transaction, kb_id)
-    return len(known)
+    return len(document_ids)

@@ -78,11 +78,11 @@ def records(transaction: Transaction, path: str = "") -> dict[str, FileRecord]:
 
 
 def of(transaction: Transaction, paths: Sequence[str]) -> dict[str, FileRecord]:
-    found: dict[str, FileRecord] = {}
+    records_of: dict[str, FileRecord] = {}
     for part in in_parts(paths):
         rows = transaction.execute(sa.select(*_COLUMNS).where(files.c.path.in_(part)))
-        found |= {row[0]: FileRecord(*row) for row in rows}
-    return found
+        records_of |= {row[0]: FileRecord(*row) for row in rows}
+    return records_of
 
 
 def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, str, int]]:
@@ -109,11 +109,11 @@ def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
     return {f"{above}{row[0]}": row[1] for row in transaction.execute(query)}
 
 
-def note(transaction: Transaction, found: Sequence[FileRecord]) -> None:
-    if not found:
+def note(transaction: Transaction, new_records: Sequence[FileRecord]) -> None:
+    if not new_records:
         return
-    _remove(transaction, files, [record.path for record in found])
-    transaction.execute(files.insert(), [record._asdict() for record in found])
+    _remove(transaction, files, [record.path for record in new_records])
+    transaction.execute(files.insert(), [record._asdict() for record in new_records])
 
 
 def forget(transaction: Transaction, paths: Sequence[str]) -> None:
@@ -123,9 +123,9 @@ def forget(transaction: Transaction, paths: Sequence[str]) -> None:
 
 def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None:
     """Move files and their documents; document ids stay."""
-    known = {path: record for path, record in records(transaction).items() if path in paths}
+    moved = {path: record for path, record in records(transaction).items() if path in paths}
     renamed = {
-        uri: paths[path] + uri[len(path) :] for path, record in known.items() for uri in record.uris
+        uri: paths[path] + uri[len(path) :] for path, record in moved.items() for uri in record.uris
     }
     for part in in_parts(list(renamed)):
         transaction.execute(
@@ -136,9 +136,9 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
         )
     if renamed:
         knowledge_bases.touch(transaction, kb_id)
-    forget_records = list(known)
+    forget_records = list(moved)
     _remove(transaction, files, forget_records)
-    if known:
+    if moved:
         transaction.execute(
             files.insert(),
             [
@@ -147,7 +147,7 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
                     uris=[renamed[uri] for uri in record.uris],
                     digest="",  # so that it is read again: what it is called is part of it
                 )._asdict()
-                for path, record in known.items()
+                for path, record in moved.items()
             ],
         )
     for table in (file_names, file_links):
@@ -155,42 +155,42 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
 
 
 def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
-    found: set[str] = set()
+    names_in_use: set[str] = set()
     for part in in_parts(paths):
         query = sa.select(file_names.c.key).where(file_names.c.path.in_(part))
-        found.update(transaction.execute(query).scalars())
-    return found
+        names_in_use.update(transaction.execute(query).scalars())
+    return names_in_use
 
 
 def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    paths_of: dict[str, list[str]] = {}
     for part in in_parts(sorted(keys)):
         query = sa.select(file_names.c.key, file_names.c.path).where(file_names.c.key.in_(part))
         for key, path in transaction.execute(query):
-            found.setdefault(key, []).append(path)
-    return found
+            paths_of.setdefault(key, []).append(path)
+    return paths_of
 
 
-def put_names(transaction: Transaction, found: Mapping[str, Iterable[str]]) -> None:
-    _remove(transaction, file_names, list(found))
-    rows = [{"path": path, "key": key} for path, keys in found.items() for key in set(keys)]
+def put_names(transaction: Transaction, keys_of: Mapping[str, Iterable[str]]) -> None:
+    _remove(transaction, file_names, list(keys_of))
+    rows = [{"path": path, "key": key} for path, keys in keys_of.items() for key in set(keys)]
     if rows:
         transaction.execute(file_names.insert(), rows)
 
 
-def put_links(transaction: Transaction, found: Mapping[str, Iterable[Link]]) -> None:
-    _remove(transaction, file_links, list(found))
-    rows = [link._asdict() for links in found.values() for link in links]
+def put_links(transaction: Transaction, links_of: Mapping[str, Iterable[Link]]) -> None:
+    _remove(transaction, file_links, list(links_of))
+    rows = [link._asdict() for links in links_of.values() for link in links]
     if rows:
         transaction.execute(file_links.insert(), rows)
 
 
 def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
-    found: list[Link] = []
+    matches: list[Link] = []
     for part in in_parts(sorted(keys)):
         rows = transaction.execute(sa.select(file_links).where(file_links.c.key.in_(part)))
-        found += [Link(**row._mapping) for row in rows]
-    return found
+        matches += [Link(**row._mapping) for row in rows]
+    return matches
 
 
 def lead(transaction: Transaction, links: Sequence[Link]) -> None:
@@ -222,12 +222,12 @@ def links(transaction: Transaction, path: str) -> list[Link]:
 
 def missing(transaction: Transaction) -> list[MissingNote]:
     query = sa.select(file_links).where(file_links.c.leads_to == "")
-    found: dict[str, list[Any]] = {}
+    by_key: dict[str, list[Any]] = {}
     for row in transaction.execute(query.order_by(file_links.c.path, file_links.c.target)):
-        found.setdefault(row.key, []).append(row)
+        by_key.setdefault(row.key, []).append(row)
     return [
         MissingNote(rows[0].target, list(dict.fromkeys(row.path for row in rows)))
-        for rows in found.values()
+        for rows in by_key.values()
     ]
 
 
@@ -240,10 +240,10 @@ def linked_documents(transaction: Transaction, kb_id: str) -> dict[str, dict[str
         .join(source, sa.and_(source.c.uri == file_links.c.path, source.c.kb_id == kb_id))
         .join(end, sa.and_(end.c.uri == file_links.c.leads_to, end.c.kb_id == kb_id))
     )
-    found: dict[str, dict[str, str]] = {}
+    targets_of: dict[str, dict[str, str]] = {}
     for row in transaction.execute(query):
-        found.setdefault(row.id, {})[row.target] = row.end_id
-    return found
+        targets_of.setdefault(row.id, {})[row.target] = row.end_id
+    return targets_of
 
 
 def chunks_with(

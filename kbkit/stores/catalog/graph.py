@@ -104,10 +104,10 @@ def mentions(transaction: Transaction, kb_id: str) -> dict[int, list[str]]:
         .distinct()
         .order_by(annotation_subjects.c.chunk_seq, annotation_subjects.c.subject_id)
     )
-    found: dict[int, list[str]] = {}
-    for seq, known in transaction.execute(query):
-        found.setdefault(seq, []).append(known)
-    return found
+    by_chunk: dict[int, list[str]] = {}
+    for seq, id_ in transaction.execute(query):
+        by_chunk.setdefault(seq, []).append(id_)
+    return by_chunk
 
 
 def entity_names(transaction: Transaction) -> dict[str, str]:
@@ -146,11 +146,11 @@ def digests(transaction: Transaction, kb_id: str) -> dict[int, str]:
 
 
 def texts(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
+    text_of: dict[int, str] = {}
     for part in in_parts(seqs):
         query = sa.select(chunks.c.seq, chunks.c.text).where(chunks.c.seq.in_(part))
-        found |= {row.seq: row.text for row in transaction.execute(query)}
-    return found
+        text_of |= {row.seq: row.text for row in transaction.execute(query)}
+    return text_of
 
 
 def waits(transaction: Transaction, kb_id: str) -> bool:
@@ -265,14 +265,12 @@ def named_entities(
     rows = {row.id: row for row in transaction.execute(query)}
     in_chunks: Counter[str] = Counter()
     in_documents: dict[str, set[str]] = {}
-    for known, document_id, count in transaction.execute(
-        related
-    ):  # other names count for their own
-        if known in rows:
-            canonical = rows[known].alias_of or known
+    for id_, document_id, count in transaction.execute(related):  # other names count for their own
+        if id_ in rows:
+            canonical = rows[id_].alias_of or id_
             in_chunks[canonical] += count
             in_documents.setdefault(canonical, set()).add(document_id)
-    found = [
+    counted = [
         CountedEntity(
             row.id,
             row.name,
@@ -287,7 +285,7 @@ def named_entities(
         and row.deleted_at is None
         and (row.by_hand or row.id in in_documents)
     ]
-    return found, in_documents
+    return counted, in_documents
 
 
 def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
@@ -296,10 +294,10 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
         .where(relations.c.name == "defined_in", relations.c.deleted_at.is_(None))
         .where(relations.c.weight > 0)
     )
-    found: dict[str, set[str]] = {}
-    for known, document_id in transaction.execute(query):
-        found.setdefault(known, set()).add(document_id)
-    return found
+    documents_of: dict[str, set[str]] = {}
+    for id_, document_id in transaction.execute(query):
+        documents_of.setdefault(id_, set()).add(document_id)
+    return documents_of
 
 
 def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
@@ -352,10 +350,10 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -
         ratings.c.query, ratings.c.score, ratings.c.rater, ratings.c.target, ratings.c.target_type
     ).join(last, last.c.id == ratings.c.id)
     query = query.where(last.c.n == 1).order_by(ratings.c.created_at, ratings.c.id)
-    found: dict[str, list[tuple[int, str, str]]] = {}
+    rated_of: dict[str, list[tuple[int, str, str]]] = {}
     for row in transaction.execute(query):
         chunk = row.target if row.target_type == TargetKind.CHUNK.value else ""
-        found.setdefault(row.query, []).append((row.score, row.rater, chunk))
+        rated_of.setdefault(row.query, []).append((row.score, row.rater, chunk))
     return [
         BadQuery(
             query_,
@@ -363,22 +361,22 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -
             len({rater for _, rater, _ in rated}),
             next((chunk for _, _, chunk in rated if chunk), ""),
         )
-        for query_, rated in found.items()
+        for query_, rated in rated_of.items()
         if max(score for score, _, _ in rated) <= limit
     ]
 
 
-def first_chunks(transaction: Transaction, kind: TargetKind, known: str, limit: int) -> list[str]:
+def first_chunks(transaction: Transaction, kind: TargetKind, id_: str, limit: int) -> list[str]:
     query = (
         sa.select(chunks.c.id)
         .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
         .where(knowledge_bases.c.deleted_at.is_(None))
     )
     if kind is TargetKind.DOCUMENT:
-        query = query.where(chunks.c.document_id == known).order_by(chunks.c.position)
+        query = query.where(chunks.c.document_id == id_).order_by(chunks.c.position)
     else:
         own = subjects.alias("own")
-        ids = sa.select(own.c.id).where((own.c.id == known) | (own.c.alias_of == known))
+        ids = sa.select(own.c.id).where((own.c.id == id_) | (own.c.alias_of == id_))
         annotated = sa.select(annotation_subjects.c.chunk_seq).where(
             annotation_subjects.c.subject_id.in_(ids)
         )

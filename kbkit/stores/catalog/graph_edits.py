@@ -103,20 +103,20 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
 
 
 def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if about["entity"]:
         own = sa.select(*entities.c).where(entities.c.subject_id == about["entity"])
-        found["entity_row"] = _to_json(transaction.execute(own).first())
+        values["entity_row"] = _to_json(transaction.execute(own).first())
         named = sa.select(*subjects.c).where(transaction.is_in(subjects.c.id, about["names"]))
-        found["subjects"] = {row.id: _to_json(row) for row in transaction.execute(named)}
+        values["subjects"] = {row.id: _to_json(row) for row in transaction.execute(named)}
     if about["relation"]:
         same = _same(about["relation"])
         row = transaction.execute(sa.select(*relations.c).where(same)).first()
-        found["relation_row"] = _to_json(row)
+        values["relation_row"] = _to_json(row)
     if about["pair"]:
         rows = names.of_pair(transaction, about["pair"])
-        found["decisions"] = [_to_json(row) for row in rows]
-    return found
+        values["decisions"] = [_to_json(row) for row in rows]
+    return values
 
 
 def _check_unchanged(transaction: Transaction, row: Any) -> None:
@@ -129,9 +129,9 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
         by = (relation or {}).get("made_by", "")
     elif now.get("decisions") == after.get("decisions") and all(
         (subject["name"], subject["alias_of"])
-        == (after["subjects"][known]["name"], after["subjects"][known]["alias_of"])
-        for known, subject in now.get("subjects", {}).items()
-        if known in after["subjects"]
+        == (after["subjects"][id_]["name"], after["subjects"][id_]["alias_of"])
+        for id_, subject in now.get("subjects", {}).items()
+        if id_ in after["subjects"]
     ):
         return
     raise ConflictError(
@@ -141,7 +141,7 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
 
 
 def _restore_entity(transaction: Transaction, before: Rows) -> None:
-    known, there = before["entity"], before["subjects"]
+    entity_id, there = before["entity"], before["subjects"]
     present = set(
         transaction.execute(
             sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, before["names"]))
@@ -154,7 +154,7 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
         values = {key: there[each][key] for key in ("name", "alias_of")} if each in there else {}
         own = subjects.c.id == each
         transaction.execute(subjects.update().where(own).values(**({"alias_of": None} | values)))
-    transaction.execute(entities.delete().where(entities.c.subject_id == known))
+    transaction.execute(entities.delete().where(entities.c.subject_id == entity_id))
     if before["entity_row"] is not None:
         transaction.execute(entities.insert().values(**_from_json(before["entity_row"])))
     own = subjects.alias("own")
@@ -177,10 +177,10 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
         transaction.execute(relations.update().where(same).values(**values))
         return
     values = {"by_hand": False, "made_by": graph_writing.BUILDER, "note": "", "deleted_at": None}
-    known = transaction.execute(
+    relation_id = transaction.execute(
         relations.update().where(same).values(**values).returning(relations.c.id)
     ).scalar_one()
-    graph_writing.settle(transaction, [known])
+    graph_writing.settle(transaction, [relation_id])
 
 
 def _have_read_again(transaction: Transaction, built: Mapping[str, int]) -> None:

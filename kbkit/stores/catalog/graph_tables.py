@@ -76,11 +76,11 @@ class GraphTable:
     @cached_property
     def related(self) -> Mapping[int, Sequence[RelationRow]]:
         """The relations of each entity that has any, by its row, the strongest first."""
-        found: dict[int, list[RelationRow]] = {}
+        by_end: dict[int, list[RelationRow]] = {}
         for relation in self.relations:
             for end in {relation.source, relation.target}:
-                found.setdefault(end, []).append(relation)
-        return found
+                by_end.setdefault(end, []).append(relation)
+        return by_end
 
     @cached_property
     def linked(self) -> Mapping[str, Sequence[tuple[str, float]]]:
@@ -93,11 +93,11 @@ class GraphTable:
         for source, target, weight in self.links:
             given[source] = given.get(source, 0.0) + weight
             taken[target] = taken.get(target, 0.0) + weight
-        found: dict[str, list[tuple[str, float]]] = {}
+        by_document: dict[str, list[tuple[str, float]]] = {}
         for source, target, weight in self.links:
-            found.setdefault(source, []).append((target, weight / taken[target] ** 0.5))
-            found.setdefault(target, []).append((source, weight / given[source] ** 0.5))
-        return found
+            by_document.setdefault(source, []).append((target, weight / taken[target] ** 0.5))
+            by_document.setdefault(target, []).append((source, weight / given[source] ** 0.5))
+        return by_document
 
 
 def signature(transaction: Transaction, kb_id: str) -> Signature:
@@ -143,24 +143,24 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
     aliases = entities.aliases_of(transaction)
     gone = entities.deleted(transaction)
     edges = _edges(transaction, kb_id, aliases)
-    found = _named(transaction, kb_id)
+    described = _named(transaction, kb_id)
     ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
-    roots = {aliases[known] for known in found.keys() & aliases.keys()}
-    roots |= ends | (found.keys() - aliases.keys())
-    more = (roots | {each for each, root in aliases.items() if root in roots}) - found.keys()
-    found |= _described(transaction, more)
+    roots = {aliases[id_] for id_ in described.keys() & aliases.keys()}
+    roots |= ends | (described.keys() - aliases.keys())
+    more = (roots | {each for each, root in aliases.items() if root in roots}) - described.keys()
+    described |= _described(transaction, more)
     others: dict[str, list[str]] = {}
-    for each in sorted(aliases.keys() & found.keys()):
+    for each in sorted(aliases.keys() & described.keys()):
         others.setdefault(aliases[each], []).append(each)
     rows: dict[str, int] = {}
     listed: list[EntityRow] = []
-    for known in sorted((roots & found.keys()) - gone):
-        own, below = found[known], others.get(known)
+    for id_ in sorted((roots & described.keys()) - gone):
+        own, below = described[id_], others.get(id_)
         if below:
-            count = own.chunks + sum(found[each].chunks for each in below)
-            names = tuple(sorted(found[each].name for each in below))
+            count = own.chunks + sum(described[each].chunks for each in below)
+            names = tuple(sorted(described[each].name for each in below))
             own = own._replace(aliases=names, chunks=count)
-        rows[known] = len(listed)
+        rows[id_] = len(listed)
         listed.append(own)
     defined: dict[int, list[int]] = {}
     for entity_id, seq in _definitions(transaction, kb_id):
@@ -185,15 +185,15 @@ def name_chunks(transaction: Transaction, graph: GraphTable, rows: Collection[in
     missing = {row for row in rows if row not in graph.naming}
     if not missing:
         return
-    ids = {known: row for known, row in graph.rows.items() if row in missing}
+    ids = {id_: row for id_, row in graph.rows.items() if row in missing}
     table = annotation_subjects.c
     query = sa.select(table.subject_id, table.chunk_seq).where(
         transaction.is_in(table.subject_id, list(ids))
     )
-    found: dict[int, set[int]] = {row: set() for row in missing}
+    chunks_of: dict[int, set[int]] = {row: set() for row in missing}
     for subject_id, seq in transaction.execute(query):
-        found[ids[subject_id]].add(seq)
-    graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in found.items()})
+        chunks_of[ids[subject_id]].add(seq)
+    graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in chunks_of.items()})
 
 
 class _Edge(NamedTuple):
@@ -223,13 +223,13 @@ def _edges(transaction: Transaction, kb_id: str, aliases: Mapping[str, str]) -> 
         table.by_hand | table.id.in_(supported),
     )
     best: dict[tuple[str, str, str], _Edge] = {}
-    for known, source, name, target, weight in transaction.execute(query):
+    for id_, source, name, target, weight in transaction.execute(query):
         ends = aliases.get(source, source), aliases.get(target, target)
         if ends[0] == ends[1]:
             continue
         key = (ends[0], name, ends[1])
         if key not in best or best[key].weight < weight:
-            best[key] = _Edge(known, ends[0], name, ends[1], weight)
+            best[key] = _Edge(id_, ends[0], name, ends[1], weight)
     return sorted(best.values(), key=lambda edge: (-edge.weight, edge.id))
 
 
@@ -272,8 +272,8 @@ def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, Enti
 
 
 def _entity(row: Sequence[Any]) -> EntityRow:
-    known, name, kind, description, by_hand, count = row
-    return EntityRow(known, name, kind or "", (description or "") if by_hand else "", (), count)
+    id_, name, kind, description, by_hand, count = row
+    return EntityRow(id_, name, kind or "", (description or "") if by_hand else "", (), count)
 
 
 def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:

@@ -140,11 +140,11 @@ def _unsettled(
     if ids is not None:
         summed = summed.where(relation_evidence.c.relation_id.in_(ids))
         own &= relations.c.id.in_(ids)
-    found = summed.group_by(relation_evidence.c.relation_id).subquery()
-    total = found.c.total
+    totals = summed.group_by(relation_evidence.c.relation_id).subquery()
+    total = totals.c.total
     return (
         sa.select(relations.c.id, total)
-        .outerjoin(found, found.c.relation_id == relations.c.id)
+        .outerjoin(totals, totals.c.relation_id == relations.c.id)
         .where(own, total.is_(None) | (sa.func.abs(weight_of(total) - relations.c.weight) > _SAME))
     )
 
@@ -176,16 +176,16 @@ def put_entities(
     now = datetime.now(UTC)
     rows = [
         {
-            "subject_id": known,
-            "type": described[known][0],
-            "description": described[known][1],
+            "subject_id": id_,
+            "type": described[id_][0],
+            "description": described[id_][1],
             "properties": {},
             "made_by": "",
             "by_hand": False,
             "updated_at": now,
         }
-        for known in new
-        if known in there
+        for id_ in new
+        if id_ in there
     ]
     if rows:
         transaction.execute(entities.insert(), rows)
@@ -200,12 +200,12 @@ def put_entities(
             ),
             [
                 {
-                    "known": known,
-                    "said_type": described[known][0],
-                    "said": described[known][1],
+                    "known": id_,
+                    "said_type": described[id_][0],
+                    "said": described[id_][1],
                     "now": now,
                 }
-                for known in changed
+                for id_ in changed
             ],
         )
     for part in in_parts(gone):
@@ -225,29 +225,29 @@ def _entity_changes(
         query, unused = (each.where(table.subject_id.in_(ids)) for each in (query, unused))
     rows = {row.subject_id: row for row in transaction.execute(query)}
     elsewhere = _defined_elsewhere(transaction, kb_id, ids)
-    own = described.keys() if ids is None else [known for known in ids if known in described]
+    own = described.keys() if ids is None else [id_ for id_ in ids if id_ in described]
     changed = [
-        known
-        for known in own
-        if known in rows
-        and not rows[known].by_hand
-        and (rows[known].type, rows[known].description) != described[known]
-        and (described[known][1] or known not in elsewhere)
+        id_
+        for id_ in own
+        if id_ in rows
+        and not rows[id_].by_hand
+        and (rows[id_].type, rows[id_].description) != described[id_]
+        and (described[id_][1] or id_ not in elsewhere)
     ]
     gone = [
-        known
-        for known in transaction.execute(unused).scalars()
-        if known not in described and known not in elsewhere
+        id_
+        for id_ in transaction.execute(unused).scalars()
+        if id_ not in described and id_ not in elsewhere
     ]
-    return [known for known in own if known not in rows], changed, gone
+    return [id_ for id_ in own if id_ not in rows], changed, gone
 
 
 def put_aliases(transaction: Transaction, aliases: Sequence[tuple[SubjectName, str]]) -> None:
     changes = alias_changes(transaction, dict(aliases))
     add_subjects(transaction, changes)
-    for name, known in changes.items():
+    for name, id_ in changes.items():
         own = subjects.c.id == name.id
-        transaction.execute(subjects.update().where(own).values(alias_of=known))
+        transaction.execute(subjects.update().where(own).values(alias_of=id_))
 
 
 def alias_changes(
@@ -257,10 +257,10 @@ def alias_changes(
 
     Leaves out names that documents use for something else, and entities that a person changed.
     """
-    wanted = {name.id: (name, known) for name, known in aliases.items() if name.key}
+    wanted = {name.id: (name, id_of_entity) for name, id_of_entity in aliases.items() if name.key}
     by_hand, taken = set[str](), set[str]()
     there: dict[str, str | None] = {}
-    for part in in_parts(sorted({*wanted, *(known for _, known in wanted.values())})):
+    for part in in_parts(sorted({*wanted, *(id_of_entity for _, id_of_entity in wanted.values())})):
         query = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.id.in_(part))
         there |= {row.id: row.alias_of for row in transaction.execute(query)}
         own = sa.select(entities.c.subject_id, entities.c.by_hand).where(
@@ -270,23 +270,23 @@ def alias_changes(
             taken.add(row.subject_id)
             by_hand |= {row.subject_id} if row.by_hand else set()
         taken |= _there(transaction, annotation_subjects.c.subject_id, part)
-    canonical = {known: of or known for known, of in there.items()}
-    found: dict[SubjectName, str] = {}
-    for id_, (name, known) in wanted.items():
-        target = canonical.get(known)
+    canonical = {id_of_entity: of or id_of_entity for id_of_entity, of in there.items()}
+    new: dict[SubjectName, str] = {}
+    for id_, (name, id_of_entity) in wanted.items():
+        target = canonical.get(id_of_entity)
         if target is None or target in by_hand or target == id_ or id_ in taken:
             continue
         if there.get(id_) is None:
-            found[name] = target
-    return found
+            new[name] = target
+    return new
 
 
 def _there(transaction: Transaction, column: sa.Column[_Key], values: Iterable[_Key]) -> set[_Key]:
-    found: set[_Key] = set()
+    existing: set[_Key] = set()
     for part in in_parts(sorted(values)):
         query = sa.select(column).where(column.in_(part)).distinct()
-        found |= set(transaction.execute(query).scalars())
-    return found
+        existing |= set(transaction.execute(query).scalars())
+    return existing
 
 
 def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] | None) -> set[str]:
@@ -313,9 +313,9 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
         key = (fact[1:6], fact.seq)
         weights[key] = weights.get(key, 0.0) + fact.weight
     wanted = dict.fromkeys(key for key, _ in weights)
-    known = _ids(transaction, wanted)
+    id_of = _ids(transaction, wanted)
     now = datetime.now(UTC)
-    missing = [key for key in wanted if key not in known]
+    missing = [key for key in wanted if key not in id_of]
     if missing:
         columns = ("source_kind", "source_id", "name", "target_kind", "target_id")
         same = {
@@ -328,12 +328,12 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
         }
         rows = [dict(zip(columns, key, strict=True)) | same for key in missing]
         transaction.execute(relations.insert(), rows)
-        known |= _ids(transaction, missing)
+        id_of |= _ids(transaction, missing)
     if weights:
         transaction.execute(
             relation_evidence.insert(),
             [
-                {"relation_id": known[key], "chunk_seq": seq, "weight": weight}
+                {"relation_id": id_of[key], "chunk_seq": seq, "weight": weight}
                 for (key, seq), weight in weights.items()
             ],
         )
@@ -341,11 +341,11 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
 
 def _ids(transaction: Transaction, keys: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
     wanted = set(keys)
-    found: dict[tuple[str, ...], int] = {}
+    ids: dict[tuple[str, ...], int] = {}
     for row in _from(transaction, sorted({key[1] for key in wanted})):
         if row[1:] in wanted:
-            found[row[1:]] = row[0]
-    return found
+            ids[row[1:]] = row[0]
+    return ids
 
 
 def _from(transaction: Transaction, source_ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:

@@ -71,13 +71,13 @@ def odd_tokens(transaction: Transaction, names: Collection[str]) -> Iterator[Odd
     """Iterate over unreadable tokens, and tokens of knowledge bases that are gone."""
     for id_ in transaction.execute(sa.select(tokens.c.id).order_by(tokens.c.name)).scalars().all():
         try:
-            found = token_table.find(transaction, id_)
+            row = token_table.find(transaction, id_)
         except Exception:
             yield OddRow(id_, f"the token with the id {id_} cannot be read", True)
             continue
-        if found is None:
+        if row is None:
             continue
-        info = found[0]
+        info = row[0]
         for name in info.kbs:
             if name not in names:
                 problem = (
@@ -156,8 +156,12 @@ def _told(error: Exception) -> str:
 def misfits(transaction: Transaction) -> Iterator[str]:
     """Iterate over readable values that are impossible."""
     for row in [knowledge_bases.get(transaction, x) for x in knowledge_bases.names(transaction)]:
-        found = (*wrong_config(row), *wrong_vectors(transaction, row), *_no_words(transaction, row))
-        for problem in found:
+        problems = (
+            *wrong_config(row),
+            *wrong_vectors(transaction, row),
+            *_no_words(transaction, row),
+        )
+        for problem in problems:
             yield f"{row.name}: {problem}"
     names = known_names(transaction)
     for odd in (odd_jobs, odd_tokens):
@@ -179,8 +183,8 @@ def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[s
         .order_by(chunks.c.seq)
     )
     missing = short = wrong = 0
-    found = transaction.execute(query.execution_options(yield_per=_AT_ONCE))
-    for part in found.partitions(_AT_ONCE):
+    rows = transaction.execute(query.execution_options(yield_per=_AT_ONCE))
+    for part in rows.partitions(_AT_ONCE):
         packed = [each.vector for each in part if isinstance(each.vector, bytes)]
         missing += len(part) - len(packed)
         whole = [each for each in packed if len(each) == 2 * row.dimensions]
@@ -227,20 +231,20 @@ def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str
         for term, count in Counter(terms.split(" ") if terms else ()).items():
             wanted[term] += _mixed(seq, count)
     wrong = 0
-    known = sorted(wanted)
-    for start in range(0, len(known), _TERMS_AT_ONCE):
-        part = known[start : start + _TERMS_AT_ONCE]
+    ordered = sorted(wanted)
+    for start in range(0, len(ordered), _TERMS_AT_ONCE):
+        part = ordered[start : start + _TERMS_AT_ONCE]
         try:
-            found = transaction.lexical.postings(row.id, part)
+            postings = transaction.lexical.postings(row.id, part)
         except sa.exc.DBAPIError as error:
             yield f"its lexical index cannot be read ({_told(error)})"
             return
         for term in part:
-            held: Any = found.get(term, ((), ()))
+            held: Any = postings.get(term, ((), ()))
             held = sum(_mixed(int(seq), int(count)) for seq, count in zip(*held, strict=True))
             wrong += held & _MASK != wanted[term] & _MASK
     if wrong:
-        yield f"its lexical index does not know which chunks hold {wrong:,} of {len(known):,} terms"
+        yield f"its lexical index does not know the chunks of {wrong:,} of {len(ordered):,} terms"
 
 
 def _mixed(seq: int, count: int) -> int:

@@ -42,8 +42,8 @@ def get(transaction: Transaction, job_id: str) -> Job:
 
 def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
     query = sa.select(jobs.c.arguments).where(jobs.c.id == job_id)
-    found: Mapping[str, Any] = transaction.execute(query).scalar_one()
-    return found
+    arguments: Mapping[str, Any] = transaction.execute(query).scalar_one()
+    return arguments
 
 
 def listed(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
@@ -107,10 +107,10 @@ def forget(transaction: Transaction, age: timedelta) -> list[str]:
     old = sa.select(jobs.c.id).where(
         jobs.c.state.in_(_ENDED), jobs.c.ended_at < datetime.now(UTC) - age
     )
-    found = [row[0] for row in transaction.execute(old)]
-    for job_id in found:
+    job_ids = [row[0] for row in transaction.execute(old)]
+    for job_id in job_ids:
         transaction.execute(jobs.delete().where(jobs.c.id == job_id))
-    return found
+    return job_ids
 
 
 def _job(row: sa.Row[Any]) -> Job:

@@ -181,12 +181,12 @@ def names(transaction: Transaction) -> list[str]:
 
 
 def state(transaction: Transaction, name: str) -> str:
-    found = names(transaction)
+    existing = names(transaction)
     own: tuple[int, ...] = ()
-    if name in found:
+    if name in existing:
         row = get(transaction, name)
         own = (row.version, *ratings.extent(transaction, row.id))
-    digest = hashlib.sha256("\n".join(found).encode()).hexdigest()
+    digest = hashlib.sha256("\n".join(existing).encode()).hexdigest()
     return "-".join([*map(str, own), digest[:16]])
 
 
@@ -259,8 +259,8 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
     """Figures of some knowledge bases; each kind is asked for once."""
     ids = [row.id for row in rows]
     blank = dict.fromkeys((state.value for state in DocumentState), 0)
-    states = {known: dict(blank) for known in ids}
-    types: dict[str, dict[str, int]] = {known: {} for known in ids}
+    states = {id_: dict(blank) for id_ in ids}
+    types: dict[str, dict[str, int]] = {id_: {} for id_ in ids}
     columns = (documents.c.kb_id, documents.c.state, documents.c.document_type)
     for kb_id, state, document_type, count in transaction.execute(
         sa.select(*columns, sa.func.count())
@@ -271,7 +271,7 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
         states[kb_id][state] += count
         if state != DocumentState.GONE:
             types[kb_id][document_type] = types[kb_id].get(document_type, 0) + count
-    kinds: dict[str, list[str]] = {known: [] for known in ids}
+    kinds: dict[str, list[str]] = {id_: [] for id_ in ids}
     for kb_id, kind in transaction.execute(
         sa.select(sources.c.kb_id, sources.c.type)
         .where(sources.c.kb_id.in_(ids))

@@ -62,15 +62,15 @@ def revision_of(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table(VERSION.name):
         return None
     try:
-        found = connection.execute(sa.select(VERSION.c.version_num)).scalars().all()
+        revisions = connection.execute(sa.select(VERSION.c.version_num)).scalars().all()
     except sa.exc.OperationalError as error:
         if "decode" in str(error.orig).lower():  # what SQLite says of bytes that are no text
             raise ValueError("no text") from error
         raise
-    if not found:
+    if not revisions:
         return None
-    revision = found[0]
-    if len(found) > 1 or not isinstance(revision, str) or not _REVISION.match(revision):
+    revision = revisions[0]
+    if len(revisions) > 1 or not isinstance(revision, str) or not _REVISION.match(revision):
         raise ValueError("no revision")
     return revision
 

@@ -56,7 +56,7 @@ def put(
     revision: int,
     read: Iterable[tuple[Document, Sequence[Name]]],
 ) -> None:
-    given = {document.id: (document.content_hash, found) for document, found in read}
+    given = {document.id: (document.content_hash, names_found) for document, names_found in read}
     rows = transaction.execute(
         sa.select(documents.c.id, documents.c.content_hash).where(
             transaction.is_in(documents.c.id, list(given))
@@ -66,7 +66,7 @@ def put(
     remove(transaction, same)
     names = [
         {
-            "document_id": known,
+            "document_id": document_id,
             "kb_id": kb_id,
             "name": name.name,
             "type": name.type.value,
@@ -74,15 +74,18 @@ def put(
             "anchor": name.anchor,
             "confirmed": name.confirmed,
         }
-        for known in same
-        for name in {name.name: name for name in given[known][1]}.values()
+        for document_id in same
+        for name in {name.name: name for name in given[document_id][1]}.values()
     ]
     if names:
         transaction.execute(document_names.insert(), names)
     if same:
         transaction.execute(
             named_documents.insert(),
-            [{"document_id": known, "kb_id": kb_id, "revision": revision} for known in same],
+            [
+                {"document_id": document_id, "kb_id": kb_id, "revision": revision}
+                for document_id in same
+            ],
         )
 
 
@@ -115,12 +118,12 @@ def given(transaction: Transaction, kb_id: str) -> list[GivenName]:
     return [
         GivenName(
             name,
-            EntityType(max(found, key=lambda each: (each[3], each[2], each[0]))[0]),
-            any(confirmed for _, confirmed, _, _ in found),
-            sum(count for _, _, count, _ in found),
-            sum(defined for _, _, _, defined in found),
+            EntityType(max(counts, key=lambda each: (each[3], each[2], each[0]))[0]),
+            any(confirmed for _, confirmed, _, _ in counts),
+            sum(count for _, _, count, _ in counts),
+            sum(defined for _, _, _, defined in counts),
         )
-        for name, found in by_name.items()
+        for name, counts in by_name.items()
     ]
 
 
@@ -302,12 +305,12 @@ def check_target(transaction: Transaction, target: Target) -> None:
 
 def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
     """Return the targets that exist; files are not checked."""
-    found = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
+    existing = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
     for kind, query in _TABLES.items():
         ids = [target.id for target in targets if target.kind is kind]
         for part in in_parts(ids):
             rows = transaction.execute(query.where(query.selected_columns[0].in_(part)))
-            found |= {Target(kind, known) for known in rows.scalars()}
+            existing |= {Target(kind, id_) for id_ in rows.scalars()}
     named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
     for part in in_parts(named):
         # an id tells the kind; a condition on it would have SQLite read all entities
@@ -317,13 +320,13 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
             .where(subjects.c.id.in_(part), entity_rows.c.deleted_at.is_(None))
         )
         rows = transaction.execute(query)
-        found |= {Target(TargetKind.ENTITY, known) for known in rows.scalars()}
-    return found
+        existing |= {Target(TargetKind.ENTITY, id_) for id_ in rows.scalars()}
+    return existing
 
 
 def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
     """Map targets to label and kind; for an entity, to its type."""
-    found = {target: (target.id, target.kind.value) for target in targets}
+    label_of = {target: (target.id, target.kind.value) for target in targets}
     queries = {
         TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(
             entity_rows, entity_rows.c.subject_id == subjects.c.id
@@ -343,5 +346,5 @@ def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target
                     name = " > ".join(row.heading_path) or name
                 elif kind is TargetKind.ENTITY:
                     shown = row.type or TargetKind.ENTITY.value
-                found[Target(kind, row.id)] = (name, shown)
-    return found
+                label_of[Target(kind, row.id)] = (name, shown)
+    return label_of

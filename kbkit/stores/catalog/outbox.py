@@ -41,7 +41,9 @@ class OutboxEntry:
 
 def add(transaction: Transaction, kb_id: str, chunks: Mapping[str, int | None]) -> None:
     if chunks:
-        rows = [{"kb_id": kb_id, "chunk_seq": s, "chunk_id": known} for known, s in chunks.items()]
+        rows = [
+            {"kb_id": kb_id, "chunk_seq": s, "chunk_id": chunk_id} for chunk_id, s in chunks.items()
+        ]
         transaction.execute(outbox.insert(), rows)
 
 

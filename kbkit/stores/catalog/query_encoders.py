@@ -157,11 +157,11 @@ def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
         for query, chunks in latest_of(given).items()
     }
     there = corpus.seqs_by_id(transaction, sorted({each for ids in good.values() for each in ids}))
-    found = {
+    by_query = {
         query: tuple(sorted(there[chunk] for chunk in ids if chunk in there))
         for query, ids in list(good.items())[-MAX:]
     }
-    return {query: seqs for query, seqs in found.items() if seqs}
+    return {query: seqs for query, seqs in by_query.items() if seqs}
 
 
 def lacking(transaction: Transaction, kb_id: str, embedder: str) -> list[str]:

@@ -163,8 +163,8 @@ def find_target(transaction: Transaction, name: str) -> Target | None:
             .where(alive, column == name)
             .order_by(knowledge_bases.c.name)
         )
-        if (found := transaction.execute(query.limit(1)).scalar()) is not None:
-            return Target(kind, found)
+        if (id_ := transaction.execute(query.limit(1)).scalar()) is not None:
+            return Target(kind, id_)
     return None
 
 
@@ -223,8 +223,8 @@ def places_by_id(
         .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
         .where(knowledge_bases.c.deleted_at.is_(None), chunks.c.id.in_(list(chunk_ids)))
     )
-    found = {row.id: (row.seq, row.kb_id) for row in transaction.execute(query)}
-    return {known: found[known] for known in chunk_ids if known in found}
+    place_of = {row.id: (row.seq, row.kb_id) for row in transaction.execute(query)}
+    return {chunk_id: place_of[chunk_id] for chunk_id in chunk_ids if chunk_id in place_of}
 
 
 def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
@@ -238,7 +238,7 @@ def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple
 def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]:
     """Chunks and documents of rows, by ``seq``; every search ends with it."""
     found_documents: dict[str, Document] = {}
-    found: dict[int, tuple[Chunk, Document]] = {}
+    passages: dict[int, tuple[Chunk, Document]] = {}
     for row in rows:
         seq, chunk_id, document_id, position, start, end, text, heading_path, anchor, page = row[
             :10
@@ -249,8 +249,8 @@ def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]
         chunk = Chunk(
             chunk_id, document_id, position, start, end, text, tuple(heading_path), anchor, page
         )
-        found[seq] = (chunk, document)
-    return found
+        passages[seq] = (chunk, document)
+    return passages
 
 
 def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
@@ -312,11 +312,11 @@ def folder_counts(transaction: Transaction, kb_id: str, depth: int) -> dict[str,
             documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
         )
     )
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for row in rows:
         parts = uri_path(row.uri).split("/")[:-1]
-        found.update("/".join(parts[:level]) for level in range(1, min(depth, len(parts)) + 1))
-    return dict(sorted(found.items()))
+        counts.update("/".join(parts[:level]) for level in range(1, min(depth, len(parts)) + 1))
+    return dict(sorted(counts.items()))
 
 
 def uri_path(uri: str) -> str:
@@ -338,22 +338,22 @@ def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
 
 
 def uris_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    uri_of: dict[str, str] = {}
     for part in in_parts(list(document_ids)):
         rows = transaction.execute(
             sa.select(documents.c.id, documents.c.uri).where(documents.c.id.in_(part))
         )
-        found.update((row.id, row.uri) for row in rows)
-    return found
+        uri_of.update((row.id, row.uri) for row in rows)
+    return uri_of
 
 
 def places_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[str, str]]:
-    found: dict[int, tuple[str, str]] = {}
+    place_of: dict[int, tuple[str, str]] = {}
     for part in in_parts(seqs):
         columns = chunks.c.seq, chunks.c.anchor, chunks.c.text
         rows = transaction.execute(sa.select(*columns).where(chunks.c.seq.in_(part)))
-        found.update((seq, (anchor, passage_ends(text))) for seq, anchor, text in rows)
-    return found
+        place_of.update((seq, (anchor, passage_ends(text))) for seq, anchor, text in rows)
+    return place_of
 
 
 def chunk_lengths(transaction: Transaction, kb_id: str) -> list[int]:
@@ -432,12 +432,12 @@ def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
         .where(chunks.c.kb_id == kb_id)
         .distinct()
     )
-    found: dict[str, list[int]] = {}
-    for known, seq in transaction.execute(query):
-        found.setdefault(known, []).append(seq)
-    for seqs in found.values():
+    seqs_of: dict[str, list[int]] = {}
+    for subject_id, seq in transaction.execute(query):
+        seqs_of.setdefault(subject_id, []).append(seq)
+    for seqs in seqs_of.values():
         seqs.sort()
-    return found
+    return seqs_of
 
 
 def names(transaction: Transaction) -> dict[str, NamedSubject]:

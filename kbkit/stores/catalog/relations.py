@@ -51,13 +51,13 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
     kinds = {kind.value: kind for kind in TargetKind}
     targets: dict[tuple[str, str], Target] = {}
 
-    def end(kind: str, known: str) -> Target:
-        if (kind, known) not in targets:
-            canonical = aliases.get(known, known) if kind == TargetKind.ENTITY.value else known
-            targets[kind, known] = Target(kinds[kind], canonical)
-        return targets[kind, known]
+    def end(kind: str, id_: str) -> Target:
+        if (kind, id_) not in targets:
+            canonical = aliases.get(id_, id_) if kind == TargetKind.ENTITY.value else id_
+            targets[kind, id_] = Target(kinds[kind], canonical)
+        return targets[kind, id_]
 
-    found = [
+    candidates = [
         Edge(
             row.id,
             end(row.source_kind, row.source_id),
@@ -70,7 +70,7 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
     there = present(transaction, set(targets.values()))
     return [
         edge
-        for edge in found
+        for edge in candidates
         if edge.source in there and edge.target in there and edge.source != edge.target
     ]
 
@@ -155,18 +155,18 @@ def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
     query = query.where(relations.c.deleted_at.is_(None))
     if name:
         query = query.where(relations.c.name == name)
-    found = {
-        ((kind, aliases.get(known, known)), (other, aliases.get(end, end)))
-        for kind, known, other, end in transaction.execute(query)
+    related = {
+        ((kind, aliases.get(id_, id_)), (other, aliases.get(end, end)))
+        for kind, id_, other, end in transaction.execute(query)
     }
     # all entities, since most are ends: asking for each of them by its id takes longer
     named = sa.select(subjects.c.id).where(subjects.c.kind == SubjectKind.ENTITY.value)
     living = set(transaction.execute(named).scalars()) - entities.deleted(transaction)
-    there = {(TargetKind.ENTITY.value, known) for known in living}
-    others = {end for pair in found for end in pair if end[0] != TargetKind.ENTITY.value}
-    asked = {Target(TargetKind(kind), known) for kind, known in others}
+    there = {(TargetKind.ENTITY.value, id_) for id_ in living}
+    others = {end for pair in related for end in pair if end[0] != TargetKind.ENTITY.value}
+    asked = {Target(TargetKind(kind), id_) for kind, id_ in others}
     there |= {(each.kind.value, each.id) for each in present(transaction, asked)}
-    return {(a, b) for a, b in found if a != b and a in there and b in there}
+    return {(a, b) for a, b in related if a != b and a in there and b in there}
 
 
 def strengths(
@@ -191,16 +191,16 @@ def strengths(
     if kb_ids is not None:
         counted = sa.and_(counted, _supported(kb_ids))
     aliases = entities.aliases_of(transaction)
-    found: dict[Target, float] = {}
+    sums: dict[Target, float] = {}
     for end in ("source", "target"):
-        kind, known = relations.c[f"{end}_kind"], relations.c[f"{end}_id"]
+        kind, id_column = relations.c[f"{end}_kind"], relations.c[f"{end}_id"]
         total = sa.func.sum(relations.c.weight)
-        query = sa.select(kind, known, total).where(counted).group_by(kind, known)
+        query = sa.select(kind, id_column, total).where(counted).group_by(kind, id_column)
         for kind_, id_, weight in transaction.execute(query):
             is_entity = kind_ == TargetKind.ENTITY.value
             target = Target(TargetKind(kind_), aliases.get(id_, id_) if is_entity else id_)
-            found[target] = found.get(target, 0.0) + weight
-    return found
+            sums[target] = sums.get(target, 0.0) + weight
+    return sums
 
 
 def relate(
@@ -237,8 +237,8 @@ def relate(
     row = transaction.execute(sa.select(*relations.c).where(same)).first()
     if row is None:
         made = relations.insert().values(**values, **new_values, created_at=now)
-        known = transaction.execute(made.returning(relations.c.id)).scalar_one()
-        return get(transaction, known)
+        relation_id = transaction.execute(made.returning(relations.c.id)).scalar_one()
+        return get(transaction, relation_id)
     there = row.deleted_at is None
     if there and row.by_hand and expected is None and (row.weight, row.note) != (weight, note):
         when = f"{row.seen_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -254,10 +254,10 @@ def relate(
 
 
 def get(transaction: Transaction, relation_id: int) -> Relation:
-    found = of(transaction, [relation_id])
-    if not found:
+    matches = of(transaction, [relation_id])
+    if not matches:
         raise NotFoundError(f"no relation with id {relation_id!r}")
-    return found[0]
+    return matches[0]
 
 
 def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
@@ -284,9 +284,7 @@ def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[
             if len(listed_) < evidence:
                 listed_.append(chunk_id)
     aliases = entities.aliases_of(transaction)
-    return [
-        _relation(rows[known], aliases, support.get(known, ())) for known in ids if known in rows
-    ]
+    return [_relation(rows[id_], aliases, support.get(id_, ())) for id_ in ids if id_ in rows]
 
 
 def listed(
@@ -309,7 +307,7 @@ def listed(
         transaction.execute(query.order_by(relations.c.weight.desc(), relations.c.id)).scalars()
     )
     visible = visible_ids(transaction, ids)
-    return of(transaction, [known for known in ids if known in visible][:limit])
+    return of(transaction, [id_ for id_ in ids if id_ in visible][:limit])
 
 
 def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
@@ -338,9 +336,9 @@ _THERE = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
     """The relation of a row; ends that are other names of an entity are that entity."""
 
-    def end(kind: str, known: str) -> Target:
+    def end(kind: str, id_: str) -> Target:
         of = TargetKind(kind)
-        return Target(of, aliases.get(known, known) if of is TargetKind.ENTITY else known)
+        return Target(of, aliases.get(id_, id_) if of is TargetKind.ENTITY else id_)
 
     return Relation(
         id=row.id,

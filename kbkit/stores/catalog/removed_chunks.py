@@ -30,10 +30,10 @@ def add(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
 def since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
     """Return removals since an entry; ``None`` if the entry is forgotten."""
     query = sa.select(rows.c.id, rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.id > last)
-    found = transaction.execute(query.order_by(rows.c.id)).all()
-    if any(row.chunk_seq is None for row in found):
+    removed = transaction.execute(query.order_by(rows.c.id)).all()
+    if any(row.chunk_seq is None for row in removed):
         return None
-    return Removed(frozenset(row.chunk_seq for row in found), found[-1].id if found else last)
+    return Removed(frozenset(row.chunk_seq for row in removed), removed[-1].id if removed else last)
 
 
 def last(transaction: Transaction, kb_id: str) -> int:

@@ -175,8 +175,8 @@ class Restorer:
         if "kb_id" in values and values["kb_id"] not in self._bases:
             return "kb_id names no knowledge base of the bundle"
         if table is all_ratings:
-            known = values["target_type"] in _TARGETS and 1 <= values["score"] <= 5
-            return "" if known else "score or target_type is invalid for a rating"
+            is_valid = values["target_type"] in _TARGETS and 1 <= values["score"] <= 5
+            return "" if is_valid else "score or target_type is invalid for a rating"
         if table in (documents, deleted_documents) and values["document_type"] not in _TYPES:
             return "document_type is unknown"
         if table is documents and values["state"] not in _STATES:
@@ -194,8 +194,8 @@ class Restorer:
     def _fault_of_vector(self, kind: Any, packed: str) -> str:
         """Check that all vectors of a kind have one length; the first one decides."""
         length = len(base64.b64decode(packed)) // 2
-        known = self._dimensions.setdefault(kind, length)
-        return "" if length and length == known else "vector has not the length of the others"
+        expected = self._dimensions.setdefault(kind, length)
+        return "" if length and length == expected else "vector has not the length of the others"
 
     # ---- knowledge bases
 
@@ -210,8 +210,8 @@ class Restorer:
     def _place(self, values: Values) -> _Base:
         known_as, name = values["id"], self._name or values["name"]
         query = sa.select(bases).where(bases.c.id == known_as)
-        found = self._transaction.execute(query).first()
-        row = KnowledgeBaseRow(**found._mapping) if found else None
+        existing = self._transaction.execute(query).first()
+        row = KnowledgeBaseRow(**existing._mapping) if existing else None
         if row and row.deleted_at:
             raise ConflictError(
                 f"{values['name']}: this knowledge base is in the trash of the workspace; bring it "
@@ -235,12 +235,12 @@ class Restorer:
         return base
 
     def _known(self, kb_id: str) -> set[str]:
-        known: set[str] = set()
+        ids: set[str] = set()
         for table in (documents, deleted_documents):
             query = sa.select(table.c.id, table.c.uri).where(table.c.kb_id == kb_id)
             for row in self._transaction.execute(query):
-                known |= {row.id, f"{kb_id} {row.uri}"}
-        return known
+                ids |= {row.id, f"{kb_id} {row.uri}"}
+        return ids
 
     def _use(self, values: Values) -> Values | None:
         of_name = name_uses.c.name == values["name"]
@@ -260,9 +260,9 @@ class Restorer:
             query = sa.select(sources.c.id).where(
                 sources.c.kb_id == base.id, sources.c.key == values["key"]
             )
-            known = self._transaction.execute(query).scalar()
-            if known:
-                self._sources[values["id"]] = known
+            existing = self._transaction.execute(query).scalar()
+            if existing:
+                self._sources[values["id"]] = existing
                 return None
         new = self._renamed(base, values["id"])
         self._sources[values["id"]] = self._new_sources[values["id"]] = new
@@ -298,11 +298,11 @@ class Restorer:
         base = self._bases[values["kb_id"]]
         if base.row is not None:
             return None
-        known = self._sources.get(values["source_id"])
+        source_id = self._sources.get(values["source_id"])
         return values | {
             "id": self._renamed(base, values["id"]),
             "kb_id": base.id,
-            "source_id": known,
+            "source_id": source_id,
         }
 
     def _require_same_ways(self, base: _Base) -> None:
@@ -370,9 +370,9 @@ class Restorer:
         new = values | ends
         names = ("source_kind", "source_id", "name", "target_kind", "target_id")
         query = sa.select(relations.id).where(*(relations[name] == new[name] for name in names))
-        known = self._transaction.execute(query).scalar()
-        if known is not None:
-            self._relations[values["id"]] = known
+        existing = self._transaction.execute(query).scalar()
+        if existing is not None:
+            self._relations[values["id"]] = existing
             return None
         number = self._relations[values["id"]] = self._next(relations.id)
         return new | {"id": number}
@@ -406,7 +406,7 @@ class Restorer:
         """Return the default conversion for the rows of a table."""
         keys = tuple(table.primary_key.columns.keys())
         shared = table.name in ("entities", "merges")
-        known = self._keys(table) if shared or "kb_id" in keys else set()
+        existing = self._keys(table) if shared or "kb_id" in keys else set()
         maps: dict[str, dict[Any, Any]] = {
             "document_id": self._documents,
             "chunk_seq": self._seqs,
@@ -432,7 +432,7 @@ class Restorer:
                     return None
                 new[column] = there[new[column]]
             key = tuple(new[name] for name in keys)
-            return None if key in known else new
+            return None if key in existing else new
 
         return step
 

@@ -112,10 +112,10 @@ def check_version(transaction: Transaction, source_id: str, expected: str | None
     """Check that a source still has the expected version."""
     if expected is None:
         return
-    found = transaction.execute(sa.select(sources).where(sources.c.id == source_id)).first()
-    if found is None:
+    row = transaction.execute(sa.select(sources).where(sources.c.id == source_id)).first()
+    if row is None:
         raise NotFoundError(f"no source {source_id!r}: it was removed meanwhile")
-    now = SourceRow(**found._mapping).version
+    now = SourceRow(**row._mapping).version
     if expected != now:
         raise VersionConflictError(
             f"the source {source_id} was changed since it was looked at; look at it again, and "

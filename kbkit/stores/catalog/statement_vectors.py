@@ -40,8 +40,8 @@ class Source(NamedTuple):
 
 def count_lacking(transaction: Transaction, kb_id: str, text: str) -> int:
     """Count vectors made of another text than the recipe wants."""
-    found = _lacking(kb_id, text).subquery()
-    return int(transaction.execute(sa.select(sa.func.count()).select_from(found)).scalar_one())
+    subquery = _lacking(kb_id, text).subquery()
+    return int(transaction.execute(sa.select(sa.func.count()).select_from(subquery)).scalar_one())
 
 
 def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list[int]:
@@ -50,7 +50,7 @@ def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list
 
 
 def sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
-    found: dict[int, Source] = {}
+    source_of: dict[int, Source] = {}
     for part in in_parts(seqs):
         texts: dict[int, list[str]] = {}
         columns = _statements.c
@@ -67,8 +67,8 @@ def sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
         )
         for row in transaction.execute(query):
             text = CHUNK if row.text is None else row.text
-            found[row.seq] = Source(row.id, text, row.made_of, tuple(texts.get(row.seq, ())))
-    return found
+            source_of[row.seq] = Source(row.id, text, row.made_of, tuple(texts.get(row.seq, ())))
+    return source_of
 
 
 def put(
@@ -83,7 +83,7 @@ def put(
     held: dict[int, int] = {}
     for part in in_parts(list(made)):
         query = sa.select(rows.c.chunk_seq, rows.c.version).where(rows.c.chunk_seq.in_(part))
-        held.update((known.chunk_seq, known.version) for known in transaction.execute(query))
+        held.update((vector.chunk_seq, vector.version) for vector in transaction.execute(query))
         transaction.execute(rows.delete().where(rows.c.chunk_seq.in_(part)))
     values: list[dict[str, Any]] = [
         {

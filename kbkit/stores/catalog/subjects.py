@@ -47,12 +47,12 @@ def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     wanted = {each.id: each for each in names}
     query = sa.select(subjects.c.id)
     for part in in_parts(list(wanted)):
-        for known in transaction.execute(query.where(subjects.c.id.in_(part))).scalars():
-            del wanted[known]
+        for id_ in transaction.execute(query.where(subjects.c.id.in_(part))).scalars():
+            del wanted[id_]
     if wanted:
         rows = [
-            {"id": known, "kind": each.kind.value, "key": each.key, "name": each.name}
-            for known, each in wanted.items()
+            {"id": id_, "kind": each.kind.value, "key": each.key, "name": each.name}
+            for id_, each in wanted.items()
         ]
         transaction.execute(subjects.insert(), rows)
 
@@ -84,8 +84,10 @@ def ends_by_hand(ids: Sequence[str] | None = None) -> sa.CompoundSelect[tuple[st
     made = table.by_hand & table.deleted_at.is_(None)
     ends = (table.source_kind, table.source_id), (table.target_kind, table.target_id)
     source, target = (
-        sa.select(known).where(kinds == kind, made, sa.true() if ids is None else known.in_(ids))
-        for kinds, known in ends
+        sa.select(id_column).where(
+            kinds == kind, made, sa.true() if ids is None else id_column.in_(ids)
+        )
+        for kinds, id_column in ends
     )
     return source.union(target)
 
@@ -124,19 +126,19 @@ def listed(
         counted = counted.where(canonical.in_(named))
     if ids is not None:
         counted = counted.where(transaction.is_in(own.c.id, ids) | own.c.alias_of.in_(list(ids)))
-    found = counted.subquery()
+    totals = counted.subquery()
     query = (
         sa.select(
             subjects.c.id,
             subjects.c.kind,
             subjects.c.name,
-            found.c.chunks,
-            found.c.documents,
+            totals.c.chunks,
+            totals.c.documents,
             entities.c.type,
         )
-        .join(found, found.c.canonical == subjects.c.id)
+        .join(totals, totals.c.canonical == subjects.c.id)
         .outerjoin(entities, entities.c.subject_id == subjects.c.id)
-        .order_by(found.c.chunks.desc(), subjects.c.name)
+        .order_by(totals.c.chunks.desc(), subjects.c.name)
     )
     rows = transaction.execute(query.limit(limit)).all()
     names = aliases(transaction, [row.id for row in rows])
@@ -160,11 +162,11 @@ def beside(
             .group_by(table.subject_id)
         )
         here.update({row[0]: row[1] for row in transaction.execute(query)})
-    for known in without:
-        here.pop(known, None)
-    often = [known for known, _ in here.most_common(20 * limit)]
+    for id_ in without:
+        here.pop(id_, None)
+    often = [id_ for id_, _ in here.most_common(20 * limit)]
     everywhere = chunk_counts(transaction, often)
-    scores = {known: here[known] / everywhere[known] ** 0.5 for known in often}
+    scores = {id_: here[id_] / everywhere[id_] ** 0.5 for id_ in often}
     return sorted(scores, key=lambda known: (-scores[known], known))[:limit]
 
 
@@ -179,18 +181,18 @@ def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, in
 
 
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for part in in_parts(ids):
         query = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
         for row in transaction.execute(query.order_by(subjects.c.name)):
-            found.setdefault(row.alias_of, []).append(row.name)
-    return {known: tuple(names) for known, names in found.items()}
+            names_of.setdefault(row.alias_of, []).append(row.name)
+    return {id_: tuple(names) for id_, names in names_of.items()}
 
 
 def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:
-    known = set(ids)
+    all_ids = set(ids)
     query = sa.select(subjects.c.id, subjects.c.alias_of)
-    rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, known)))
+    rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, all_ids)))
     roots = {row.alias_of or row.id for row in rows}
     below = query.where(transaction.is_in(subjects.c.alias_of, roots))
     return roots | {row.id for row in transaction.execute(below)}
@@ -257,12 +259,12 @@ def related(
         speaking.setdefault((subject_id, name), []).append((seq, document_id))
     scores: dict[int, float] = defaultdict(float)
     shared: dict[int, list[str]] = {}
-    for (_, name), found in sorted(speaking.items(), key=lambda pair: (len(pair[1]), pair[0])):
-        if len(found) > max(_FEW, _COMMON * total):
+    for (_, name), places in sorted(speaking.items(), key=lambda pair: (len(pair[1]), pair[0])):
+        if len(places) > max(_FEW, _COMMON * total):
             break
-        for seq, document_id in found:
+        for seq, document_id in places:
             share = 0.5 if document_id == here.document_id else 1.0
-            scores[seq] += share * log(total / len(found))
+            scores[seq] += share * log(total / len(places))
             shared.setdefault(seq, []).append(name)
     scores.pop(here.seq, None)
     ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -55,11 +55,11 @@ def delete(transaction: Transaction, name: str) -> TokenInfo:
         named = ", ".join(each.name for each in transaction.execute(query.order_by(tokens.c.name)))
         raise NotFoundError(f"no token {name!r}; there {f'are {named}' if named else 'is none'}")
     try:
-        found = find(transaction, row.id)
+        stored = find(transaction, row.id)
     except (WorkspaceError, ValueError, TypeError):
-        found = None
+        stored = None
     transaction.execute(tokens.delete().where(tokens.c.id == row.id))
-    return found[0] if found else TokenInfo(row.id, row.name, row.scope, (), datetime.now(UTC))
+    return stored[0] if stored else TokenInfo(row.id, row.name, row.scope, (), datetime.now(UTC))
 
 
 def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:

@@ -166,19 +166,21 @@ def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeB
 def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
     """Restore the last deleted knowledge base of a name."""
     there = knowledge_bases_in_trash(transaction)
-    found = next((kb for kb in there if kb.name == name), None)
-    found = found or next((kb for kb in there if len(name) > 7 and kb.id.startswith(name)), None)
-    if found is None:
+    deleted = next((kb for kb in there if kb.name == name), None)
+    deleted = deleted or next(
+        (kb for kb in there if len(name) > 7 and kb.id.startswith(name)), None
+    )
+    if deleted is None:
         names = ", ".join(dict.fromkeys(kb.name for kb in there)) or "nothing"
         raise NotFoundError(f"the trash holds no knowledge base named {name!r}, but {names}")
-    to = to or found.name
+    to = to or deleted.name
     if to in bases.names(transaction):
         raise ConflictError(
             f"a knowledge base named {to!r} exists; choose another name for the one that comes back"
         )
     transaction.execute(
         knowledge_bases.update()
-        .where(knowledge_bases.c.id == found.id)
+        .where(knowledge_bases.c.id == deleted.id)
         .values(name=to, deleted_at=None)
     )
     graph_writing.settle(transaction)
@@ -201,10 +203,10 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
     count = transaction.execute(
         sa.select(sa.func.count()).select_from(deleted_documents).where(columns.content != "")
     ).scalar_one()
-    known = sa.select(sources.c.id)
+    source_ids = sa.select(sources.c.id)
     transaction.execute(
         deleted_documents.delete().where(
-            sa.or_(columns.source_id.is_(None), columns.source_id.not_in(known))
+            sa.or_(columns.source_id.is_(None), columns.source_id.not_in(source_ids))
         )
     )
     transaction.execute(deleted_documents.update().values(content="", metadata={}))

@@ -121,11 +121,13 @@ def replace_documents(
         )
     }
     fresh = [entry for entry in new if entry.document.id not in before]
-    known = [entry for entry in new if entry.document.id in before]
+    existing = [entry for entry in new if entry.document.id in before]
     if fresh:
         transaction.execute(documents.insert(), [_values(kb_id, entry) for entry in fresh])
-    if known:
-        columns = [name for name in _values(kb_id, known[0]) if name not in ("id", "kb_id", "uri")]
+    if existing:
+        columns = [
+            name for name in _values(kb_id, existing[0]) if name not in ("id", "kb_id", "uri")
+        ]
         transaction.execute(
             documents.update()
             .where(documents.c.id == sa.bindparam("of_id"))
@@ -138,14 +140,14 @@ def replace_documents(
                     for name, value in _values(kb_id, entry).items()
                     if name not in ("kb_id", "uri")
                 }
-                for entry in known
+                for entry in existing
             ],
         )
-    _forget_derived(transaction, [entry.document.id for entry in known])
+    _forget_derived(transaction, [entry.document.id for entry in existing])
     added = [chunk for entry in fresh for chunk in entry.chunks]
     kept: dict[str, int | None] = {}
     removed = 0
-    for entry in known:
+    for entry in existing:
         was, document = before[entry.document.id], entry.document
         difference = chunk_writing.difference(transaction, kb_id, document.id, entry.chunks)
         added += difference.added
@@ -232,13 +234,13 @@ class Description:
 
 
 def describe_documents(
-    transaction: Transaction, kb_id: str, found: Mapping[str, Description]
+    transaction: Transaction, kb_id: str, descriptions: Mapping[str, Description]
 ) -> None:
     """Update descriptions, except for documents that changed meanwhile.
 
     Their cards say so too, and have to be made again.
     """
-    if not found:
+    if not descriptions:
         return
     transaction.execute(
         documents.update()
@@ -249,15 +251,15 @@ def describe_documents(
         .values(description=sa.bindparam("line"), is_index=sa.bindparam("mostly_links")),
         [
             {
-                "of_id": known,
+                "of_id": document_id,
                 "of_hash": own_labels.content_hash,
                 "line": own_labels.line,
                 "mostly_links": own_labels.is_index,
             }
-            for known, own_labels in found.items()
+            for document_id, own_labels in descriptions.items()
         ],
     )
-    cards.remove(transaction, list(found))
+    cards.remove(transaction, list(descriptions))
     knowledge_bases.touch(transaction, kb_id)
 
 

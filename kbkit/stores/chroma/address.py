@@ -71,11 +71,11 @@ class ChromaAddress:
                 "KBKIT_CHROMA_URL: a tenant and a database have 3 to 128 letters, digits, "
                 "'.', '_' or '-', with a letter or a digit at both ends"
             )
-        found = cls(
+        address = cls(
             f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", **names, token=token
         )
-        found._check_token(parts.hostname or "")
-        return found
+        address._check_token(parts.hostname or "")
+        return address
 
     def _check_token(self, host: str) -> None:
         if not self.token.isascii() or not self.token.isprintable() or " " in self.token:

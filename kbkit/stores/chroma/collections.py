@@ -102,10 +102,10 @@ class ChromaCollections(ABC):
             collection, most = self._collection(name), min(_READ, self._most())
             start = 0
             while True:
-                found = collection.get(limit=most, offset=start, include=["embeddings"])
-                if not found["ids"]:
+                part = collection.get(limit=most, offset=start, include=["embeddings"])
+                if not part["ids"]:
                     return
-                yield list(found["ids"]), np.asarray(found["embeddings"], np.float32)
+                yield list(part["ids"]), np.asarray(part["embeddings"], np.float32)
                 start += most
 
     def upsert(
@@ -142,15 +142,15 @@ class ChromaCollections(ABC):
             return list(result["ids"][0])
 
     def _collection(self, name: str) -> Collection:
-        found = self._collections.get(name)
-        if found is None:
+        collection = self._collections.get(name)
+        if collection is None:
             try:
-                found = self._collections[name] = self._found(name)
+                collection = self._collections[name] = self._found(name)
             except Exception as error:
                 if str(error) != f"Collection [{name}] does not exist":
                     raise
                 raise MissingCollectionError(f"Chroma has no collection {name}") from error
-        return found
+        return collection
 
     def _parts(self, count: int) -> Iterator[slice]:
         most = self._most()
@@ -219,15 +219,15 @@ class FolderChecksums:
         files = self._files()
         if not files:
             return ""
-        known = self._known()
-        if known is None:
+        noted = self._known()
+        if noted is None:
             return "has no checksums that can be read"
-        for name in sorted(known.keys() | set(files)):
+        for name in sorted(noted.keys() | set(files)):
             if name not in files:
                 return f"lacks {name}"
-            if name not in known:
+            if name not in noted:
                 return f"has {name}, which kbkit did not write"
-            if not self._is_as_left(name, known[name]):
+            if not self._is_as_left(name, noted[name]):
                 return f"has {name} not as it was written"
         return ""
 
@@ -236,14 +236,14 @@ class FolderChecksums:
 
         ``None`` where more than some collections may be harmed, or it cannot be told which.
         """
-        known, writing = self._known(), self.being_written()
-        if known is None:
+        noted, writing = self._known(), self.being_written()
+        if noted is None:
             return None
         files = set(self._files())
         changed = {
             name
-            for name in known.keys() | files
-            if name not in files or name not in known or not self._is_as_left(name, known[name])
+            for name in noted.keys() | files
+            if name not in files or name not in noted or not self._is_as_left(name, noted[name])
         }
         beside = {name for name in changed if "/" not in name}
         if beside and not (writing and all(name.startswith(_DATABASE) for name in beside)):
@@ -283,8 +283,8 @@ class FolderChecksums:
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
             return None
 
-    def _is_as_left(self, name: str, known: tuple[int, tuple[Span, ...]]) -> bool:
-        crc, left_out = known
+    def _is_as_left(self, name: str, expected: tuple[int, tuple[Span, ...]]) -> bool:
+        crc, left_out = expected
         return self._crc(name, left_out) == crc
 
     def _collections(self) -> dict[str, str] | None:
@@ -337,9 +337,9 @@ class FolderChecksums:
         path = self.folder / name
         stamp = _stamp(path)
         spans = tuple(left_out)
-        known = self._read.get(name)
-        if known is not None and known[:2] == (stamp, spans):
-            return known[2]
+        cached = self._read.get(name)
+        if cached is not None and cached[:2] == (stamp, spans):
+            return cached[2]
         crc = start = 0
         with path.open("rb") as file:
             while data := file.read(_AT_ONCE):
@@ -364,8 +364,8 @@ def _blanked(data: bytes, start: int, spans: Sequence[Span]) -> bytes | bytearra
 
 
 def _stamp(path: Path) -> _Stamp:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _left_out(path: Path) -> tuple[Span, ...]:
@@ -374,9 +374,9 @@ def _left_out(path: Path) -> tuple[Span, ...]:
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            found = connection.execute(query, (_OPENED,)).fetchone()
+            row = connection.execute(query, (_OPENED,)).fetchone()
             size = connection.execute("PRAGMA page_size").fetchone()[0]
     except sqlite3.Error as error:
         raise OSError(f"{path}: {error}") from error
-    opened = ((size * (found[0] - 1), size * found[0]),) if found else ()
+    opened = ((size * (row[0] - 1), size * row[0]),) if row else ()
     return (*_COUNTERS, *opened)

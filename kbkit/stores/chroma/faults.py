@@ -30,29 +30,29 @@ def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
     return StoreUnreachableError(f"{address.place}: {_reason(error, message, address)}; {_KEPT}")
 
 
-def _reason(error: Exception, told: str, address: ChromaAddress) -> str:
+def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
     status = _status(error)
     if status in (401, 403):
         token = "is not taken" if address.token else "is not set"
         return f"the server refuses ({status}): KBKIT_CHROMA_TOKEN {token}"
     if status == 429 or type(error).__name__ == "QuotaError":
-        return f"the server refuses for now, its quota is used up ({told})"
+        return f"the server refuses for now, its quota is used up ({text})"
     if status is not None and status >= 500:
-        return f"Chroma failed ({status}: {told}); see its log"
+        return f"Chroma failed ({status}: {text}); see its log"
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time; check that the server runs and is reachable"
-    if "CERTIFICATE_VERIFY_FAILED" in told:
+    if "CERTIFICATE_VERIFY_FAILED" in text:
         return (
-            f"its certificate is not trusted ({told}); name the file of its authority in "
+            f"its certificate is not trusted ({text}); name the file of its authority in "
             "SSL_CERT_FILE"
         )
-    if "[SSL" in told:
-        return f"it does not speak TLS there ({told}); write http:// where it has none"
+    if "[SSL" in text:
+        return f"it does not speak TLS there ({text}); write http:// where it has none"
     if isinstance(error, httpx.NetworkError):
-        return f"cannot be reached ({told}); see that the server runs, or mend KBKIT_CHROMA_URL"
+        return f"cannot be reached ({text}); see that the server runs, or mend KBKIT_CHROMA_URL"
     if isinstance(error, httpx.ProtocolError | ValueError | KeyError | TypeError) or status:
         return _NO_CHROMA
-    return f"Chroma failed ({type(error).__name__}: {told})"
+    return f"Chroma failed ({type(error).__name__}: {text})"
 
 
 def _status(error: Exception) -> int | None:

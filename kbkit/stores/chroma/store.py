@@ -52,10 +52,10 @@ class ChromaStore(ChromaCollections):
     @classmethod
     def of(cls, folder: Path) -> ChromaStore:
         with _stores_mutex:
-            found = _stores.get(folder)
-            if found is None:
-                found = _stores[folder] = cls(folder)
-            return found
+            store = _stores.get(folder)
+            if store is None:
+                store = _stores[folder] = cls(folder)
+            return store
 
     def close(self) -> None:
         with suppress(OSError):

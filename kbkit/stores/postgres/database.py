@@ -218,15 +218,15 @@ def other_home(database: Database, folder: Path) -> str:
     """
     mark = _mark(folder)
     with database.read() as transaction:
-        known = _home(transaction)
-    if known is None and any((folder / name).is_dir() for name in BUILT_IN):
+        home = _home(transaction)
+    if home is None and any((folder / name).is_dir() for name in BUILT_IN):
         with database.write() as transaction:
-            known = _home(transaction)
-            if known is None:
-                known = mark or _made(folder), f"{socket.gethostname()}:{folder}"
-                transaction.execute(_CLAIM, {"mark": known[0], "place": known[1]})
+            home = _home(transaction)
+            if home is None:
+                home = mark or _made(folder), f"{socket.gethostname()}:{folder}"
+                transaction.execute(_CLAIM, {"mark": home[0], "place": home[1]})
                 return ""
-    return "" if known is None or known[0] == mark else known[1]
+    return "" if home is None or home[0] == mark else home[1]
 
 
 def _home(transaction: Transaction) -> tuple[str, str] | None:

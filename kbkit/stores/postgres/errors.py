@@ -49,7 +49,7 @@ def explained(place: str) -> Iterator[None]:
         if advice is None and state[:2] in ("08", "57"):
             advice = _GONE
         if advice is None and not state:  # it never came to a connection
-            advice = next((known for sign, known in _SIGNS.items() if sign in text), _GONE)
+            advice = next((hint for sign, hint in _SIGNS.items() if sign in text), _GONE)
         if advice is None:
             raise
         raise WorkspaceError(f"{place}: {text}; {advice}") from error

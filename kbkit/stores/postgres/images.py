@@ -33,9 +33,9 @@ class PostgresImages:
             return list(connection.execute(statement, values).scalars())
 
     def add(self, image: Image) -> None:
-        known = {"name": require_name(image.name)}
-        if not self._execute(_TOUCH, **known):
-            self._execute(_ADD, **known, data=image.data)
+        values = {"name": require_name(image.name)}
+        if not self._execute(_TOUCH, **values):
+            self._execute(_ADD, **values, data=image.data)
 
     def names(self) -> set[str]:
         return set(self._execute(_NAMES)).union(self._before.names() if self._before else ())
@@ -49,9 +49,9 @@ class PostgresImages:
         return len(sizes), sum(sizes)
 
     def read(self, name: str) -> bytes | None:
-        found = self._execute(_READ, name=name)
-        if found:
-            return bytes(found[0])
+        row = self._execute(_READ, name=name)
+        if row:
+            return bytes(row[0])
         return self._before.read(name) if self._before else None
 
 

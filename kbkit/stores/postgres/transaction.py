@@ -81,12 +81,15 @@ class TextSearchIndex:
         )
         values = list(wanted), [_query(lexeme) for lexeme in wanted]
         rows = self._connection.exec_driver_sql(query, values)
-        found: dict[str, Postings] = {}
+        postings: dict[str, Postings] = {}
         for lexeme, packed in rows:
             if packed is not None:
                 each = np.frombuffer(packed, _POSTINGS)
-                found[wanted[lexeme]] = each["seq"].astype(np.int64), each["times"].astype(np.int64)
-        return found
+                postings[wanted[lexeme]] = (
+                    each["seq"].astype(np.int64),
+                    each["times"].astype(np.int64),
+                )
+        return postings
 
 
 def _counted(terms: str) -> tuple[list[str], str | None]:

@@ -90,7 +90,7 @@ class PgVectorStore:
             if not rows:
                 return
             vectors = [np.frombuffer(sent, ">f2", offset=4) for _, sent in rows]
-            yield [known for known, _ in rows], np.stack(vectors).astype(np.float32)
+            yield [chunk_id for chunk_id, _ in rows], np.stack(vectors).astype(np.float32)
             last = rows[-1][0]
 
     def upsert(
@@ -183,10 +183,10 @@ def _text(vector: NDArray[np.float32]) -> str:
 def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
     with explained(place):
         with engine.begin() as connection:
-            found = connection.execute(_FOUND).first()
-            if found is None and connection.execute(_AVAILABLE).first() is None:
+            extension = connection.execute(_FOUND).first()
+            if extension is None and connection.execute(_AVAILABLE).first() is None:
                 return None
-        if found is None:
+        if extension is None:
             try:
                 with engine.begin() as connection:
                     # an extension is there once in a database: not in the schema of one workspace
@@ -195,17 +195,17 @@ def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
                 message = " ".join(str(error.orig).split())
                 _log.info("%s: no pgvector (%s); ask for CREATE EXTENSION vector", place, message)
             with engine.begin() as connection:
-                found = connection.execute(_FOUND).first()
-    if found is None:
+                extension = connection.execute(_FOUND).first()
+    if extension is None:
         return None
-    version = tuple(int(part) for part in takewhile(str.isdigit, found.extversion.split(".")))
+    version = tuple(int(part) for part in takewhile(str.isdigit, extension.extversion.split(".")))
     if version < _OLDEST:
         _log.info(
-            "%s: pgvector %s is too old; ALTER EXTENSION vector UPDATE", place, found.extversion
+            "%s: pgvector %s is too old; ALTER EXTENSION vector UPDATE", place, extension.extversion
         )
         return None
     quote = engine.dialect.identifier_preparer.quote_identifier
-    return PgVectorStore(engine, place, quote(found.nspname))
+    return PgVectorStore(engine, place, quote(extension.nspname))
 
 
 _FOUND = sa.text(

@@ -66,9 +66,9 @@ def advanced(
         return None
     filed = [segment for segment in held.segments if segment.file and len(segment)]
     after = int(filed[-1].snapshot.seqs[-1]) if filed else 0
-    known = int(held.segments[-1].snapshot.seqs[-1]) if len(held) else 0
+    last_seq = int(held.segments[-1].snapshot.seqs[-1]) if len(held) else 0
     many = (
-        corpus.count_chunks(transaction, row.id, after=known) > MAX
+        corpus.count_chunks(transaction, row.id, after=last_seq) > MAX
         or statement_vectors.count_changed(transaction, row.id, held.version) > MAX
         or (
             held.card_embedder != row.card_embedder and len(held.document_ids) > _MAX_CARDS
@@ -86,13 +86,13 @@ def advanced(
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]
-    if many or corpus.count_chunks(transaction, row.id, after=known):
+    if many or corpus.count_chunks(transaction, row.id, after=last_seq):
         segments = _with_later(
-            transaction, row, segments, known if changed else after, keep if many else _held
+            transaction, row, segments, last_seq if changed else after, keep if many else _held
         )
     version = shown(row, gone.last)
-    found = joined(version, segments, held.numbers, held.cards)
-    return replace(found, cards=_cards(transaction, row, held, found))
+    snapshot = joined(version, segments, held.numbers, held.cards)
+    return replace(snapshot, cards=_cards(transaction, row, held, snapshot))
 
 
 def _with_later(
@@ -131,7 +131,7 @@ def _cards(
     transaction: Transaction,
     row: KnowledgeBaseRow,
     held: SegmentedSnapshot,
-    found: SegmentedSnapshot,
+    snapshot: SegmentedSnapshot,
 ) -> tuple[LaterCards, ...]:
     if held.cards_version == row.cards_version:
         return held.cards
@@ -143,11 +143,11 @@ def _cards(
     )
     if not len(came.document_ids):
         return held.cards if same else ()
-    numbers = found.numbers.find(came.document_ids)
-    there = [i for i, known in enumerate(came.document_ids) if known in numbers]
+    numbers = snapshot.numbers.find(came.document_ids)
+    there = [i for i, document_id in enumerate(came.document_ids) if document_id in numbers]
     vectors = came.vectors[there]
     if not vectors.shape[1]:  # none of them has a vector now
-        width = max((part.vectors.shape[1] for part in found.card_parts()), default=0)
+        width = max((part.vectors.shape[1] for part in snapshot.card_parts()), default=0)
         vectors = np.zeros((len(there), width), np.float32)
     newest = LaterCards(
         row.cards_version, row.card_embedder, np.array(list(numbers.values()), np.int32), vectors

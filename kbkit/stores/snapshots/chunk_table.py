@@ -60,9 +60,9 @@ class ChunkTable:
 
     def card_scores(self, score: Score) -> NDArray[np.float32]:
         """Apply a function to the summary vectors; 0 for documents without one."""
-        found = score(self.card_vectors)
-        found[self.sizes == 0] = 0.0
-        return found
+        scores = score(self.card_vectors)
+        scores[self.sizes == 0] = 0.0
+        return scores
 
     def shows(self, row: KnowledgeBaseRow) -> bool:
         return self.version == row.version and self.embedder == row.embedder
@@ -72,9 +72,9 @@ _Table = TypeVar("_Table", bound=ChunkTable)
 
 
 def read(transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
-    ordinals = {known: i for i, known in enumerate(corpus.titles(transaction, row.id))}
+    ordinals = {document_id: i for i, document_id in enumerate(corpus.titles(transaction, row.id))}
     rows = corpus.chunk_owners(transaction, row.id)
-    owners = np.fromiter((ordinals[known] for _, known, _ in rows), np.int32, len(rows))
+    owners = np.fromiter((ordinals[document_id] for _, document_id, _ in rows), np.int32, len(rows))
     lengths = np.fromiter((length for _, _, length in rows), np.int32, len(rows))
     return ChunkTable(
         version=row.version,
@@ -97,7 +97,7 @@ def with_cards(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -
     """
     if table.cards_version == row.cards_version:
         return table
-    ordinals = {known: i for i, known in enumerate(table.document_ids)}
+    ordinals = {document_id: i for i, document_id in enumerate(table.document_ids)}
     return replace(table, **card_columns(transaction, row, ordinals))
 
 
@@ -109,13 +109,13 @@ def card_columns(
     some: bool = False,
 ) -> dict[str, Any]:
     """Return the columns of document summaries; zeros for documents without one."""
-    found = cards.vectors_of(transaction, row, ordinals if some else None)
-    vectors = np.zeros((len(ordinals), found.vectors.shape[1]), np.float32)
-    there = [i for i, known in enumerate(found.document_ids) if known in ordinals]
-    vectors[[ordinals[found.document_ids[i]] for i in there]] = found.vectors[there]
+    stored = cards.vectors_of(transaction, row, ordinals if some else None)
+    vectors = np.zeros((len(ordinals), stored.vectors.shape[1]), np.float32)
+    there = [i for i, document_id in enumerate(stored.document_ids) if document_id in ordinals]
+    vectors[[ordinals[stored.document_ids[i]] for i in there]] = stored.vectors[there]
     return {
         "cards_version": row.cards_version,
-        "card_embedder": found.embedder,
+        "card_embedder": stored.embedder,
         "card_vectors": vectors,
     }
 
@@ -188,11 +188,11 @@ def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
 
 
 def _check_once(path: Path) -> None:
-    found = path.stat()
-    if found.st_size < _LARGE:
+    status = path.stat()
+    if status.st_size < _LARGE:
         check(path)
         return
-    stamp = f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+    stamp = f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
     beside = path.with_name(path.name + CHECKED)
     with contextlib.suppress(OSError, ValueError):
         if beside.read_text(encoding="utf-8") == stamp:

@@ -63,8 +63,10 @@ class VectorCodes:
         self, vector: NDArray[np.float32], limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         wanted = min(limit, self._index.ntotal)
-        found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
-        return rows[0], found[0]
+        similarity, rows = self._index.search(
+            np.ascontiguousarray(vector[None], np.float32), wanted
+        )
+        return rows[0], similarity[0]
 
 
 class JoinedCodes:
@@ -89,8 +91,10 @@ class JoinedCodes:
         self, vector: NDArray[np.float32], limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         wanted = min(limit, int(self.firsts[-1]))
-        found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
-        return rows[0], found[0]
+        similarity, rows = self._index.search(
+            np.ascontiguousarray(vector[None], np.float32), wanted
+        )
+        return rows[0], similarity[0]
 
 
 def write(path: Path, vectors: NDArray[np.float32]) -> None:
@@ -126,8 +130,8 @@ def codes_of(snapshot: Snapshot) -> VectorCodes | None:
     """Return a snapshot's quantized vectors; ``None`` without a file."""
     if "codes" not in snapshot.kept:
         snapshot.kept["codes"] = _load(snapshot)
-    found: VectorCodes | None = snapshot.kept["codes"]
-    return found
+    codes: VectorCodes | None = snapshot.kept["codes"]
+    return codes
 
 
 def _load(snapshot: Snapshot) -> VectorCodes | None:

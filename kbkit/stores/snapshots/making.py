@@ -39,7 +39,7 @@ def related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: 
     last = corpus.last_chunks(transaction, kb_id, after=after, until=until, limit=_COMPARED)
     places = np.searchsorted(snapshot.seqs, [seq for seq, _ in last])
     ids = [snapshot.ids[place] for place in places.tolist()]
-    return ids == [known for _, known in last]
+    return ids == [id_ for _, id_ in last]
 
 
 def make(
@@ -52,7 +52,7 @@ def make(
 ) -> Snapshot:
     alive = corpus.chunk_seqs(transaction, row.id, after=after, until=until)
     titles_by_id = corpus.titles(transaction, row.id, after=after, until=until)
-    ordinals = {known: i for i, known in enumerate(titles_by_id)}
+    ordinals = {document_id: i for i, document_id in enumerate(titles_by_id)}
     if (
         before is None
         or before.embedder != row.embedder
@@ -62,7 +62,9 @@ def make(
         before = _empty(row.dimensions)
     kept = np.isin(before.seqs, alive)
     new = _read(transaction, row, before, ordinals, (after, until))
-    moved = np.array([ordinals.get(known, -1) for known in before.document_ids], np.int32)
+    moved = np.array(
+        [ordinals.get(document_id, -1) for document_id in before.document_ids], np.int32
+    )
     first = int(kept.sum())
     renumbered = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     posted = kept[before.rows]
@@ -121,7 +123,7 @@ def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> 
         [numbers[term] for term in _terms_of(text, language) if term in numbers] for text in texts
     ]
     starts = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum([len(found) for found in lists], out=starts[1:])
+    np.cumsum([len(term_numbers) for term_numbers in lists], out=starts[1:])
     return Lists(starts, np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])))
 
 
@@ -268,8 +270,8 @@ def to_merge(segments: Sequence[Segment], limit: int = LARGEST) -> slice | None:
     return None
 
 
-def is_worn(found: SegmentedSnapshot) -> bool:
-    return to_merge(found.segments) is not None
+def is_worn(snapshot: SegmentedSnapshot) -> bool:
+    return to_merge(snapshot.segments) is not None
 
 
 def _tier(size: int) -> int:
@@ -295,13 +297,13 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
         of_terms.append(np.fromiter((numbers[term] for term in s.terms), np.int64, len(s.terms)))
         held, texts = s.document_ids, list(s.heading_texts)
         own = s.owners[rows]
-        for known in np.unique(own).tolist():
-            documents[held[known]] = i, known  # the latest one's title counts
-        owners.append([held[known] for known in own.tolist()])
+        for own_number in np.unique(own).tolist():
+            documents[held[own_number]] = i, own_number  # the latest one's title counts
+        owners.append([held[own_number] for own_number in own.tolist()])
         of = s.headings[rows]
-        for known in np.unique(of).tolist():
-            headings.setdefault(texts[known], (i, known))
-        heads.append([texts[known] for known in of.tolist()])
+        for own_number in np.unique(of).tolist():
+            headings.setdefault(texts[own_number], (i, own_number))
+        heads.append([texts[own_number] for own_number in of.tolist()])
         places = np.full(len(s), -1, np.int64)
         places[rows] = np.arange(len(rows)) + firsts[i]
         of_posting = places[s.rows]
@@ -315,29 +317,29 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
     renumbered = np.cumsum(per_term > 0) - 1
     starts = np.zeros(len(used) + 1, np.int64)
     np.cumsum(per_term[used], out=starts[1:])
-    document_numbers = {known: i for i, known in enumerate(documents)}
+    document_numbers = {own_number: i for i, own_number in enumerate(documents)}
     heading_numbers = {text: i for i, text in enumerate(headings)}
-    owner = np.array([document_numbers[known] for known in chain(*owners)], np.int32)
+    owner = np.array([document_numbers[own_number] for own_number in chain(*owners)], np.int32)
     lengths = np.concatenate([s.snapshot.lengths[k] for s, k in zip(segments, kept, strict=True)])
     snapshots = [segment.snapshot for segment in segments]
-    titles = [snapshots[i].titles[known] for i, known in documents.values()]
+    titles = [snapshots[i].titles[own_number] for i, own_number in documents.values()]
     width = max(s.card_vectors.shape[1] for s in snapshots)
     cards = np.zeros((len(documents), width), np.float32)
-    for number, (i, known) in enumerate(documents.values()):
+    for number, (i, own_number) in enumerate(documents.values()):
         if snapshots[i].card_embedder == newest.card_embedder:
-            row = snapshots[i].card_vectors[known]
+            row = snapshots[i].card_vectors[own_number]
             cards[number, : len(row)] = row
 
     def lists(name: str, which: Sequence[tuple[int, int]]) -> Lists:
-        found = []
-        for i, known in which:
+        parts = []
+        for i, number in which:
             known_lists = getattr(snapshots[i], name)
-            part = slice(int(known_lists.starts[known]), int(known_lists.starts[known + 1]))
+            part = slice(int(known_lists.starts[number]), int(known_lists.starts[number + 1]))
             of = of_terms[i][known_lists.values[part]]
-            found.append(renumbered[of[per_term[of] > 0]])
-        ends = np.cumsum([0, *map(len, found)])
+            parts.append(renumbered[of[per_term[of] > 0]])
+        ends = np.cumsum([0, *map(len, parts)])
         return Lists(
-            ends.astype(np.int64), np.concatenate([*found, np.zeros(0, int)]).astype(np.int32)
+            ends.astype(np.int64), np.concatenate([*parts, np.zeros(0, int)]).astype(np.int32)
         )
 
     return Snapshot(

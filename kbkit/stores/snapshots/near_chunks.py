@@ -45,21 +45,21 @@ def _by_segment(
     coded: list[int] = []
     codes: list[VectorCodes] = []
     for i, segment in enumerate(snapshot.segments):
-        known = codes_of(segment.snapshot)
-        if known is None:
+        segment_codes = codes_of(segment.snapshot)
+        if segment_codes is None:
             yield i, np.arange(len(segment.snapshot)), score(segment.snapshot.vectors)
         else:
             coded.append(i)
-            codes.append(known)
+            codes.append(segment_codes)
     if not coded:
         return
     joined = _joined(snapshot, codes)
     gone = sum(len(snapshot.segments[i].gone) for i in coded)
-    found, near = joined.nearest(vector, limit + min(limit, gone))
-    which = np.searchsorted(joined.firsts, found, "right") - 1
+    rows, near = joined.nearest(vector, limit + min(limit, gone))
+    which = np.searchsorted(joined.firsts, rows, "right") - 1
     for n, i in enumerate(coded):
         of = which == n
-        yield i, found[of] - joined.firsts[n], near[of]
+        yield i, rows[of] - joined.firsts[n], near[of]
 
 
 def _joined(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCodes:
@@ -95,29 +95,29 @@ class NearCards:
 
     def nearest(self, vector: NDArray[np.float32], limit: int, score: Score) -> Numbers:
         rows, _ = self.coded.nearest(vector, limit)
-        found = [self.numbers[rows]]
+        numbers_of = [self.numbers[rows]]
         for part in self.uncoded:
-            found.append(part.numbers[np.argsort(-score(part.vectors))[:limit]])
-        numbers = np.unique(np.concatenate(found)).astype(np.int64)
+            numbers_of.append(part.numbers[np.argsort(-score(part.vectors))[:limit]])
+        numbers = np.unique(np.concatenate(numbers_of)).astype(np.int64)
         return numbers[self.holders[numbers] >= 0]
 
     def scores(self, numbers: Numbers, score: Score) -> NDArray[np.float32]:
         """Score document summaries; documents without one get the mean's score."""
-        found = np.empty(len(numbers), np.float32)
+        result = np.empty(len(numbers), np.float32)
         holders = self.holders[numbers]
         for i in np.unique(holders).tolist():
             of = holders == i
             vectors = self.mean[None] if i < 0 else self.parts[i].vectors[self.rows[numbers[of]]]
-            found[of] = score(vectors)
-        return found
+            result[of] = score(vectors)
+        return result
 
 
 def near_cards(snapshot: SegmentedSnapshot) -> NearCards | None:
     """Return an index of near summaries; ``None`` if they are few enough to scan."""
     if _CARDS_KEPT not in snapshot.kept:
         snapshot.kept[_CARDS_KEPT] = _of(snapshot) if available() else None
-    found: NearCards | None = snapshot.kept[_CARDS_KEPT]
-    return found
+    near: NearCards | None = snapshot.kept[_CARDS_KEPT]
+    return near
 
 
 def forget(snapshot: SegmentedSnapshot) -> None:
@@ -151,11 +151,11 @@ def _of(snapshot: SegmentedSnapshot) -> NearCards | None:
         else:
             total += made.total - part.vectors[there[i] & ~mine].sum(axis=0, dtype=np.float64)
         count += int(mine.sum())
-    known = [(part, made) for part, made in zip(parts, codes, strict=True) if made is not None]
+    coded = [(part, made) for part, made in zip(parts, codes, strict=True) if made is not None]
     return NearCards(
         parts=parts,
-        coded=JoinedCodes([made for _, made in known]),
-        numbers=np.concatenate([part.numbers for part, _ in known]),
+        coded=JoinedCodes([made for _, made in coded]),
+        numbers=np.concatenate([part.numbers for part, _ in coded]),
         uncoded=tuple(part for part, made in zip(parts, codes, strict=True) if made is None),
         holders=holders,
         rows=rows,

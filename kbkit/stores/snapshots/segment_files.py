@@ -72,8 +72,8 @@ class SegmentFiles:
             snapshot.kept["file"] = self.folder / name
         return snapshot
 
-    def write_codes(self, found: SegmentedSnapshot) -> None:
-        for segment in found.segments:
+    def write_codes(self, snapshot: SegmentedSnapshot) -> None:
+        for segment in snapshot.segments:
             if not segment.file or codes.codes_of(segment.snapshot) is not None:
                 continue
             segment.snapshot.kept.pop("codes", None)  # another process may have made them
@@ -81,27 +81,27 @@ class SegmentFiles:
                 codes.write(codes.path_of(self.folder / segment.file), segment.snapshot.vectors)
                 forget_pages(segment.snapshot.vectors)
                 segment.snapshot.kept.pop("codes", None)
-        near_chunks.forget(found)  # another process may have made them
-        for part in found.card_parts():
+        near_chunks.forget(snapshot)  # another process may have made them
+        for part in snapshot.card_parts():
             if part.coded is not None and part.codes() is None:
                 codes.write(part.coded, part.vectors)
-        near_chunks.forget(found)
+        near_chunks.forget(snapshot)
 
-    def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:
-        segments = [self.kept(kb_id, segment) for segment in found.segments]
-        behind = sorted({number for cards in found.cards for number in cards.numbers.tolist()})
+    def write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
+        segments = [self.kept(kb_id, segment) for segment in snapshot.segments]
+        behind = sorted({number for cards in snapshot.cards for number in cards.numbers.tolist()})
         cards: tuple[LaterCards, ...] = ()
         name = ""
         if behind:
-            ids = [found.document_ids[number] for number in behind]
-            vectors = found.cards_of(ids)
+            ids = [snapshot.document_ids[number] for number in behind]
+            vectors = snapshot.cards_of(ids)
             name = f"{kb_id}.{uuid4().hex}.cards{_FILE}"
-            save_cards(self.folder / name, found.card_embedder, ids, vectors)
+            save_cards(self.folder / name, snapshot.card_embedder, ids, vectors)
             numbers = np.array(behind, np.int32)
-            cards = (self._behind(found.about, name, numbers, vectors),)
+            cards = (self._behind(snapshot.about, name, numbers, vectors),)
         values = {
             "format": _FORMAT,
-            **asdict(found.about),
+            **asdict(snapshot.about),
             "cards": name,
             "segments": [
                 {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
@@ -109,10 +109,10 @@ class SegmentFiles:
         }
         self._replace(kb_id, json.dumps({**values, _CRC: _crc(values)}))
         used = {segment.file for segment in segments}
-        for known in list(self._mapped):
-            if known.startswith(f"{kb_id}.") and known not in used:
-                self._mapped.pop(known, None)
-        return replace(found, segments=tuple(segments), cards=cards)
+        for number_of in list(self._mapped):
+            if number_of.startswith(f"{kb_id}.") and number_of not in used:
+                self._mapped.pop(number_of, None)
+        return replace(snapshot, segments=tuple(segments), cards=cards)
 
     def _replace(self, kb_id: str, text: str) -> None:
         path = self.path(kb_id)
@@ -161,21 +161,21 @@ class SegmentFiles:
             if segment.snapshot.embedder != about.embedder or (len(seqs) and seqs[0] <= last):
                 raise ValueError("segments that do not belong together")
             last = int(seqs[-1]) if len(seqs) else last
-        found = joined(about, segments, numbers)
+        snapshot = joined(about, segments, numbers)
         if not values["cards"]:
-            return found
+            return snapshot
         cards = load_cards(self.folder / _name(values["cards"]))
         if cards is None or cards[0] != about.card_embedder:
             raise ValueError("cards that cannot be read")
-        known = numbers.find(cards[1])
-        there = [i for i, each in enumerate(cards[1]) if each in known]
+        number_of = numbers.find(cards[1])
+        there = [i for i, each in enumerate(cards[1]) if each in number_of]
         behind = self._behind(
             about,
             values["cards"],
-            np.array([known[cards[1][i]] for i in there], np.int32),
+            np.array([number_of[cards[1][i]] for i in there], np.int32),
             cards[2] if len(there) == len(cards[1]) else cards[2][there],
         )
-        return replace(found, cards=(behind,))
+        return replace(snapshot, cards=(behind,))
 
     def _behind(
         self,
@@ -206,10 +206,10 @@ class SegmentFiles:
 
     def stamp(self, kb_id: str) -> tuple[int, int] | None:
         try:
-            found = self.path(kb_id).stat()
+            status = self.path(kb_id).stat()
         except OSError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
     def drop(self, kb_id: str) -> None:
         with contextlib.suppress(OSError):
@@ -219,12 +219,12 @@ class SegmentFiles:
 
     def sweep(self, kb_ids: Collection[str]) -> None:
         with contextlib.suppress(OSError):
-            used = {self.path(known).name for known in kb_ids}
+            used = {self.path(is_ours).name for is_ours in kb_ids}
             used = used.union(*map(self._listed, kb_ids))
             before = time.time() - _OLD_SECONDS
             for file in list(self.folder.iterdir()):
-                known = file.name.partition(".")[0] in kb_ids
-                if known and (file.name in used or file.stat().st_mtime > before):
+                is_ours = file.name.partition(".")[0] in kb_ids
+                if is_ours and (file.name in used or file.stat().st_mtime > before):
                     continue
                 self._mapped.pop(file.name, None)
                 file.unlink(missing_ok=True)

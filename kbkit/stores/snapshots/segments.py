@@ -39,8 +39,8 @@ class LaterCards:
         """Their codes; ``None`` where no file has them."""
         if "card codes" not in self.kept:
             self.kept["card codes"] = None if self.coded is None else load(self.coded, self.vectors)
-        found: VectorCodes | None = self.kept["card codes"]
-        return found
+        codes: VectorCodes | None = self.kept["card codes"]
+        return codes
 
     def forget_codes(self) -> None:
         self.kept.pop("card codes", None)
@@ -72,8 +72,8 @@ class Segment:
         if not len(held) or not len(seqs) or seqs[-1] < held[0] or seqs[0] > held[-1]:
             return self
         places = np.minimum(np.searchsorted(held, seqs), len(held) - 1)
-        found = places[held[places] == seqs]
-        return replace(self, gone=np.union1d(self.gone, found)) if len(found) else self
+        rows = places[held[places] == seqs]
+        return replace(self, gone=np.union1d(self.gone, rows)) if len(rows) else self
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
         held = self.snapshot.seqs
@@ -102,17 +102,17 @@ class DocumentNumbers:
         with self._mutex:
             held = self._of_snapshots.get(id(snapshot))
             if held is None:
-                for known in snapshot.document_ids:
-                    if known not in self._numbers:
-                        self._numbers[known] = len(self.ids)
-                        self.ids.append(known)
-                numbers = [self._numbers[known] for known in snapshot.document_ids]
+                for id_ in snapshot.document_ids:
+                    if id_ not in self._numbers:
+                        self._numbers[id_] = len(self.ids)
+                        self.ids.append(id_)
+                numbers = [self._numbers[id_] for id_ in snapshot.document_ids]
                 held = snapshot, np.array(numbers, np.int32)
                 self._of_snapshots[id(snapshot)] = held
             return held[1]
 
     def find(self, ids: Iterable[str]) -> dict[str, int]:
-        return {known: self._numbers[known] for known in ids if known in self._numbers}
+        return {id_: self._numbers[id_] for id_ in ids if id_ in self._numbers}
 
     def forget(self, held: Sequence[Segment]) -> None:
         alive = {id(segment.snapshot) for segment in held}
@@ -168,14 +168,14 @@ class SegmentedSnapshot(ChunkTable):
         return sum(len(segment) for segment in self.segments if not segment.file)
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
-        found: dict[str, int] = {}
+        row_of: dict[str, int] = {}
         for i, segment in enumerate(self.segments):
             snapshot, places = segment.snapshot, self.places[i]
             for row in snapshot.rows_of(ids).tolist():
                 place = row if places is None else int(places[row])
                 if place >= 0:
-                    found[snapshot.ids[row]] = place + int(self.firsts[i])
-        return np.array([found[known] for known in ids if known in found], np.int64)
+                    row_of[snapshot.ids[row]] = place + int(self.firsts[i])
+        return np.array([row_of[id_] for id_ in ids if id_ in row_of], np.int64)
 
     def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
         wanted = tuple(terms)
@@ -208,16 +208,16 @@ class SegmentedSnapshot(ChunkTable):
 
     def vectors_of(self, rows: Rows) -> NDArray[np.float32]:
         width = max((s.snapshot.vectors.shape[1] for s in self.segments), default=0)
-        found = np.empty((len(rows), width), np.float32)
+        vectors = np.empty((len(rows), width), np.float32)
         for of, snapshot, own in self._apart(rows):
-            found[of] = snapshot.vectors[own]
-        return found
+            vectors[of] = snapshot.vectors[own]
+        return vectors
 
     def scores_of(self, rows: Rows, score: Score) -> NDArray[np.float32]:
-        found = np.empty(len(rows), np.float32)
+        scores = np.empty(len(rows), np.float32)
         for of, snapshot, own in self._apart(rows):
-            found[of] = snapshot.scores_of(own, score)
-        return found
+            scores[of] = snapshot.scores_of(own, score)
+        return scores
 
     def coverage(self, rows: Rows, terms: Iterable[str]) -> tuple[Rows, Rows]:
         wanted = tuple(terms)
@@ -234,24 +234,24 @@ class SegmentedSnapshot(ChunkTable):
         return titles, headings
 
     def card_scores(self, score: Score) -> NDArray[np.float32]:
-        found = np.zeros(len(self.sizes), np.float32)
+        scores = np.zeros(len(self.sizes), np.float32)
         for cards in self.card_parts():
-            found[cards.numbers] = score(cards.vectors)
-        found[self.sizes == 0] = 0.0
-        return found
+            scores[cards.numbers] = score(cards.vectors)
+        scores[self.sizes == 0] = 0.0
+        return scores
 
     def cards_of(self, ids: Sequence[str]) -> NDArray[np.float32]:
-        known = list(self.numbers.find(ids).values())
+        numbers = list(self.numbers.find(ids).values())
         places = np.full(len(self.sizes), -1, np.int64)
-        places[known] = np.arange(len(known))
+        places[numbers] = np.arange(len(numbers))
         held = list(self.card_parts())
-        found = np.zeros(
-            (len(known), max((c.vectors.shape[1] for c in held), default=0)), np.float32
+        vectors = np.zeros(
+            (len(numbers), max((c.vectors.shape[1] for c in held), default=0)), np.float32
         )
         for cards in held:
             there = np.flatnonzero(places[cards.numbers] >= 0)
-            found[places[cards.numbers[there]]] = cards.vectors[there]
-        return found
+            vectors[places[cards.numbers[there]]] = cards.vectors[there]
+        return vectors
 
     def card_parts(self) -> list[LaterCards]:
         """Return the vectors of segments and of later documents, in order."""

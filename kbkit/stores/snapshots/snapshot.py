@@ -45,10 +45,10 @@ class Lists:
         ends = np.cumsum(lengths)
         inside = np.arange(int(lengths.sum())) + np.repeat(first - (ends - lengths), lengths)
         values = self.values[inside]
-        found = np.zeros(len(values), np.bool_)
+        is_listed = np.zeros(len(values), np.bool_)
         for number in numbers:  # a query has few; to sort them, as `isin` does, takes longer
-            found |= values == number
-        counted = np.concatenate([[0], np.cumsum(found)])
+            is_listed |= values == number
+        counted = np.concatenate([[0], np.cumsum(is_listed)])
         return np.asarray(counted[ends] - counted[ends - lengths], np.int64)
 
 
@@ -126,9 +126,9 @@ class Snapshot(ChunkTable):
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Return rows of chunks by id, in that order; missing ones are left out."""
         if len(self._rows) < len(self):
-            self._rows.update({known: row for row, known in enumerate(self.ids)})
+            self._rows.update({id_: row for row, id_ in enumerate(self.ids)})
         rows = self._rows
-        return np.array([rows[known] for known in ids if known in rows], np.int64)
+        return np.array([rows[id_] for id_ in ids if id_ in rows], np.int64)
 
     def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
         """Map terms to postings by row; absent terms are left out."""
@@ -148,11 +148,11 @@ class Snapshot(ChunkTable):
         ends = np.flatnonzero(np.diff(rows) != 1) + 1
         if len(ends) * _RUN >= len(rows):
             return score(self.vectors[rows])
-        found = np.empty(len(rows), np.float32)
+        scores = np.empty(len(rows), np.float32)
         for start, end in pairwise([0, *ends.tolist(), len(rows)]):
             first = int(rows[start])
-            found[start:end] = score(self.vectors[first : first + end - start])
-        return found
+            scores[start:end] = score(self.vectors[first : first + end - start])
+        return scores
 
     def coverage(
         self, rows: NDArray[np.int64], terms: Iterable[str]
@@ -164,27 +164,27 @@ class Snapshot(ChunkTable):
         )
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
-        known = np.array([has(text) for text in self.heading_texts], np.bool_)
-        return known[self.headings] if len(known) else np.zeros(len(self), np.bool_)
+        matches = np.array([has(text) for text in self.heading_texts], np.bool_)
+        return matches[self.headings] if len(matches) else np.zeros(len(self), np.bool_)
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Map terms to their positions in `terms`; absent ones are left out."""
         kept: dict[str, int | None] = self.kept.setdefault("numbers", {})
         if len(kept) > _MAX_SOUGHT:
             kept.clear()
-        found: dict[str, int] = {}
+        number_of: dict[str, int] = {}
         for term in terms:
             number = kept.get(term, -1)
             if number == -1:
                 number = kept[term] = self._number(term)
             if number is not None:
-                found[term] = number
-        return found
+                number_of[term] = number
+        return number_of
 
     def _number(self, term: str) -> int | None:
-        known = self.terms
-        place = known.place(term) if isinstance(known, MappedTexts) else bisect_left(known, term)
-        return place if place < len(known) and known[place] == term else None
+        terms = self.terms
+        place = terms.place(term) if isinstance(terms, MappedTexts) else bisect_left(terms, term)
+        return place if place < len(terms) and terms[place] == term else None
 
     def postings(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         part = slice(int(self.starts[number]), int(self.starts[number + 1]))

@@ -52,15 +52,15 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
     if strange := sum(codes.strangers(path, vectors) for path, vectors in coded):
         yield f"its snapshot has codes of other vectors for {strange:,} of its own"
         return
-    found = advanced(transaction, row, held)
-    if found is None:
+    current = advanced(transaction, row, held)
+    if current is None:
         return  # of another history, so that no search uses it
-    if len(found) != sum(1 for _ in _seqs(transaction, row)):
+    if len(current) != sum(1 for _ in _seqs(transaction, row)):
         yield "its snapshot has other chunks than the catalog"
         return
     for low, high in slices(transaction, row, 0):
         made = make(transaction, row, None, after=low, until=high)
-        if not _same(found, made):
+        if not _same(current, made):
             yield "its snapshot differs from the catalog"
             return
 
@@ -71,26 +71,26 @@ def _seqs(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[int]:
     return iter(corpus.chunk_seqs(transaction, row.id))
 
 
-def _same(found: SegmentedSnapshot, made: Snapshot) -> bool:
+def _same(snapshot: SegmentedSnapshot, made: Snapshot) -> bool:
     if not len(made):
         return True
-    first = int(np.searchsorted(found.seqs, made.seqs[0]))
+    first = int(np.searchsorted(snapshot.seqs, made.seqs[0]))
     rows = np.arange(first, first + len(made))
-    if rows[-1] >= len(found) or not np.array_equal(found.seqs[rows], made.seqs):
+    if rows[-1] >= len(snapshot) or not np.array_equal(snapshot.seqs[rows], made.seqs):
         return False
-    owners = [found.document_ids[number] for number in found.owners[rows].tolist()]
+    owners = [snapshot.document_ids[number] for number in snapshot.owners[rows].tolist()]
     return (
-        np.array_equal(found.rows_of(list(made.ids)), rows)
+        np.array_equal(snapshot.rows_of(list(made.ids)), rows)
         and owners == [made.document_ids[number] for number in made.owners.tolist()]
-        and np.array_equal(found.lengths[rows], made.lengths)
-        and np.array_equal(found.vectors_of(rows), made.vectors)
-        and _same_words(found, made, first)
+        and np.array_equal(snapshot.lengths[rows], made.lengths)
+        and np.array_equal(snapshot.vectors_of(rows), made.vectors)
+        and _same_words(snapshot, made, first)
     )
 
 
-def _same_words(found: SegmentedSnapshot, made: Snapshot, first: int) -> bool:
+def _same_words(snapshot: SegmentedSnapshot, made: Snapshot, first: int) -> bool:
     terms = list(made.terms)
-    held = found.holding(terms)
+    held = snapshot.holding(terms)
     for number, term in enumerate(terms):
         rows, counts = made.postings(number)
         if term not in held:
@@ -157,21 +157,21 @@ class Snapshots:
         if (snapshot := self.seen(transaction, row)) is not None:
             return snapshot
         with self._tabling:  # of threads that search at once, one reads it
-            found = self._tables.get(row.id)
-            if found is None or not found.shows(row):
-                found = read(transaction, row)
-            found = self._tables[row.id] = with_cards(transaction, row, found)
-            return found
+            chunk_table = self._tables.get(row.id)
+            if chunk_table is None or not chunk_table.shows(row):
+                chunk_table = read(transaction, row)
+            chunk_table = self._tables[row.id] = with_cards(transaction, row, chunk_table)
+            return chunk_table
 
     def _level(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
         """Return the snapshot if it is quickly made; the caller holds `_advancing`."""
         held = self._newest(transaction, row)
         if held is None or _is_of(held, row):
             return held
-        found = advanced(transaction, row, held, quickly=True)
-        if found is not None:
-            self._hold(row.id, found)
-        return found
+        snapshot = advanced(transaction, row, held, quickly=True)
+        if snapshot is not None:
+            self._hold(row.id, snapshot)
+        return snapshot
 
     def _newest(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
         held = self._held.get(row.id)
@@ -190,14 +190,14 @@ class Snapshots:
             return kept
         return held
 
-    def _hold(self, kb_id: str, found: SegmentedSnapshot) -> None:
+    def _hold(self, kb_id: str, snapshot: SegmentedSnapshot) -> None:
         held = self._held.get(kb_id)
         newer = held is None or (held.version, held.cards_version) <= (
-            found.version,
-            found.cards_version,
+            snapshot.version,
+            snapshot.cards_version,
         )
-        if newer or (held is not None and held.embedder != found.embedder):
-            self._held[kb_id] = found
+        if newer or (held is not None and held.embedder != snapshot.embedder):
+            self._held[kb_id] = snapshot
             self._tables.pop(kb_id, None)
 
     def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
@@ -218,17 +218,17 @@ class Snapshots:
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             with self._advancing:  # soon had, it is had once
-                found = self._level(transaction, row)
-            if found is None:
+                snapshot = self._level(transaction, row)
+            if snapshot is None:
                 with self._advancing:
                     held = self._newest(transaction, row)
                 keep = partial(self._mapped, kb_id)
                 if held is not None:
-                    found = advanced(transaction, row, held, keep=keep)
-                found = found or anew(transaction, row, keep=keep)
+                    snapshot = advanced(transaction, row, held, keep=keep)
+                snapshot = snapshot or anew(transaction, row, keep=keep)
         with self._advancing:
-            self._hold(kb_id, found)
-        return found
+            self._hold(kb_id, snapshot)
+        return snapshot
 
     def _mapped(self, kb_id: str, segment: Segment) -> Segment:
         with contextlib.suppress(OSError):  # a full disk costs memory, no more
@@ -237,12 +237,12 @@ class Snapshots:
 
     def save(self, kb_id: str, *, merging: bool = False) -> None:
         with self._making, contextlib.suppress(OSError):  # a full or read-only disk costs speed
-            found = self._renewed(kb_id)
-            most = LARGEST if merging else _SOON + 2 * found.later
-            whole = self._merged(kb_id, found, most)
+            snapshot = self._renewed(kb_id)
+            most = LARGEST if merging else _SOON + 2 * snapshot.later
+            whole = self._merged(kb_id, snapshot, most)
             stamp = self._files.stamp(kb_id)
             there = stamp is not None and self._kept.get(kb_id) == (stamp, _shown(whole))
-            if not there or whole is not found:
+            if not there or whole is not snapshot:
                 whole = self._files.write(kb_id, whole)
                 with self._advancing:
                     self._kept[kb_id] = self._files.stamp(kb_id), _shown(whole)
@@ -258,23 +258,23 @@ class Snapshots:
                     removed_chunks.forget_oldest(transaction, kb_id)
             self._files.sweep(kb_ids)
 
-    def _merged(self, kb_id: str, found: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
-        while (part := to_merge(found.segments, limit)) is not None:
-            one = merged(found.segments[part])
+    def _merged(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
+        while (part := to_merge(snapshot.segments, limit)) is not None:
+            one = merged(snapshot.segments[part])
             one = replace(
                 one,
-                version=found.version,
-                cards_version=found.cards_version,
-                card_embedder=found.card_embedder,
-                card_vectors=found.cards_of(one.document_ids),
+                version=snapshot.version,
+                cards_version=snapshot.cards_version,
+                card_embedder=snapshot.card_embedder,
+                card_vectors=snapshot.cards_of(one.document_ids),
             )
-            segments = list(found.segments)
+            segments = list(snapshot.segments)
             for segment in segments[part]:
                 forget_pages(segment.snapshot.vectors)
             segments[part] = [self._mapped(kb_id, Segment(one))] if len(one) else []
             del one
-            found = joined(found.about, segments, found.numbers, found.cards)
-        return found
+            snapshot = joined(snapshot.about, segments, snapshot.numbers, snapshot.cards)
+        return snapshot
 
     def faults(self, kb_id: str) -> list[str]:
         """Compare all snapshot files with the catalog; return the faults in words."""
@@ -297,8 +297,8 @@ class Snapshots:
         return held is not None and near_chunks.is_coded(held)
 
     def drop(self, kb_id: str) -> None:
-        for known in (self._held, self._tables, self._kept):
-            known.pop(kb_id, None)
+        for cache in (self._held, self._tables, self._kept):
+            cache.pop(kb_id, None)
         self._files.drop(kb_id)
 
 

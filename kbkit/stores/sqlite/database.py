@@ -243,21 +243,21 @@ def explained(path: Path) -> Iterator[None]:
 
 def _check(path: Path, error: Exception) -> None:
     try:
-        found = faults(path) or _unreadable(path)
+        problems = faults(path) or _unreadable(path)
     except Exception as another:  # what cannot even be examined is damaged
-        found = [" ".join(str(another).split())[:200]]
-    if found:
-        raise WorkspaceError(f"{path}: {found[0]}; {_DAMAGED}") from error
+        problems = [" ".join(str(another).split())[:200]]
+    if problems:
+        raise WorkspaceError(f"{path}: {problems[0]}; {_DAMAGED}") from error
 
 
 def faults(path: Path) -> list[str]:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
         reported = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
-        found = [f"the file is damaged ({each})" for each in reported if each != "ok"]
-        found += _odd_kinds(connection)
-        if found:
-            return found
+        problems = [f"the file is damaged ({each})" for each in reported if each != "ok"]
+        problems += _odd_kinds(connection)
+        if problems:
+            return problems
         lost = Counter(row[0] for row in connection.execute("PRAGMA foreign_key_check"))
         return [
             f"{count:,} rows of the table {table} belong to none" for table, count in lost.items()
@@ -285,8 +285,8 @@ def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
             kinds = _KINDS.get(kind.partition("(")[0])
             if kinds is None or table.startswith(("lexical_", "sqlite_")):
                 continue
-            known = ", ".join(map(repr, (*kinds, "null")))
-            where = f'typeof("{column}") NOT IN ({known})'
+            allowed = ", ".join(map(repr, (*kinds, "null")))
+            where = f'typeof("{column}") NOT IN ({allowed})'
             odd = f'SELECT 1 FROM "{table}" WHERE {where} LIMIT 1'  # noqa: S608 - of the schema
             if connection.execute(odd).fetchone():
                 yield f"the table {table} has a row whose {column} is no {kind}"

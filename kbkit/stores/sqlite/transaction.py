@@ -67,7 +67,7 @@ class Fts5Index:
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_instances"
             f" USING fts5vocab('main', '{table}', 'instance')"
         )
-        found: dict[str, Postings] = {}
+        postings: dict[str, Postings] = {}
         for term in set(terms):
             # one text rather than a row an occurrence, of which a common term has many
             joined = self._connection.exec_driver_sql(
@@ -76,8 +76,8 @@ class Fts5Index:
             ).scalar_one()
             if joined is not None:
                 seqs = np.array(joined.split(" "), np.int64)
-                found[term] = np.unique(seqs, return_counts=True)
-        return found
+                postings[term] = np.unique(seqs, return_counts=True)
+        return postings
 
 
 Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
@@ -99,14 +99,14 @@ class SqliteTransaction(Transaction):
 
     def last_number(self, column: sa.Column[Any]) -> int:
         query = "SELECT seq FROM sqlite_sequence WHERE name = ?"
-        found = self._connection.exec_driver_sql(query, (column.table.name,))
-        return found.scalar_one_or_none() or 0
+        result = self._connection.exec_driver_sql(query, (column.table.name,))
+        return result.scalar_one_or_none() or 0
 
     def number_after(self, column: sa.Column[Any], last: int) -> None:
-        name, known = column.table.name, self.last_number(column)
+        name, current = column.table.name, self.last_number(column)
         self._connection.exec_driver_sql("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
         self._connection.exec_driver_sql(
-            "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, max(last, known))
+            "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, max(last, current))
         )
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:

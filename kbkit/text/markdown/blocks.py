@@ -143,9 +143,9 @@ def _scan(text: str, at: int, depth: int = 0) -> Iterator[Block]:
             yield block
             at = block.end + 1
         else:
-            found, end = _nested(text, at, depth) or _parsed(text, at)
-            yield from found
-            at = max(end, found[-1].end + 1 if found else 0)
+            parsed, end = _nested(text, at, depth) or _parsed(text, at)
+            yield from parsed
+            at = max(end, parsed[-1].end + 1 if parsed else 0)
 
 
 def same_breaks(content: str) -> str:
@@ -274,7 +274,7 @@ def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
     inner = [line[width:] if width else _QUOTE_MARK.sub("", line) for line in lines]
     outside = list(accumulate((len(line) + 1 for line in lines), initial=at))
     inside = list(accumulate((len(line) + 1 for line in inner), initial=0))
-    found = [
+    inner_blocks = [
         Block(
             kind,
             outside[bisect_right(inside, start) - 1],
@@ -289,7 +289,7 @@ def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
             "\n".join(inner), 0, depth + 1
         )
     ]
-    return found, end
+    return inner_blocks, end
 
 
 def _parsed(text: str, start: int) -> tuple[list[Block], int]:
@@ -301,9 +301,9 @@ def _parsed(text: str, start: int) -> tuple[list[Block], int]:
     end = margin.end() if margin else len(text)
     source = text[start:end]
     tokens = _parser().parse(source)
-    lines = [start, *(found.end() + start for found in _LINE_FEED.finditer(source))]
+    lines = [start, *(parsed.end() + start for parsed in _LINE_FEED.finditer(source))]
     lines.append(end + 1)  # where there is no line feed at the end
-    found = []
+    parsed = []
     item = -1
     for number, token in enumerate(tokens):
         if token.map is None:
@@ -319,11 +319,11 @@ def _parsed(text: str, start: int) -> tuple[list[Block], int]:
             level, title = int(token.tag[1]), tokens[number + 1].content
         markup = token.markup if kind in {Kind.HEADING, Kind.FENCE} else ""
         place = lines[first], lines[after] - 1
-        found.append(Block(kind, *place, level, title, markup, first == item, not token.level))
+        parsed.append(Block(kind, *place, level, title, markup, first == item, not token.level))
         item = -1
-    if found and found[-1].outermost and found[-1].kind in {Kind.FENCE, Kind.HTML}:
-        found[-1] = _reaching(found[-1], text)
-    return found, end
+    if parsed and parsed[-1].outermost and parsed[-1].kind in {Kind.FENCE, Kind.HTML}:
+        parsed[-1] = _reaching(parsed[-1], text)
+    return parsed, end
 
 
 def text_anchor(block: Block, text: str) -> tuple[str, str]:
@@ -331,5 +331,5 @@ def text_anchor(block: Block, text: str) -> tuple[str, str]:
 
 
 def without_text_anchor(text: str) -> tuple[str, str]:
-    found = _TEXT_ANCHOR.search(text) if "{#" in text else None
-    return (text[: found.start()], found[1]) if found else (text, "")
+    match = _TEXT_ANCHOR.search(text) if "{#" in text else None
+    return (text[: match.start()], match[1]) if match else (text, "")

@@ -23,13 +23,13 @@ def make_definition_lists(tokens: list[Token]) -> list[Token]:
     terms: list[Token] = []
     for start in reversed([n for n, one in enumerate(tokens) if one.type == "bullet_list_open"]):
         items = list(_items(tokens, start))
-        found = [_term(tokens[item + 1 : item + 4]) for item in items]
-        if not items or not all(found):
+        lengths = [_term(tokens[item + 1 : item + 4]) for item in items]
+        if not items or not all(lengths):
             continue
         end = _end(tokens, start)
         tokens[start].tag = tokens[end].tag = "dl"
         added: list[Token] = []
-        for item, length in zip(reversed(items), reversed(found), strict=True):
+        for item, length in zip(reversed(items), reversed(lengths), strict=True):
             inline = tokens[item + 2]
             tokens[item].tag = tokens[_end(tokens, item)].tag = "dd"
             name = _name(inline, length)
@@ -202,14 +202,14 @@ def formula(state: StateInline, silent: bool) -> bool:
 
     A rule of markdown-it; its tokens hold the TeX with its dollars.
     """
-    found = _FORMULA.match(state.src, state.pos) if state.src[state.pos] == "$" else None
-    if found is None:
+    match = _FORMULA.match(state.src, state.pos) if state.src[state.pos] == "$" else None
+    if match is None:
         return False
     if not silent:
         before = state.src[state.pos - 1 : state.pos]
-        kind = "text" if before.isalnum() or not _is_tex(found[0]) else "formula"
-        state.push(kind, "", 0).content = html.unescape(found[0])
-    state.pos = found.end()
+        kind = "text" if before.isalnum() or not _is_tex(match[0]) else "formula"
+        state.push(kind, "", 0).content = html.unescape(match[0])
+    state.pos = match.end()
     return True
 
 
@@ -243,9 +243,9 @@ def mathml(text: str) -> str:
     return nh3.clean(_BETWEEN.sub("", written), tags=_TAGS, attributes=_ATTRIBUTES)
 
 
-def _environment(found: re.Match[str]) -> str:
-    name = _KNOWN.get(found["name"], "")
-    return f"\\{found['place']}{{{name}}}" if name else ""
+def _environment(match: re.Match[str]) -> str:
+    name = _KNOWN.get(match["name"], "")
+    return f"\\{match['place']}{{{name}}}" if name else ""
 
 
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)

@@ -32,7 +32,7 @@ _LINK = re.compile(
 
 
 def destinations(markdown: str) -> list[str]:
-    return [found[1] or found[2] or "" for found in DESTINATION.finditer(markdown)]
+    return [match[1] or match[2] or "" for match in DESTINATION.finditer(markdown)]
 
 
 def links(markdown: str) -> list[re.Match[str]]:
@@ -42,7 +42,7 @@ def links(markdown: str) -> list[re.Match[str]]:
 
 def link_texts(markdown: str) -> list[str]:
     """Return the labels of links and images, except those beyond 400 characters."""
-    return [found[1] for found in links(markdown)]
+    return [match[1] for match in links(markdown)]
 
 
 def without_link_targets(markdown: str) -> str:

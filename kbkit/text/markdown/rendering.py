@@ -289,7 +289,7 @@ def render(
     return Rendered(plain, shown, toc, frozenset(anchors))
 
 
-def _with_pictures(children: list[Token], picture: Picture, found: list[str]) -> list[Token]:
+def _with_pictures(children: list[Token], picture: Picture, pictures: list[str]) -> list[Token]:
     """Replace pictures of the export by marks; documents cannot make them, their HTML is text."""
     kept: list[Token] = []
     for token in children:
@@ -297,9 +297,9 @@ def _with_pictures(children: list[Token], picture: Picture, found: list[str]) ->
         if svg is None:
             kept.append(token)
         else:
-            mark = f'<span class="kb-picture-{len(found)}"></span>'
+            mark = f'<span class="kb-picture-{len(pictures)}"></span>'
             kept.append(Token("html_inline", "", 0, content=mark))
-            found.append(svg)
+            pictures.append(svg)
     return kept
 
 
@@ -458,9 +458,9 @@ def _unique(anchor: str, used: set[str]) -> str:
     if _OWN_ID.match(anchor):
         # The theme's scripts read #__config and #__search; a document must not stand in for them
         anchor = f"anchor-{anchor.lstrip('_')}"
-    found, number = anchor, 1
-    while found in used:
+    unique, number = anchor, 1
+    while unique in used:
         number += 1
-        found = f"{anchor}_{number}"
-    used.add(found)
-    return found
+        unique = f"{anchor}_{number}"
+    used.add(unique)
+    return unique

@@ -66,13 +66,13 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     """
     # first: what they part may become markup without them
     content = without_controls(same_breaks(content.replace("\r\n", "\n")))
-    found = list(blocks(content))
+    parsed = list(blocks(content))
     at = 0
-    own, anchor = _repeated_title(found, content, title)
-    demote = any(block.level == 1 and block.outermost and block is not own for block in found)
+    own, anchor = _repeated_title(parsed, content, title)
+    demote = any(block.level == 1 and block.outermost and block is not own for block in parsed)
     parts: list[str] = []
     before: Block | None = None
-    for block in found:
+    for block in parsed:
         gap = content[at : block.start]
         if before is not None and before.kind is Kind.HTML and before.outermost and gap == "\n":
             gap = "\n\n"  # a comment ends at its line; as text it would go on in the next
@@ -86,15 +86,15 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     parts.append(_between(content[at:], rewrite))
     text = "".join(parts).strip("\n")
     # what ends a fence that the document left open, which would take in the rest of the page
-    last = found[-1] if found else None
+    last = parsed[-1] if parsed else None
     if last and last.kind is Kind.FENCE and last.outermost and not is_closed(last, content):
         text += f"\n{last.markup}"
     return Sanitized(text, anchor)
 
 
-def _repeated_title(found: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:
+def _repeated_title(parsed: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:
     """Return the heading that repeats the title at the start, and its anchor."""
-    own = next((block for block in found if block.kind is Kind.HEADING), None)
+    own = next((block for block in parsed if block.kind is Kind.HEADING), None)
     if own and own.outermost and _bare(content[: own.start]):
         text, anchor = split_anchor(own.title)
         if _words(text) == _words(title):
@@ -169,9 +169,9 @@ def _heading_text(text: str, rewrite: Rewrite) -> str:
 def _sanitize(text: str, rewrite: Rewrite) -> str:
     out: list[str] = []
     at = 0
-    while found := _ACTIVE.search(text, at):
-        out.append(text[at : found.start()])
-        at = found.start()
+    while match := _ACTIVE.search(text, at):
+        out.append(text[at : match.start()])
+        at = match.start()
         char = text[at]
         if char == "\\" and at + 1 < len(text):
             follower = text[at + 1]
@@ -202,12 +202,12 @@ def _copy_code(text: str, at: int, out: list[str]) -> int:
 
 def _autolink(target: str, rewrite: Rewrite) -> str:
     """An address in angle brackets; one that is a page of the export becomes a link to it."""
-    found = rewrite(target)
-    if found is None:
+    link = rewrite(target)
+    if link is None:
         return escape(target)
-    if found.startswith(("http://", "https://", "mailto:")):
-        return f"<{found}>"
-    return f"[{escape(target)}]({found})"
+    if link.startswith(("http://", "https://", "mailto:")):
+        return f"<{link}>"
+    return f"[{escape(target)}]({link})"
 
 
 def _defuse_definition(line: str) -> str:

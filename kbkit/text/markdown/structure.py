@@ -53,37 +53,37 @@ class Outline:
 
 
 def outline(content: str) -> Outline:
-    found: list[Block] = []
+    parsed: list[Block] = []
     pages: list[tuple[int, int, int]] = []
     for block in blocks(content):
         mark = PAGE_MARK.match(content, block.start) if block.kind is Kind.HTML else None
         if mark:
             pages.append((*mark.span(1), int(mark[2])))
         else:
-            found.append(block)
-    pages = pages or list(_form_feeds(content, found))
+            parsed.append(block)
+    pages = pages or list(_form_feeds(content, parsed))
     held = [
         (block.start, anchor)
-        for block in found
+        for block in parsed
         if (anchor := text_anchor(block, content[block.start : block.end])[1])
     ]
-    return Outline(found, _named(content, found), pages, held)
+    return Outline(parsed, _named(content, parsed), pages, held)
 
 
-def _form_feeds(content: str, found: Sequence[Block]) -> Iterator[tuple[int, int, int]]:
+def _form_feeds(content: str, parsed: Sequence[Block]) -> Iterator[tuple[int, int, int]]:
     if "\f" not in content:
         return
     yield 0, 0, 1
     number = 1
     for match in re.finditer("\f", content):
-        inside = bisect_right(found, match.start(), key=lambda block: block.start) - 1
-        if inside < 0 or found[inside].end <= match.start() or not found[inside].is_verbatim:
+        inside = bisect_right(parsed, match.start(), key=lambda block: block.start) - 1
+        if inside < 0 or parsed[inside].end <= match.start() or not parsed[inside].is_verbatim:
             number += 1
             yield match.start(), match.end(), number
 
 
-def _named(content: str, found: Sequence[Block]) -> list[Heading]:
-    headings = [block for block in found if block.kind is Kind.HEADING and block.outermost]
+def _named(content: str, parsed: Sequence[Block]) -> list[Heading]:
+    headings = [block for block in parsed if block.kind is Kind.HEADING and block.outermost]
     titles = [split_anchor(block.title) for block in headings]
     texts = [heading_text(title) for title, _ in titles]
     names = anchors(texts, [anchor for _, anchor in titles])
@@ -129,12 +129,12 @@ def split_anchor(title: str) -> tuple[str, str]:
     """
     title = title.rstrip(" \t\r")
     start = title.rfind("{") if title.endswith("}") else -1
-    found = _ATTRIBUTES.fullmatch(title, start) if start >= 0 else None
-    if found is None:
+    match = _ATTRIBUTES.fullmatch(title, start) if start >= 0 else None
+    if match is None:
         return title, ""
     text = title[:start].rstrip(" \t")
     # MkDocs takes backslashes in addresses for those of paths
-    return text or title, found[1].replace("\\", "")
+    return text or title, match[1].replace("\\", "")
 
 
 def without_anchors(text: str) -> str:
@@ -287,5 +287,5 @@ def _shortened(text: str) -> str:
     end = text.rfind(" ", 0, MAX_LENGTH + 1)
     if end > 0:
         return text[:end]
-    pauses = [found.end() for found in _PAUSE.finditer(text[:MAX_LENGTH])]
+    pauses = [match.end() for match in _PAUSE.finditer(text[:MAX_LENGTH])]
     return text[: pauses[-1]] if pauses else text[:MAX_LENGTH]

@@ -48,12 +48,12 @@ def _escaped(match: re.Match[str]) -> str:
         return "&lt;"
     if match.lastgroup == "amp":
         return "&amp;"
-    found = match.group()
-    if found == "\\":
+    char = match.group()
+    if char == "\\":
         # a backslash before anything but punctuation is itself
         following = match.string[match.end() : match.end() + 1]
-        return found if following.isalnum() or following.isspace() else "\\\\"
-    return "\\" + found
+        return char if following.isalnum() or following.isspace() else "\\\\"
+    return "\\" + char
 
 
 def code_span(text: str) -> str:

@@ -159,8 +159,8 @@ def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft
 
 
 def slug(text: str, fallback: str = "docs") -> str:
-    found = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:63].strip("-")
-    return found if SLUG.fullmatch(found) else fallback
+    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:63].strip("-")
+    return name if SLUG.fullmatch(name) else fallback
 
 
 def _mapping(value: Any) -> dict[str, Any]:

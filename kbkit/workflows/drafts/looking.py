@@ -132,11 +132,11 @@ def _folder(path: Path, base: Path) -> Draft:
                 folders[part] += 1
     if not kinds:
         raise SourceError(f"{path}: nothing in it that kbkit reads")
-    found = ", ".join(f"{number:,} {suffix}" for suffix, number in kinds.most_common(6))
+    counts = ", ".join(f"{number:,} {suffix}" for suffix, number in kinds.most_common(6))
     name = path.resolve().name
     inside = _inside(path, base)
     if (path / "index.html").is_file() and pages * 2 > sum(kinds.values()):
-        return _mirror(path, inside, found)
+        return _mirror(path, inside, counts)
     excluded = [
         Exclusion(f"**/{folder}/**", reason, folders[folder])
         for folder, reason in _LEFT_OUT.items()
@@ -146,13 +146,13 @@ def _folder(path: Path, base: Path) -> Draft:
         name=slug(name),
         description="",
         source={"type": "files", "path": inside},
-        seen=(f"Files: {found}.", "Name a glob such as docs/**/*.md to read some of them only."),
+        seen=(f"Files: {counts}.", "Name a glob such as docs/**/*.md to read some of them only."),
         excluded=tuple(excluded),
         title=name,
     )
 
 
-def _mirror(path: Path, inside: str, found: str) -> Draft:
+def _mirror(path: Path, inside: str, counts: str) -> Draft:
     html = (path / "index.html").read_text(encoding="utf-8", errors="replace")
     root = parse(html) if html.strip() else None
     links = [] if root is None else list(root.iter("link"))
@@ -160,7 +160,7 @@ def _mirror(path: Path, inside: str, found: str) -> Draft:
     address = next((url for url in named if url.startswith("http")), "")
     generator = generator_of(root, html) if root is not None else ""
     title = title_of(root) if root is not None else ""
-    seen = [f"A built site{f', made by {generator}' if generator else ''}: {found}."]
+    seen = [f"A built site{f', made by {generator}' if generator else ''}: {counts}."]
     if not address:
         seen.append(
             "Its pages do not say where they are published: change base_url to that address."

@@ -324,28 +324,30 @@ def exclusions(
     """List parts of a site to exclude, the largest first."""
     inside = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
     first = Counter(part.split("/")[0] for part in inside if "/" in part)
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for folder in (
         path.removeprefix(prefix).split("/")[0] for path in translations if path.startswith(prefix)
     ):
         if folder in first:
-            found[f"{prefix}{folder}/**"] = "a translation"
+            reasons[f"{prefix}{folder}/**"] = "a translation"
     locales = [name for name in first if _is_locale(name) and name.lower()[:2] != language]
     if len(locales) >= 2 or any(_is_locale(name) and name not in locales for name in first):
-        found |= dict.fromkeys((f"{prefix}{name}/**" for name in sorted(locales)), "a translation")
-    found |= dict.fromkeys((f"{prefix}{name}/**" for name in _versions(first)), "another version")
-    for known in known_exclusions(generator):
-        found[known.pattern.replace("/{scope}/", prefix)] = known.reason
+        reasons |= dict.fromkeys(
+            (f"{prefix}{name}/**" for name in sorted(locales)), "a translation"
+        )
+    reasons |= dict.fromkeys((f"{prefix}{name}/**" for name in _versions(first)), "another version")
+    for exclusion in known_exclusions(generator):
+        reasons[exclusion.pattern.replace("/{scope}/", prefix)] = exclusion.reason
     for name, reason in _SECTIONS.items():
         if first[name]:
-            found.setdefault(f"{prefix}{name}/**", reason)
-        if not {f"{prefix}{name}*", f"{prefix}{name}.html"} & found.keys() and any(
+            reasons.setdefault(f"{prefix}{name}/**", reason)
+        if not {f"{prefix}{name}*", f"{prefix}{name}.html"} & reasons.keys() and any(
             re.fullmatch(rf"{re.escape(name)}(?:\.html?|/)?", part) for part in inside
         ):
-            found |= {f"{prefix}{name}*": reason, f"{prefix}{name}/**": reason}
+            reasons |= {f"{prefix}{name}*": reason, f"{prefix}{name}/**": reason}
     counted = [
         Exclusion(pattern, reason, sum(matches(path, (pattern,)) for path in paths))
-        for pattern, reason in found.items()
+        for pattern, reason in reasons.items()
     ]
     return sorted(counted, key=lambda each: -each.pages)
 
@@ -378,7 +380,7 @@ def _is_locale(name: str) -> bool:
 
 
 def _translations(root: Element, start: str) -> list[str]:
-    found = []
+    paths = []
     for link in root.iter("link"):
         if "alternate" in (link.get("rel") or "").split() and link.get("hreflang"):
             try:
@@ -387,8 +389,8 @@ def _translations(root: Element, start: str) -> list[str]:
                 continue
             same = (link.get("hreflang") or "").lower()[:2] == (root.get("lang") or "").lower()[:2]
             if origin(other) == origin(start) and other != start and not same:
-                found.append(urlsplit(other).path)
-    return [path for path in found if path]
+                paths.append(urlsplit(other).path)
+    return [path for path in paths if path]
 
 
 def _left(paths: Sequence[str], excluded: Sequence[Exclusion]) -> list[str]:
@@ -414,9 +416,9 @@ def _name(title: str, start: str) -> str:
     words = _ABOUT_DOCUMENTS.sub(" ", title.casefold())
     host = urlsplit(start).hostname or ""
     for text in (words, title.casefold(), "" if re.fullmatch(r"[\d.:]+", host) else host):
-        found = re.sub(r"[^a-z0-9]+", "-", text.removeprefix("www.")).strip("-")[:40].strip("-")
-        if SLUG.fullmatch(found):
-            return found
+        name = re.sub(r"[^a-z0-9]+", "-", text.removeprefix("www.")).strip("-")[:40].strip("-")
+        if SLUG.fullmatch(name):
+            return name
     return "docs"
 
 

@@ -47,10 +47,10 @@ class MarkdownContent:
 
 
 def written(markdown: str, *, links_last: bool = False) -> MarkdownContent:
-    found = MarkdownContent()
+    result = MarkdownContent()
     whole = markdown.rstrip().split("\n")
     while links_last and whole and _LISTED.fullmatch(whole[-1]):
-        found.links.update(_links(whole.pop()))
+        result.links.update(_links(whole.pop()))
     lines = iter(whole)
     for line in lines:
         if fence := _FENCE.match(line):
@@ -60,37 +60,37 @@ def written(markdown: str, *, links_last: bool = False) -> MarkdownContent:
                 if text.strip("> ") == ticks:
                     break
                 code.append(text[len(prefix) :] if text.startswith(prefix) else text.lstrip("> "))
-            found.codes.append("\n".join(code))
-            found.words.update(words(found.codes[-1]))
-            found.lines.extend(map(squashed, code))
+            result.codes.append("\n".join(code))
+            result.words.update(words(result.codes[-1]))
+            result.lines.extend(map(squashed, code))
         elif not _RULE.match(line):
-            _read_line(line, found)
-    return found
+            _read_line(line, result)
+    return result
 
 
-def _read_line(line: str, found: MarkdownContent) -> None:
+def _read_line(line: str, result: MarkdownContent) -> None:
     if anchor := _ANCHOR.search(line):
-        found.anchors.add(unquote(anchor[1]))
+        result.anchors.add(unquote(anchor[1]))
         line = line[: anchor.start()]
     if heading := _HEADING.match(line):
         line = heading[2]
-    found.links.update(_links(line))
-    found.spans.update(span for _, span in _SPAN.findall(line))
+    result.links.update(_links(line))
+    result.spans.update(span for _, span in _SPAN.findall(line))
     plain = _plain(line if heading else _NUMBER.sub(r"\1", line))
     text = squashed(plain)
     if not text:
         return
-    found.words.update(words(plain))
-    found.lines.append(text)
+    result.words.update(words(plain))
+    result.lines.append(text)
     if heading:
-        found.headings.append((len(heading[1]), text, unquote(anchor[1]) if anchor else ""))
-        found.terms.append(text)
+        result.headings.append((len(heading[1]), text, unquote(anchor[1]) if anchor else ""))
+        result.terms.append(text)
     elif _TERM.match(line):
-        found.terms.append(text)
+        result.terms.append(text)
     elif line.lstrip("> ").startswith("|"):
         cells = re.split(r"(?<!\\)\|", line.strip("> "))[1:-1]
-        found.rows.append(tuple(squashed(_plain(cell)) for cell in cells))
-        found.terms += found.rows[-1]
+        result.rows.append(tuple(squashed(_plain(cell)) for cell in cells))
+        result.terms += result.rows[-1]
 
 
 def _links(line: str) -> Iterator[tuple[str, str]]:
@@ -186,37 +186,37 @@ def content(html: str, url: str, template: Collection[int] = ()) -> PageContent 
 class _Reading:
     """Text runs of a page and their content."""
 
-    def __init__(self, found: Runs, url: str, template: Collection[int]) -> None:
-        self._found = found
-        self._runs = found.runs
-        self._base = urljoin(url, found.base)
-        self._judged = PageStates(found, self._base, template)
-        self._fences = set(found.codes)
+    def __init__(self, runs: Runs, url: str, template: Collection[int]) -> None:
+        self._found = runs
+        self._runs = runs.runs
+        self._base = urljoin(url, runs.base)
+        self._judged = PageStates(runs, self._base, template)
+        self._fences = set(runs.codes)
 
     def content(self) -> PageContent:
-        found = PageContent()
+        page = PageContent()
         for run, state in zip(self._runs, self._judged.states, strict=True):
             if state is not State.BOILERPLATE:
-                (found.words if state is State.CONTENT else found.spare).update(words(run.text))
+                (page.words if state is State.CONTENT else page.spare).update(words(run.text))
         for text in (*self._found.formulas, self._found.title):
-            found.spare.update(words(text))
+            page.spare.update(words(text))
         for text in self._found.aside:
-            found.spare.subtract(words(text))
-        found.spare = +found.spare
-        found.headings = list(self._headings())
+            page.spare.subtract(words(text))
+        page.spare = +page.spare
+        page.headings = list(self._headings())
         for element in self._codes():
             if (code := code_text(element)).strip():
-                (found.lines if element.tag == "code" else found.codes).append(code)
+                (page.lines if element.tag == "code" else page.codes).append(code)
         for row in self._rows():
             if len(row) > 1:
-                found.rows.append(row)
-            found.cells.extend(row)
-        found.links = set(self._links())
-        found.terms = list(self._terms())
-        found.keys = frozenset(run.key for run in self._runs)
-        first = next((one.text for one in found.headings), "")
-        found.names = tuple(dict.fromkeys((squashed(self._found.title), first)))
-        return found
+                page.rows.append(row)
+            page.cells.extend(row)
+        page.links = set(self._links())
+        page.terms = list(self._terms())
+        page.keys = frozenset(run.key for run in self._runs)
+        first = next((one.text for one in page.headings), "")
+        page.names = tuple(dict.fromkeys((squashed(self._found.title), first)))
+        return page
 
     def _headings(self) -> Iterator[MarkdownHeading]:
         for element in self._found.root.iter(*HEADINGS):

@@ -161,10 +161,10 @@ class Fidelity:
         self,
         kind: str,
         wanted: Iterable[Hashable] | Mapping[Any, int],
-        found: Iterable[Hashable] | Mapping[Any, int],
+        actual: Iterable[Hashable] | Mapping[Any, int],
     ) -> None:
         expected = Counter(wanted)
-        missing = expected - Counter(found)
+        missing = expected - Counter(actual)
         self.wanted[kind] += expected.total()
         self.kept[kind] += expected.total() - missing.total()
         self.lost.setdefault(kind, []).extend(missing.elements())
@@ -181,13 +181,13 @@ def _unindented(code: str) -> str:
 
 def _links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
     """Links of a page that its Markdown has; a picture may have made their text longer."""
-    found = page.links & text.links
+    kept = page.links & text.links
     by_address: dict[str, list[str]] = {}
     for name, address in text.links:
         by_address.setdefault(address, []).append(name)
-    return found | {
+    return kept | {
         (name, address)
-        for name, address in page.links - found
+        for name, address in page.links - kept
         if any(name in other for other in by_address.get(address, ()))
     }
 

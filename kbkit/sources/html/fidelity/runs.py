@@ -121,9 +121,9 @@ def read(html: str) -> Runs | None:
     root = parse(html) if html.strip() else None
     if root is None:
         return None
-    found = Runs(root)
-    found.title = " ".join("".join(root.xpath("string(//title)")).split())
-    found.base = next((one.get("href") or "" for one in root.iter("base")), "")
+    runs = Runs(root)
+    runs.title = " ".join("".join(root.xpath("string(//title)")).split())
+    runs.base = next((one.get("href") or "" for one in root.iter("base")), "")
     sources = _folded_sources(root)
     for element in list(root.iter()):
         if element is root or not (element in sources or _unseen(element)):
@@ -132,15 +132,15 @@ def read(html: str) -> Runs | None:
             _blank(element)  # it says where a heading is
         else:
             _take_out(element)
-    _Reader(found).block(root, code=False)
-    return found
+    _Reader(runs).block(root, code=False)
+    return runs
 
 
 class _Reader:
     """Walks a tree once; text between two borders of blocks is a run."""
 
-    def __init__(self, found: Runs) -> None:
-        self._found = found
+    def __init__(self, runs: Runs) -> None:
+        self._found = runs
         self._pieces: list[str] = []
         self._linked: list[str] = []
         self._in_link = 0
@@ -203,11 +203,11 @@ class _Reader:
         if not self._pieces:
             return
         text = "".join(self._pieces)
-        found = words(text)
-        if found:
+        run_words = words(text)
+        if run_words:
             linked = len(words(" ".join(self._linked)))
-            key = crc32(" ".join(found).encode("utf-8", "replace")) or 1
-            run = TextRun(holder, text, min(linked, len(found)), len(found), key, code)
+            key = crc32(" ".join(run_words).encode("utf-8", "replace")) or 1
+            run = TextRun(holder, text, min(linked, len(run_words)), len(run_words), key, code)
             self._found.runs.append(run)
         self._pieces.clear()
         self._linked.clear()
@@ -215,19 +215,19 @@ class _Reader:
 
 def _folded_sources(root: Element) -> set[Element]:
     """Buttons behind which a source is folded, and the code that follows each."""
-    found: set[Element] = set()
+    sources: set[Element] = set()
     unfolds = False
     for element in root.iter("summary", "label", "pre", *HEADINGS):
         if element.tag in ("summary", "label"):
             own_words = set("".join(element.itertext()).lower().split())
             unfolds = "source" in own_words and own_words <= _SOURCE_BUTTON
-            found.update([element] * unfolds)
+            sources.update([element] * unfolds)
         elif element.tag == "pre" and unfolds:
-            found.add(element)
+            sources.add(element)
             unfolds = False
         elif element.tag in HEADINGS:
             unfolds = False
-    return found
+    return sources
 
 
 def _unseen(element: Element) -> bool:

@@ -47,9 +47,9 @@ class State(IntEnum):
 class PageStates:
     """Text runs of a page with their states."""
 
-    def __init__(self, found: Runs, base: str, template: Collection[int]) -> None:
-        self._found = found
-        self._runs = found.runs
+    def __init__(self, runs: Runs, base: str, template: Collection[int]) -> None:
+        self._found = runs
+        self._runs = runs.runs
         self._base = base
         self._own = urlsplit(self._base)._replace(fragment="").geturl()
         self.states = [State.CONTENT] * len(self._runs)
@@ -131,8 +131,10 @@ class PageStates:
         root = self._found.root
         size, _, same = self._figures(0, len(self._runs))
         for xpath in ("//main | //*[@role='main']", "//article"):
-            found = [one for one in root.xpath(xpath) if one in self._found.spans]
-            outer = [one for one in found if not any(up in found for up in one.iterancestors())]
+            landmarks = [one for one in root.xpath(xpath) if one in self._found.spans]
+            outer = [
+                one for one in landmarks if not any(up in landmarks for up in one.iterancestors())
+            ]
             if len(outer) != 1:
                 continue
             inside, _, again = self._figures(*self._found.spans[outer[0]])
@@ -170,8 +172,8 @@ class PageStates:
         return count >= least and inside >= 0.75 * size
 
     def _fragments(self) -> set[str]:
-        found = {one.get("id") for one in self._found.root.iter() if one.get("id")}
-        return found | {one.get("name") for one in self._found.root.iter("a") if one.get("name")}
+        ids = {one.get("id") for one in self._found.root.iter() if one.get("id")}
+        return ids | {one.get("name") for one in self._found.root.iter("a") if one.get("name")}
 
     @staticmethod
     def _translates(element: Element, size: int, linked: int) -> bool:
