@@ -2,8 +2,8 @@
 
 Copies have a quarter of their words renamed (`_scale_corpus.renamed`). Their chunks stand where
 those of the originals do, are analysed and embedded anew, and are stored by the functions that an
-ingest stores them by. Their cards have the vectors of the originals, moved a little, since a model
-takes some 40 ms a card. Nothing is annotated, and Chroma gets none of them: `without_chroma` opens
+ingest stores them by. Their summaries have the vectors of the originals, moved a little, since a model
+takes some 40 ms a summary. Nothing is annotated, and Chroma gets none of them: `without_chroma` opens
 such a workspace.
 
 Run from the project's root: ``python benchmarks/_scale_copies.py WORKSPACE CHUNKS``.
@@ -24,18 +24,18 @@ from _scale_corpus import renamed
 
 import kbkit
 from kbkit.embedding.base import Embedder
-from kbkit.ingest.cards import REVISION
 from kbkit.ingest.cutting import chunk_id, digest, document_id, embedded_text
 from kbkit.ingest.embedding import embed
+from kbkit.ingest.summaries import REVISION
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.models import Chunk, Document, Labels
-from kbkit.stores.catalog import cards, reading, writing
-from kbkit.stores.catalog.cards import NewCard
+from kbkit.stores.catalog import reading, summaries, writing
 from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.schema import cards as card_table
 from kbkit.stores.catalog.schema import documents, outbox
+from kbkit.stores.catalog.schema import summaries as summary_table
+from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.stores.catalog.writing import NewDocument
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase
@@ -50,16 +50,16 @@ _FIRST = 1_000
 _AT_ONCE = 300
 """Documents that are stored by one transaction."""
 _MOVED = 0.5
-"""How far the vector of a card is moved, as a share of its length."""
+"""How far the vector of a summary is moved, as a share of its length."""
 
 
 class Original(NamedTuple):
-    """A document that is copied, with its chunks in order and the text of its card."""
+    """A document that is copied, with its chunks in order and the text of its summary."""
 
     document: Document
     is_index: bool
     chunks: list[Chunk]
-    card: str
+    summary: str
 
 
 def without_chroma(folder: Path) -> kbkit.Workspace:
@@ -96,7 +96,7 @@ def copy(kb: kbkit.KnowledgeBase, size: int) -> None:
         if held >= size:
             break
     with stores.database.write() as transaction:
-        cards.search_with(transaction, kb.id, row.card_embedder, row.card_model)
+        summaries.search_with(transaction, kb.id, row.summary_embedder, row.summary_model)
     stores.snapshots.save(kb.id, merging=True)
 
 
@@ -107,37 +107,37 @@ def _copy_some(
     database = handle_of(kb).stores.database
     with database.read() as transaction:
         read = _read(transaction, row, ids)
-        held = cards.vectors_of(transaction, row, ids)
+        held = summaries.vectors_of(transaction, row, ids)
     noise = np.random.default_rng(number).standard_normal(held.vectors.shape, np.float32)
     noise *= _MOVED / np.linalg.norm(noise, axis=1, keepdims=True)
     moved = held.vectors + noise
     moved /= np.linalg.norm(moved, axis=1, keepdims=True)
-    packed_cards = dict(zip(held.document_ids, pack(moved), strict=True))
+    packed_summaries = dict(zip(held.document_ids, pack(moved), strict=True))
     terms_of = analyzer(kb.spec.language).terms
     texts: dict[str, str] = {}
     new: list[NewDocument] = []
-    made: dict[str, NewCard] = {}
+    made: dict[str, NewSummary] = {}
     vectors: dict[str, bytes] = {}
     for each in read:
         document, held_chunks = _renamed(kb.id, each, number, terms_of, texts)
         new.append(NewDocument(document, held_chunks, None, None, Labels(), each.is_index))
-        if vector := packed_cards.get(each.document.id):
-            text = renamed(each.card, number)
-            made[document.id] = NewCard(document.content_hash, text, digest(text))
+        if vector := packed_summaries.get(each.document.id):
+            text = renamed(each.summary, number)
+            made[document.id] = NewSummary(document.content_hash, text, digest(text))
             vectors[digest(text)] = vector
     packed = embed(embedder, texts)
     with database.write() as transaction:
         changes = writing.replace_documents(transaction, kb.id, new, packed)
-        cards.put(transaction, kb.id, REVISION, made)
-        cards.add_vectors(transaction, kb.id, row.card_embedder, vectors)
+        summaries.put(transaction, kb.id, REVISION, made)
+        summaries.add_vectors(transaction, kb.id, row.summary_embedder, vectors)
         transaction.execute(outbox.delete().where(outbox.c.kb_id == kb.id))
     return changes.added
 
 
 def _read(transaction: Transaction, row: KnowledgeBaseRow, ids: list[str]) -> list[Original]:
     query = (
-        sa.select(documents.c.id, documents.c.is_index, card_table.c.text)
-        .outerjoin(card_table, card_table.c.document_id == documents.c.id)
+        sa.select(documents.c.id, documents.c.is_index, summary_table.c.text)
+        .outerjoin(summary_table, summary_table.c.document_id == documents.c.id)
         .where(documents.c.id.in_(ids))
     )
     beside = {found.id: found for found in transaction.execute(query)}

@@ -145,7 +145,7 @@ def quality(
         spec.title_weight,
         spec.heading_weight,
         rating=0,
-        card=0,
+        summary=0,
         page=0,
     )
     none = np.zeros(len(vectors))

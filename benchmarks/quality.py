@@ -51,7 +51,7 @@ CHUNKS_ALONE = {
     for name in RetrievalSpec.model_fields
     if name.endswith("_weight") and name not in ("dense_weight", "document_weight", "rating_weight")
 } | {"title_weight": 0.2, "heading_weight": 0.1}
-"""As kbkit ranked before documents had cards."""
+"""As kbkit ranked before documents had summaries."""
 
 
 def places(hits: Hits) -> list[Place]:

@@ -18,7 +18,7 @@ by their JavaScript, Pagefind with its ten best results loaded. Columns:
 Run from the project's root: ``python benchmarks/site_search.py [FOLDER] [--sets=SET,SET]
 [--minilm]``; sites that the folder has are not built again. Takes some minutes from nothing. With
 ``--minilm`` there is also a site whose chunks MiniLM embedded, which takes an hour on two cores;
-its queries are embedded like those of cards. Pagefind is installed by npm; without that it is
+its queries are embedded like those of summaries. Pagefind is installed by npm; without that it is
 left out.
 """
 

@@ -110,7 +110,7 @@ def test_copies_in_the_catalog_are_as_an_ingest_would_store_them(
     words = "coroutine cancelled shield waiter protected event future thread queue signal handler"
     text = f"# Timeouts\n\nEach {words}.\n\n## Shields\n\nNo {words} any more.\n"
     with copies.without_chroma(tmp_path / "kb") as workspace:
-        spec = KnowledgeBaseSpec(card_embedding=StaticEmbedding())  # which opens no model
+        spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())  # which opens no model
         kb = workspace.create("scale", spec=spec)
         for number in range(3):
             kb.add(f"Page {number}", text * 5, source=f"copy0:tasks/{number}.md")
@@ -120,7 +120,7 @@ def test_copies_in_the_catalog_are_as_an_ingest_would_store_them(
         copies.copy(kb, kb.info().chunks + 1)  # which goes on with the next copy
         info = kb.info()
         assert (info.documents, info.chunks) == (9, 3 * before.chunks)
-        assert (info.pending, info.cards_waiting, info.chunks_waiting) == (0, 0, 0)
+        assert (info.pending, info.summaries_waiting, info.chunks_waiting) == (0, 0, 0)
         contents = {document.id: document.content for document in kb.documents}
         assert len(set(contents.values())) == 3
         chunks = list(kb.chunks)

@@ -92,7 +92,7 @@ def test_who_gathers_hands_over_many_chunks_together(tmp_path):
         assert stores_of(workspace).vectors._store.count(workspace["drinks"].info().collection) == 3
 
 
-def test_a_server_makes_cards_and_annotations_a_moment_later_for_all_that_came(
+def test_a_server_makes_summaries_and_annotations_a_moment_later_for_all_that_came(
     workspace, monkeypatch
 ):
     monkeypatch.setattr("kbkit.stores.vector_index._SECONDS", 3600.0)
@@ -106,12 +106,12 @@ def test_a_server_makes_cards_and_annotations_a_moment_later_for_all_that_came(
         kb.add(drink, f"How to serve `{drink}` to guests.")
     assert kb.search("coffee for guests")[0].title == "Coffee"
     waiting = kb.info()
-    assert (waiting.cards_waiting, waiting.annotations_waiting, done) == (2, 2, [])
+    assert (waiting.summaries_waiting, waiting.annotations_waiting, done) == (2, 2, [])
     stores.gather(more=False)
     level = kb.info()
-    assert (level.cards_waiting, level.annotations_waiting, len(done)) == (0, 0, 1)
+    assert (level.summaries_waiting, level.annotations_waiting, len(done)) == (0, 0, 1)
     kb.add("Water", "Drink it cold.")
-    assert kb.info().cards_waiting == 0
+    assert kb.info().summaries_waiting == 0
 
 
 def test_what_waits_a_moment_is_done_though_other_work_fails():

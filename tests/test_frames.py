@@ -75,7 +75,7 @@ def test_hits_are_indexed_by_rank_and_typed_when_there_are_none(workspace):
         "document",
         "title_match",
         "heading_match",
-        "card_match",
+        "summary_match",
         "page_match",
         "graph_match",
         "learned",

@@ -67,7 +67,7 @@ def test_every_mode_ranks_and_tells_how(kb):
         assert hits[0].title == "Bread"
         parts = hits[0].parts
         assert hits[0].score == pytest.approx(parts.total)
-        assert (parts.card > 0) == (mode != "lexical")
+        assert (parts.summary > 0) == (mode != "lexical")
         assert (parts.page > 0) == (mode != "dense")
         assert (parts.dense > 0) == (mode != "lexical")
         assert (parts.lexical > 0) == (mode != "dense")

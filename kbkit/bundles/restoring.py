@@ -285,7 +285,7 @@ def _image(bundle: BundleReader, name: str) -> Image:
 
 def _foreign(spec: KnowledgeBaseSpec) -> list[str]:
     names_of_code: list[str] = []
-    parts: tuple[Any, ...] = (spec.embedding, spec.card_embedding, spec.annotation)
+    parts: tuple[Any, ...] = (spec.embedding, spec.summary_embedding, spec.annotation)
     for part in parts:
         if part is None or part.type in _OWN:
             continue

@@ -145,7 +145,7 @@ def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
 
 def say_improvement(left: Improvement, name: str) -> None:
     if left.running:
-        best = "; search is best when they are done" if left.cards or left.chunks else ""
+        best = "; search is best when they are done" if left.summaries or left.chunks else ""
         say(f"in the background: {left}{best} (`kbkit improve {name}` waits for it)")
     else:
         say(f"left to do: {left}; `kbkit improve {name}` does it")

@@ -117,7 +117,7 @@ class Embedders:
     def __init__(self, engine: Engine | None = None) -> None:
         self._engine = engine or LocalEngine()
         self._opened: dict[str, Embedder] = {}
-        self._of_cards: dict[bool, Embedder] = {}
+        self._of_summaries: dict[bool, Embedder] = {}
 
     def open(self, spec: AnyEmbedding) -> Embedder:
         key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
@@ -129,7 +129,7 @@ class Embedders:
             self._opened[key] = embedder
         return self._opened[key]
 
-    def of_cards(self, *, english: bool) -> Embedder:
+    def of_summaries(self, *, english: bool) -> Embedder:
         """Return the default embedder of document summaries.
 
         MiniLM for English; the multilingual encoder for other languages, if its extra is installed;
@@ -137,7 +137,7 @@ class Embedders:
         """
         from kbkit.embedding import models
 
-        if english not in self._of_cards:
+        if english not in self._of_summaries:
             spec: AnyEmbedding = OnnxEmbedding(preset="minilm")
             if not english:
                 installed = models.is_installed()
@@ -145,7 +145,7 @@ class Embedders:
             try:
                 embedder = self.open(spec)
             except (ConfigError, EmbedderError) as error:
-                _log.warning("static vectors serve the cards of documents, since %s", error)
+                _log.warning("static vectors serve the summaries of documents, since %s", error)
                 embedder = self.open(StaticEmbedding())
-            self._of_cards[english] = embedder
-        return self._of_cards[english]
+            self._of_summaries[english] = embedder
+        return self._of_summaries[english]

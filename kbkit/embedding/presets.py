@@ -71,7 +71,7 @@ PRESETS = {
             22,
             "Apache-2.0",
             "English",
-            "cards, by default: reads words in context",
+            "summaries, by default: reads words in context",
             200,
         ),
         Preset(
@@ -82,7 +82,7 @@ PRESETS = {
             31,
             "Apache-2.0",
             "15 languages",
-            "cards and chunks that are not English",
+            "summaries and chunks that are not English",
             20,
         ),
         Preset(

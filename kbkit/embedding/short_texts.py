@@ -1,6 +1,6 @@
 """A query encoder for short texts, where the model cannot run.
 
-It predicts the vector that the model of the cards would give a question, from the question's terms.
+It predicts the vector that the model of the summaries would give a question, from the question's terms.
 The model embeds short texts of the knowledge base: headings, and word sequences of its chunks. A
 ridge
 regression, with the model's vectors of single words as prior, fits term vectors E such that
@@ -10,7 +10,7 @@ regression, with the model's vectors of single words as prior, fits term vectors
 for the vector y of a text, where m is the mean of all y. A query's vector is the direction of
 ``sum of w[t] (E[t] + 0.6 m)``, a sum of table rows as in `kbkit.embedding.fitted`. Without m, terms
 that
-a text shares with many others would decide; with all of m, average cards would come first.
+a text shares with many others would decide; with all of m, average summaries would come first.
 
 Source: Hoerl and Kennard, "Ridge Regression" (1970), with a prior (Tikhonov).
 """

@@ -90,7 +90,7 @@ class CandidateCache:
                 rating=joined("rating") if queries.unit == "page" else np.zeros(starts[-1]),
                 documents=_disjoint([part.documents for part in parts]),
                 sizes=joined("sizes").astype(np.int64),
-                card=joined("card"),
+                summary=joined("summary"),
                 page=joined("page"),
                 graph=joined("graph"),
                 learned=joined("learned"),
@@ -158,7 +158,7 @@ class _QueryCandidates:
         candidates = pool.candidates
         proper = slice(0, candidates.ranked)
         columns = {name: values[proper] for name, values in pool.columns.items()}
-        for name in ("cosine", "bm25", "card", "page"):
+        for name in ("cosine", "bm25", "summary", "page"):
             columns[name] = normalise(columns[name])
         documents = _codes(candidates.document_ids[proper])
         if by_page:

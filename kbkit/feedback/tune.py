@@ -36,7 +36,7 @@ RANGES = {
     "document_weight": (0.0, 1.5),
     "title_weight": (0.0, 1.0),
     "heading_weight": (0.0, 1.0),
-    "card_weight": (0.0, 2.0),
+    "summary_weight": (0.0, 2.0),
     "page_weight": (0.0, 1.5),
 }
 """Tuned weights with their ranges."""
@@ -44,7 +44,7 @@ RATING_RANGES = {"learned_weight": (0.0, 4.0), "rating_weight": (0.0, 0.5)}
 """Weights tuned if ratings affect some query."""
 GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
 """Weights tuned if the graph does."""
-_RETRIEVER_WEIGHTS = ("card_weight", "page_weight", "learned_weight", "graph_weight")
+_RETRIEVER_WEIGHTS = ("summary_weight", "page_weight", "learned_weight", "graph_weight")
 """Weights of retrievers that bring candidates of their own."""
 _TRIED = 256
 _BEST = 16

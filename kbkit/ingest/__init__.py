@@ -6,5 +6,5 @@
     embedding         chunks -> vectors; changes of the embedder
     document_writer   stores documents and other events of a source
     pipeline          connects them
-    cards, expansion  summaries of documents, by rules or a language model
+    summaries, expansion  summaries of documents, by rules or a language model
 """

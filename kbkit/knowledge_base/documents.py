@@ -109,9 +109,9 @@ class Documents(DocumentCollection):
         Measure whether search gains by it. The model gets title, headings and the first 6,000
         characters of each document. Answers are stored by their input: only new and changed
         documents
-        are sent, and those that failed. A document's answer becomes its card, and its description
+        are sent, and those that failed. A document's answer becomes its summary, and its description
         if it
-        has none; other cards do not change.
+        has none; other summaries do not change.
 
         Args:
             llm: A llama-index language model, or its name as in a recipe's ``expand``
@@ -140,7 +140,7 @@ class Documents(DocumentCollection):
         ):
             try:
                 return expander.expand(
-                    lambda: self._handle.cards.make(wait=False), on_progress=tell, stop=stop
+                    lambda: self._handle.summaries.make(wait=False), on_progress=tell, stop=stop
                 )
             finally:
                 self._settle()
@@ -148,7 +148,7 @@ class Documents(DocumentCollection):
     def unexpand(self) -> int:
         """Delete text that language models wrote; return the number of documents.
 
-        Their cards are made of the documents alone again.
+        Their summaries are made of the documents alone again.
         """
         removed = remove_expansions(self._database, self._handle.id)
         self._settle()

@@ -51,7 +51,7 @@ from kbkit.text.analysis import analyzer
 from kbkit.text.language import is_english
 
 if TYPE_CHECKING:
-    from kbkit.ingest.cards import CardMaker
+    from kbkit.ingest.summaries import SummaryMaker
 
 
 _judged_english = lru_cache(maxsize=8)(is_english)
@@ -205,21 +205,21 @@ class Handle:
             self._embedder = embedder
         return self._embedder
 
-    def card_embedder(self, row: KnowledgeBaseRow) -> Embedder:
-        if row.card_embedder.startswith("static:"):  # until the model has embedded all
+    def summary_embedder(self, row: KnowledgeBaseRow) -> Embedder:
+        if row.summary_embedder.startswith("static:"):  # until the model has embedded all
             return self.resources.embedders.open(StaticEmbedding())
-        if row.card_embedder.startswith("multilingual:"):
+        if row.summary_embedder.startswith("multilingual:"):
             return self.resources.embedders.open(MultilingualEmbedding())
-        named = self._spec_of(row).card_embedding
-        if named is None and row.card_embedder:  # what else embedded them by default
-            return self.resources.embedders.of_cards(english=True)
-        return self.card_model(row)
+        named = self._spec_of(row).summary_embedding
+        if named is None and row.summary_embedder:  # what else embedded them by default
+            return self.resources.embedders.of_summaries(english=True)
+        return self.summary_model(row)
 
-    def card_model(self, row: KnowledgeBaseRow) -> Embedder:
+    def summary_model(self, row: KnowledgeBaseRow) -> Embedder:
         spec = self._spec_of(row)
-        if spec.card_embedding is not None:
-            return self.resources.embedders.open(spec.card_embedding)
-        return self.resources.embedders.of_cards(english=self._is_english(spec))
+        if spec.summary_embedding is not None:
+            return self.resources.embedders.open(spec.summary_embedding)
+        return self.resources.embedders.of_summaries(english=self._is_english(spec))
 
     def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
         """Whether the text is English, by the settings and by the text itself.
@@ -232,13 +232,13 @@ class Handle:
             return _judged_english(tuple(reading.beginnings(transaction, self.id)))
 
     @property
-    def cards(self) -> CardMaker:
-        from kbkit.ingest.cards import CardMaker
+    def summaries(self) -> SummaryMaker:
+        from kbkit.ingest.summaries import SummaryMaker
 
-        return CardMaker(
+        return SummaryMaker(
             self.stores.database,
             self.id,
-            self.card_model(self.row()),
+            self.summary_model(self.row()),
             lambda: self.resources.embedders.open(StaticEmbedding()),
         )
 
@@ -249,15 +249,15 @@ class Handle:
         """
         row = self.row()
         if self._spec_of(row).learning.questions:
-            from kbkit.ingest.cards import embed_questions
+            from kbkit.ingest.summaries import embed_questions
 
             with suppress(ConfigError, EmbedderError):
-                embed_questions(self.stores.database, self.id, self.card_embedder(row))
+                embed_questions(self.stores.database, self.id, self.summary_embedder(row))
 
     @cached_property
     def retriever(self) -> Retriever:
         """The retriever; `Workspace.search` ranks candidates of several together."""
-        return Retriever(self.stores, self.id, self.embedder, self.card_embedder, self.graph)
+        return Retriever(self.stores, self.id, self.embedder, self.summary_embedder, self.graph)
 
     def search(
         self,
@@ -289,10 +289,12 @@ class Handle:
 
     def fit_query_encoder(self, target: EncoderTarget = "chunks") -> Mapping[str, Any]:
         """Fit a query encoder; see `Chunks.fit_query_encoder`."""
-        from kbkit.retrieval.encoder_fitting import fit_card_encoder, fit_encoder
+        from kbkit.retrieval.encoder_fitting import fit_encoder, fit_summary_encoder
 
-        if target == "cards":
-            return fit_card_encoder(self.stores.database, self.id, self.card_embedder(self.row()))
+        if target == "summaries":
+            return fit_summary_encoder(
+                self.stores.database, self.id, self.summary_embedder(self.row())
+            )
         return fit_encoder(self.stores.database, self.id, self.embedder)
 
 

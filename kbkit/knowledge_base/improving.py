@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, TypeVar
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, KbkitError, LanguageModelError
 from kbkit.graph.building import build_waiting
-from kbkit.ingest.cards import CardsLeft
 from kbkit.ingest.cutting import embedded_text
 from kbkit.ingest.embedding import IngestTarget, embed_statements, reembed
 from kbkit.ingest.pipeline import Stop
+from kbkit.ingest.summaries import SummariesLeft
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.runtime.processes import start_module
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.stores.catalog import (
-    cards,
     corpus,
     knowledge_bases,
     pending_vectors,
     reading,
     statement_vectors,
+    summaries,
 )
 from kbkit.stores.catalog.knowledge_bases import spec_of
 
@@ -39,7 +39,7 @@ PROCESS = "improver"
 """Name of the lock that the process in the background holds."""
 _AT_ONCE, _SMALL = 500, 5_000
 """Chunks of a batch, and the maximum number in all for immediate annotation."""
-_STAGES = {"cards": "cards", "annotations": "annotations", "chunks": "embed"}
+_STAGES = {"summaries": "summaries", "annotations": "annotations", "chunks": "embed"}
 """Kinds of remaining work with the name of their stage, in order."""
 _PAUSE = 30.0
 """Seconds between processes that a server starts for single documents; static vectors serve
@@ -72,12 +72,12 @@ class Improving:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement | None:
-        cards_left = self._make_cards(renew, on_progress, stop)
+        summaries_left = self._make_summaries(renew, on_progress, stop)
         info = self._handle.info()
         if info.annotations_waiting <= _AT_ONCE and info.chunks <= _SMALL:
             self._annotate_now(on_progress, stop)
             info = self._handle.info()
-        left = replace(info.waiting, seconds=cards_left.seconds)
+        left = replace(info.waiting, seconds=summaries_left.seconds)
         if not left:
             return None
         mode = self._mode
@@ -96,11 +96,11 @@ class Improving:
 
     def _improve_few(self) -> None:
         # the rest is not counted: that would take as long as the knowledge base is large
-        made = self._make_cards(False, None, lambda: False)
+        made = self._make_summaries(False, None, lambda: False)
         if self._is_annotated_at_once():
             self._annotate_now(None, lambda: False)
         mode = self._mode
-        if mode == "off" or not (made.cards or self._is_left()):
+        if mode == "off" or not (made.summaries or self._is_left()):
             return
         if mode == "wait":
             self.improve()
@@ -126,8 +126,12 @@ class Improving:
                 or knowledge_bases.some_unannotated(transaction, row, 1) > 0
             )
 
-    def _make_cards(self, renew: bool, on_progress: OnProgress | None, stop: Stop) -> CardsLeft:
-        left = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
+    def _make_summaries(
+        self, renew: bool, on_progress: OnProgress | None, stop: Stop
+    ) -> SummariesLeft:
+        left = self._handle.summaries.make(
+            wait=False, renew=renew, on_progress=on_progress, stop=stop
+        )
         self._handle.embed_questions()
         return left
 
@@ -201,11 +205,14 @@ class Improving:
     def estimate(self, embedding: AnyEmbedding | None = None) -> Improvement:
         spec = self._handle.spec.embedding if embedding is None else embedding
         row, database = self._handle.row(), self._stores.database
-        embedder, model = self._handle.resources.embedders.open(spec), self._handle.card_model(row)
+        embedder, model = (
+            self._handle.resources.embedders.open(spec),
+            self._handle.summary_model(row),
+        )
         texts: list[str] = []
         with database.read() as transaction:
-            left, chunks = cards.counts(transaction, row.id, model.fingerprint)[1], 0
-            lacking = list(cards.lacking(transaction, row.id, model.fingerprint).values())
+            left, chunks = summaries.counts(transaction, row.id, model.fingerprint)[1], 0
+            lacking = list(summaries.lacking(transaction, row.id, model.fingerprint).values())
             if embedder.fingerprint != row.embedder:
                 find = (transaction, row.id, embedder.fingerprint)
                 chunks = pending_vectors.count_without(*find)
@@ -246,9 +253,9 @@ class Improving:
             )
 
     def _embed_all(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        left = CardsLeft(1)
-        while left.cards and not stop():  # documents may come meanwhile
-            left = self._handle.cards.make(on_progress=on_progress, stop=stop)
+        left = SummariesLeft(1)
+        while left.summaries and not stop():  # documents may come meanwhile
+            left = self._handle.summaries.make(on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         self._annotate(on_progress, stop)
         build_waiting(self._stores, stop)

@@ -291,18 +291,18 @@ class Ingestion:
         self._reindex(on_progress, stop)
         with progress_bar(on_progress) as tell:
             report = self.pipeline().run(pairs, handed, on_progress=tell, stop=stop)
-            report = self._carded(report, tell, stop, wait=wait)
+            report = self._summarized(report, tell, stop, wait=wait)
         return self._with_encoder(report)
 
-    def _carded(
+    def _summarized(
         self, report: IngestReport, tell: OnProgress | None, stop: Stop, *, wait: bool
     ) -> IngestReport:
         start = time.perf_counter()
         try:
             left = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
-            seconds = {**report.seconds, "cards": round(time.perf_counter() - start, 3)}
+            seconds = {**report.seconds, "summaries": round(time.perf_counter() - start, 3)}
             return replace(report, seconds=seconds, improvement=left)
-        finally:  # without cards too, documents are searched
+        finally:  # without summaries too, documents are searched
             self._stores.snapshots.save(self.id)
 
     def take_whole(
@@ -316,4 +316,4 @@ class Ingestion:
 
     def taken(self, report: IngestReport) -> IngestReport:
         """The report of stored documents, once all retrievers find them."""
-        return self._with_encoder(self._carded(report, None, lambda: False, wait=False))
+        return self._with_encoder(self._summarized(report, None, lambda: False, wait=False))

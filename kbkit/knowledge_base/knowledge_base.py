@@ -247,9 +247,9 @@ class KnowledgeBase(Searches):
         """Annotate, and embed with models.
 
         An ingest begins this by itself, in a process of its own, if the setting `KBKIT_IMPROVE`
-        does not say otherwise; this waits for it, or does it. Models embed cards, and chunks where
+        does not say otherwise; this waits for it, or does it. Models embed summaries, and chunks where
         chosen, which static vectors serve meanwhile. Searches go on all the while, and change once
-        for cards and once for chunks, when all of them are embedded. What was embedded is kept by
+        for summaries and once for chunks, when all of them are embedded. What was embedded is kept by
         its content, whatever stops the work.
 
         Args:

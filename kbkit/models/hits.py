@@ -56,7 +56,7 @@ _COLUMNS: dict[str, str | list[str]] = {
     "document": "float64",
     "title_match": "float64",
     "heading_match": "float64",
-    "card_match": "float64",
+    "summary_match": "float64",
     "page_match": "float64",
     "graph_match": "float64",
     "learned": "float64",
@@ -102,7 +102,7 @@ class ScoreParts(Value):
         document: Contribution of other passages of the document.
         title: Contribution of query words in the document's title.
         heading: Contribution of query words in the headings above the chunk.
-        card: Contribution of the document's summary.
+        summary: Contribution of the document's summary.
         page: Contribution of query words anywhere in the document.
         graph: Contribution of relations from entities in the query, and from documents that answer
             it.
@@ -117,7 +117,7 @@ class ScoreParts(Value):
     document: float = 0.0
     title: float = 0.0
     heading: float = 0.0
-    card: float = 0.0
+    summary: float = 0.0
     page: float = 0.0
     graph: float = 0.0
     learned: float = 0.0
@@ -127,7 +127,9 @@ class ScoreParts(Value):
     def total(self) -> float:
         """The score."""
         words_and_vectors = self.dense + self.lexical + self.document + self.title + self.heading
-        return words_and_vectors + self.card + self.page + self.graph + self.learned + self.rating
+        return (
+            words_and_vectors + self.summary + self.page + self.graph + self.learned + self.rating
+        )
 
 
 _PARTS = tuple(each.name for each in fields(ScoreParts))
@@ -365,7 +367,7 @@ class Hits(Sequence[Hit]):
         """The hits as a DataFrame, one row a hit, indexed by rank from 1.
 
         The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
-        ``document``, ``title_match``, ``heading_match``, ``card_match``, ``page_match``,
+        ``document``, ``title_match``, ``heading_match``, ``summary_match``, ``page_match``,
         ``graph_match``, ``learned``, ``rating``.
         """
         with whole("A DataFrame"):
@@ -374,7 +376,13 @@ class Hits(Sequence[Hit]):
         rows = []
         for hit, values in zip(self.hits, self.to_dicts(), strict=True):
             parts = values.pop("parts")
-            for name in ("title", "heading", "card", "page", "graph"):  # "title" is the document's
+            for name in (
+                "title",
+                "heading",
+                "summary",
+                "page",
+                "graph",
+            ):  # "title" is the document's
                 parts[f"{name}_match"] = parts.pop(name)
             rows.append({**values, **parts, "fetched_at": hit.fetched_at})
         frame = typed_frame(rows, _COLUMNS)

@@ -21,7 +21,7 @@ class Progress:
     """Progress of long work, for ``on_progress`` callbacks.
 
     Attributes:
-        stage: ``crawl``, ``store``, ``embed``, ``cards``, ``expand``, ``index``, ``evaluate``,
+        stage: ``crawl``, ``store``, ``embed``, ``summaries``, ``expand``, ``index``, ``evaluate``,
             ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or
             ``site``; ``copy`` and ``check`` (rows of `kbkit.migrate`).
         done: Units done.

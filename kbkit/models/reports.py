@@ -17,7 +17,7 @@ class Improvement(Value):
     """Work left for embedding models; static vectors serve searches until then.
 
     Attributes:
-        cards: Documents whose card its model has not embedded.
+        summaries: Documents whose summary its model has not embedded.
         chunks: Chunks that the model which the recipe names has not embedded.
         annotations: Chunks that have not been annotated.
         seconds: Estimated time from a few texts; 0 if none were embedded.
@@ -25,7 +25,7 @@ class Improvement(Value):
         running: Whether a process works on it.
     """
 
-    cards: int = 0
+    summaries: int = 0
     chunks: int = 0
     seconds: float = 0.0
     megabytes: float = 0.0
@@ -33,10 +33,10 @@ class Improvement(Value):
     annotations: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.cards or self.chunks or self.annotations)
+        return bool(self.summaries or self.chunks or self.annotations)
 
     def __str__(self) -> str:
-        counts = ((self.cards, "card"), (self.chunks, "chunk"))
+        counts = ((self.summaries, "summary"), (self.chunks, "chunk"))
         named = [f"{n:,} {name}{'s' if n > 1 else ''}" for n, name in counts if n]
         if self.annotations:
             named.append(f"annotations of {self.annotations:,} chunk{'s' * (self.annotations > 1)}")
@@ -64,7 +64,7 @@ class Expansion(Value):
         input_tokens: The same in tokens, about: a fourth of the characters, as in English.
         output_tokens: Maximum number of output tokens, estimated.
         written: Documents that it wrote of now.
-        failed: Documents that it failed at now, with the reason; their cards are as before.
+        failed: Documents that it failed at now, with the reason; their summaries are as before.
     """
 
     model: str
@@ -145,8 +145,8 @@ class KnowledgeBaseInfo(Value):
         states: Number of documents in each state.
         document_types: Number of searched documents of each type.
         pending: Chunks that Chroma does not have yet (still searchable).
-        card_embedder: Fingerprint of the embedder of document summaries, or ``""``.
-        cards_waiting: Documents whose card its model has not embedded yet.
+        summary_embedder: Fingerprint of the embedder of document summaries, or ``""``.
+        summaries_waiting: Documents whose summary its model has not embedded yet.
         chunks_waiting: Chunks that the model which the recipe names has not embedded yet, while
             static vectors serve all.
         annotations_waiting: Chunks that have not been annotated, though its recipe wants it.
@@ -167,9 +167,9 @@ class KnowledgeBaseInfo(Value):
     states: Mapping[str, int]
     document_types: Mapping[str, int]
     pending: int
-    cards_waiting: int = 0
+    summaries_waiting: int = 0
     chunks_waiting: int = 0
-    card_embedder: str = ""
+    summary_embedder: str = ""
     annotations_waiting: int = 0
     version: str = ""
 
@@ -177,7 +177,7 @@ class KnowledgeBaseInfo(Value):
     def waiting(self) -> Improvement:
         """Work left for embedding models and annotation."""
         return Improvement(
-            self.cards_waiting, self.chunks_waiting, annotations=self.annotations_waiting
+            self.summaries_waiting, self.chunks_waiting, annotations=self.annotations_waiting
         )
 
     def lines(self, *, verbose: bool = False) -> list[tuple[str, str]]:
@@ -206,7 +206,7 @@ class KnowledgeBaseInfo(Value):
         if verbose:
             pairs += [
                 ("fingerprint", self.embedder),
-                ("summaries", self.card_embedder),
+                ("summaries", self.summary_embedder),
                 ("collection", self.collection),
             ]
         return [(label, text) for label, text in pairs if text]

@@ -152,7 +152,7 @@ _WEIGHTS = {
     "document_weight": ("Document", 5.0),
     "title_weight": ("Title", 5.0),
     "heading_weight": ("Headings", 5.0),
-    "card_weight": ("About", 5.0),
+    "summary_weight": ("About", 5.0),
     "page_weight": ("Whole text", 5.0),
     "graph_weight": ("Graph", 5.0),
     "learned_weight": ("Learned", 5.0),

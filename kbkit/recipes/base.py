@@ -303,7 +303,7 @@ class LanguageModelSpec(Spec):
 
 
 class ExpandSpec(LanguageModelSpec):
-    """A language model that writes a card and questions for each document, for search.
+    """A language model that writes a summary and questions for each document, for search.
 
     Measure whether search gains by it. Its package must be installed, and it may use the network:
     it

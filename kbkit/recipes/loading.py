@@ -365,7 +365,7 @@ def _demands_of_sources(recipe: Recipe) -> Iterator[str]:
             yield f"{key}: fetches from {', '.join(named) or 'private addresses'}"
     if isinstance(recipe.questions, str) and _is_outside(recipe, recipe.questions):
         yield f"questions: reads {recipe.questions}, outside of the recipe's folder"
-    for key in ("embedding", "card_embedding"):
+    for key in ("embedding", "summary_embedding"):
         spec = getattr(recipe, key)
         if isinstance(spec, OnnxEmbedding):
             for path in (spec.model, spec.tokenizer):
@@ -384,7 +384,7 @@ def _run(recipe: Recipe) -> Iterator[str]:
             yield f"sources[{number}]: imports the package {source.name}, which runs its code"
         if isinstance(source, PluginSource):
             yield f"sources[{number}]: runs the plugin {source.name}"
-    for key in ("embedding", "card_embedding", "annotation"):
+    for key in ("embedding", "summary_embedding", "annotation"):
         spec = getattr(recipe, key)
         if isinstance(spec, LlamaIndexEmbedding):
             yield f"{key}: runs {spec.model}, which may send text elsewhere"
@@ -401,7 +401,7 @@ def _run(recipe: Recipe) -> Iterator[str]:
 
 
 def _variables(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    parts = {key: getattr(recipe, key) for key in ("embedding", "card_embedding", "annotation")}
+    parts = {key: getattr(recipe, key) for key in ("embedding", "summary_embedding", "annotation")}
     parts["expand"] = recipe.expand
     for number, spec in enumerate(recipe.retrieval.postprocessors):
         parts[f"retrieval.postprocessors[{number}]"] = spec

@@ -169,7 +169,7 @@ class RetrievalSpec(Spec):
     """Weight of query words in the document's title, likewise."""
     heading_weight: float = Field(default=0.0, ge=0, le=5)
     """Weight of query words in the headings above the chunk, likewise."""
-    card_weight: float = Field(default=1.0, ge=0, le=5)
+    summary_weight: float = Field(default=1.0, ge=0, le=5)
     """Weight of the document's summary (title, description, headings) by meaning, likewise."""
     page_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of query words anywhere in the document, likewise."""
@@ -205,7 +205,7 @@ class RetrievalSpec(Spec):
 
         names = (
             *("dense_weight", "document_weight", "title_weight", "heading_weight"),
-            *("card_weight", "page_weight"),
+            *("summary_weight", "page_weight"),
         )
         weights = {name: getattr(self, name) for name in names}
         values = self.model_dump(mode="json", exclude_defaults=True)
@@ -290,7 +290,7 @@ class KnowledgeBaseSpec(VersionedSpec):
     """Splitting of documents."""
     embedding: AnyEmbedding = StaticEmbedding.untold()
     """Embedding of chunks."""
-    card_embedding: AnyEmbedding | None = None
+    summary_embedding: AnyEmbedding | None = None
     """Embedding of document summaries; by default MiniLM. For other languages than English, by
     default `multilingual` if its extra is installed, else `static`."""
     retrieval: RetrievalSpec = RetrievalSpec.untold()
@@ -318,11 +318,11 @@ class KnowledgeBaseSpec(VersionedSpec):
             values["retrieval"] = RetrievalSpec(**settings)
         return KnowledgeBaseSpec(**{**values, "embedding": embedding})
 
-    @field_validator("card_embedding")
+    @field_validator("summary_embedding")
     @classmethod
-    def _cards_as_they_are(cls, value: AnyEmbedding | None) -> AnyEmbedding | None:
+    def _summaries_as_they_are(cls, value: AnyEmbedding | None) -> AnyEmbedding | None:
         if value is not None and value.text != "chunk":
-            raise ValueError("text: says what is embedded of chunks; leave it out of cards'")
+            raise ValueError("text: says what is embedded of chunks; leave it out of summaries'")
         return value
 
     @field_validator("annotation")
@@ -395,7 +395,7 @@ class Recipe(KnowledgeBaseSpec):
         """The part that shapes the knowledge base itself, its paths made absolute."""
         parts = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
         folder = self.path.parent.absolute()
-        for part in ("embedding", "card_embedding"):
+        for part in ("embedding", "summary_embedding"):
             spec = parts[part]
             if isinstance(spec, OnnxEmbedding):
                 paths = {

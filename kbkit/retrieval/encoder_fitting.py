@@ -33,7 +33,7 @@ from kbkit.text.analysis import REVISION, analyzer
 
 _MADE_BY: Mapping[EncoderTarget, str] = {
     "chunks": f"{FIT_REVISION}.{REVISION}",
-    "cards": f"{TEXTS_REVISION}.{REVISION}",
+    "summaries": f"{TEXTS_REVISION}.{REVISION}",
 }
 """Fingerprint of a fit: method and analyzer."""
 _CHANGED = 0.2
@@ -63,7 +63,7 @@ def is_outdated(
     if not now:
         return False
     state = query_encoders.state(transaction, row.id, target)
-    embedder = row.embedder if target == "chunks" else row.card_embedder
+    embedder = row.embedder if target == "chunks" else row.summary_embedder
     if state is None or state.embedder != embedder:
         return True
     if state.report.get("made_by") != _MADE_BY[target]:
@@ -118,7 +118,7 @@ def fit_encoder(
     return report
 
 
-def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping[str, Any]:
+def fit_summary_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping[str, Any]:
     """Fit and store a query encoder for document summaries, for where their model cannot run.
 
     The model embeds some thousand words and short texts: up to a minute of a processor.
@@ -139,7 +139,7 @@ def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping
         words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, MAX_WORDS),
         embedder=model.fingerprint,
     )
-    report = {**fitted.report, "last_seq": held.last_seq, "made_by": _MADE_BY["cards"]}
+    report = {**fitted.report, "last_seq": held.last_seq, "made_by": _MADE_BY["summaries"]}
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
         query_encoders.save(
@@ -151,7 +151,7 @@ def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping
             terms=fitted.terms,
             vectors=fitted.vectors,
             report=report,
-            target="cards",
+            target="summaries",
         )
     return report
 

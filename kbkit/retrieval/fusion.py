@@ -54,7 +54,7 @@ class Weights:
         title: Weight of the title's share of the query's terms, likewise.
         heading: Weight of the headings' share of the query's terms, likewise.
         rating: Share of the score that the best ratings add and the worst take away, 0 to 1.
-        card: Weight of the document's summary, relative to 1 for the chunk.
+        summary: Weight of the document's summary, relative to 1 for the chunk.
         page: Weight of the words of the whole document, likewise.
         graph: Weight of the graph, likewise.
         learned: Weight of learned questions; not part of the divisor: scores without any stay.
@@ -65,7 +65,7 @@ class Weights:
     title: float | Scores
     heading: float | Scores
     rating: float | Scores
-    card: float | Scores
+    summary: float | Scores
     page: float | Scores
     graph: float | Scores = 0.0
     learned: float | Scores = 0.0
@@ -92,7 +92,7 @@ class Features:
         rating: From -1 (bad) to 1 (good), 0 without ratings; see `rating_prior`.
         documents: Number of the document, from 0.
         sizes: Number of all chunks of the document.
-        card: Cosine of the query and the document's card.
+        summary: Cosine of the query and the document's summary.
         page: BM25 of the whole document, 0 or more.
         graph: Graph proximity, 0 to 1.
         learned: Similarity to well rated questions of the chunk, 0 to 1.
@@ -106,7 +106,7 @@ class Features:
     rating: Scores
     documents: Codes
     sizes: Codes
-    card: Scores
+    summary: Scores
     page: Scores
     graph: Scores
     learned: Scores
@@ -123,7 +123,7 @@ class Fused:
     document: Scores
     title: Scores
     heading: Scores
-    card: Scores
+    summary: Scores
     page: Scores
     graph: Scores
     learned: Scores
@@ -132,14 +132,14 @@ class Fused:
 
     @property
     def common(self) -> NDArray[np.bool_]:
-        total = self.dense + self.lexical + self.card + self.page
+        total = self.dense + self.lexical + self.summary + self.page
         total = total + self.graph + self.learned
         return np.asarray(total > 0)
 
     def discounted(self, factors: Scores) -> Fused:
         """Multiply all parts by a factor each; the total is their exact sum."""
         names = (
-            *("dense", "lexical", "document", "title", "heading", "card", "page"),
+            *("dense", "lexical", "document", "title", "heading", "summary", "page"),
             *("graph", "learned", "rating"),
         )
         parts = {name: getattr(self, name) * factors for name in names}
@@ -155,7 +155,7 @@ class Fused:
             document=float(self.document[i]),
             title=float(self.title[i]),
             heading=float(self.heading[i]),
-            card=float(self.card[i]),
+            summary=float(self.summary[i]),
             page=float(self.page[i]),
             graph=float(self.graph[i]),
             learned=float(self.learned[i]),
@@ -214,7 +214,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
     document, divided by the sum of the weights, then scaled by ratings. Index pages, which contain
     the words of all others, come last.
     """
-    parts = (weights.document, weights.title, weights.heading, weights.card, weights.page)
+    parts = (weights.document, weights.title, weights.heading, weights.summary, weights.page)
     whole = 1 + sum(parts) + weights.graph
     dense = weights.dense * normalise(features.cosine) / whole
     lexical = (1 - weights.dense) * normalise(features.bm25) / whole
@@ -222,15 +222,15 @@ def fuse(features: Features, weights: Weights) -> Fused:
     document = weights.document * evidence
     title = weights.title * features.title / whole
     heading = weights.heading * features.heading / whole
-    card = weights.card * normalise(features.card) / whole
+    summary = weights.summary * normalise(features.summary) / whole
     page = weights.page * normalise(features.page) / whole
     graph = weights.graph * features.graph / whole
     learned = weights.learned * features.learned / whole
-    total = dense + lexical + document + title + heading + card + page + graph + learned
+    total = dense + lexical + document + title + heading + summary + page + graph + learned
     rating = total * weights.rating * features.rating
     fused = Fused(
         features,
-        *(dense, lexical, document, title, heading, card, page),
+        *(dense, lexical, document, title, heading, summary, page),
         graph,
         learned,
         rating,

@@ -259,8 +259,8 @@ _KEPT = 256
 
 
 @dataclass(slots=True)
-class CardQueryEncoder:
-    """Embeds the queries of one knowledge base for its cards.
+class SummaryQueryEncoder:
+    """Embeds the queries of one knowledge base for its summaries.
 
     Attributes:
         embedder: Returns the summaries' embedder of a knowledge base's row.
@@ -272,32 +272,32 @@ class CardQueryEncoder:
 
     def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
         """Return a future of the query's vector; with a reason if there is none."""
-        if not chunks.card_embedder:
+        if not chunks.summary_embedder:
             return _known(QueryVector())
-        key = (chunks.card_embedder, text)
+        key = (chunks.summary_embedder, text)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return _known(QueryVector(self._kept[key]))
         # as these chunks show it, in case others are searched by now
-        shown = replace(row, card_embedder=chunks.card_embedder)
+        shown = replace(row, summary_embedder=chunks.summary_embedder)
         return _threads().submit(self._embed, shown, text)
 
     def _embed(self, row: KnowledgeBaseRow, text: str) -> QueryVector:
         try:
             embedder = self.embedder(row)
-            if embedder.fingerprint != row.card_embedder:
+            if embedder.fingerprint != row.summary_embedder:
                 return QueryVector(
                     note=(
-                        f"{row.name}: its document summaries were embedded by {row.card_embedder}, "
+                        f"{row.name}: its document summaries were embedded by {row.summary_embedder}, "
                         f"which is not installed; `kbkit refresh {row.name}` embeds them again"
                     )
                 )
             vector = embedder.embed_query(text)
         except (ConfigError, EmbedderError) as error:
-            return QueryVector(note=f"{row.name}: cards were not searched, since {error}")
+            return QueryVector(note=f"{row.name}: summaries were not searched, since {error}")
         with self._lock:
-            self._kept[row.card_embedder, text] = vector
+            self._kept[row.summary_embedder, text] = vector
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return QueryVector(vector)

@@ -29,7 +29,7 @@ _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 
 _FEW_DOCUMENTS = 10
 """Number of documents at which whole-document scores count half."""
-_STATIC_CARDS = (0.3, 0.6)
+_STATIC_SUMMARIES = (0.3, 0.6)
 """Factors of the weights of summaries and whole documents for static vectors, chosen like the
 weights."""
 _COLUMNS = (
@@ -38,7 +38,7 @@ _COLUMNS = (
     "title",
     "heading",
     "rating",
-    "card",
+    "summary",
     "page",
     "graph",
     "learned",
@@ -127,14 +127,14 @@ def rank(
 
 
 def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float]) -> Weights:
-    card, page = factors
+    summary, page = factors
     return Weights(
         dense=_WEIGHTS.get(mode, retrieval.dense_weight),
         document=retrieval.document_weight,
         title=retrieval.title_weight,
         heading=retrieval.heading_weight,
         rating=retrieval.rating_weight,
-        card=0.0 if mode is Mode.LEXICAL else card * retrieval.card_weight,
+        summary=0.0 if mode is Mode.LEXICAL else summary * retrieval.summary_weight,
         page=0.0 if mode is Mode.DENSE else page * retrieval.page_weight,
         graph=retrieval.graph_weight if mode is Mode.HYBRID else 0.0,
         learned=retrieval.learned_weight,
@@ -142,9 +142,9 @@ def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float
 
 
 def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]]:
-    """Return factors for `card_weight` and `page_weight` of each pool.
+    """Return factors for `summary_weight` and `page_weight` of each pool.
 
-    They depend on the cards' embedder and the number of documents: with three documents, the right
+    They depend on the summaries' embedder and the number of documents: with three documents, the right
     one
     says little about the passage.
     """
@@ -152,8 +152,8 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
     documents = sum(pages.statistics.chunks for pages in page_scores if pages)
     share = documents / (documents + _FEW_DOCUMENTS)
     static = [pages is not None and pages.embedder.startswith("static:") for pages in page_scores]
-    factors = [_STATIC_CARDS if is_static else (1.0, 1.0) for is_static in static]
-    return [(card * share, page * share) for card, page in factors]
+    factors = [_STATIC_SUMMARIES if is_static else (1.0, 1.0) for is_static in static]
+    return [(summary * share, page * share) for summary, page in factors]
 
 
 def _order_ranked(

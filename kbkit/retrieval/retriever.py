@@ -27,7 +27,7 @@ from kbkit.retrieval.candidates.snapshot import (
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
-from kbkit.retrieval.query import CardQueryEncoder, Query, QueryEncoder, QueryVector
+from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
 from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings
 from kbkit.stores.catalog.database import Transaction
@@ -101,17 +101,17 @@ class Retriever:
     stores: Stores
     kb_id: str
     embedder: Callable[[KnowledgeBaseRow], Embedder]
-    card_embedder: Callable[[KnowledgeBaseRow], Embedder]
+    summary_embedder: Callable[[KnowledgeBaseRow], Embedder]
     graph: Callable[[], GraphTable]
     _query_encoder: QueryEncoder = field(init=False)
-    _card_encoder: CardQueryEncoder = field(init=False)
+    _summary_encoder: SummaryQueryEncoder = field(init=False)
     _masks: FilterMasks = field(default_factory=FilterMasks)
     _versions: tuple[int, set[str]] | None = None
     _known: _State | None = None
 
     def __post_init__(self) -> None:
         self._query_encoder = QueryEncoder(self.stores.database, self.embedder)
-        self._card_encoder = CardQueryEncoder(self.card_embedder)
+        self._summary_encoder = SummaryQueryEncoder(self.summary_embedder)
 
     def pool(self, query: Query) -> CandidatePool:
         while True:
@@ -140,7 +140,7 @@ class Retriever:
             read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
             result = find_candidates(read, encoded)
         else:
-            _ = encoded.card_vector  # waited for before the catalog is held
+            _ = encoded.summary_vector  # waited for before the catalog is held
             with self.stores.database.read() as transaction:
                 now = self._read_state(transaction, now.changes)
                 if not now.encodes_like(seen):
@@ -249,10 +249,10 @@ class Retriever:
         retrieval = query.settings(seen.spec.retrieval)
         language = seen.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
-        card, chunks = None, None
-        if query.mode is not Mode.LEXICAL and retrieval.card_weight:
+        summary, chunks = None, None
+        if query.mode is not Mode.LEXICAL and retrieval.summary_weight:
             chunks = self._chunks(seen)
-            card = self._card_encoder.encode(seen.row, chunks, query.text)
+            summary = self._summary_encoder.encode(seen.row, chunks, query.text)
         embedded = QueryVector()
         if query.mode is not Mode.LEXICAL:
             embedded = self._query_encoder.encode(
@@ -268,8 +268,8 @@ class Retriever:
             filters=query.filters,
             text=query.text,
             graph=self._query_graph(retrieval, query.mode),
-            card=card,
-            card_embedder=chunks.card_embedder if chunks is not None else "",
+            summary=summary,
+            summary_embedder=chunks.summary_embedder if chunks is not None else "",
             pages=retrieval.page_weight > 0,
             left_out=fold_query(query.text) if query.unlearned else "",
         )
@@ -337,7 +337,7 @@ def _pool(
         terms=encoded.terms,
         candidates=candidates,
         columns=_columns(candidates, encoded, now),
-        notes=tuple(text for text in (note, encoded.card_note, _outdated(now.row)) if text),
+        notes=tuple(text for text in (note, encoded.summary_note, _outdated(now.row)) if text),
     )
 
 
@@ -360,7 +360,7 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict
         "heading": candidates.heading,
         "rating": rating_prior(average, raters),
         "sizes": candidates.sizes.astype(np.float64),
-        "card": pages.card[pages.which] if pages else nothing,
+        "summary": pages.summary[pages.which] if pages else nothing,
         "page": pages.bm25() if pages else nothing,
         "graph": nothing if candidates.graph is None else candidates.graph,
         "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),

@@ -162,7 +162,7 @@ def _by_meaning() -> RetrievalSpec:
         title_weight=0,
         heading_weight=0,
         rating_weight=0,
-        card_weight=0,
+        summary_weight=0,
         learned_weight=0,
     )
 

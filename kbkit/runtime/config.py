@@ -57,7 +57,7 @@ class Settings:
             else Playwright's own.
         browser_sandbox: ``KBKIT_BROWSER_SANDBOX``, ``1`` (the default) or ``0``: whether the
             browser uses its sandbox; as root it cannot.
-        improve: ``KBKIT_IMPROVE``, when models embed many new cards and chunks, which static
+        improve: ``KBKIT_IMPROVE``, when models embed many new summaries and chunks, which static
             vectors serve until then: in the ``background`` (the default), before an ingest
             returns (``wait``), or only when `kbkit improve` asks for it (``off``).
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.

@@ -38,7 +38,7 @@ def kb(workspace):
             f"# {thing.title()}\n\nHow to keep {thing} for a week.",
             source=f"https://example.org/{thing}",
         )
-    made.improve()  # a server makes cards a moment later, which would come between two searches
+    made.improve()  # a server makes summaries a moment later, which would come between two searches
     for thing in ("tea", "soup"):
         chunk = made.search(f"keep {thing}", limit=1)[0].chunk
         made.rate(chunk.id, 5, query=f"how long does {thing} keep", rater="ann")

@@ -142,7 +142,7 @@ def test_another_way_of_cutting_cuts_again(kb):
     assert kb.spec == spec
     assert kb.info().description == "Cut small"
     assert len(kb.chunks) > before
-    assert not kb.improve(estimate=True).cards < 0
+    assert not kb.improve(estimate=True).summaries < 0
 
 
 def test_what_cannot_be_ingested_is_the_same_error(kb):

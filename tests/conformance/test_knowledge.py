@@ -32,7 +32,7 @@ def kb(workspace):
         made.add(
             f"Cup {number:02}", f"Cup number {number} holds tea.", source=f"doc:cup/{number:02}"
         )
-    made.improve()  # a server makes cards a moment later; then all searches are alike
+    made.improve()  # a server makes summaries a moment later; then all searches are alike
     return made
 
 

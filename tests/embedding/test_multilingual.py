@@ -1,4 +1,4 @@
-"""The sentence encoder of 15 languages, and when cards are embedded by it."""
+"""The sentence encoder of 15 languages, and when summaries are embedded by it."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -110,12 +110,12 @@ def _kb(path, texts, spec=None):
     return kb
 
 
-def test_cards_of_german_pages_are_embedded_by_it(embedder, tmp_path):
+def test_summaries_of_german_pages_are_embedded_by_it(embedder, tmp_path):
     kb = _kb(tmp_path, GERMAN)
-    assert kb.info().card_embedder == embedder.fingerprint
+    assert kb.info().summary_embedder == embedder.fingerprint
     hits = kb.search("Quelle taille aura l'image imprimée ?")  # words alone find nothing
     assert hits[0].uri == "drucken.md"
-    assert hits[0].parts.card > 0
+    assert hits[0].parts.summary > 0
     assert not hits.notes
 
 
@@ -123,20 +123,20 @@ def test_without_it_static_vectors_serve_other_languages(monkeypatch, tmp_path):
     monkeypatch.setattr(models, "is_installed", lambda: False)
     kb = _kb(tmp_path / "german", GERMAN)
     static = open_embedder(StaticEmbedding()).fingerprint
-    assert kb.info().card_embedder == static
+    assert kb.info().summary_embedder == static
     assert kb.search("Papier")[0].uri == "drucken.md"
     told = _kb(tmp_path / "told", {"a": "x y z"}, KnowledgeBaseSpec(language="german"))
-    assert told.info().card_embedder == static
+    assert told.info().summary_embedder == static
     english = _kb(tmp_path / "english", {"a": "The size of the print is set in the dialog."})
-    assert english.info().card_embedder.startswith("onnx:minilm")
+    assert english.info().summary_embedder.startswith("onnx:minilm")
 
 
-def test_installing_it_later_embeds_cards_again(embedder, monkeypatch, tmp_path):
+def test_installing_it_later_embeds_summaries_again(embedder, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
         patch.setattr(models, "is_installed", lambda: False)
         _kb(tmp_path, GERMAN)
     kb = kbkit.Workspace(tmp_path)["manual"]
-    assert kb.info().card_embedder.startswith("static:")
-    handle_of(kb).cards.make()
-    assert kb.info().card_embedder == embedder.fingerprint
+    assert kb.info().summary_embedder.startswith("static:")
+    handle_of(kb).summaries.make()
+    assert kb.info().summary_embedder == embedder.fingerprint
     assert not kb.search("Papier").notes

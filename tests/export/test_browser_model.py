@@ -117,7 +117,7 @@ def guides(tmp_path_factory):
         kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))
         kb.improve()
         kb.chunks.fit_query_encoder()
-        kb._handle.fit_query_encoder("cards")
+        kb._handle.fit_query_encoder("summaries")
         pages = {document.uri: document.uri for document in kb.documents}
         of = (kb._stores, kb.id, Manifest("", "Guides", pages))
         write_index(index_content(*of), folder / "with")

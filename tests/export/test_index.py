@@ -126,7 +126,7 @@ def test_terms_are_sorted_as_javascript_sorts_them():
 @pytest.mark.slow
 def test_what_python_finds_is_found(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
-        spec = KnowledgeBaseSpec(card_embedding=StaticEmbedding())  # there at once
+        spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())  # there at once
         kb = workspace.create("guides", spec=spec)
         kb.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
         pages = {document.uri: document.uri for document in kb.documents}

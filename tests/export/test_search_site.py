@@ -16,7 +16,7 @@ import pytest
 import kbkit
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ExportError
-from kbkit.export.index import IndexedCards, write_index
+from kbkit.export.index import IndexedSummaries, write_index
 from kbkit.export.index.packing import VectorForm
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
@@ -85,9 +85,9 @@ def test_the_engine_finds_what_python_finds(node, index, tmp_path):
 
 
 @pytest.mark.parametrize("embedder", ["onnx:m", pytest.param("static:m", marks=pytest.mark.slow)])
-def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch, embedder):
-    # vectors that no words tell of, so that only cards can, and few of them are read
-    monkeypatch.setattr("kbkit.export.index.writer.CARDS", VectorForm(dimensions=16, cluster=3))
+def test_the_engine_finds_what_python_finds_by_summaries(node, tmp_path, monkeypatch, embedder):
+    # vectors that no words tell of, so that only summaries can, and few of them are read
+    monkeypatch.setattr("kbkit.export.index.writer.SUMMARIES", VectorForm(dimensions=16, cluster=3))
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("guides")
         kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))
@@ -97,14 +97,16 @@ def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((len(content.documents), 32)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors[3] = 0  # a document that has no card yet
+    vectors[3] = 0  # a document that has no summary yet
     terms = content.snapshot.terms
     table = rng.standard_normal((len(terms), 32)).astype(np.float32)
-    cards = IndexedCards(vectors, embedder, FittedEncoder(embedder, tuple(terms), table, {}))
+    summaries = IndexedSummaries(
+        vectors, embedder, FittedEncoder(embedder, tuple(terms), table, {})
+    )
     listed = [replace(each, is_index=n % 4 == 2) for n, each in enumerate(content.documents)]
     content = replace(content, documents=listed)
-    write_index(replace(content, cards=cards), tmp_path / "with")
-    write_index(replace(content, cards=None), tmp_path / "without")
+    write_index(replace(content, summaries=summaries), tmp_path / "with")
+    write_index(replace(content, summaries=None), tmp_path / "without")
     published, other = (PublishedIndex.open(tmp_path / name) for name in ("with", "without"))
     queries = headings[::6]
     assert len(queries) > 40

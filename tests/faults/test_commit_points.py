@@ -76,8 +76,8 @@ class Cases:
 BEFORE_0025 = (
     "DROP TABLE removed_chunks",
     "DROP TABLE name_uses",
-    "ALTER TABLE cards DROP COLUMN version",
-    "ALTER TABLE card_vectors DROP COLUMN version",
+    "ALTER TABLE summaries DROP COLUMN version",
+    "ALTER TABLE summary_vectors DROP COLUMN version",
     "UPDATE alembic_version SET version_num = '0024'",
 )
 """Makes of a catalog on a server one of the first kbkit that had any there."""

@@ -110,7 +110,7 @@ def test_a_rating_without_query_or_of_a_document_teaches_nothing(kb, tea):
 
 def test_it_becomes_a_candidate_that_filters_still_shut_out(kb, tea):
     kb.rate(tea, 5, query="zyzzyva quuxly")
-    few = RetrievalSpec(candidates=1, card_weight=0, page_weight=0)
+    few = RetrievalSpec(candidates=1, summary_weight=0, page_weight=0)
     assert tea in {hit.chunk.id for hit in kb.search("zyzzyva quuxly", retrieval=few)}
     found = kb.search("zyzzyva quuxly", filters={"source": "http://x.org/milk"}, retrieval=few)
     assert tea not in {hit.chunk.id for hit in found}

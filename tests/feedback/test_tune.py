@@ -220,13 +220,13 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
 
 
 def test_legs_that_have_no_weight_are_tried_too(base, judged):
-    alone = RetrievalSpec(card_weight=0, page_weight=0, candidates=7)
+    alone = RetrievalSpec(summary_weight=0, page_weight=0, candidates=7)
     tasks = evaluation_set(handle_of(base), judged)
     features = CandidateCache.fetch(handle_of(base), tasks, alone).features
     assert not features.page.any()
     asked = _with_all_retrievers(alone)
     assert asked.candidates == 7
-    assert asked.card_weight == RetrievalSpec().card_weight
+    assert asked.summary_weight == RetrievalSpec().summary_weight
     assert CandidateCache.fetch(handle_of(base), tasks, asked).features.page.any()
     assert _with_all_retrievers(RetrievalSpec(page_weight=0.1)).page_weight == 0.1
 

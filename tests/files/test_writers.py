@@ -64,7 +64,7 @@ def test_threads_that_write_wait_for_each_others_models(tmp_path, monkeypatch):
         paths = [f"a/{number}.md" for number in range(40)]
         list(threads.map(lambda path: ws.files.write(path, path), paths))
         assert [ws.files.read(path) for path in paths] == paths
-        assert ws["files"].info().cards_waiting == 0
+        assert ws["files"].info().summaries_waiting == 0
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What language models write of documents becomes their cards, whatever either of them says."""
+"""What language models write of documents becomes their summaries, whatever either of them says."""
 
 import json
 import os
@@ -16,10 +16,10 @@ import kbkit
 from kbkit import cli
 from kbkit.errors import ConfigError, ConflictError, LanguageModelError
 from kbkit.ingest import expansion
-from kbkit.ingest.cards import LENGTH
-from kbkit.ingest.expansion import CARD_LENGTH, QUESTION_LENGTH, Expander
+from kbkit.ingest.expansion import QUESTION_LENGTH, SUMMARY_LENGTH, Expander
+from kbkit.ingest.summaries import LENGTH
 from kbkit.knowledge_base import handle_of
-from kbkit.stores.catalog import cards, expansions
+from kbkit.stores.catalog import expansions, summaries
 from tests.ingest.scripted_llm import ScriptedLLM, serve
 from tests.waiting import until
 
@@ -31,8 +31,8 @@ kbkit.open(sys.argv[1])["drinks"].documents.expand(ScriptedLLM(api_base=sys.argv
 """
 
 
-def said(card="All about brewing.", *questions):
-    return json.dumps({"card": card, "questions": list(questions)})
+def said(summary="All about brewing.", *questions):
+    return json.dumps({"summary": summary, "questions": list(questions)})
 
 
 def about(page):
@@ -57,7 +57,7 @@ def filled(workspace, count=3):
 
 def texts(kb):
     with kb._stores.database.read() as transaction:
-        found = cards.texts(transaction, kb.id)
+        found = summaries.texts(transaction, kb.id)
     return {document.uri: found[document.id] for document in kb.documents.list()}
 
 
@@ -66,7 +66,7 @@ def written(kb):
         return expansions.keys(transaction, kb.id)
 
 
-def test_cards_say_what_the_model_wrote_and_search_finds_them(workspace):
+def test_summaries_say_what_the_model_wrote_and_search_finds_them(workspace):
     kb = filled(workspace, 12)
     before = {document.uri: document.description for document in kb.documents.list()}
     with serve(about) as service:
@@ -80,23 +80,23 @@ def test_cards_say_what_the_model_wrote_and_search_finds_them(workspace):
     assert texts(kb)["text:7"] == "Tea 7. Vessel of sort 7. Which beaker holds 7? Is it hot?"
     hit = kb.search("which beaker holds 7")[0]
     assert hit.title == "Tea 7"
-    assert hit.parts.card > 0
+    assert hit.parts.summary > 0
     assert hit.description == before["text:7"]  # the page's own
-    assert kb.info().cards_waiting == 0
+    assert kb.info().summaries_waiting == 0
 
 
-def test_cards_are_made_a_few_documents_at_a_time(workspace, monkeypatch):
+def test_summaries_are_made_a_few_documents_at_a_time(workspace, monkeypatch):
     monkeypatch.setattr(expansion, "_BATCH", 2)
     kb, made = filled(workspace, 5), []
 
-    def make_cards():
+    def make_summaries():
         made.append(len(written(kb)))
 
     with serve(about) as service:
         expander = Expander(
             kb._stores.database, kb.id, ScriptedLLM(api_base=service.address), 2, {}
         )
-        report = expander.expand(make_cards)
+        report = expander.expand(make_summaries)
     assert (report.written, made) == (5, [2, 4, 5])
 
 
@@ -155,16 +155,18 @@ HOSTILE = {
     "controls": said("Tea\x1b[31m\u202e\x00 hot\n\n\nnow", "Why\r\n?", "Why\ud800?"),
     "markdown": said("# Tea\n\n[hot](http://evil.example/)", "**Why**?"),
     "fence": f"Here you are:\n```json\n{said('Tea hot', 'Why?')}\n```\nAnything else?",
-    "kinds": json.dumps({"card": "Tea hot", "questions": [1, None, {"a": 1}, "Why?", "Why?", ""]}),
+    "kinds": json.dumps(
+        {"summary": "Tea hot", "questions": [1, None, {"a": 1}, "Why?", "Why?", ""]}
+    ),
     "many": said("Tea hot", "Why?", *(f"{n} ".strip() * 3_000 for n in range(5))),
     "Japanese": said("Tea hot 緑茶は八十度のお湯で二分間蒸らします。", "Why?", "なぜですか。"),
 }
 REFUSED = {
     "no JSON": "I am sorry, I cannot do that.",
     "megabyte": said("x" * 1_000_000),
-    "deep": '{"card": ' + "[" * 19_000,
+    "deep": '{"summary": ' + "[" * 19_000,
     "list": "[1, 2]",
-    "numbers": '{"card": 1, "questions": 2}',
+    "numbers": '{"summary": 1, "questions": 2}',
     "empty": said("<b></b>"),
     "nothing": "",
     "cut": said("Tea hot", "Why?")[:-10],
@@ -178,22 +180,22 @@ def test_what_a_model_answers_becomes_plain_lines_within_bounds(workspace, answe
         assert kb.documents.expand(ScriptedLLM(api_base=service.address)).written == 1
     with kb._stores.database.read() as transaction:
         [row] = expansions.of(transaction, list(written(kb))).values()
-    assert "Tea" in row.card
-    assert "hot" in row.card
+    assert "Tea" in row.summary
+    assert "hot" in row.summary
     assert any("Why" in question for question in row.questions)
-    assert len(row.card) <= CARD_LENGTH
+    assert len(row.summary) <= SUMMARY_LENGTH
     assert len(row.questions) <= 5
     assert len(row.questions) == len(set(row.questions))
     assert all(len(question) <= QUESTION_LENGTH for question in row.questions)
     text = texts(kb)["text:0"]
     assert len(text) <= LENGTH
-    for line in (row.card, *row.questions, text):
+    for line in (row.summary, *row.questions, text):
         assert not re.search(r"[\x00-\x1f\x7f-\x9f\u202e]|</?[a-z]|evil\.example|\*\*", line)
     assert kb.search("tea")[0].title == "Tea 0"
 
 
 @pytest.mark.parametrize("answer", REFUSED.values(), ids=REFUSED)
-def test_an_answer_that_cannot_be_used_leaves_the_card_as_it_was(workspace, answer):
+def test_an_answer_that_cannot_be_used_leaves_the_summary_as_it_was(workspace, answer):
     kb = filled(workspace, 3)
     before = texts(kb)
     with serve(lambda page: answer if "Tea 1" in page else about(page)) as service:
@@ -212,7 +214,7 @@ def test_a_document_without_a_description_has_the_models_until_it_is_forgotten(w
     kb.add("Codes", "```\nx = 1\n```\n", source="text:codes")
     kb.add("Tea", "# Tea\n\nBrews leaves in water that is nearly boiling, by the pot.\n")
     before = {document.uri: document.description for document in kb.documents.list()}
-    cards_before = texts(kb)
+    summaries_before = texts(kb)
     assert before["text:codes"] == ""
     with serve(lambda page: said("Sets a number.", "How do I set x?")) as service:
         kb.documents.expand(ScriptedLLM(api_base=service.address))
@@ -221,7 +223,7 @@ def test_a_document_without_a_description_has_the_models_until_it_is_forgotten(w
     assert kb.search("set x")[0].description == "Sets a number."
     assert kb.documents.unexpand() == 2
     assert {document.uri: document.description for document in kb.documents.list()} == before
-    assert texts(kb) == cards_before
+    assert texts(kb) == summaries_before
     assert kb.documents.unexpand() == 0
 
 
@@ -411,7 +413,7 @@ def test_the_command_tells_the_cost_and_asks(tmp_path, run, monkeypatch):
         assert "3 documents" in run("expand", "drinks", "--remove")[2]
 
 
-def test_learned_questions_match_by_meaning_as_soon_as_the_model_serves_the_cards(
+def test_learned_questions_match_by_meaning_as_soon_as_the_model_serves_the_summaries(
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
@@ -425,11 +427,11 @@ def test_learned_questions_match_by_meaning_as_soon_as_the_model_serves_the_card
         )
         path.write_text("\n".join(lines))
         kb.ingest({"type": "jsonl", "path": str(path)})
-        assert handle_of(kb).row().card_embedder.startswith("static:")
+        assert handle_of(kb).row().summary_embedder.startswith("static:")
         chunk = next(iter(kb.chunks))
         kb.rate(chunk.id, 5, query="delete a file for good")
         assert not kb.improve()
-        embedder = handle_of(kb).row().card_embedder
+        embedder = handle_of(kb).row().summary_embedder
         assert embedder.startswith("onnx:")
         hit = next(
             h for h in kb.search("remove documents forever", limit=40) if h.chunk.id == chunk.id

@@ -285,8 +285,8 @@ def test_a_recipe_that_cannot_be_names_the_key(tmp_path):
     )
     with pytest.raises(RecipeError, match=r"r\.yaml:7: annotation: none: leaves nothing"):
         load_recipe(recipe)
-    recipe.write_text(f"name: r\n{sources}card_embedding:\n  type: static\n  text: both\n")
-    with pytest.raises(RecipeError, match=r"r\.yaml:4: card_embedding: text: says what"):
+    recipe.write_text(f"name: r\n{sources}summary_embedding:\n  type: static\n  text: both\n")
+    with pytest.raises(RecipeError, match=r"r\.yaml:4: summary_embedding: text: says what"):
         load_recipe(recipe)
     with pytest.raises(ConfigError, match="annotation: none: leaves nothing"):
         KnowledgeBaseSpec(embedding=StaticEmbedding(text="both"), annotation=NoAnnotation())

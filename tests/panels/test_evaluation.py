@@ -61,10 +61,10 @@ def test_what_was_learned_from_use_has_a_weight_too(kb):
 
 
 def test_a_comparison_of_what_is_unfinished_says_so(kb, monkeypatch):
-    info = replace(kb.info(), cards_waiting=3)
+    info = replace(kb.info(), summaries_waiting=3)
     monkeypatch.setattr(type(handle_of(kb)), "info", lambda _self: info)
     panel = compared(EvalPanel(kb, QUESTIONS))
-    assert "static vectors served 3 cards" in panel.view.state["notes"][0]
+    assert "static vectors served 3 summaries" in panel.view.state["notes"][0]
 
 
 def test_two_settings_are_measured_as_python_does(kb):

@@ -205,7 +205,7 @@ def test_models_embed_on_a_button_with_an_estimate_and_progress(unfinished, tmp_
     fill(panel, "jsonl", path=str(file))
     panel.start()
     assert panel.wait(60).new == 60
-    left = unfinished["garden"].info().cards_waiting
+    left = unfinished["garden"].info().summaries_waiting
     assert left
     said = []
     panel.status_line.observe(lambda change: said.append(text_of(change["new"])), "value")
@@ -213,9 +213,9 @@ def test_models_embed_on_a_button_with_an_estimate_and_progress(unfinished, tmp_
     assert panel.improve_button.disabled
     panel._join(60)
     assert panel.error is None
-    assert any(f"Models embed {left} cards, about" in text for text in said)
+    assert any(f"Models embed {left} summaries, about" in text for text in said)
     assert "Models have embedded all." in status(panel)
-    assert unfinished["garden"].info().cards_waiting == 0
+    assert unfinished["garden"].info().summaries_waiting == 0
     assert not panel.improve_button.disabled
     panel.improve()
     panel._join(60)
@@ -236,7 +236,7 @@ def test_embedding_ends_when_somebody_cancels(scratch, monkeypatch):
     panel.improve()
     panel._join(60)
     assert cancelled == [True]
-    assert "Stopped; left to embed: 3 cards." in status(panel)
+    assert "Stopped; left to embed: 3 summaries." in status(panel)
 
 
 def test_every_source_has_a_form_with_labels():

@@ -228,7 +228,7 @@ def test_wrong_filters_are_refused_by_search(kb, wrong):
         document_weight=st.floats(0, 5),
         title_weight=st.floats(0, 5),
         heading_weight=st.floats(0, 5),
-        card_weight=st.floats(0, 5),
+        summary_weight=st.floats(0, 5),
         page_weight=st.floats(0, 5),
         rating_weight=st.floats(0, 1),
         per_document=st.integers(1, 3),

@@ -20,7 +20,7 @@ from kbkit.retrieval.candidates.base import EncodedQuery, top_indices
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus
 from kbkit.retrieval.candidates.words import find_candidates
-from kbkit.retrieval.query import CardQueryEncoder
+from kbkit.retrieval.query import SummaryQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, ratings, removed_chunks
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.snapshots import chunk_table
@@ -205,15 +205,15 @@ def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.candidates.documents._BEST_DOCUMENTS", 3)
-    snapshot, card = view.snapshot, handle_of(kb).card_embedder(view.row)
+    snapshot, summary = view.snapshot, handle_of(kb).summary_embedder(view.row)
     asked = replace(
         wanted(view, query, size=1, limit=1),
-        card=CardQueryEncoder(lambda _: card).encode(view.row, snapshot, query),
-        card_embedder=card.fingerprint,
+        summary=SummaryQueryEncoder(lambda _: summary).encode(view.row, snapshot, query),
+        summary_embedder=summary.fingerprint,
     )
     found = by_scan_of(view, asked)
     names = np.array(snapshot.document_ids)
-    cosines = snapshot.card_vectors @ asked.card_vector
+    cosines = snapshot.summary_vectors @ asked.summary_vector
     best = [set(names[np.argsort(-cosines, kind="stable")[:3]])]
     owned = [
         snapshot.owners[snapshot.postings(number)[0]]
@@ -227,11 +227,13 @@ def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch)
     assert len(holding & set(there)) >= min(3, len(holding))
     page = found.pages.bm25()
     assert (page > 0).tolist() == [known in holding for known in found.document_ids]
-    assert found.pages.card[found.pages.which] == pytest.approx(
+    assert found.pages.summary[found.pages.which] == pytest.approx(
         [cosines[snapshot.document_ids.index(known)] for known in found.document_ids], abs=1e-6
     )
-    other = by_scan_of(view, replace(asked, card_embedder="another"))  # cards made anew meanwhile
-    assert not other.pages.card.any()
+    other = by_scan_of(
+        view, replace(asked, summary_embedder="another")
+    )  # summaries made anew meanwhile
+    assert not other.pages.summary.any()
     assert other.pages.embedder == ""
 
 

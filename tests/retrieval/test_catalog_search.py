@@ -33,9 +33,9 @@ FILTERS = [
 SETTINGS = [
     None,
     RetrievalSpec(candidates=10),
-    RetrievalSpec(card_weight=0),
+    RetrievalSpec(summary_weight=0),
     RetrievalSpec(page_weight=0),
-    RetrievalSpec(card_weight=0.2, page_weight=3),
+    RetrievalSpec(summary_weight=0.2, page_weight=3),
 ]
 
 
@@ -115,7 +115,7 @@ def test_settings_of_one_search(workspace, by_catalog, settings):
         hits = kb.search(query, retrieval=settings)
         same(hits, by_catalog(lambda q=query: kb.search(q, retrieval=settings))[0])
     best = kb.search(QUERIES[0], retrieval=settings)[0].parts
-    assert (best.card > 0) == (settings is None or settings.card_weight > 0)
+    assert (best.summary > 0) == (settings is None or settings.summary_weight > 0)
     assert (best.page > 0) == (settings is None or settings.page_weight > 0)
 
 
@@ -135,7 +135,7 @@ def test_similar_passages(workspace, by_catalog):
     kb = workspace["guides"]
     for hit in kb.search(QUERIES[0], limit=3):
         hits = kb.similar(hit.chunk.id)
-        assert all(other.parts.card == other.parts.page == 0 for other in hits)
+        assert all(other.parts.summary == other.parts.page == 0 for other in hits)
         same(hits, by_catalog(lambda h=hit: kb.similar(h.chunk.id))[0])
 
 

@@ -32,7 +32,7 @@ candidate = st.fixed_dictionaries(
         "rating": st.floats(-1, 1),
         "graph": shares,
         "learned": shares,
-        "card": st.floats(-1, 1),
+        "summary": st.floats(-1, 1),
         "page": st.floats(0, 200),
         "documents": st.integers(0, 4),
     }
@@ -45,7 +45,7 @@ weights = st.builds(
     title=st.floats(0, 5),
     heading=st.floats(0, 5),
     rating=shares,
-    card=st.floats(0, 5),
+    summary=st.floats(0, 5),
     page=st.floats(0, 5),
     graph=st.floats(0, 5),
     learned=st.floats(0, 5),
@@ -56,15 +56,15 @@ PARTS = (
     "document",
     "title",
     "heading",
-    "card",
+    "summary",
     "page",
     "graph",
     "learned",
     "rating",
 )
-COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "graph", "learned")
-RELATIVE = ("cosine", "bm25", "card", "page")
-NOTHING = {"title": 0, "heading": 0, "rating": 0, "card": 0, "page": 0, "graph": 0, "learned": 0}
+COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "summary", "page", "graph", "learned")
+RELATIVE = ("cosine", "bm25", "summary", "page")
+NOTHING = {"title": 0, "heading": 0, "rating": 0, "summary": 0, "page": 0, "graph": 0, "learned": 0}
 
 
 def features(rows, extra=0):

@@ -6,9 +6,9 @@ import math
 import pytest
 
 import kbkit
-from kbkit.ingest.cards import LENGTH, card_text
 from kbkit.ingest.cutting import chunk
 from kbkit.ingest.descriptions import describe
+from kbkit.ingest.summaries import LENGTH, summary_text
 from kbkit.knowledge_base import handle_of
 from kbkit.models import DocumentType, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
@@ -96,7 +96,7 @@ def test_a_question_finds_prose_among_them(odd):
     hits = workspace["odd"].search(said["asked"])
     check(hits)
     assert hits[0].title.startswith(said["prose"][0])
-    assert hits[0].parts.card > 0
+    assert hits[0].parts.summary > 0
     assert hits[0].parts.page > 0
 
 
@@ -114,46 +114,46 @@ def test_odd_queries_are_answered(odd, name, mode):
     check(workspace.search(long, mode=mode))
 
 
-def test_a_title_of_3000_characters_takes_no_more_than_its_part_of_a_card(odd):
+def test_a_title_of_3000_characters_takes_no_more_than_its_part_of_a_summary(odd):
     workspace, said = odd
     (title,) = (d.title for d in workspace["odd"].documents if len(d.title) > 3_000)
-    card = card_text(title, said["prose"][1], said["prose"][1])
-    assert len(card) <= LENGTH
-    assert said["prose"][1][:20] in card
+    summary = summary_text(title, said["prose"][1], said["prose"][1])
+    assert len(summary) <= LENGTH
+    assert said["prose"][1][:20] in summary
     hit = workspace["odd"].search(said["asked"])[0]
     assert hit.snippet
 
 
 @pytest.mark.slow
-def test_50000_headings_are_as_many_chunks_and_one_short_card():
+def test_50000_headings_are_as_many_chunks_and_one_short_summary():
     content = "".join(f"## Part {n}\n\nText of part {n}.\n\n" for n in range(50_000))
     spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))
     assert len(spans) == 50_000
     assert sum(span.end - span.start for span in spans) <= len(content)
     assert max(len(span.heading_path) for span in spans) == 1
-    assert len(card_text("Parts", content, describe("Parts", content, {}))) <= LENGTH
+    assert len(summary_text("Parts", content, describe("Parts", content, {}))) <= LENGTH
 
 
 def test_headings_below_headings_stay_short():
     content = "".join(f"{'#' * (n % 6 + 1)} Level {n}\n\n" for n in range(6_000))
     spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))
     assert max(len(span.heading_path) for span in spans) <= 6
-    assert len(card_text("Levels", content, describe("Levels", content, {}))) <= LENGTH
+    assert len(summary_text("Levels", content, describe("Levels", content, {}))) <= LENGTH
 
 
 def test_without_weights_documents_are_chunks_alone(odd):
-    """As if there were no cards: nothing of theirs is read, and no candidate is theirs."""
+    """As if there were no summaries: nothing of theirs is read, and no candidate is theirs."""
     workspace, said = odd
     kb = workspace["odd"]
-    alone = RetrievalSpec(card_weight=0, page_weight=0, candidates=1)
+    alone = RetrievalSpec(summary_weight=0, page_weight=0, candidates=1)
     handle = handle_of(kb)
     for query in (said["asked"], said["word"][0]):
         hits = kb.search(query, retrieval=alone)
-        assert all(hit.parts.card == hit.parts.page == 0 for hit in hits)
+        assert all(hit.parts.summary == hit.parts.page == 0 for hit in hits)
         asked = Query.of(query, retrieval=alone, limit=1)
         pool = handle.retriever.pool(asked)
         assert pool.candidates.ranked <= 2  # the best of either retriever of chunks
-        assert not pool.columns["card"].any()
+        assert not pool.columns["summary"].any()
         assert not pool.columns["page"].any()
         whole = handle.retriever.pool(Query.of(query, limit=1))
         assert whole.candidates.ranked > pool.candidates.ranked

@@ -12,7 +12,7 @@ import kbkit
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.encoder_fitting import _MADE_BY, _read, is_due, is_outdated
-from kbkit.stores.catalog import cards, knowledge_bases, query_encoders
+from kbkit.stores.catalog import knowledge_bases, query_encoders, summaries
 from kbkit.testing import HashEmbedder
 
 SUBJECTS = ("tea", "milk", "bread", "kettle", "oven", "flour", "water", "sugar", "salt", "butter")
@@ -73,7 +73,7 @@ def pages(*subjects):
     ]
 
 
-CHUNKS_ALONE = kbkit.RetrievalSpec(query_encoder="fitted", card_weight=0)
+CHUNKS_ALONE = kbkit.RetrievalSpec(query_encoder="fitted", summary_weight=0)
 
 
 def filled(workspace, encoder="model", name="drinks"):
@@ -123,9 +123,9 @@ def test_words_that_no_chunk_has_find_nothing_by_meaning(workspace):
     kb = filled(workspace, "fitted")
     assert len(kb.search("zeppelin", mode="dense", retrieval=CHUNKS_ALONE)) == 0
     assert len(kb.search("the of", mode="dense", retrieval=CHUNKS_ALONE)) == 0
-    by_cards = kb.search("zeppelin", mode="dense")
-    assert by_cards
-    assert all(hit.parts.dense == 0 < hit.parts.card for hit in by_cards)
+    by_summaries = kb.search("zeppelin", mode="dense")
+    assert by_summaries
+    assert all(hit.parts.dense == 0 < hit.parts.summary for hit in by_summaries)
 
 
 def test_a_fit_in_another_process_is_noticed(workspace):
@@ -198,7 +198,7 @@ def test_without_one_hybrid_searches_words_and_dense_fails(workspace, state):
     Model.state = state
     with kbkit.open(workspace.path) as fresh:
         kb = fresh["drinks"]
-        hits = kb.search("kettle", retrieval=kbkit.RetrievalSpec(card_weight=0))
+        hits = kb.search("kettle", retrieval=kbkit.RetrievalSpec(summary_weight=0))
         assert [hit.title for hit in hits] == ["About kettle"]
         assert hits[0].parts.cosine == 0
         assert kb.search("kettle")[0].title == "About kettle"
@@ -277,17 +277,17 @@ def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
 @pytest.mark.parametrize(
     ("made_by", "embedder", "outdated"),
     [
-        (_MADE_BY["cards"], "cards:x", False),
-        (_MADE_BY["cards"], "cards:y", True),
-        ("an older kbkit", "cards:x", True),
+        (_MADE_BY["summaries"], "summaries:x", False),
+        (_MADE_BY["summaries"], "summaries:y", True),
+        ("an older kbkit", "summaries:x", True),
     ],
 )
-def test_an_encoder_of_cards_is_that_of_their_embedder(workspace, made_by, embedder, outdated):
+def test_an_encoder_of_summaries_is_that_of_their_embedder(workspace, made_by, embedder, outdated):
     kb = filled(workspace, "fitted")
     with workspace._stores.database.write() as transaction:
-        cards.search_with(transaction, kb.id, "cards:x", "cards:x")
+        summaries.search_with(transaction, kb.id, "summaries:x", "summaries:x")
         row = knowledge_bases.get_by_id(transaction, kb.id)
-        assert is_outdated(transaction, row, "cards")
+        assert is_outdated(transaction, row, "summaries")
         query_encoders.save(
             transaction,
             kb.id,
@@ -297,9 +297,9 @@ def test_an_encoder_of_cards_is_that_of_their_embedder(workspace, made_by, embed
             terms=("tea",),
             vectors=np.ones((1, 2), np.float32),
             report={"made_by": made_by, "last_seq": 10**9},
-            target="cards",
+            target="summaries",
         )
-        assert is_outdated(transaction, row, "cards") is outdated
+        assert is_outdated(transaction, row, "summaries") is outdated
         assert not is_outdated(transaction, row, "chunks")
 
 

@@ -17,7 +17,14 @@ FREE = RetrievalSpec(duplicates=1, per_document=1000)
 
 
 def pool(
-    *rows, ranked=None, retrieval=FREE, kb="kb", card=None, page=None, embedder="onnx:x", of=1_000
+    *rows,
+    ranked=None,
+    retrieval=FREE,
+    kb="kb",
+    summary=None,
+    page=None,
+    embedder="onnx:x",
+    of=1_000,
 ):
     """A pool of (cosine, BM25, document) rows, each with a direction of its own or a given one.
 
@@ -50,7 +57,7 @@ def pool(
                 counts=[{}] * n,
                 lengths=[1] * n,
                 statistics=CorpusStatistics(of, 1.0, {}),
-                card=np.zeros(n),
+                summary=np.zeros(n),
                 embedder=embedder,
             ),
         ),
@@ -62,7 +69,7 @@ def pool(
             "rating": nothing,
             "learned": nothing,
             "sizes": np.full(n, 60.0),
-            "card": nothing if card is None else np.array(card, float),
+            "summary": nothing if summary is None else np.array(summary, float),
             "page": nothing if page is None else np.array(page, float),
             "graph": nothing,
             "index": nothing,
@@ -134,7 +141,7 @@ def test_two_pools_rank_as_one_of_all(first, second):
     assert [p.parts.total for p in apart] == pytest.approx([p.parts.total for p in together])
 
 
-OWN = RetrievalSpec(dense_weight=1, document_weight=0, card_weight=0, page_weight=0)
+OWN = RetrievalSpec(dense_weight=1, document_weight=0, summary_weight=0, page_weight=0)
 """By meaning alone; the other half of a pair is ranked by words alone."""
 
 
@@ -173,12 +180,14 @@ def test_hits_of_a_document_and_duplicates_give_way_as_their_own_pool_says():
     assert totals["x", 1] < 0.5 < totals["x", 2] < 0.9
 
 
-def test_static_cards_of_one_pool_do_not_count_less_for_being_beside_a_models():
+def test_static_summaries_of_one_pool_do_not_count_less_for_being_beside_a_models():
     rows = [(0.0, 0.0, "a"), (0.0, 0.0, "b")]
     kinds = {"static": "static:x", "model": "onnx:x"}
-    pools = [pool(*rows, kb=kb, card=[1, 0.5], embedder=embedder) for kb, embedder in kinds.items()]
-    parts = {(place.pool.kb, place.row): place.parts.card for place in rank(pools, 9)}
-    alone = rank([pools[0]], 9)[0].parts.card
+    pools = [
+        pool(*rows, kb=kb, summary=[1, 0.5], embedder=embedder) for kb, embedder in kinds.items()
+    ]
+    parts = {(place.pool.kb, place.row): place.parts.summary for place in rank(pools, 9)}
+    alone = rank([pools[0]], 9)[0].parts.summary
     assert parts["static", 0] < parts["model", 0]
     assert parts["static", 0] == pytest.approx(alone, rel=0.01)  # of twice as many documents
 
@@ -204,7 +213,7 @@ def test_near_duplicates_give_way_to_other_texts_but_are_not_lost():
     retrieval = RetrievalSpec(document_weight=0)
     placed = rank([pool(*rows, retrieval=retrieval)], 9)
     assert order(placed) == [0, 2, 1, 3]
-    alone = retrieval.model_copy(update={"card_weight": 0, "page_weight": 0})
+    alone = retrieval.model_copy(update={"summary_weight": 0, "page_weight": 0})
     placed = rank([pool(*rows, retrieval=alone)], 9)
     other = pool(*rows[1:2], kb="other", retrieval=alone)
     assert rank([pool(*rows[:1], retrieval=alone), other], 9)[1].parts.dense == pytest.approx(
@@ -232,7 +241,7 @@ def test_settings_are_those_given_or_of_the_first_pool():
 
 @pytest.mark.parametrize(
     ("retriever", "weight", "silent"),
-    [("card", "card_weight", Mode.LEXICAL), ("page", "page_weight", Mode.DENSE)],
+    [("summary", "summary_weight", Mode.LEXICAL), ("page", "page_weight", Mode.DENSE)],
 )
 def test_what_the_document_says_decides_between_like_chunks(retriever, weight, silent):
     rows = [(0.5, 5.0, "a"), (0.5, 5.0, "b"), (0.0, 0.0, "c")]
@@ -246,11 +255,11 @@ def test_what_the_document_says_decides_between_like_chunks(retriever, weight, s
     assert order(rank([made], 9, retrieval=FREE.model_copy(update={weight: 0}))) == [0, 1]
 
 
-def test_cards_by_static_vectors_weigh_less():
-    rows, said = [(0.5, 5.0, "a"), (0.4, 5.0, "b")], {"card": [0.1, 0.4], "page": [1.0, 2.0]}
+def test_summaries_by_static_vectors_weigh_less():
+    rows, said = [(0.5, 5.0, "a"), (0.4, 5.0, "b")], {"summary": [0.1, 0.4], "page": [1.0, 2.0]}
     model, static = pool(*rows, **said), pool(*rows, **said, embedder="static:x")
-    less = FREE.model_copy(update={"card_weight": 0.3, "page_weight": 0.3})
-    assert (FREE.card_weight, FREE.page_weight) == (1.0, 0.5)
+    less = FREE.model_copy(update={"summary_weight": 0.3, "page_weight": 0.3})
+    assert (FREE.summary_weight, FREE.page_weight) == (1.0, 0.5)
     for mode in (Mode.HYBRID, Mode.DENSE):
         found = [place.parts for place in rank([static], 9, mode)]
         assert found == [place.parts for place in rank([model], 9, mode, less)]
@@ -268,7 +277,7 @@ def test_what_documents_say_weighs_less_where_there_are_few():
 def test_what_fills_up_has_something_in_common_itself():
     """Else as many would follow as were asked for, whatever they say."""
     rows = [(0.9, 9.0, "a"), (-0.1, 0.0, "b"), (0.1, 0.0, "c")]
-    assert order(rank([pool(*rows, ranked=1, card=[0.5, 0.5, 0.5])], 9)) == [0, 2]
+    assert order(rank([pool(*rows, ranked=1, summary=[0.5, 0.5, 0.5])], 9)) == [0, 2]
 
 
 def test_nothing_is_ranked_as_nothing():

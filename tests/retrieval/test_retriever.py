@@ -51,7 +51,7 @@ class Interrupted(Retriever):
 def interrupted(kb, delete):
     whole = handle_of(kb).retriever
     retriever = Interrupted(
-        whole.stores, whole.kb_id, whole.embedder, whole.card_embedder, whole.graph
+        whole.stores, whole.kb_id, whole.embedder, whole.summary_embedder, whole.graph
     )
     retriever.delete = delete
     return retriever
@@ -292,7 +292,7 @@ def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace
         raise EmbedderError("broken")
 
     def retriever(embedder):
-        return Retriever(whole.stores, whole.kb_id, embedder, whole.card_embedder, whole.graph)
+        return Retriever(whole.stores, whole.kb_id, embedder, whole.summary_embedder, whole.graph)
 
     name("broken")
     assert search([retriever(mended)], Query.of("tea"))[0].title == "green tea"

@@ -8,7 +8,7 @@ import pytest
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.candidates import words
 from kbkit.retrieval.candidates.base import top_indices
-from kbkit.retrieval.candidates.documents import CardScores, DocumentScores, _rows_of
+from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores, _rows_of
 from kbkit.retrieval.candidates.words import ChunkWords
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.snapshot import MappedTexts
@@ -33,9 +33,9 @@ def table(rng, *, together=True):
         sizes=np.bincount(owners, minlength=number),
         average_length=float(lengths.mean()),
         document_lengths=np.bincount(owners, lengths, number).astype(np.int64),
-        cards_version=1,
-        card_embedder="",
-        card_vectors=np.zeros((number, 0), np.float32),
+        summaries_version=1,
+        summary_embedder="",
+        summary_vectors=np.zeros((number, 0), np.float32),
     )
 
 
@@ -137,17 +137,17 @@ def test_a_text_has_its_place_among_sorted_ones(number):
         assert packed.place(text) == sum(known < text for known in texts)
 
 
-def test_what_cards_usually_say_does_not_depend_on_their_order():
+def test_what_summaries_usually_say_does_not_depend_on_their_order():
     rng = np.random.default_rng(4)
     vectors = rng.normal(0.1, 1, (5_000, 32)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    query = SimpleNamespace(card_vector=vectors[0], card_embedder="e", graph=None)
+    query = SimpleNamespace(summary_vector=vectors[0], summary_embedder="e", graph=None)
 
     def usual(order):
         chunks = SimpleNamespace(
-            card_embedder="e", sizes=order, card_scores=lambda score: score(vectors[order])
+            summary_embedder="e", sizes=order, summary_scores=lambda score: score(vectors[order])
         )
-        return CardScores.of(chunks, query, None).usual
+        return SummaryScores.of(chunks, query, None).usual
 
     orders = [rng.permutation(len(vectors)) for _ in range(8)]
     assert len({usual(order) for order in orders}) == 1

@@ -15,7 +15,6 @@ from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, RatingTotal
 from kbkit.models.values import Target, TargetKind
 from kbkit.stores.catalog import (
-    cards,
     copying,
     corpus,
     knowledge_bases,
@@ -25,12 +24,13 @@ from kbkit.stores.catalog import (
     ratings,
     reading,
     runs,
+    summaries,
     writing,
 )
-from kbkit.stores.catalog.cards import NewCard
 from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.stores.catalog.writing import NewDocument
 from kbkit.text.analysis import analyzer
 
@@ -331,41 +331,46 @@ class DatabaseConformance(ABC):
             uris = [document.uri for document in reading.iter_listed(transaction, kb_id)]
             assert uris == sorted(uris)
 
-    def test_cards_follow_their_documents(self, database: Database, kb_id: str) -> None:
-        """Cards follow their documents."""
+    def test_summaries_follow_their_documents(self, database: Database, kb_id: str) -> None:
+        """Summaries follow their documents."""
         names = {name: f"{kb_id}-{name}" for name in ("a", "b", "c")}
         with database.write() as transaction:
             _store(transaction, kb_id, *(_document(kb_id, name, "tea") for name in names))
-            assert len(cards.outdated(transaction, kb_id, 1, 2)) == 2
-            made = {known: NewCard("tea", f"card of {name}", name) for name, known in names.items()}
-            assert cards.put(transaction, kb_id, 1, made) == 3
-            assert cards.outdated(transaction, kb_id, 1, 9) == []
-            assert len(cards.outdated(transaction, kb_id, 2, 9)) == 3
-            assert cards.put(transaction, kb_id, 2, made) == 3  # in their place
+            assert len(summaries.outdated(transaction, kb_id, 1, 2)) == 2
+            made = {
+                known: NewSummary("tea", f"summary of {name}", name)
+                for name, known in names.items()
+            }
+            assert summaries.put(transaction, kb_id, 1, made) == 3
+            assert summaries.outdated(transaction, kb_id, 1, 9) == []
+            assert len(summaries.outdated(transaction, kb_id, 2, 9)) == 3
+            assert summaries.put(transaction, kb_id, 2, made) == 3  # in their place
             # a changed document, one that goes, one that is deleted
             _store(transaction, kb_id, _document(kb_id, "a", "milk"))
             writing.retire_document(transaction, kb_id, names["b"])
             writing.delete_document(transaction, kb_id, names["c"])
         with database.write() as transaction:
-            assert cards.texts(transaction, kb_id) == {}
-            assert [each.id for each in cards.outdated(transaction, kb_id, 2, 9)] == [names["a"]]
+            assert summaries.texts(transaction, kb_id) == {}
+            assert [each.id for each in summaries.outdated(transaction, kb_id, 2, 9)] == [
+                names["a"]
+            ]
             # what was read before the change is not kept, nor what has gone
-            assert cards.put(transaction, kb_id, 2, made) == 0
-            fresh = {names["a"]: NewCard("milk", "card of a", "a")}
-            assert cards.put(transaction, kb_id, 2, fresh) == 1
-            assert cards.texts(transaction, kb_id) == {names["a"]: "card of a"}
+            assert summaries.put(transaction, kb_id, 2, made) == 0
+            fresh = {names["a"]: NewSummary("milk", "summary of a", "a")}
+            assert summaries.put(transaction, kb_id, 2, fresh) == 1
+            assert summaries.texts(transaction, kb_id) == {names["a"]: "summary of a"}
 
-    def test_vectors_of_cards_are_those_that_are_searched(
+    def test_vectors_of_summaries_are_those_that_are_searched(
         self, database: Database, kb_id: str
     ) -> None:
-        """Vectors of cards are those that are searched."""
+        """Vectors of summaries are those that are searched."""
         packed = dict(zip("xy", pack(np.array([[1, 0], [0.6, 0.8]], np.float32)), strict=True))
 
         def row() -> KnowledgeBaseRow:
             return knowledge_bases.get_by_id(transaction, kb_id)
 
         def waiting() -> list[int]:
-            return [info.cards_waiting for info in knowledge_bases.describe_all(transaction)]
+            return [info.summaries_waiting for info in knowledge_bases.describe_all(transaction)]
 
         with database.write() as transaction:
             other = _create(transaction, "other")
@@ -373,46 +378,49 @@ class DatabaseConformance(ABC):
                 _store(transaction, known, *(_document(known, name, "tea") for name in "abc"))
                 # two documents may say the same of themselves
                 made = {
-                    f"{known}-{name}": NewCard("tea", f"card {key}", key)
+                    f"{known}-{name}": NewSummary("tea", f"summary {key}", key)
                     for name, key in zip("abc", "xyx", strict=True)
                 }
-                assert cards.put(transaction, known, 1, made) == 3
-            assert cards.lacking(transaction, kb_id, "m") == {"x": "card x", "y": "card y"}
-            assert cards.counts(transaction, kb_id, "m") == (3, 3)
+                assert summaries.put(transaction, known, 1, made) == 3
+            assert summaries.lacking(transaction, kb_id, "m") == {
+                "x": "summary x",
+                "y": "summary y",
+            }
+            assert summaries.counts(transaction, kb_id, "m") == (3, 3)
             assert waiting() == [0, 0]  # for nothing that is known
-            assert cards.vectors_of(transaction, row()).embedder == ""
-            cards.add_vectors(transaction, kb_id, "s", packed)
-            cards.add_vectors(transaction, kb_id, "m", {"x": packed["x"]})
-            cards.add_vectors(transaction, kb_id, "m", {"x": packed["x"]})  # as others do too
-            cards.search_with(transaction, kb_id, "s", "m")
-            assert cards.lacking(transaction, kb_id, "m") == {"y": "card y"}
-            assert cards.counts(transaction, kb_id, "m") == (3, 1)
+            assert summaries.vectors_of(transaction, row()).embedder == ""
+            summaries.add_vectors(transaction, kb_id, "s", packed)
+            summaries.add_vectors(transaction, kb_id, "m", {"x": packed["x"]})
+            summaries.add_vectors(transaction, kb_id, "m", {"x": packed["x"]})  # as others do too
+            summaries.search_with(transaction, kb_id, "s", "m")
+            assert summaries.lacking(transaction, kb_id, "m") == {"y": "summary y"}
+            assert summaries.counts(transaction, kb_id, "m") == (3, 1)
             assert sorted(waiting()) == [0, 1]
-            assert cards.vectors_of(transaction, row()).embedder == "s"
+            assert summaries.vectors_of(transaction, row()).embedder == "s"
         with database.write() as transaction:
             before = row()
-            cards.add_vectors(transaction, kb_id, "m", {"y": packed["y"], "old": packed["y"]})
-            cards.search_with(transaction, kb_id, "m", "m")
-            assert (row().cards_version, row().version) == (
-                before.cards_version + 1,
+            summaries.add_vectors(transaction, kb_id, "m", {"y": packed["y"], "old": packed["y"]})
+            summaries.search_with(transaction, kb_id, "m", "m")
+            assert (row().summaries_version, row().version) == (
+                before.summaries_version + 1,
                 before.version,
             )
             assert waiting() == [0, 0]
-            found = cards.vectors_of(transaction, row())
+            found = summaries.vectors_of(transaction, row())
             assert found.embedder == "m"
             order = [found.document_ids.index(f"{kb_id}-{name}") for name in "abc"]
             expected = np.array([[1, 0], [0.6, 0.8], [1, 0]])
             assert np.allclose(found.vectors[order], expected, atol=1e-3)
-            # the static ones are of no use any more, nor what no card says
-            assert cards.counts(transaction, kb_id, "s") == (3, 3)
-            fresh = {f"{kb_id}-a": NewCard("tea", "old", "old")}
-            assert cards.put(transaction, kb_id, 1, fresh) == 1
-            assert cards.lacking(transaction, kb_id, "m") == {"old": "old"}
+            # the static ones are of no use any more, nor what no summary says
+            assert summaries.counts(transaction, kb_id, "s") == (3, 3)
+            fresh = {f"{kb_id}-a": NewSummary("tea", "old", "old")}
+            assert summaries.put(transaction, kb_id, 1, fresh) == 1
+            assert summaries.lacking(transaction, kb_id, "m") == {"old": "old"}
             assert sorted(waiting()) == [0, 1]
             knowledge_bases.delete(transaction, kb_id)
         with database.read() as transaction:
-            assert cards.counts(transaction, kb_id, "m") == (0, 0)
-            assert cards.counts(transaction, other, "m") == (3, 3)
+            assert summaries.counts(transaction, kb_id, "m") == (0, 0)
+            assert summaries.counts(transaction, other, "m") == (3, 3)
 
     def test_deleting_takes_all_along(self, database: Database, kb_id: str) -> None:
         """Deleting takes all along."""

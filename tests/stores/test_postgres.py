@@ -374,8 +374,8 @@ def test_an_older_catalog_is_migrated(tmp_path, postgres):
     for statement in (
         "DROP TABLE removed_chunks",
         "DROP TABLE name_uses",
-        "ALTER TABLE cards DROP COLUMN version",
-        "ALTER TABLE card_vectors DROP COLUMN version",
+        "ALTER TABLE summaries DROP COLUMN version",
+        "ALTER TABLE summary_vectors DROP COLUMN version",
         "UPDATE alembic_version SET version_num = '0024'",
     ):
         postgres.execute(statement, name)

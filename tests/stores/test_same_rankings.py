@@ -108,7 +108,7 @@ def test_every_question_set_ranks_alike(tmp_path, postgres, monkeypatch):
     corpora = importlib.import_module("_corpora")
     if not corpora.EVAL.is_dir():
         pytest.skip(f"needs the question sets of {corpora.EVAL}")
-    # cards by static vectors: which model made them is the same to both
+    # summaries by static vectors: which model made them is the same to both
     monkeypatch.setattr(kbkit.KnowledgeBase, "improve", lambda _: True)
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
     folder, sets = tmp_path / "kb", {}

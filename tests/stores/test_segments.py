@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores.catalog import cards, knowledge_bases, removed_chunks, statement_vectors
+from kbkit.stores.catalog import knowledge_bases, removed_chunks, statement_vectors, summaries
 from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import advancing, making
@@ -54,17 +54,17 @@ def check(stored, found=None):
     """That segments are level, and read as the whole snapshot does."""
     row, _ = catalog(stored)
     found = stored.snapshots.renew(stored.id) if found is None else found
-    assert (found.version, found.cards_version) == (row.version, row.cards_version)
+    assert (found.version, found.summaries_version) == (row.version, row.summaries_version)
     with stored.database.read() as transaction:
         whole = make(transaction, row, None)
     assert read(found) == read(whole)
     assert found.rows_of([*whole.ids, "gone"]).tolist() == list(range(len(whole)))
     scores = [
-        dict(zip(each.document_ids, each.card_scores(first).tolist(), strict=True))
+        dict(zip(each.document_ids, each.summary_scores(first).tolist(), strict=True))
         for each in (found, whole)
     ]
     held = [{known: score for known, score in each.items() if score} for each in scores]
-    # a card that went serves until the next one comes
+    # a summary that went serves until the next one comes
     assert held[1].items() <= held[0].items()
     return found
 
@@ -92,34 +92,34 @@ def embed_again(stored, number):
         )
 
 
-def embed_card(stored, number):
-    """Make a card, or make it anew; every other time what is to embed it has not come yet."""
+def embed_summary(stored, number):
+    """Make a summary, or make it anew; every other time what is to embed it has not come yet."""
     row, held = catalog(stored)
     if not held:
         return
     document = held[number % len(held)]["document"]
-    key = f"c{row.cards_version}"
+    key = f"c{row.summaries_version}"
     with stored.database.write() as transaction:
-        cards.put(transaction, stored.id, 1, {document: cards.NewCard("", key, key)})
+        summaries.put(transaction, stored.id, 1, {document: summaries.NewSummary("", key, key)})
         if number % 2:
-            vector = np.full((1, 3), row.cards_version + 1, np.float32)
-            cards.add_vectors(transaction, stored.id, "model", {key: pack(vector)[0]})
-        cards.search_with(transaction, stored.id, "model", "other")
+            vector = np.full((1, 3), row.summaries_version + 1, np.float32)
+            summaries.add_vectors(transaction, stored.id, "model", {key: pack(vector)[0]})
+        summaries.search_with(transaction, stored.id, "model", "other")
 
 
-def test_cards_without_vectors_are_as_wide_as_those_of_their_model(stored):
-    """Segments may hold cards of the model before, which are narrower."""
+def test_summaries_without_vectors_are_as_wide_as_those_of_their_model(stored):
+    """Segments may hold summaries of the model before, which are narrower."""
 
     def search_with(model, width, *numbers, embed=True):
         with stored.database.write() as transaction:
             for number in numbers:
-                new = {documents[number]: cards.NewCard("", str(number), str(number))}
-                cards.put(transaction, stored.id, 1, new)
+                new = {documents[number]: summaries.NewSummary("", str(number), str(number))}
+                summaries.put(transaction, stored.id, 1, new)
                 if embed:
                     vector = np.full((1, width), number + 1, np.float32)
                     packed = {str(number): pack(vector)[0]}
-                    cards.add_vectors(transaction, stored.id, model, packed)
-            cards.search_with(transaction, stored.id, model, "other")
+                    summaries.add_vectors(transaction, stored.id, model, packed)
+            summaries.search_with(transaction, stored.id, model, "other")
 
     documents = list(dict.fromkeys(row["document"] for row in catalog(stored)[1]))
     search_with("small", 2, 0, 1, 2)
@@ -128,11 +128,22 @@ def test_cards_without_vectors_are_as_wide_as_those_of_their_model(stored):
     stored.snapshots.renew(stored.id)
     search_with("large", 3, 3, embed=False)
     found = check(stored)
-    assert found.cards_of(documents).tolist() == [[1] * 3, [2] * 3, [3] * 3, [0] * 3]
+    assert found.summaries_of(documents).tolist() == [[1] * 3, [2] * 3, [3] * 3, [0] * 3]
 
 
 texts = st.lists(st.sampled_from(["", "a", "a b", "b b a", "c", "dd c a b"]), max_size=4)
-WAYS = ["put", "retitle", "remove", "embed", "card", "search", "save", "merge", "reopen", "other"]
+WAYS = [
+    "put",
+    "retitle",
+    "remove",
+    "embed",
+    "summary",
+    "search",
+    "save",
+    "merge",
+    "reopen",
+    "other",
+]
 steps = st.lists(
     st.tuples(st.sampled_from(WAYS), st.integers(0, 4), texts), min_size=1, max_size=14
 )
@@ -165,8 +176,8 @@ def test_segments_read_as_the_whole_snapshot(database, tmp_path, steps):
                 remove(stored, number)
             elif step == "embed":
                 embed_again(stored, number)
-            elif step == "card":
-                embed_card(stored, number)
+            elif step == "summary":
+                embed_summary(stored, number)
             elif step == "search":
                 found = stored.snapshots.get(catalog(stored)[0])
                 if found is not None:

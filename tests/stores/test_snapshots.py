@@ -395,7 +395,7 @@ LISTS = {
         values | {"segments": [{**values["segments"][0], "gone": [1, 0]}]}
     ),
     "another embedder": lambda values: values | {"embedder": "other"},
-    "cards that are not there": lambda values: values | {"cards": "a.safetensors"},
+    "summaries that are not there": lambda values: values | {"summaries": "a.safetensors"},
 }
 
 

@@ -1,4 +1,4 @@
-"""Whether the text of a knowledge base is English: what its cards are embedded by depends on it."""
+"""Whether the text of a knowledge base is English: what its summaries are embedded by depends on it."""
 
 import pytest
 

@@ -143,9 +143,9 @@ def test_a_token_that_cannot_be_read_lets_nobody_in_and_can_be_revoked(folder, d
         assert [each.name for each in tokens.list()] == ["ann"]
 
 
-@pytest.mark.parametrize("cards", [False, True])
+@pytest.mark.parametrize("summaries", [False, True])
 @pytest.mark.soak
-def test_codes_of_other_vectors_are_found_and_made_anew(folder, monkeypatch, cards):
+def test_codes_of_other_vectors_are_found_and_made_anew(folder, monkeypatch, summaries):
     """Whole files that say something else than the vectors beside them."""
     pytest.importorskip("faiss")
     monkeypatch.setattr(codes, "MIN", 2)
@@ -154,7 +154,7 @@ def test_codes_of_other_vectors_are_found_and_made_anew(folder, monkeypatch, car
         for n in range(30):
             kb.add(f"Tea {n}", f"# Tea {n}\n\nTea number {n} steeps {n} minutes.\n")
         snapshots.make_anew(kb.id)
-        pattern = "*.cards.codes.*" if cards else "*[0-9a-f].codes.*"
+        pattern = "*.summaries.codes.*" if summaries else "*[0-9a-f].codes.*"
         (path,) = (folder / "snapshots").glob(pattern)
         assert workspace.doctor().findings == ()
         about, arrays = read_arrays(path)

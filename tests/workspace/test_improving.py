@@ -27,7 +27,7 @@ MANY = 60
 NEW_LOOK = """
 import sys, kbkit
 left = kbkit.open(sys.argv[1])["drinks"].improve()
-print(left.cards, left.chunks)
+print(left.summaries, left.chunks)
 """
 
 
@@ -83,16 +83,16 @@ def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_
     report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     assert report.new == MANY + 1
     assert report.improvement.running
-    assert 0 < report.improvement.cards <= MANY - 7
+    assert 0 < report.improvement.summaries <= MANY - 7
     assert report.improvement.seconds > 0
     seen = []
     while True:
-        waiting = kb.info().cards_waiting
+        waiting = kb.info().summaries_waiting
         hits = kb.search("delete file")
         parts = hits[0].parts
         assert hits.notes == ()
-        assert parts.card > 0
-        seen.append(handle_of(kb).row().card_embedder.partition(":")[0])
+        assert parts.summary > 0
+        seen.append(handle_of(kb).row().summary_embedder.partition(":")[0])
         if not waiting and seen[-1] == "onnx":
             break
         time.sleep(0.05)
@@ -109,22 +109,22 @@ def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_
 def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", 200))
-    first = kb.info().cards_waiting
-    until(lambda: kb.info().cards_waiting < first)
+    first = kb.info().summaries_waiting
+    until(lambda: kb.info().summaries_waiting < first)
     # a group of its own, which no Ctrl-C reaches; in another session its niceness counted nothing
     pid = worker().pid
     assert (os.getpgid(pid), os.getsid(pid)) == (pid, os.getsid(0))
     os.kill(pid, signal.SIGKILL)
     worker().wait()
-    left = kb.info().cards_waiting
+    left = kb.info().summaries_waiting
     assert 0 < left < first
-    assert handle_of(kb).row().card_embedder.startswith("static:")
-    assert kb.search("delete file")[0].parts.card > 0
+    assert handle_of(kb).row().summary_embedder.startswith("static:")
+    assert kb.search("delete file")[0].parts.summary > 0
     told = []
     assert not kb.improve(on_progress=told.append)
-    cards = [each for each in told if each.stage == "cards"]
-    assert (cards[-1].done, cards[0].total) == (left, left)  # and none twice
-    assert handle_of(kb).row().card_embedder.startswith("onnx:")
+    summaries = [each for each in told if each.stage == "summaries"]
+    assert (summaries[-1].done, summaries[0].total) == (left, left)  # and none twice
+    assert handle_of(kb).row().summary_embedder.startswith("onnx:")
 
 
 @pytest.mark.slow
@@ -181,8 +181,8 @@ def test_documents_come_and_go_meanwhile(open_in, tmp_path):
     assert kb.search("who arrives last")[0].title == "Late"
     row = handle_of(kb).row()
     snapshot = kb._stores.snapshots.renew(kb.id)
-    assert snapshot.card_embedder == row.card_embedder
-    known = snapshot.card_scores(lambda vectors: (vectors != 0).any(axis=1).astype("f4"))
+    assert snapshot.summary_embedder == row.summary_embedder
+    known = snapshot.summary_scores(lambda vectors: (vectors != 0).any(axis=1).astype("f4"))
     assert known.sum() == kb.info().documents == 101
     with pytest.raises(NotFoundError, match="was deleted"):
         gone.improve()
@@ -193,9 +193,9 @@ def test_nothing_is_started_where_it_is_switched_off(open_in, tmp_path):
     before = list(processes._started)
     report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     assert not report.improvement.running
-    assert str(report.improvement).startswith(f"{report.improvement.cards} cards, about ")
+    assert str(report.improvement).startswith(f"{report.improvement.summaries} summaries, about ")
     assert processes._started == before
-    assert "cards" in kb._repr_html_()
+    assert "summaries" in kb._repr_html_()
     assert not kb.improve()
     assert "waiting" not in kb._repr_html_()
 
@@ -213,7 +213,7 @@ def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypat
     assert hits[0].title == "Tea 7"
     calls = iter(range(100))
     left = kb.improve(stop=lambda: next(calls) > 4)
-    assert not left.cards
+    assert not left.summaries
     assert 0 < left.chunks < MANY * 2 + 1
     assert kb.info().embedder.startswith("static:")
     told = []
@@ -234,7 +234,7 @@ def test_another_embedder_in_the_background(open_in, tmp_path):
     kb.ingest(lines(tmp_path / "a.jsonl", 5))
     before = kb.info()
     found = kb.improve(embedding="minilm", estimate=True)
-    assert (found.cards, found.chunks) == (0, before.chunks)
+    assert (found.summaries, found.chunks) == (0, before.chunks)
     assert found.seconds > 0
     assert found.megabytes == pytest.approx(before.chunks * 384 * 4e-6, abs=0.1)
     assert kb.info() == before
@@ -263,13 +263,13 @@ def test_a_build_and_an_export_have_all_embedded(open_in, tmp_path):
     workspace = open_in("background")
     before = list(processes._started)
     kbkit.build(load_recipe(recipe), workspace, site=False)
-    assert workspace["drinks"].info().cards_waiting == 0
+    assert workspace["drinks"].info().summaries_waiting == 0
     assert processes._started == before
     other = open_in("off").create("others")
     other.ingest(lines(tmp_path / "b.jsonl", MANY))
-    assert other.info().cards_waiting
+    assert other.info().summaries_waiting
     other.export(folder=tmp_path / "site", build=False)
-    assert other.info().cards_waiting == 0
+    assert other.info().summaries_waiting == 0
 
 
 def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
@@ -285,15 +285,15 @@ def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
         return capsys.readouterr()
 
     said = run("new", "drinks", "--jsonl", path).err
-    assert "left to do: 53 cards, about " in said
+    assert "left to do: 53 summaries, about " in said
     assert "`kbkit improve drinks`" in said
-    assert "53 cards" in run("show", "drinks").out
+    assert "53 summaries" in run("show", "drinks").out
     said = run("improve", "drinks", "--estimate", "--embedding", "minilm").err
-    assert "53 cards and " in said
+    assert "53 summaries and " in said
     assert "MB" in said
     assert run("improve", "drinks").err == "left to do: nothing\n"
     assert "waiting" not in run("show", "drinks").out
-    assert json.loads(run("improve", "drinks", "--json").out)["cards"] == 0
+    assert json.loads(run("improve", "drinks", "--json").out)["summaries"] == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
@@ -301,30 +301,30 @@ def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
 def test_an_interrupt_ends_who_waits_and_keeps_what_was_done(open_in, tmp_path):
     workspace = open_in("off")
     kb = workspace.create("drinks")
-    first = kb.ingest(lines(tmp_path / "a.jsonl", 250)).improvement.cards
+    first = kb.ingest(lines(tmp_path / "a.jsonl", 250)).improvement.summaries
     command = [sys.executable, "-c", NEW_LOOK, str(workspace.path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        until(lambda: kb.info().cards_waiting < first)
+        until(lambda: kb.info().summaries_waiting < first)
         other.send_signal(signal.SIGINT)
         other.communicate(timeout=60)
-    left = kb.info().cards_waiting
+    left = kb.info().summaries_waiting
     assert 0 < left < first
-    assert kb.search("delete file")[0].parts.card > 0
+    assert kb.search("delete file")[0].parts.summary > 0
     assert not kb.improve()
 
 
 def test_figures_of_what_a_model_has_still_to_embed_say_so(open_in, tmp_path):
     kb = open_in("off").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
-    left = kb.info().cards_waiting
+    left = kb.info().summaries_waiting
     asked = [kbkit.Question(question="remove entries of a directory", relevant=["rm"])]
     found = kb.feedback.evaluate(asked)
-    assert f"{left} cards" in found.notes[0]
+    assert f"{left} summaries" in found.notes[0]
     assert "kbkit improve drinks" in found.notes[0]
     assert found.to_dict()["notes"] == list(found.notes)
-    assert f"{left} cards" in found._repr_html_()
+    assert f"{left} summaries" in found._repr_html_()
     waited = kb.feedback.evaluate(asked, wait=True, against=found)
-    assert kb.info().cards_waiting == 0
+    assert kb.info().summaries_waiting == 0
     assert waited.notes == ()
     assert waited.against.notes == found.notes
 
@@ -340,13 +340,13 @@ def test_what_is_tuned_by_unfinished_figures_says_so(open_in, tmp_path):
     ]
     found = made[0].feedback.tune(asked, others={made[1]: asked})
     assert [note.partition(":")[0] for note in found.notes] == ["drinks", "meals"]
-    assert f"{made[1].info().cards_waiting} cards" in found.notes[1]
+    assert f"{made[1].info().summaries_waiting} summaries" in found.notes[1]
     assert "tune with `wait`" in found.notes[0]
     assert found.to_dict()["notes"] == list(found.notes)
     assert "kbkit improve meals" in found._repr_html_()
     waited = made[0].feedback.tune(asked, others={made[1]: asked}, wait=True)
     assert waited.notes == ()
-    assert [kb.info().cards_waiting for kb in made] == [0, 0]
+    assert [kb.info().summaries_waiting for kb in made] == [0, 0]
 
 
 @pytest.mark.slow
@@ -370,4 +370,4 @@ def test_the_command_line_tells_of_unfinished_figures_and_waits(
     assert "has still to embed" in said("tune")
     assert "still to embed" not in said("tune", "--wait")
     assert "still to embed" not in said("eval", "--wait")
-    assert kb.info().cards_waiting == 0
+    assert kb.info().summaries_waiting == 0

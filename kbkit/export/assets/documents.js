@@ -1,9 +1,9 @@
-// What documents say as a whole, by their cards and by all of their words: the twin of
+// What documents say as a whole, by their summaries and by all of their words: the twin of
 // kbkit/retrieval/candidates/documents.py.
 
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 
-const BEST = 30; // documents that bring their best chunk, by their cards and by their words
+const BEST = 30; // documents that bring their best chunk, by their summaries and by their words
 
 /** @typedef {import("./index.js").Term} Term */
 /** @typedef {import("./ranking.js").Statistics} Statistics */

@@ -8,7 +8,7 @@ import { Vectors, rowOf } from "./vectors.js";
 
 const FORMAT = 7;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
-const CARD_CLUSTERS = { near: 2, further: 1 };
+const SUMMARY_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };
 const ASKED = 64; // terms of a query that count in its vector
 const FRAMES = ["", "causal", "constraint", "pattern", "equivalence", "taxonomy", "procedure"];
@@ -37,7 +37,7 @@ const ENDINGS = 3; // how many shorter beginnings are tried: "maki" is no beginn
  * @property {boolean[]} inTitle
  * @property {boolean[]} inHeading
  * @property {Float64Array | null} vector  its row of the query encoder for chunks
- * @property {Float64Array | null} card  likewise, for cards
+ * @property {Float64Array | null} summary  likewise, for summaries
  */
 
 /** @typedef {(name: string) => Promise<any>} Load */
@@ -50,7 +50,7 @@ class Index {
   #core;
   #code;
   /** @type {Vectors | null} */
-  #modelCards = null;
+  #modelSummaries = null;
 
   /**
    * @param {any} core  the shard of that name
@@ -85,7 +85,7 @@ class Index {
     this.stale = new Set(core.stale);
     this.ratings = new Map(core.ratings);
     this.vectors = new Vectors(core.vectors, CHUNK_CLUSTERS, this.#numbered("v"));
-    this.cards = new Vectors(core.cards, CARD_CLUSTERS, this.#numbered("c"));
+    this.summaries = new Vectors(core.summaries, SUMMARY_CLUSTERS, this.#numbered("c"));
     this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
   }
 
@@ -157,16 +157,16 @@ class Index {
     const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
     const counted = [...terms.values()].slice(0, ASKED);
     const whole = this.documents.scores(this.settings.page ? terms : new Map());
-    const { chunk, card: ofCards, cards } = (await model) ?? { cards: this.cards };
-    const [near, card] = await Promise.all([
+    const { chunk, summary: ofSummaries, summaries } = (await model) ?? { summaries: this.summaries };
+    const [near, summary] = await Promise.all([
       this.vectors.near(chunk ?? counted.map((term) => term.vector), lexical, allowed),
-      this.#card(cards, ofCards ?? counted.map((term) => term.card), whole.page),
+      this.#summary(summaries, ofSummaries ?? counted.map((term) => term.summary), whole.page),
     ]);
     const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
     const dense = byScore(cosines)
       .slice(0, size)
       .map((i) => near.rows[i]);
-    const best = this.documents.best([whole.page, card], scores, near.cosine, allowed);
+    const best = this.documents.best([whole.page, summary], scores, near.cosine, allowed);
     const rows = [...new Set([...dense, ...lexical, ...best])].sort((a, b) => a - b);
     const owners = rows.map((row) => this.owners[row]);
     const lookups = [...terms]
@@ -187,8 +187,8 @@ class Index {
       bm25: (joint) => rows.map((row, i) => this.#bm25(row, i, lookups, joint)),
       page: (joint) => owners.map((owner) => this.documents.bm25(owner, whole.counts, joint)),
       pageStatistics: whole.statistics,
-      card: owners.map((owner) => card[owner]),
-      cardEmbedder: this.#core.cards?.embedder ?? "",
+      summary: owners.map((owner) => summary[owner]),
+      summaryEmbedder: this.#core.summaries?.embedder ?? "",
       title: share("inTitle"),
       heading: share("inHeading"),
       indexes: owners.map((owner) => this.indexes.has(owner)),
@@ -267,7 +267,7 @@ class Index {
       inTitle: [],
       inHeading: [],
       vector: rowOf(shard, "", place, this.vectors.dimensions),
-      card: rowOf(shard, "c", place, this.cards.dimensions),
+      summary: rowOf(shard, "c", place, this.summaries.dimensions),
     };
     let at = 0;
     for (let i = 2 * start; i < 2 * (start + shard.n[place]); i += 2) {
@@ -298,37 +298,37 @@ class Index {
   }
 
   /**
-   * What asks chunks and cards, where the model embedded them, and the cards that it asks.
+   * What asks chunks and summaries, where the model embedded them, and the summaries that it asks.
    *
    * @param {() => Promise<Float64Array | null>} embed
    */
   async #modelled(embed) {
-    const wanted = this.vectors.modelled || this.cards.modelled;
+    const wanted = this.vectors.modelled || this.summaries.modelled;
     const vector = wanted ? await embed() : null;
     if (!vector) return null;
     const about = await this.#shard("m");
     const chunk = about.vectors && [this.vectors.projected(vector, about.vectors)];
-    if (!about.cards) return { chunk, cards: this.cards };
-    this.#modelCards ??= new Vectors(about.cards, MODEL_CLUSTERS, this.#numbered("e"), octets);
-    return { chunk, card: [vector], cards: this.#modelCards };
+    if (!about.summaries) return { chunk, summaries: this.summaries };
+    this.#modelSummaries ??= new Vectors(about.summaries, MODEL_CLUSTERS, this.#numbered("e"), octets);
+    return { chunk, summary: [vector], summaries: this.#modelSummaries };
   }
 
   /**
-   * Cosine of the query and the card of each document; the mean of the others for one without.
+   * Cosine of the query and the summary of each document; the mean of the others for one without.
    *
-   * @param {Vectors} cards
+   * @param {Vectors} summaries
    * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
    * @param {Float32Array} page  BM25 of each document
    */
-  async #card(cards, parts, page) {
+  async #summary(summaries, parts, page) {
     const best = byScore(page).filter((owner) => page[owner]);
-    const near = await cards.near(this.settings.card ? parts : [], best, null);
+    const near = await summaries.near(this.settings.summary ? parts : [], best, null);
     const scores = Float32Array.from(page, (_, owner) => near.cosine(owner));
     let [sum, count] = [0, 0];
     scores.forEach((score, owner) => {
-      if (this.cards.has(owner)) [sum, count] = [sum + score, count + 1];
+      if (this.summaries.has(owner)) [sum, count] = [sum + score, count + 1];
     });
-    return scores.map((score, owner) => (this.cards.has(owner) ? score : sum / (count || 1)));
+    return scores.map((score, owner) => (this.summaries.has(owner) ? score : sum / (count || 1)));
   }
 
   /**

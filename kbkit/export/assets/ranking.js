@@ -7,7 +7,7 @@ const COMPARED = 60; // candidates of a pool among which near duplicates are sou
 const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
 const INDEX = 0.1; // what a chunk of a page counts that is mostly links
 const FEW = 10; // documents at which what is said of them as a whole counts half
-const STATIC = { card: 0.3, page: 0.6 }; // what their weights count with static vectors of cards
+const STATIC = { summary: 0.3, page: 0.6 }; // what their weights count with static vectors of summaries
 const K1 = 1.2;
 const B = 0.75;
 
@@ -21,7 +21,7 @@ const { fround } = Math;
  * @property {number} document
  * @property {number} title
  * @property {number} heading
- * @property {number} card
+ * @property {number} summary
  * @property {number} page
  * @property {number} rating
  * @property {number} perDocument
@@ -49,8 +49,8 @@ const { fround } = Math;
  * @property {(statistics: Statistics) => number[]} bm25
  * @property {Statistics} pageStatistics  of documents
  * @property {(statistics: Statistics) => number[]} page  BM25 of their documents as a whole
- * @property {number[]} card  cosine of the query and the card of their document
- * @property {string} cardEmbedder  what embedded the cards; empty where there are none
+ * @property {number[]} summary  cosine of the query and the summary of their document
+ * @property {string} summaryEmbedder  what embedded the summaries; empty where there are none
  * @property {number[]} title
  * @property {number[]} heading
  * @property {boolean[]} indexes  whether their document is mostly links
@@ -155,14 +155,14 @@ function numbered(pools) {
 function fused(pools, documents, sizes) {
   const ofDocuments = documentFactors(pools);
   const weights = each(pools, ({ settings }, which) => {
-    const card = settings.card * ofDocuments[which].card;
+    const summary = settings.summary * ofDocuments[which].summary;
     const page = settings.page * ofDocuments[which].page;
-    const whole = 1 + settings.document + settings.title + settings.heading + card + page;
-    return { ...settings, lexical: 1 - settings.dense, card, page, whole };
+    const whole = 1 + settings.document + settings.title + settings.heading + summary + page;
+    return { ...settings, lexical: 1 - settings.dense, summary, page, whole };
   });
   const statistics = together(pools.map((pool) => pool.statistics));
   const ofPages = together(pools.map((pool) => pool.pageStatistics));
-  /** @type {(scores: number[], part: "dense" | "lexical" | "title" | "heading" | "card" | "page") => number[]} */
+  /** @type {(scores: number[], part: "dense" | "lexical" | "title" | "heading" | "summary" | "page") => number[]} */
   const weighed = (scores, part) =>
     scores.map((score, i) => (weights[i][part] * score) / weights[i].whole);
   const cosine = normalised(pools.flatMap((pool) => pool.cosine));
@@ -179,25 +179,25 @@ function fused(pools, documents, sizes) {
     pools.flatMap((pool) => pool.heading),
     "heading",
   );
-  const card = weighed(normalised(pools.flatMap((pool) => pool.card)), "card");
+  const summary = weighed(normalised(pools.flatMap((pool) => pool.summary)), "summary");
   const page = weighed(normalised(pools.flatMap((pool) => pool.page(ofPages))), "page");
-  const sum = own.map((x, i) => x + document[i] + title[i] + heading[i] + card[i] + page[i]);
+  const sum = own.map((x, i) => x + document[i] + title[i] + heading[i] + summary[i] + page[i]);
   const prior = pools.flatMap((pool) => pool.rating);
   const rating = sum.map((score, i) => score * weights[i].rating * prior[i]);
   const factors = pools.flatMap((pool) => pool.indexes).map((index) => (index ? INDEX : 1));
-  const columns = [dense, lexical, document, title, heading, card, page, rating].map((column) =>
+  const columns = [dense, lexical, document, title, heading, summary, page, rating].map((column) =>
     column.map((x, i) => x * factors[i]),
   );
   return {
-    common: sum.map((_, i) => dense[i] + lexical[i] + card[i] + page[i] > 0),
+    common: sum.map((_, i) => dense[i] + lexical[i] + summary[i] + page[i] > 0),
     columns,
     total: sum.map((_, i) => columns.reduce((total, column) => total + column[i], 0)),
   };
 }
 
 /**
- * What each pool's weights of cards and of whole documents are multiplied with: less where static
- * vectors embedded its cards, and where there are few documents in all.
+ * What each pool's weights of summaries and of whole documents are multiplied with: less where static
+ * vectors embedded its summaries, and where there are few documents in all.
  *
  * @param {Pool[]} pools
  */
@@ -205,8 +205,8 @@ function documentFactors(pools) {
   const documents = pools.reduce((sum, pool) => sum + pool.pageStatistics.chunks, 0);
   const share = documents / (documents + FEW);
   return pools.map((pool) => {
-    const { card, page } = pool.cardEmbedder.startsWith("static:") ? STATIC : { card: 1, page: 1 };
-    return { card: card * share, page: page * share };
+    const { summary, page } = pool.summaryEmbedder.startsWith("static:") ? STATIC : { summary: 1, page: 1 };
+    return { summary: summary * share, page: page * share };
   });
 }
 

@@ -1,4 +1,4 @@
-// Vectors of chunks or of cards, of which a query reads a few clusters: the twin of
+// Vectors of chunks or of summaries, of which a query reads a few clusters: the twin of
 // kbkit/export/publishing/index_vectors.py.
 
 import { nibbles, octets, scaled, varints } from "./packing.js";

@@ -9,9 +9,9 @@ fetch it, or load it as a script under ``file://``.
 
 - ``core``: data that each query needs: lengths, documents and clusters of all chunks, projection
   scales, centroids, stop words, the first term of each shard, the chunks of each text shard.
-- ``t/N``: terms in order: postings, and the rows of the query encoders for chunks and cards.
-- ``v/N`` and ``c/N``: vectors of one cluster of chunks, or of cards.
-- ``e/N``: vectors of cards with all dimensions, in 8 bits, for browsers with the model.
+- ``t/N``: terms in order: postings, and the rows of the query encoders for chunks and summaries.
+- ``v/N`` and ``c/N``: vectors of one cluster of chunks, or of summaries.
+- ``e/N``: vectors of summaries with all dimensions, in 8 bits, for browsers with the model.
 - ``m``: scales of ``e``, and the map from the model's vectors to those of chunks.
 - ``x/N``: texts of chunks in order.
 - ``a``: statement types of each chunk, the most common subjects, the first subject of each shard.
@@ -26,10 +26,10 @@ Binary columns are base64 of little endian numbers; *varints* are base 128, low 
 from kbkit.export.index.terms import (
     IndexContent,
     IndexedAnnotations,
-    IndexedCards,
     IndexedChunk,
     IndexedDocument,
     IndexedSubject,
+    IndexedSummaries,
 )
 from kbkit.export.index.writer import IndexReport, is_written, remove_index, write_index
 
@@ -37,10 +37,10 @@ __all__ = [
     "IndexContent",
     "IndexReport",
     "IndexedAnnotations",
-    "IndexedCards",
     "IndexedChunk",
     "IndexedDocument",
     "IndexedSubject",
+    "IndexedSummaries",
     "is_written",
     "remove_index",
     "write_index",

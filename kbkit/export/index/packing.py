@@ -123,7 +123,7 @@ class VectorForm:
 
 CHUNKS = VectorForm(dimensions=160, cluster=64)
 """For 256 dimensions: 128 lost up to 1 point of nDCG@10, 192 nothing."""
-CARDS = VectorForm(dimensions=96, cluster=400)
+SUMMARIES = VectorForm(dimensions=96, cluster=400)
 """For 384 dimensions. Clusters are large, since summaries are near a query mostly or not at all."""
 _SAMPLE = 20_000
 _ROUNDS = 10
@@ -135,7 +135,7 @@ _CLIPPED = 0.005
 
 @dataclass(frozen=True, slots=True)
 class QuantizedVectors:
-    """Quantized vectors of chunks or cards.
+    """Quantized vectors of chunks or summaries.
 
     Attributes:
         projection: From the model's dimensions to the index's; ``(model's dimensions,
@@ -180,7 +180,7 @@ def quantize(
     return QuantizedVectors(projection, scales, values, clusters, _means(projected, clusters)[1])
 
 
-def round_cards(vectors: Matrix, clusters: NDArray[np.int64]) -> QuantizedVectors:
+def round_summaries(vectors: Matrix, clusters: NDArray[np.int64]) -> QuantizedVectors:
     scales = np.abs(vectors).max(axis=0).astype(np.float64) / OCTET
     scales[scales == 0] = 1.0
     values = np.round(vectors / scales).astype(np.int8)

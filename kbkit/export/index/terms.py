@@ -70,8 +70,8 @@ class IndexedDocument:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IndexedCards:
-    """The cards of the documents.
+class IndexedSummaries:
+    """The summaries of the documents.
 
     Attributes:
         vectors: Unit vectors in document order; zeros for documents without one.
@@ -120,7 +120,7 @@ class IndexContent:
         rows: The snapshot's row of each chunk of the index, documents' chunks together.
         prior: Prior of ratings, from -1 to 1; see `kbkit.retrieval.fusion.rating_prior`.
         encoder: The query encoder; without it only words are searched.
-        cards: Document summaries; ``None`` if they cannot be searched.
+        summaries: Document summaries; ``None`` if they cannot be searched.
         model: Fingerprint of the browsers' model, ``""`` without; its query vectors fit vectors of
             this embedder.
         annotations: Annotations of the chunks; ``None`` without.
@@ -135,7 +135,7 @@ class IndexContent:
     documents: Sequence[IndexedDocument]
     chunks: Sequence[IndexedChunk]
     encoder: FittedEncoder | None
-    cards: IndexedCards | None
+    summaries: IndexedSummaries | None
     stop_words: Sequence[str]
     retrieval: RetrievalSpec
     model: str = ""
@@ -168,7 +168,7 @@ def utf16_key(term: str) -> bytes:
 
 
 def term_shards(
-    content: IndexContent, chunks: QuantizedVectors | None, cards: QuantizedVectors | None
+    content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Iterate over the shards of terms, each with the text that separates it from those before."""
     snapshot = content.snapshot
@@ -181,8 +181,8 @@ def term_shards(
     tables = {}
     if content.encoder is not None and chunks is not None:
         tables[""] = _term_vectors(content.encoder, chunks, names)
-    if content.cards is not None and cards is not None:
-        tables["c"] = _term_vectors(content.cards.encoder, cards, names)
+    if content.summaries is not None and summaries is not None:
+        tables["c"] = _term_vectors(content.summaries.encoder, summaries, names)
     sizes = _BESIDE + np.char.str_len(np.array(names, str))
     for vectors, scales in tables.values():
         sizes += (scales > 0) * vectors.shape[1] * 2 // 3

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
 from kbkit.export.index.packing import (
-    CARDS,
     OCTET,
+    SUMMARIES,
     Integers,
     QuantizedVectors,
     encode_bytes,
@@ -25,7 +25,7 @@ from kbkit.export.index.packing import (
     encode_shard,
     encode_varints,
     quantize,
-    round_cards,
+    round_summaries,
 )
 from kbkit.export.index.terms import (
     IndexContent,
@@ -206,17 +206,19 @@ def _read_descriptor(top: Path) -> dict[str, Any]:
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     chunks = quantize(content.snapshot.vectors, content.rows) if content.encoder else None
-    cards, carded = None, np.zeros(0, np.int64)
-    if content.cards is not None:
-        carded = np.flatnonzero(content.cards.vectors.any(axis=1))
-        cards = quantize(content.cards.vectors, carded, CARDS) if len(carded) else None
+    summaries, summarized = None, np.zeros(0, np.int64)
+    if content.summaries is not None:
+        summarized = np.flatnonzero(content.summaries.vectors.any(axis=1))
+        summaries = (
+            quantize(content.summaries.vectors, summarized, SUMMARIES) if len(summarized) else None
+        )
     firsts = []
-    for number, (first, values) in enumerate(term_shards(content, chunks, cards)):
+    for number, (first, values) in enumerate(term_shards(content, chunks, summaries)):
         firsts.append(first)
         yield f"t/{number}", encode_shard(values)
     yield from _vector_shards("v", chunks, np.arange(len(content.rows)), encode_nibbles)
-    yield from _vector_shards("c", cards, carded, encode_nibbles)
-    yield from _model_shards(content, chunks, cards, carded)
+    yield from _vector_shards("c", summaries, summarized, encode_nibbles)
+    yield from _model_shards(content, chunks, summaries, summarized)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     if content.annotations is not None:
         entities = content.annotations.entities
@@ -225,7 +227,7 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     yield from _text_shards(content, places)
     if content.annotations is not None:
         yield from annotation_shards(content.annotations)
-    yield "core", encode_shard(_core(content, chunks, cards, firsts, places))
+    yield "core", encode_shard(_core(content, chunks, summaries, firsts, places))
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
@@ -238,16 +240,20 @@ def _modelled(content: IndexContent, embedder: str) -> bool:
 def _model_shards(
     content: IndexContent,
     chunks: QuantizedVectors | None,
-    cards: QuantizedVectors | None,
-    carded: Integers,
+    summaries: QuantizedVectors | None,
+    summarized: Integers,
 ) -> Iterator[tuple[str, bytes]]:
     about = {}
     if chunks is not None and _modelled(content, content.snapshot.embedder):
         about["vectors"] = _axes(chunks)
-    if cards is not None and content.cards and _modelled(content, content.cards.embedder):
-        rounded = round_cards(content.cards.vectors[carded], cards.clusters)
-        about["cards"] = _about_vectors(rounded, _clusters(content, cards, carded))
-        yield from _vector_shards("e", rounded, carded, encode_bytes)
+    if (
+        summaries is not None
+        and content.summaries
+        and _modelled(content, content.summaries.embedder)
+    ):
+        rounded = round_summaries(content.summaries.vectors[summarized], summaries.clusters)
+        about["summaries"] = _about_vectors(rounded, _clusters(content, summaries, summarized))
+        yield from _vector_shards("e", rounded, summarized, encode_bytes)
     if about:
         yield "m", encode_shard(about)
 
@@ -259,10 +265,10 @@ def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
     return {"v": encode_bytes(values), "s": [round(float(step), 7) for step in steps]}
 
 
-def _clusters(content: IndexContent, cards: QuantizedVectors, carded: Integers) -> Integers:
-    """The cluster of each document's card, from 1; 0 for none."""
+def _clusters(content: IndexContent, summaries: QuantizedVectors, summarized: Integers) -> Integers:
+    """The cluster of each document's summary, from 1; 0 for none."""
     clusters = np.zeros(len(content.documents), np.int64)
-    clusters[carded] = cards.clusters + 1
+    clusters[summarized] = summaries.clusters + 1
     return clusters
 
 
@@ -287,7 +293,7 @@ def _vector_shards(
 def _core(
     content: IndexContent,
     chunks: QuantizedVectors | None,
-    cards: QuantizedVectors | None,
+    summaries: QuantizedVectors | None,
     firsts: Sequence[str],
     places: Sequence[int],
 ) -> dict[str, Any]:
@@ -309,7 +315,7 @@ def _core(
             "document": ranking.document_weight,
             "title": ranking.title_weight,
             "heading": ranking.heading_weight,
-            "card": ranking.card_weight,
+            "summary": ranking.summary_weight,
             "page": ranking.page_weight,
             "rating": ranking.rating_weight,
             "perDocument": ranking.per_document,
@@ -339,11 +345,11 @@ def _core(
     if chunks is not None:
         values["vectors"] = _about_vectors(chunks, chunks.clusters + 1)
         values["vectors"]["model"] = _modelled(content, content.snapshot.embedder)
-    if cards is not None and content.cards is not None:
-        carded = np.flatnonzero(content.cards.vectors.any(axis=1))
-        about = _about_vectors(cards, _clusters(content, cards, carded))
-        values["cards"] = {**about, "embedder": content.cards.embedder}
-        values["cards"]["model"] = _modelled(content, content.cards.embedder)
+    if summaries is not None and content.summaries is not None:
+        summarized = np.flatnonzero(content.summaries.vectors.any(axis=1))
+        about = _about_vectors(summaries, _clusters(content, summaries, summarized))
+        values["summaries"] = {**about, "embedder": content.summaries.embedder}
+        values["summaries"]["model"] = _modelled(content, content.summaries.embedder)
     return values
 
 

@@ -1,7 +1,7 @@
 """A search index of a site's own guides, beside the exported pages.
 
 It is made of the sections in MkDocs' own search index, and becomes one more knowledge base, with
-static vectors of sections, cards and words.
+static vectors of sections, summaries and words.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import numpy as np
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.static import StaticEmbedder, word_encoder
-from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
+from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument, IndexedSummaries
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import Analyzer, analyzer
 
 NAME = "pages"
-_LEAD, _CARD = 350, 600
+_LEAD, _SUMMARY = 350, 600
 """Maximum characters of a page's beginning in its summary, and of the summary."""
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -61,7 +61,7 @@ def guides_content(
         ],
         chunks=chunks,
         encoder=encoder,
-        cards=None if encoder is None else _cards(chunks, owners, titles, encoder),
+        summaries=None if encoder is None else _summaries(chunks, owners, titles, encoder),
         stop_words=sorted(analyzer(language).stop_words),
         retrieval=RetrievalSpec(),
     )
@@ -78,19 +78,19 @@ def _plain(text: str) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", text)).split())
 
 
-def _cards(
+def _summaries(
     chunks: Sequence[IndexedChunk],
     owners: Sequence[int],
     titles: Sequence[str],
     encoder: FittedEncoder,
-) -> IndexedCards:
+) -> IndexedSummaries:
     texts = []
     for number, title in enumerate(titles):
         held = [chunk for chunk, owner in zip(chunks, owners, strict=True) if owner == number]
         headings = "; ".join(filter(None, (chunk.heading for chunk in held)))
-        texts.append(f"{title}. {held[0].text[:_LEAD]} {headings}"[:_CARD])
+        texts.append(f"{title}. {held[0].text[:_LEAD]} {headings}"[:_SUMMARY])
     vectors = StaticEmbedder().embed_passages(texts)
-    return IndexedCards(vectors, encoder.embedder, encoder)
+    return IndexedSummaries(vectors, encoder.embedder, encoder)
 
 
 def _snapshot(
@@ -137,9 +137,9 @@ def _snapshot(
         counts=np.minimum(columns[:, 2], 65_535).astype(np.uint16),
         average_length=float(lengths.mean()),
         document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
-        cards_version=0,
-        card_embedder="",
-        card_vectors=np.zeros((len(titles), 0), np.float32),
+        summaries_version=0,
+        summary_embedder="",
+        summary_vectors=np.zeros((len(titles), 0), np.float32),
     )
     return snapshot, encoder
 

@@ -148,7 +148,7 @@ PAGE = "search/index.md"
 _KEYWORDS = "keywords.js"
 _GUIDES = "guides"
 _MODEL = f"{ASSETS}/model"
-_VECTORS = ("vectors", "cards")
+_VECTORS = ("vectors", "summaries")
 
 _WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)(assets/[^"]*)(")')
 _BUNDLE = re.compile(

@@ -20,10 +20,10 @@ from kbkit.errors import EmbedderError
 from kbkit.export.index import (
     IndexContent,
     IndexedAnnotations,
-    IndexedCards,
     IndexedChunk,
     IndexedDocument,
     IndexedSubject,
+    IndexedSummaries,
 )
 from kbkit.export.index.packing import Integers
 from kbkit.export.manifest import Manifest
@@ -143,7 +143,7 @@ def _moved(lists: Lists, moved: np.ndarray[tuple[int], np.dtype[np.int64]]) -> L
 
 _STATIC = "static:"
 _NONE = RatingTotal(0, 0.0)
-_TARGETS: tuple[EncoderTarget, ...] = ("chunks", "cards")
+_TARGETS: tuple[EncoderTarget, ...] = ("chunks", "summaries")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -156,8 +156,8 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
     wanted: list[EncoderTarget] = []
     if config.retrieval.query_encoder == "fitted" or not row.embedder.startswith(_STATIC):
         wanted.append("chunks")
-    if row.card_embedder and not row.card_embedder.startswith(_STATIC):
-        wanted.append("cards")
+    if row.summary_embedder and not row.summary_embedder.startswith(_STATIC):
+        wanted.append("summaries")
     return wanted
 
 
@@ -173,7 +173,7 @@ def index_state(
         listed = list(reading.iter_listed(transaction, kb_id))
         annotated = reading.state(transaction, kb_id)
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
-    parts += [row.card_embedder, row.cards_version]
+    parts += [row.summary_embedder, row.summaries_version]
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
     parts += [row.config, manifest.title, model, annotated]
     parts += [sorted(manifest.documents.items()), sorted(manifest.sections().items())]
@@ -227,7 +227,7 @@ def index_content(
     fitted = to_fit(row)
     static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, of.terms)
     encoders: dict[EncoderTarget, FittedEncoder | None] = {}
-    for target, embedder in zip(_TARGETS, (row.embedder, row.card_embedder), strict=True):
+    for target, embedder in zip(_TARGETS, (row.embedder, row.summary_embedder), strict=True):
         encoder = _stored(stored[target], embedder) if target in fitted else static
         encoders[target] = encoder if encoder and encoder.embedder == embedder else None
     rated = [
@@ -250,7 +250,7 @@ def index_content(
         ],
         chunks=chunks,
         encoder=encoders["chunks"],
-        cards=_cards(snapshot, rows, encoders["cards"]),
+        summaries=_summaries(snapshot, rows, encoders["summaries"]),
         stop_words=sorted(of.stop_words),
         retrieval=config.retrieval,
         model=_model() if (config.site.model if model is None else model) else "",
@@ -280,13 +280,13 @@ def _stored(row: EncoderRow | None, embedder: str) -> FittedEncoder | None:
     return FittedEncoder(embedder, row.terms, row.vectors, row.state.report)
 
 
-def _cards(
+def _summaries(
     snapshot: Snapshot, rows: NDArray[np.int64], encoder: FittedEncoder | None
-) -> IndexedCards | None:
-    if encoder is None or encoder.embedder != snapshot.card_embedder:
+) -> IndexedSummaries | None:
+    if encoder is None or encoder.embedder != snapshot.summary_embedder:
         return None
     owners = list(dict.fromkeys(snapshot.owners[rows].tolist()))
-    return IndexedCards(snapshot.card_vectors[owners], snapshot.card_embedder, encoder)
+    return IndexedSummaries(snapshot.summary_vectors[owners], snapshot.summary_embedder, encoder)
 
 
 def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) -> IndexedDocument:

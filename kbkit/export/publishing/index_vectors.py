@@ -37,7 +37,7 @@ class Clusters:
 
 
 CHUNK_CLUSTERS = Clusters(near=4, further=6)
-CARD_CLUSTERS = Clusters(near=2, further=1)
+SUMMARY_CLUSTERS = Clusters(near=2, further=1)
 MODEL_CLUSTERS = Clusters(near=8, further=4)
 """Clusters of summaries in browsers with the model, whose vectors are better."""
 
@@ -58,7 +58,7 @@ class Near:
 
 
 class IndexVectors:
-    """The vectors of chunks, or of cards."""
+    """The vectors of chunks, or of summaries."""
 
     def __init__(
         self,

@@ -7,7 +7,7 @@
 2. The query's vector is the sum of its terms' rows. `kbkit.export.publishing.index_vectors` reads
    some clusters of chunks: the nearest, and those that hold the best lexical candidates. Their
    chunks are the dense candidates.
-3. Cards have rows and clusters of their own, and are searched likewise.
+3. Summaries have rows and clusters of their own, and are searched likewise.
 4. A browser with the model uses its vector in place of the sums.
 5. A vector of an unread cluster has the cosine of the centroid.
 """
@@ -35,9 +35,9 @@ from kbkit.export.index.packing import (
 from kbkit.export.index.terms import UNIT, utf16_key
 from kbkit.export.index.writer import FORMAT, index_folder
 from kbkit.export.publishing.index_vectors import (
-    CARD_CLUSTERS,
     CHUNK_CLUSTERS,
     MODEL_CLUSTERS,
+    SUMMARY_CLUSTERS,
     IndexFilters,
     IndexVectors,
 )
@@ -91,7 +91,7 @@ class _Term:
     in_title: NDArray[np.bool_]
     in_heading: NDArray[np.bool_]
     vector: NDArray[np.float64]
-    card_vector: NDArray[np.float64]
+    summary_vector: NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class PublishedIndex:
     _shards: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _columns: _Columns = field(init=False)
     _vectors: IndexVectors = field(init=False)
-    _cards: IndexVectors = field(init=False)
+    _summaries: IndexVectors = field(init=False)
     _filters: IndexFilters = field(init=False)
 
     def __post_init__(self) -> None:
@@ -126,10 +126,10 @@ class PublishedIndex:
             CHUNK_CLUSTERS,
             lambda number: self._shard(f"v/{number}"),
         )
-        self._cards = IndexVectors(
-            self._core.get("cards", {}),
+        self._summaries = IndexVectors(
+            self._core.get("summaries", {}),
             len(columns.sizes),
-            CARD_CLUSTERS,
+            SUMMARY_CLUSTERS,
             lambda number: self._shard(f"c/{number}"),
         )
         self._filters = IndexFilters(self._core, columns.owners, self._shard)
@@ -236,7 +236,7 @@ class PublishedIndex:
                 "heading": candidates.heading,
                 "rating": columns.prior[chosen],
                 "sizes": candidates.sizes.astype(np.float64),
-                "card": documents.card[owners].astype(np.float64),
+                "summary": documents.summary[owners].astype(np.float64),
                 "page": pages.bm25(),
                 "graph": np.zeros(len(chosen)),
                 "learned": np.zeros(len(chosen)),
@@ -254,8 +254,8 @@ class PublishedIndex:
             scores[term.rows] += impacts(term.counts, norms, statistics.idf(name))
         return scores
 
-    def _model_cards(self) -> IndexVectors:
-        about, rows = self._shard("m")["cards"], len(self._columns.sizes)
+    def _model_summaries(self) -> IndexVectors:
+        about, rows = self._shard("m")["summaries"], len(self._columns.sizes)
         return IndexVectors(
             about, rows, MODEL_CLUSTERS, lambda n: self._shard(f"e/{n}"), decode_bytes
         )
@@ -266,18 +266,20 @@ class PublishedIndex:
         postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
         weights = self._columns.retrieval
         scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
-        if not weights.card_weight:
+        if not weights.summary_weight:
             return scores
-        cards = self._cards
-        query = sum((term.card_vector for term in counted), np.zeros(cards.dimensions))
-        if vector is not None and cards.modelled:
-            cards, query = self._model_cards(), vector.astype(np.float64)
+        summaries = self._summaries
+        query = sum((term.summary_vector for term in counted), np.zeros(summaries.dimensions))
+        if vector is not None and summaries.modelled:
+            summaries, query = self._model_summaries(), vector.astype(np.float64)
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
-        card = cards.near(query, best).cosines
-        there = self._cards.there
-        card[~there] = card[there].mean() if there.any() else 0.0
-        return replace(scores, card=card.astype(np.float32), embedder=self._columns.card_embedder)
+        summary = summaries.near(query, best).cosines
+        there = self._summaries.there
+        summary[~there] = summary[there].mean() if there.any() else 0.0
+        return replace(
+            scores, summary=summary.astype(np.float32), embedder=self._columns.summary_embedder
+        )
 
     def _term(self, term: str) -> _Term | None:
         number = bisect_right(self._columns.firsts, utf16_key(term)) - 1
@@ -296,7 +298,7 @@ class PublishedIndex:
             in_title=pairs[:, 1] & 2 > 0,
             in_heading=pairs[:, 1] & 1 > 0,
             vector=_row(values, "", place, self._vectors.dimensions),
-            card_vector=_row(values, "c", place, self._cards.dimensions),
+            summary_vector=_row(values, "c", place, self._summaries.dimensions),
         )
 
     def _hit(self, row: int, score: float) -> PublishedHit:
@@ -340,7 +342,7 @@ class _Columns:
             document_weight=ranking["document"],
             title_weight=ranking["title"],
             heading_weight=ranking["heading"],
-            card_weight=ranking["card"],
+            summary_weight=ranking["summary"],
             page_weight=ranking["page"],
             rating_weight=ranking["rating"],
             per_document=ranking["perDocument"],
@@ -363,7 +365,7 @@ class _Columns:
         self.indexes[np.array(core["indexes"], np.int64)] = 1
         self.firsts = [utf16_key(first) for first in core["firsts"].split()]
         self.texts = [0, *np.cumsum(decode_varints(core["texts"])).tolist()]
-        self.card_embedder: str = core.get("cards", {}).get("embedder", "")
+        self.summary_embedder: str = core.get("summaries", {}).get("embedder", "")
 
 
 def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArray[np.float64]:

@@ -412,7 +412,7 @@ class IngestPanel(JobPanel):
 
     def _on_embedded(self, progress: Progress) -> None:
         if progress.total and self._is_due():
-            what = "cards" if progress.stage == "cards" else "chunks"
+            what = "summaries" if progress.stage == "summaries" else "chunks"
             self.say(f"Embedded {progress.done:,} of {progress.total:,} {what}")
 
     def _on_progress(self, progress: Progress) -> None:

@@ -54,8 +54,8 @@ class EncodedQuery:
         text: The question.
         graph: Relations; ``None`` without weight.
         pages: Whether words of whole documents count.
-        card: Future of the query vector for summaries; ``None`` if they do not count.
-        card_embedder: Fingerprint of its embedder.
+        summary: Future of the query vector for summaries; ``None`` if they do not count.
+        summary_embedder: Fingerprint of its embedder.
         questions: Learned questions, if they count.
         left_out: A learned question to ignore, as `fold_query` returns it.
     """
@@ -70,20 +70,20 @@ class EncodedQuery:
     text: str = ""
     graph: QueryGraph | None = None
     pages: bool = True
-    card: Future[QueryVector] | None = None
-    card_embedder: str = ""
+    summary: Future[QueryVector] | None = None
+    summary_embedder: str = ""
     questions: LearnedQuestions | None = None
     left_out: str = ""
 
     @property
-    def card_vector(self) -> Vector | None:
+    def summary_vector(self) -> Vector | None:
         """The query vector for document summaries, awaited; ``None`` if there is none."""
-        return self.card.result().vector if self.card else None
+        return self.summary.result().vector if self.summary else None
 
     @property
-    def card_note(self) -> str:
+    def summary_note(self) -> str:
         """A note for the reader about that vector, awaited."""
-        return self.card.result().note if self.card else ""
+        return self.summary.result().note if self.summary else ""
 
     def sizes(self, chunks: int) -> tuple[int, int]:
         """Return `size`, and the limit of each retriever, for a number of chunks."""
@@ -99,7 +99,7 @@ class WholeDocuments:
         counts: Counts of each query term in each document.
         lengths: Number of terms of each.
         statistics: Statistics of all documents.
-        card: Cosine of the query and the card of each, shape ``(documents,)``.
+        summary: Cosine of the query and the summary of each, shape ``(documents,)``.
         embedder: Fingerprint of the summaries' embedder; ``""`` if they do not count.
     """
 
@@ -107,7 +107,7 @@ class WholeDocuments:
     counts: Sequence[Mapping[str, int]]
     lengths: Sequence[int]
     statistics: CorpusStatistics
-    card: Scores
+    summary: Scores
     embedder: str
 
     def bm25(self, statistics: CorpusStatistics | None = None) -> Scores:
@@ -152,9 +152,9 @@ class Candidates:
 
     def answers(self, query: EncodedQuery) -> bool:
         """Whether all retrievers took part; not if summaries were re-embedded since."""
-        if query.card_vector is None:
+        if query.summary_vector is None:
             return True
-        return self.pages is not None and self.pages.embedder == query.card_embedder
+        return self.pages is not None and self.pages.embedder == query.summary_embedder
 
 
 class Corpus(Protocol):

@@ -23,7 +23,7 @@ from kbkit.retrieval.candidates.base import (
     top_indices,
 )
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.near_chunks import NearCards, near_cards
+from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 
 _FREQUENT = 10_000
@@ -33,11 +33,11 @@ _DECIMALS = 6
 _MAX_KEPT = 8_000_000
 """Documents of all such terms together: 64 MB."""
 _BEST_DOCUMENTS = 30
-"""Documents that bring their best chunk, by their cards and by their words."""
+"""Documents that bring their best chunk, by their summaries and by their words."""
 _ASKED = 20 * _BEST_DOCUMENTS
-"""Documents whose cards are near by their codes, and are scored by their vectors."""
+"""Documents whose summaries are near by their codes, and are scored by their vectors."""
 _FEW = 3_000
-"""Documents that filters let through whose cards are all scored."""
+"""Documents that filters let through whose summaries are all scored."""
 _MAX_ASKED = 5_000
 """Documents that codes are asked for where filters let few of them through."""
 
@@ -63,7 +63,7 @@ class ChunkDocuments(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class CardScores:
+class SummaryScores:
     """Scores of document summaries; see `DocumentScores`.
 
     Attributes:
@@ -76,31 +76,31 @@ class CardScores:
     exact: Callable[[Rows], NDArray[np.float32]] | None = None
 
     @classmethod
-    def of(cls, chunks: ChunkTable, query: EncodedQuery, mask: Mask | None) -> CardScores | None:
-        """Score the cards of documents that a mask of chunks lets through, and of others it may be.
+    def of(cls, chunks: ChunkTable, query: EncodedQuery, mask: Mask | None) -> SummaryScores | None:
+        """Score the summaries of documents that a mask of chunks lets through, and of others it may be.
 
-        ``None`` where cards have no part.
+        ``None`` where summaries have no part.
         """
-        # cards may have been embedded anew since the query was
-        if query.card_vector is None or query.card_embedder != chunks.card_embedder:
+        # summaries may have been embedded anew since the query was
+        if query.summary_vector is None or query.summary_embedder != chunks.summary_embedder:
             return None
-        vector = query.card_vector
+        vector = query.summary_vector
         score = partial(_score, vector)
-        index = near_cards(chunks) if isinstance(chunks, SegmentedSnapshot) else None
+        index = near_summaries(chunks) if isinstance(chunks, SegmentedSnapshot) else None
         near = None
         if index is not None and query.graph is None:  # relations begin at all documents
             near = _near(index, chunks, vector, mask)
         if index is not None and near is not None:
             usual = round(float(score(index.mean[None])[0]), _DECIMALS)
-            card = np.full(len(chunks.sizes), usual, np.float32)
-            card[near] = index.scores(near, score)
-            return cls(card, chunks.card_embedder, usual, partial(index.scores, score=score))
-        card = chunks.card_scores(score)
-        existing = card != 0  # zeros are of those that have none; to read them all takes longer
-        mean = card[existing].mean(dtype=np.float64) if existing.any() else 0.0
+            summary = np.full(len(chunks.sizes), usual, np.float32)
+            summary[near] = index.scores(near, score)
+            return cls(summary, chunks.summary_embedder, usual, partial(index.scores, score=score))
+        summary = chunks.summary_scores(score)
+        existing = summary != 0  # zeros are of those that have none; to read them all takes longer
+        mean = summary[existing].mean(dtype=np.float64) if existing.any() else 0.0
         usual = round(float(mean), _DECIMALS)
-        card[~existing] = usual
-        return cls(card, chunks.card_embedder, usual)
+        summary[~existing] = usual
+        return cls(summary, chunks.summary_embedder, usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class DocumentScores:
     Attributes:
         counts: By term, documents with their counts, ascending.
         page: BM25 of each.
-        card: Cosine of query and summary; the mean for documents without one, and for distant ones
+        summary: Cosine of query and summary; the mean for documents without one, and for distant ones
             if `exact` is given.
         embedder: Embedder of summaries; ``""`` if they do not count.
     """
@@ -118,7 +118,7 @@ class DocumentScores:
     counts: Mapping[str, Postings]
     statistics: CorpusStatistics
     page: NDArray[np.float32]
-    card: NDArray[np.float32]
+    summary: NDArray[np.float32]
     embedder: str
     usual: float = 0.0
     exact: Callable[[Rows], NDArray[np.float32]] | None = None
@@ -141,11 +141,15 @@ class DocumentScores:
             np.add.at(page, there, impacts(times, norms.take(there), statistics.idf(term)))
         return cls(counts, statistics, page, np.zeros(number, np.float32), "")
 
-    def with_cards(self, cards: CardScores | None) -> DocumentScores:
-        if cards is None:
+    def with_summaries(self, summaries: SummaryScores | None) -> DocumentScores:
+        if summaries is None:
             return self
         return replace(
-            self, card=cards.all, embedder=cards.embedder, usual=cards.usual, exact=cards.exact
+            self,
+            summary=summaries.all,
+            embedder=summaries.embedder,
+            usual=summaries.usual,
+            exact=summaries.exact,
         )
 
     def best_rows(
@@ -161,7 +165,7 @@ class DocumentScores:
         owners, open_ = documents.owners, _open(documents, mask)
         best = np.zeros(len(open_), np.bool_)
         by_graph = () if related is None else (related,)
-        for scores in (self.page, self.card, *by_graph):
+        for scores in (self.page, self.summary, *by_graph):
             there = np.flatnonzero(open_ & (scores > 0))
             best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
         rows = _rows_of(documents, np.flatnonzero(best))
@@ -190,7 +194,7 @@ class DocumentScores:
             counts=counts,
             lengths=documents.document_lengths[chosen].tolist(),
             statistics=self.statistics,
-            card=(self.exact(chosen) if self.exact else self.card[chosen]).astype(np.float64),
+            summary=(self.exact(chosen) if self.exact else self.summary[chosen]).astype(np.float64),
             embedder=self.embedder,
         )
 
@@ -210,7 +214,9 @@ def _open(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
     return held[1]
 
 
-def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | None) -> Rows | None:
+def _near(
+    summaries: NearSummaries, chunks: ChunkTable, vector: Vector, mask: Mask | None
+) -> Rows | None:
     """Return documents to score by summaries; ``None`` if scoring all is quicker."""
     asked = _ASKED
     open_ = _open(chunks, mask)
@@ -221,7 +227,7 @@ def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | Non
         asked = asked * len(open_) // there
         if asked > _MAX_ASKED:
             return None
-    near = cards.nearest(vector, asked, partial(_score, vector))
+    near = summaries.nearest(vector, asked, partial(_score, vector))
     near = near[open_[near]]
     return near if len(near) >= min(_ASKED // 2, len(open_)) else None
 
@@ -282,7 +288,7 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
     same = documents.embedder == questions.embedder
     return questions.scores(
         () if query.mode is Mode.DENSE else query.terms,
-        query.card_vector if same else None,
+        query.summary_vector if same else None,
         max(0.0, documents.usual) if same else 0.0,
         query.left_out,
     )

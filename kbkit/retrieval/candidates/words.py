@@ -28,8 +28,8 @@ from kbkit.retrieval.candidates.base import (
     top_indices,
 )
 from kbkit.retrieval.candidates.documents import (
-    CardScores,
     DocumentScores,
+    SummaryScores,
     learned_rows,
     learned_scores,
 )
@@ -152,12 +152,12 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     nearest = beside(
         lambda: corpus.nearest(size, most, mask), worth=by_meaning and corpus.scans_long
     )
-    cards = beside(lambda: CardScores.of(chunks, query, mask), worth=corpus.scans_long)
+    summaries = beside(lambda: SummaryScores.of(chunks, query, mask), worth=corpus.scans_long)
     words = ChunkWords(chunks, postings if by_words else {}, statistics, mask)
     lexical, scores = words.best(most)
     documents = DocumentScores.of_words(chunks, postings if by_words and query.pages else {})
     dense = nearest() if by_meaning else np.zeros(0, np.int64)
-    documents = documents.with_cards(cards())
+    documents = documents.with_summaries(summaries())
     learned = learned_scores(query, documents)
     graph = None
     if query.graph is not None:

@@ -28,7 +28,7 @@ _OF_AN_INDEX = ("outbox", "dropped_collections")
 """Pending work of a vector index, which is repeated at another place."""
 _LARGE = {
     "query_encoders": 1,
-    "card_encoders": 1,
+    "summary_encoders": 1,
     "gazetteers": 1,
     "replayed_answers": 20,
     "documents": 50,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from kbkit.models import Document
-from kbkit.stores.catalog import cards, knowledge_bases
+from kbkit.stores.catalog import knowledge_bases, summaries
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import documents, expansions
 
@@ -19,7 +19,7 @@ class ExpansionRow:
 
     text_hash: str
     model: str
-    card: str
+    summary: str
     questions: tuple[str, ...]
 
 
@@ -40,18 +40,18 @@ def put(
             kb_id=kb_id,
             text_hash=row.text_hash,
             model=row.model,
-            card=row.card,
+            summary=row.summary,
             questions=list(row.questions),
         )
     )
-    cards.outdate(transaction, [document.id])
+    summaries.outdate(transaction, [document.id])
     return True
 
 
 def of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, ExpansionRow]:
     query = sa.select(expansions).where(transaction.is_in(expansions.c.document_id, document_ids))
     return {
-        row.document_id: ExpansionRow(row.text_hash, row.model, row.card, tuple(row.questions))
+        row.document_id: ExpansionRow(row.text_hash, row.model, row.summary, tuple(row.questions))
         for row in transaction.execute(query)
     }
 
@@ -65,7 +65,7 @@ def keys(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, str]]:
 def remove(transaction: Transaction, kb_id: str, described: Collection[str]) -> int:
     document_ids = list(keys(transaction, kb_id))
     transaction.execute(expansions.delete().where(expansions.c.kb_id == kb_id))
-    cards.outdate(transaction, document_ids)
+    summaries.outdate(transaction, document_ids)
     if described:
         gone = documents.update().where(transaction.is_in(documents.c.id, described))
         transaction.execute(gone.values(description=""))

@@ -21,8 +21,6 @@ from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
-    card_vectors,
-    cards,
     chunks,
     documents,
     dropped_collections,
@@ -31,6 +29,8 @@ from kbkit.stores.catalog.schema import (
     name_uses,
     outbox,
     sources,
+    summaries,
+    summary_vectors,
 )
 from kbkit.text.analysis import REVISION
 
@@ -45,8 +45,8 @@ class KnowledgeBaseRow:
     Attributes:
         config: Parts of the recipe that shape it, as JSON values.
         applied_seq: Largest ``chunks.seq`` in its Chroma collection.
-        card_embedder: Fingerprint of the embedder of document summaries; ``""`` without.
-        cards_version: Counts changes of those vectors, and of the content.
+        summary_embedder: Fingerprint of the embedder of document summaries; ``""`` without.
+        summaries_version: Counts changes of those vectors, and of the content.
     """
 
     id: str
@@ -61,9 +61,9 @@ class KnowledgeBaseRow:
     version: int
     applied_seq: int
     analyzer: int
-    card_embedder: str
-    card_model: str
-    cards_version: int
+    summary_embedder: str
+    summary_model: str
+    summaries_version: int
     deleted_at: datetime | None = None
 
     def __post_init__(self) -> None:
@@ -281,7 +281,9 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
         kinds[kb_id].append(kind)
     chunk_counts = _counts(transaction, chunks, ids)
     pending = _counts(transaction, outbox, ids)
-    embedded_cards = _embedded_cards(transaction, [row.id for row in rows if row.card_model])
+    embedded_summaries = _embedded_summaries(
+        transaction, [row.id for row in rows if row.summary_model]
+    )
     return [
         KnowledgeBaseInfo(
             id=row.id,
@@ -298,11 +300,14 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             states=states[row.id],
             document_types=types[row.id],
             pending=pending.get(row.id, 0),
-            card_embedder=row.card_embedder,
+            summary_embedder=row.summary_embedder,
             chunks_waiting=_chunks_waiting(transaction, row, chunk_counts.get(row.id, 0)),
             annotations_waiting=_annotations_waiting(transaction, row, chunk_counts.get(row.id, 0)),
-            cards_waiting=max(
-                0, sum(types[row.id].values()) - embedded_cards[row.id] if row.card_model else 0
+            summaries_waiting=max(
+                0,
+                sum(types[row.id].values()) - embedded_summaries[row.id]
+                if row.summary_model
+                else 0,
             ),
             version=row.revision,
         )
@@ -347,20 +352,20 @@ def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int)
     return max(0, count - held) or min(1, count)  # until they are taken over
 
 
-def _embedded_cards(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:
+def _embedded_summaries(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:
     rows = transaction.execute(
-        sa.select(cards.c.kb_id, sa.func.count())
-        .join(knowledge_bases, knowledge_bases.c.id == cards.c.kb_id)
+        sa.select(summaries.c.kb_id, sa.func.count())
+        .join(knowledge_bases, knowledge_bases.c.id == summaries.c.kb_id)
         .join(
-            card_vectors,
+            summary_vectors,
             sa.and_(
-                card_vectors.c.kb_id == cards.c.kb_id,
-                card_vectors.c.embedder == knowledge_bases.c.card_model,
-                card_vectors.c.embed_hash == cards.c.embed_hash,
+                summary_vectors.c.kb_id == summaries.c.kb_id,
+                summary_vectors.c.embedder == knowledge_bases.c.summary_model,
+                summary_vectors.c.embed_hash == summaries.c.embed_hash,
             ),
         )
-        .where(cards.c.kb_id.in_(kb_ids))
-        .group_by(cards.c.kb_id)
+        .where(summaries.c.kb_id.in_(kb_ids))
+        .group_by(summaries.c.kb_id)
     )
     return Counter({row[0]: row[1] for row in rows})
 

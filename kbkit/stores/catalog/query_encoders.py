@@ -17,12 +17,15 @@ from kbkit.models.reports import fold_query, latest_of
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction, pack, unpack
-from kbkit.stores.catalog.schema import card_encoders, query_encoders, question_vectors, ratings
+from kbkit.stores.catalog.schema import query_encoders, question_vectors, ratings, summary_encoders
 
-EncoderTarget = Literal["chunks", "cards"]
+EncoderTarget = Literal["chunks", "summaries"]
 """Target of a query vector: chunks or summaries."""
 
-_TABLES: Mapping[EncoderTarget, sa.Table] = {"chunks": query_encoders, "cards": card_encoders}
+_TABLES: Mapping[EncoderTarget, sa.Table] = {
+    "chunks": query_encoders,
+    "summaries": summary_encoders,
+}
 _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
 
 

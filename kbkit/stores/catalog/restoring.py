@@ -46,7 +46,7 @@ from kbkit.stores.catalog.schema import ratings as all_ratings
 ChunkId = Callable[[str, Sequence[str], str, int], str]
 """The id of a chunk: of its document, heading path, text, and which of several alike it is."""
 
-_ALONE = ("query_encoders", "card_encoders", "gazetteers", "built_graphs")
+_ALONE = ("query_encoders", "summary_encoders", "gazetteers", "built_graphs")
 """Tables with one derived row a knowledge base."""
 _ALIKE = 50
 """Equal chunks of one document, which are matched when ids change."""
@@ -187,7 +187,7 @@ class Restorer:
             if values["chunk_seq"] not in self._dimensions:
                 return "chunk_seq names no chunk of the bundle"
             return self._fault_of_vector(values["chunk_seq"], values["vector"])
-        if table.name in ("embedded", "card_vectors", "question_vectors"):
+        if table.name in ("embedded", "summary_vectors", "question_vectors"):
             return self._fault_of_vector((table, values["embedder"]), values["vector"])
         return ""
 
@@ -437,10 +437,10 @@ class Restorer:
         return step
 
     def _version(self, table: Table, base: _Base, version: int) -> int:
-        of_cards = table.name in ("cards", "card_vectors")
+        of_summaries = table.name in ("summaries", "summary_vectors")
         if base.row is None:
-            return version if of_cards else version + base.shift
-        return base.row.cards_version + 1 if of_cards else base.row.version + 1
+            return version if of_summaries else version + base.shift
+        return base.row.summaries_version + 1 if of_summaries else base.row.version + 1
 
     def _next(self, column: sa.Column[int]) -> int:
         table = column.table
@@ -470,7 +470,7 @@ class Restorer:
             outbox.add(self._transaction, base.id, base.chunks)
             knowledge_bases.touch(self._transaction, base.id)
             newer = bases.update().where(bases.c.id == base.id)
-            self._transaction.execute(newer.values(cards_version=row.cards_version + 1))
+            self._transaction.execute(newer.values(summaries_version=row.summaries_version + 1))
         return RestoredKnowledgeBase(
             row.name, base.row is None, base.documents, len(base.chunks), base.ratings
         )

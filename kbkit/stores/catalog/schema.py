@@ -107,11 +107,11 @@ knowledge_bases = Table(
     Column("applied_seq", Int64, nullable=False, default=0),
     # revision of the analyzer that made its terms
     Column("analyzer", Int64, nullable=False, server_default="0"),
-    # fingerprint of what made the vectors of cards that are searched, and of what is to make them
-    Column("card_embedder", String, nullable=False, server_default=""),
-    Column("card_model", String, nullable=False, server_default=""),
+    # fingerprint of what made the vectors of summaries that are searched, and of what is to make them
+    Column("summary_embedder", String, nullable=False, server_default=""),
+    Column("summary_model", String, nullable=False, server_default=""),
     # counts changes of the vectors that are searched, which no change of documents brought
-    Column("cards_version", Int64, nullable=False, server_default="0"),
+    Column("summaries_version", Int64, nullable=False, server_default="0"),
     # when it was put into the trash; empty for one that is there
     Column("deleted_at", UtcDateTime),
 )
@@ -341,25 +341,25 @@ embedded = Table(
     Column("vector", LargeBinary, nullable=False),
 )
 
-cards = Table(
-    "cards",
+summaries = Table(
+    "summaries",
     metadata,
     # what a document is in a few lines; one that has none yet gets it with the next ingest
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
     _kb(),
     Column("text", Text, nullable=False),
-    # of the form of cards that this one has
+    # of the form of summaries that this one has
     Column("revision", Int64, nullable=False),
     # hash of what the embedder reads
     Column("embed_hash", String, nullable=False),
-    Index("cards_by_kb", "kb_id"),
-    # of the cards of the knowledge base (`cards_version`), the first that has it
+    Index("summaries_by_kb", "kb_id"),
+    # of the summaries of the knowledge base (`summaries_version`), the first that has it
     Column("version", Int64, nullable=False, server_default="0"),
-    Index("cards_by_version", "kb_id", "version"),
+    Index("summaries_by_version", "kb_id", "version"),
 )
 
-card_vectors = Table(
-    "card_vectors",
+summary_vectors = Table(
+    "summary_vectors",
     metadata,
     # by what was embedded, so that it is embedded once, whichever documents say it and when
     _kb(primary_key=True),
@@ -367,22 +367,22 @@ card_vectors = Table(
     Column("embed_hash", String, primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
-    # of the cards of the knowledge base (`cards_version`), the first that has it
+    # of the summaries of the knowledge base (`summaries_version`), the first that has it
     Column("version", Int64, nullable=False, server_default="0"),
-    Index("card_vectors_by_version", "kb_id", "version"),
+    Index("summary_vectors_by_version", "kb_id", "version"),
 )
 
 expansions = Table(
     "expansions",
     metadata,
-    # what a language model wrote of a document; its card is made of it while the text is the same
+    # what a language model wrote of a document; its summary is made of it while the text is the same
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
     _kb(),
     # of the document's title and content, as the model was given them
     Column("text_hash", String, nullable=False),
     # names the model and the form of what it was asked
     Column("model", String, nullable=False),
-    Column("card", Text, nullable=False),
+    Column("summary", Text, nullable=False),
     Column("questions", Json(list), nullable=False),
     Index("expansions_by_kb", "kb_id"),
 )
@@ -420,6 +420,6 @@ def _encoders(name: str) -> Table:
     )
 
 
-# fitted to the vectors of chunks, and to what the model of the cards makes of short texts
+# fitted to the vectors of chunks, and to what the model of the summaries makes of short texts
 query_encoders = _encoders("query_encoders")
-card_encoders = _encoders("card_encoders")
+summary_encoders = _encoders("summary_encoders")

@@ -14,13 +14,13 @@ import sqlalchemy as sa
 
 from kbkit.models import Document, DocumentState, DocumentType, Labels
 from kbkit.stores.catalog import (
-    cards,
     chunk_annotations,
     chunk_writing,
     knowledge_bases,
     names,
     outbox,
     reading,
+    summaries,
     trash,
 )
 from kbkit.stores.catalog.chunk_writing import NewChunk
@@ -162,7 +162,7 @@ def replace_documents(
 
 def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> None:
     """Delete data derived from documents that change or go."""
-    cards.remove(transaction, document_ids)
+    summaries.remove(transaction, document_ids)
     names.remove(transaction, document_ids)
     chunk_annotations.remove_of_documents(transaction, document_ids)
 
@@ -238,7 +238,7 @@ def describe_documents(
 ) -> None:
     """Update descriptions, except for documents that changed meanwhile.
 
-    Their cards say so too, and have to be made again.
+    Their summaries say so too, and have to be made again.
     """
     if not descriptions:
         return
@@ -259,7 +259,7 @@ def describe_documents(
             for document_id, own_labels in descriptions.items()
         ],
     )
-    cards.remove(transaction, list(descriptions))
+    summaries.remove(transaction, list(descriptions))
     knowledge_bases.touch(transaction, kb_id)
 
 

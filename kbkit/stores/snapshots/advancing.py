@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from kbkit.stores.catalog import cards, corpus, removed_chunks, statement_vectors
+from kbkit.stores.catalog import corpus, removed_chunks, statement_vectors, summaries
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots.making import make, related
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
-    LaterCards,
+    LaterSummaries,
     Segment,
     SegmentedSnapshot,
     SegmentsVersion,
@@ -22,8 +22,8 @@ from kbkit.stores.snapshots.segments import (
 
 MAX = 1_000
 """Chunks that may have come, or got other vectors, for a search to wait for a new segment."""
-_MAX_CARDS = 2_000
-"""Cards that may have got other vectors, likewise."""
+_MAX_SUMMARIES = 2_000
+"""Summaries that may have got other vectors, likewise."""
 SLICE = 25_000
 """Chunks of a slice, which bounds memory."""
 
@@ -36,7 +36,9 @@ def _held(segment: Segment) -> Segment:
 
 
 def shown(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
-    return SegmentsVersion(row.version, row.embedder, row.cards_version, row.card_embedder, removed)
+    return SegmentsVersion(
+        row.version, row.embedder, row.summaries_version, row.summary_embedder, removed
+    )
 
 
 def follows(transaction: Transaction, row: KnowledgeBaseRow, held: SegmentedSnapshot) -> bool:
@@ -71,9 +73,10 @@ def advanced(
         corpus.count_chunks(transaction, row.id, after=last_seq) > MAX
         or statement_vectors.count_changed(transaction, row.id, held.version) > MAX
         or (
-            held.card_embedder != row.card_embedder and len(held.document_ids) > _MAX_CARDS
-            if held.card_embedder != row.card_embedder
-            else cards.count_changed(transaction, row, held.cards_version) > _MAX_CARDS
+            held.summary_embedder != row.summary_embedder
+            and len(held.document_ids) > _MAX_SUMMARIES
+            if held.summary_embedder != row.summary_embedder
+            else summaries.count_changed(transaction, row, held.summaries_version) > _MAX_SUMMARIES
         )
     )
     if quickly and many:
@@ -91,8 +94,8 @@ def advanced(
             transaction, row, segments, last_seq if changed else after, keep if many else _held
         )
     version = shown(row, gone.last)
-    snapshot = joined(version, segments, held.numbers, held.cards)
-    return replace(snapshot, cards=_cards(transaction, row, held, snapshot))
+    snapshot = joined(version, segments, held.numbers, held.summaries)
+    return replace(snapshot, summaries=_summaries(transaction, row, held, snapshot))
 
 
 def _with_later(
@@ -127,32 +130,35 @@ def slices(
     yield after, corpus.LAST
 
 
-def _cards(
+def _summaries(
     transaction: Transaction,
     row: KnowledgeBaseRow,
     held: SegmentedSnapshot,
     snapshot: SegmentedSnapshot,
-) -> tuple[LaterCards, ...]:
-    if held.cards_version == row.cards_version:
-        return held.cards
-    same = held.card_embedder == row.card_embedder
+) -> tuple[LaterSummaries, ...]:
+    if held.summaries_version == row.summaries_version:
+        return held.summaries
+    same = held.summary_embedder == row.summary_embedder
     came = (
-        cards.changed_since(transaction, row, held.cards_version)
+        summaries.changed_since(transaction, row, held.summaries_version)
         if same
-        else cards.vectors_of(transaction, row)
+        else summaries.vectors_of(transaction, row)
     )
     if not len(came.document_ids):
-        return held.cards if same else ()
+        return held.summaries if same else ()
     numbers = snapshot.numbers.find(came.document_ids)
     there = [i for i, document_id in enumerate(came.document_ids) if document_id in numbers]
     vectors = came.vectors[there]
     if not vectors.shape[1]:  # none of them has a vector now
-        width = max((part.vectors.shape[1] for part in snapshot.card_parts()), default=0)
+        width = max((part.vectors.shape[1] for part in snapshot.summary_parts()), default=0)
         vectors = np.zeros((len(there), width), np.float32)
-    newest = LaterCards(
-        row.cards_version, row.card_embedder, np.array(list(numbers.values()), np.int32), vectors
+    newest = LaterSummaries(
+        row.summaries_version,
+        row.summary_embedder,
+        np.array(list(numbers.values()), np.int32),
+        vectors,
     )
-    return (*held.cards, newest) if same else (newest,)
+    return (*held.summaries, newest) if same else (newest,)
 
 
 def anew(

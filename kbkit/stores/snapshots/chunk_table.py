@@ -17,7 +17,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.catalog import cards, corpus
+from kbkit.stores.catalog import corpus, summaries
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
@@ -35,9 +35,9 @@ class ChunkTable:
         owners: Index into `document_ids` for each chunk, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
         average_length: Mean of `lengths`.
-        cards_version: Its ``knowledge_bases.cards_version``.
-        card_embedder: Fingerprint of the summaries' embedder; ``""`` without.
-        card_vectors: Unit vectors, zeros if missing, shape ``(len(document_ids), dimensions)``.
+        summaries_version: Its ``knowledge_bases.summaries_version``.
+        summary_embedder: Fingerprint of the summaries' embedder; ``""`` without.
+        summary_vectors: Unit vectors, zeros if missing, shape ``(len(document_ids), dimensions)``.
         kept: Cache of searches.
     """
 
@@ -50,17 +50,17 @@ class ChunkTable:
     sizes: NDArray[np.int64]
     average_length: float
     document_lengths: NDArray[np.int64]
-    cards_version: int
-    card_embedder: str
-    card_vectors: NDArray[np.float32]
+    summaries_version: int
+    summary_embedder: str
+    summary_vectors: NDArray[np.float32]
     kept: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seqs)
 
-    def card_scores(self, score: Score) -> NDArray[np.float32]:
+    def summary_scores(self, score: Score) -> NDArray[np.float32]:
         """Apply a function to the summary vectors; 0 for documents without one."""
-        scores = score(self.card_vectors)
+        scores = score(self.summary_vectors)
         scores[self.sizes == 0] = 0.0
         return scores
 
@@ -86,22 +86,22 @@ def read(transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
         sizes=np.bincount(owners, minlength=len(ordinals)),
         average_length=float(lengths.mean()) if len(lengths) else 0.0,
         document_lengths=np.bincount(owners, lengths, len(ordinals)).astype(np.int64),
-        **card_columns(transaction, row, ordinals),
+        **summary_columns(transaction, row, ordinals),
     )
 
 
-def with_cards(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -> _Table:
-    """A table with the vectors of cards that a transaction sees: they may come behind the chunks.
+def with_summaries(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -> _Table:
+    """A table with the vectors of summaries that a transaction sees: they may come behind the chunks.
 
     That takes milliseconds.
     """
-    if table.cards_version == row.cards_version:
+    if table.summaries_version == row.summaries_version:
         return table
     ordinals = {document_id: i for i, document_id in enumerate(table.document_ids)}
-    return replace(table, **card_columns(transaction, row, ordinals))
+    return replace(table, **summary_columns(transaction, row, ordinals))
 
 
-def card_columns(
+def summary_columns(
     transaction: Transaction,
     row: KnowledgeBaseRow,
     ordinals: Mapping[str, int],
@@ -109,14 +109,14 @@ def card_columns(
     some: bool = False,
 ) -> dict[str, Any]:
     """Return the columns of document summaries; zeros for documents without one."""
-    stored = cards.vectors_of(transaction, row, ordinals if some else None)
+    stored = summaries.vectors_of(transaction, row, ordinals if some else None)
     vectors = np.zeros((len(ordinals), stored.vectors.shape[1]), np.float32)
     there = [i for i, document_id in enumerate(stored.document_ids) if document_id in ordinals]
     vectors[[ordinals[stored.document_ids[i]] for i in there]] = stored.vectors[there]
     return {
-        "cards_version": row.cards_version,
-        "card_embedder": stored.embedder,
-        "card_vectors": vectors,
+        "summaries_version": row.summaries_version,
+        "summary_embedder": stored.embedder,
+        "summary_vectors": vectors,
     }
 
 

@@ -122,8 +122,8 @@ def write(path: Path, vectors: NDArray[np.float32]) -> None:
     write_arrays(path, arrays, {"format": _FORMAT})
 
 
-def path_of(file: Path, *, cards: bool = False) -> Path:
-    return file.with_suffix(f".{'cards.' * cards}codes{file.suffix}")
+def path_of(file: Path, *, summaries: bool = False) -> Path:
+    return file.with_suffix(f".{'summaries.' * summaries}codes{file.suffix}")
 
 
 def codes_of(snapshot: Snapshot) -> VectorCodes | None:

@@ -16,7 +16,7 @@ from kbkit.stores.catalog import corpus, statement_vectors
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.reading import heading_text
-from kbkit.stores.snapshots.chunk_table import card_columns
+from kbkit.stores.snapshots.chunk_table import summary_columns
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import analyzer
@@ -100,7 +100,7 @@ def make(
         counts=counts,
         average_length=float(lengths.mean()) if len(lengths) else 0.0,
         document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
-        **card_columns(transaction, row, ordinals, some=after > 0 or until != corpus.LAST),
+        **summary_columns(transaction, row, ordinals, some=after > 0 or until != corpus.LAST),
     )
 
 
@@ -154,9 +154,9 @@ def _empty(dimensions: int) -> Snapshot:
         counts=np.zeros(0, np.uint16),
         average_length=0.0,
         document_lengths=np.zeros(0, np.int64),
-        cards_version=-1,
-        card_embedder="",
-        card_vectors=np.zeros((0, 0), np.float32),
+        summaries_version=-1,
+        summary_embedder="",
+        summary_vectors=np.zeros((0, 0), np.float32),
     )
 
 
@@ -284,7 +284,7 @@ def _tier(size: int) -> int:
 
 def merged(segments: Sequence[Segment]) -> Snapshot:
     newest = max((segment.snapshot for segment in segments), key=lambda s: s.version)
-    oldest = min((segment.snapshot for segment in segments), key=lambda s: s.cards_version)
+    oldest = min((segment.snapshot for segment in segments), key=lambda s: s.summaries_version)
     kept = [segment.kept for segment in segments]
     firsts = np.cumsum([0, *map(len, kept)])
     terms = sorted(set[str]().union(*(segment.snapshot.terms for segment in segments)))
@@ -323,12 +323,12 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
     lengths = np.concatenate([s.snapshot.lengths[k] for s, k in zip(segments, kept, strict=True)])
     snapshots = [segment.snapshot for segment in segments]
     titles = [snapshots[i].titles[own_number] for i, own_number in documents.values()]
-    width = max(s.card_vectors.shape[1] for s in snapshots)
-    cards = np.zeros((len(documents), width), np.float32)
+    width = max(s.summary_vectors.shape[1] for s in snapshots)
+    summaries = np.zeros((len(documents), width), np.float32)
     for number, (i, own_number) in enumerate(documents.values()):
-        if snapshots[i].card_embedder == newest.card_embedder:
-            row = snapshots[i].card_vectors[own_number]
-            cards[number, : len(row)] = row
+        if snapshots[i].summary_embedder == newest.summary_embedder:
+            row = snapshots[i].summary_vectors[own_number]
+            summaries[number, : len(row)] = row
 
     def lists(name: str, which: Sequence[tuple[int, int]]) -> Lists:
         parts = []
@@ -363,9 +363,9 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
         counts=np.concatenate([part[2] for part in posted])[order],
         average_length=float(lengths.mean()) if len(lengths) else 0.0,
         document_lengths=np.bincount(owner, lengths, len(documents)).astype(np.int64),
-        cards_version=oldest.cards_version,
-        card_embedder=newest.card_embedder,
-        card_vectors=cards,
+        summaries_version=oldest.summaries_version,
+        summary_embedder=newest.summary_embedder,
+        summary_vectors=summaries,
     )
 
 

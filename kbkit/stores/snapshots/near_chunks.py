@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import Score
 from kbkit.stores.snapshots.codes import JoinedCodes, VectorCodes, available, codes_of
-from kbkit.stores.snapshots.segments import LaterCards, SegmentedSnapshot
+from kbkit.stores.snapshots.segments import LaterSummaries, SegmentedSnapshot
 
 _UNCODED = 40_000
 """Chunks without codes up to which a scan of all their vectors is quick."""
@@ -70,25 +70,25 @@ def _joined(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCode
     return held
 
 
-_MAX_UNCODED_CARDS = 20_000
-"""Cards without codes up to which a scan of their vectors is quick."""
-_CARDS_KEPT = "near_cards"
+_MAX_UNCODED_SUMMARIES = 20_000
+"""Summaries without codes up to which a scan of their vectors is quick."""
+_SUMMARIES_KEPT = "near_summaries"
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class NearCards:
-    """The current cards of a snapshot's documents.
+class NearSummaries:
+    """The current summaries of a snapshot's documents.
 
     Attributes:
         parts: Vectors in order of arrival; later ones replace earlier ones.
-        holders: Part with the card of each document; -1 without a card.
+        holders: Part with the summary of each document; -1 without a summary.
     """
 
-    parts: tuple[LaterCards, ...]
+    parts: tuple[LaterSummaries, ...]
     coded: JoinedCodes
     numbers: NDArray[np.int32]
-    uncoded: tuple[LaterCards, ...]
+    uncoded: tuple[LaterSummaries, ...]
     holders: NDArray[np.int32]
     rows: NDArray[np.int32]
     mean: NDArray[np.float32]
@@ -112,25 +112,25 @@ class NearCards:
         return result
 
 
-def near_cards(snapshot: SegmentedSnapshot) -> NearCards | None:
+def near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
     """Return an index of near summaries; ``None`` if they are few enough to scan."""
-    if _CARDS_KEPT not in snapshot.kept:
-        snapshot.kept[_CARDS_KEPT] = _of(snapshot) if available() else None
-    near: NearCards | None = snapshot.kept[_CARDS_KEPT]
+    if _SUMMARIES_KEPT not in snapshot.kept:
+        snapshot.kept[_SUMMARIES_KEPT] = _of(snapshot) if available() else None
+    near: NearSummaries | None = snapshot.kept[_SUMMARIES_KEPT]
     return near
 
 
 def forget(snapshot: SegmentedSnapshot) -> None:
-    snapshot.kept.pop(_CARDS_KEPT, None)
-    for part in snapshot.card_parts():
+    snapshot.kept.pop(_SUMMARIES_KEPT, None)
+    for part in snapshot.summary_parts():
         part.forget_codes()
 
 
-def _of(snapshot: SegmentedSnapshot) -> NearCards | None:
-    parts = tuple(snapshot.card_parts())
+def _of(snapshot: SegmentedSnapshot) -> NearSummaries | None:
+    parts = tuple(snapshot.summary_parts())
     codes = tuple(part.codes() for part in parts)
     uncoded = sum(len(p.vectors) for p, c in zip(parts, codes, strict=True) if c is None)
-    if uncoded > _MAX_UNCODED_CARDS or not any(codes):
+    if uncoded > _MAX_UNCODED_SUMMARIES or not any(codes):
         return None
     number = len(snapshot.sizes)
     holders, rows = np.full(number, -1, np.int32), np.zeros(number, np.int32)
@@ -152,7 +152,7 @@ def _of(snapshot: SegmentedSnapshot) -> NearCards | None:
             total += made.total - part.vectors[there[i] & ~mine].sum(axis=0, dtype=np.float64)
         count += int(mine.sum())
     coded = [(part, made) for part, made in zip(parts, codes, strict=True) if made is not None]
-    return NearCards(
+    return NearSummaries(
         parts=parts,
         coded=JoinedCodes([made for _, made in coded]),
         numbers=np.concatenate([part.numbers for part, _ in coded]),

@@ -26,13 +26,13 @@ from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.chunk_table import CHECKED, PART, forget_pages
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
-    LaterCards,
+    LaterSummaries,
     Segment,
     SegmentedSnapshot,
     SegmentsVersion,
     joined,
 )
-from kbkit.stores.snapshots.snapshot import Snapshot, load, load_cards, save, save_cards
+from kbkit.stores.snapshots.snapshot import Snapshot, load, load_summaries, save, save_summaries
 
 _LIST = ".json"
 _FILE = ".safetensors"
@@ -82,27 +82,29 @@ class SegmentFiles:
                 forget_pages(segment.snapshot.vectors)
                 segment.snapshot.kept.pop("codes", None)
         near_chunks.forget(snapshot)  # another process may have made them
-        for part in snapshot.card_parts():
+        for part in snapshot.summary_parts():
             if part.coded is not None and part.codes() is None:
                 codes.write(part.coded, part.vectors)
         near_chunks.forget(snapshot)
 
     def write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
         segments = [self.kept(kb_id, segment) for segment in snapshot.segments]
-        behind = sorted({number for cards in snapshot.cards for number in cards.numbers.tolist()})
-        cards: tuple[LaterCards, ...] = ()
+        behind = sorted(
+            {number for summaries in snapshot.summaries for number in summaries.numbers.tolist()}
+        )
+        summaries: tuple[LaterSummaries, ...] = ()
         name = ""
         if behind:
             ids = [snapshot.document_ids[number] for number in behind]
-            vectors = snapshot.cards_of(ids)
-            name = f"{kb_id}.{uuid4().hex}.cards{_FILE}"
-            save_cards(self.folder / name, snapshot.card_embedder, ids, vectors)
+            vectors = snapshot.summaries_of(ids)
+            name = f"{kb_id}.{uuid4().hex}.summaries{_FILE}"
+            save_summaries(self.folder / name, snapshot.summary_embedder, ids, vectors)
             numbers = np.array(behind, np.int32)
-            cards = (self._behind(snapshot.about, name, numbers, vectors),)
+            summaries = (self._behind(snapshot.about, name, numbers, vectors),)
         values = {
             "format": _FORMAT,
             **asdict(snapshot.about),
-            "cards": name,
+            "summaries": name,
             "segments": [
                 {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
             ],
@@ -112,7 +114,7 @@ class SegmentFiles:
         for number_of in list(self._mapped):
             if number_of.startswith(f"{kb_id}.") and number_of not in used:
                 self._mapped.pop(number_of, None)
-        return replace(snapshot, segments=tuple(segments), cards=cards)
+        return replace(snapshot, segments=tuple(segments), summaries=summaries)
 
     def _replace(self, kb_id: str, text: str) -> None:
         path = self.path(kb_id)
@@ -150,8 +152,8 @@ class SegmentFiles:
         about = SegmentsVersion(
             version=int(values["version"]),
             embedder=str(values["embedder"]),
-            cards_version=int(values["cards_version"]),
-            card_embedder=str(values["card_embedder"]),
+            summaries_version=int(values["summaries_version"]),
+            summary_embedder=str(values["summary_embedder"]),
             removed=int(values["removed"]),
         )
         segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
@@ -162,20 +164,20 @@ class SegmentFiles:
                 raise ValueError("segments that do not belong together")
             last = int(seqs[-1]) if len(seqs) else last
         snapshot = joined(about, segments, numbers)
-        if not values["cards"]:
+        if not values["summaries"]:
             return snapshot
-        cards = load_cards(self.folder / _name(values["cards"]))
-        if cards is None or cards[0] != about.card_embedder:
-            raise ValueError("cards that cannot be read")
-        number_of = numbers.find(cards[1])
-        there = [i for i, each in enumerate(cards[1]) if each in number_of]
+        summaries = load_summaries(self.folder / _name(values["summaries"]))
+        if summaries is None or summaries[0] != about.summary_embedder:
+            raise ValueError("summaries that cannot be read")
+        number_of = numbers.find(summaries[1])
+        there = [i for i, each in enumerate(summaries[1]) if each in number_of]
         behind = self._behind(
             about,
-            values["cards"],
-            np.array([number_of[cards[1][i]] for i in there], np.int32),
-            cards[2] if len(there) == len(cards[1]) else cards[2][there],
+            values["summaries"],
+            np.array([number_of[summaries[1][i]] for i in there], np.int32),
+            summaries[2] if len(there) == len(summaries[1]) else summaries[2][there],
         )
-        return replace(snapshot, cards=(behind,))
+        return replace(snapshot, summaries=(behind,))
 
     def _behind(
         self,
@@ -183,9 +185,11 @@ class SegmentFiles:
         name: str,
         numbers: NDArray[np.int32],
         vectors: NDArray[np.float32],
-    ) -> LaterCards:
+    ) -> LaterSummaries:
         coded = codes.path_of(self.folder / name)
-        return LaterCards(about.cards_version, about.card_embedder, numbers, vectors, coded)
+        return LaterSummaries(
+            about.summaries_version, about.summary_embedder, numbers, vectors, coded
+        )
 
     def _segment(self, name: str, gone: list[int]) -> Segment:
         snapshot = self._mapped.get(name)
@@ -237,10 +241,12 @@ class SegmentFiles:
         try:
             values = json.loads(self.path(kb_id).read_bytes())
             files = {str(each["file"]) for each in values["segments"]}
-            if values["cards"]:
-                files.add(values["cards"])
+            if values["summaries"]:
+                files.add(values["summaries"])
             made = [
-                codes.path_of(Path(file), cards=of).name for file in files for of in (False, True)
+                codes.path_of(Path(file), summaries=of).name
+                for file in files
+                for of in (False, True)
             ]
             files.update(made)
             return files | {file + CHECKED for file in files}

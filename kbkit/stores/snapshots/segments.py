@@ -25,8 +25,8 @@ from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class LaterCards:
-    """Vectors of cards that came after their segments; `coded` is a file of codes."""
+class LaterSummaries:
+    """Vectors of summaries that came after their segments; `coded` is a file of codes."""
 
     version: int
     embedder: str
@@ -37,13 +37,15 @@ class LaterCards:
 
     def codes(self) -> VectorCodes | None:
         """Their codes; ``None`` where no file has them."""
-        if "card codes" not in self.kept:
-            self.kept["card codes"] = None if self.coded is None else load(self.coded, self.vectors)
-        codes: VectorCodes | None = self.kept["card codes"]
+        if "summary codes" not in self.kept:
+            self.kept["summary codes"] = (
+                None if self.coded is None else load(self.coded, self.vectors)
+            )
+        codes: VectorCodes | None = self.kept["summary codes"]
         return codes
 
     def forget_codes(self) -> None:
-        self.kept.pop("card codes", None)
+        self.kept.pop("summary codes", None)
 
 
 Rows = NDArray[np.int64]
@@ -126,8 +128,8 @@ class SegmentsVersion:
 
     version: int
     embedder: str
-    cards_version: int
-    card_embedder: str
+    summaries_version: int
+    summary_embedder: str
     removed: int
 
 
@@ -135,13 +137,13 @@ class SegmentsVersion:
 class SegmentedSnapshot(ChunkTable):
     """Segments read as one snapshot, their rows one after another.
 
-    `card_vectors` is empty: `card_scores` reads those of the segments.
+    `summary_vectors` is empty: `summary_scores` reads those of the segments.
 
     Attributes:
         segments: Segments by ``seq``.
         removed: Last entry read of the log of removed chunks.
         numbers: Positions in `document_ids`.
-        cards: Vectors of later summaries, oldest first.
+        summaries: Vectors of later summaries, oldest first.
         places: Rows of each segment's chunks, -1 if removed; ``None`` if none were removed.
         firsts: First row of each segment, and the total.
         latest: Last segment of each document, whose title counts.
@@ -150,7 +152,7 @@ class SegmentedSnapshot(ChunkTable):
     segments: tuple[Segment, ...]
     removed: int
     numbers: DocumentNumbers
-    cards: tuple[LaterCards, ...]
+    summaries: tuple[LaterSummaries, ...]
     documents: tuple[NDArray[np.int32], ...]
     places: tuple[NDArray[np.int32] | None, ...]
     firsts: NDArray[np.int64]
@@ -160,7 +162,7 @@ class SegmentedSnapshot(ChunkTable):
     @property
     def about(self) -> SegmentsVersion:
         return SegmentsVersion(
-            self.version, self.embedder, self.cards_version, self.card_embedder, self.removed
+            self.version, self.embedder, self.summaries_version, self.summary_embedder, self.removed
         )
 
     @property
@@ -233,43 +235,43 @@ class SegmentedSnapshot(ChunkTable):
             titles[of] = snapshot.title_terms.holding(held, self.titled[owners[of]])
         return titles, headings
 
-    def card_scores(self, score: Score) -> NDArray[np.float32]:
+    def summary_scores(self, score: Score) -> NDArray[np.float32]:
         scores = np.zeros(len(self.sizes), np.float32)
-        for cards in self.card_parts():
-            scores[cards.numbers] = score(cards.vectors)
+        for summaries in self.summary_parts():
+            scores[summaries.numbers] = score(summaries.vectors)
         scores[self.sizes == 0] = 0.0
         return scores
 
-    def cards_of(self, ids: Sequence[str]) -> NDArray[np.float32]:
+    def summaries_of(self, ids: Sequence[str]) -> NDArray[np.float32]:
         numbers = list(self.numbers.find(ids).values())
         places = np.full(len(self.sizes), -1, np.int64)
         places[numbers] = np.arange(len(numbers))
-        held = list(self.card_parts())
+        held = list(self.summary_parts())
         vectors = np.zeros(
             (len(numbers), max((c.vectors.shape[1] for c in held), default=0)), np.float32
         )
-        for cards in held:
-            there = np.flatnonzero(places[cards.numbers] >= 0)
-            vectors[places[cards.numbers[there]]] = cards.vectors[there]
+        for summaries in held:
+            there = np.flatnonzero(places[summaries.numbers] >= 0)
+            vectors[places[summaries.numbers[there]]] = summaries.vectors[there]
         return vectors
 
-    def card_parts(self) -> list[LaterCards]:
+    def summary_parts(self) -> list[LaterSummaries]:
         """Return the vectors of segments and of later documents, in order."""
         own = [
-            LaterCards(
-                s.cards_version,
-                s.card_embedder,
+            LaterSummaries(
+                s.summaries_version,
+                s.summary_embedder,
                 documents,
-                s.card_vectors,
-                path_of(s.kept["file"], cards=True) if "file" in s.kept else None,
+                s.summary_vectors,
+                path_of(s.kept["file"], summaries=True) if "file" in s.kept else None,
                 s.kept,
             )
             for s, documents in zip(
                 (segment.snapshot for segment in self.segments), self.documents, strict=True
             )
         ]
-        held = sorted([*own, *self.cards], key=lambda cards: cards.version)
-        return [c for c in held if c.embedder == self.card_embedder and c.vectors.shape[1]]
+        held = sorted([*own, *self.summaries], key=lambda summaries: summaries.version)
+        return [c for c in held if c.embedder == self.summary_embedder and c.vectors.shape[1]]
 
     def _together(
         self, of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
@@ -298,7 +300,7 @@ def joined(
     about: SegmentsVersion,
     segments: Sequence[Segment],
     numbers: DocumentNumbers,
-    cards: Sequence[LaterCards] = (),
+    summaries: Sequence[LaterSummaries] = (),
 ) -> SegmentedSnapshot:
     """Segments as one snapshot."""
     parts = tuple(segment for segment in segments if len(segment)) or tuple(segments[:1])
@@ -335,13 +337,13 @@ def joined(
         sizes=np.bincount(owner, minlength=there),
         average_length=float(length.mean()) if len(length) else 0.0,
         document_lengths=np.bincount(owner, length, there).astype(np.int64),
-        cards_version=about.cards_version,
-        card_embedder=about.card_embedder,
-        card_vectors=np.zeros((0, 0), np.float32),
+        summaries_version=about.summaries_version,
+        summary_embedder=about.summary_embedder,
+        summary_vectors=np.zeros((0, 0), np.float32),
         segments=parts,
         removed=about.removed,
         numbers=numbers,
-        cards=tuple(cards),
+        summaries=tuple(summaries),
         documents=tuple(placed),
         places=tuple(places),
         firsts=np.cumsum([0, *map(len, parts)]),

@@ -202,7 +202,7 @@ _ARRAYS = (
     "rows",
     "counts",
     "document_lengths",
-    "card_vectors",
+    "summary_vectors",
 )
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 _SOUGHT = ("document_ids",)
@@ -223,22 +223,22 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "format": _FORMAT,
         "version": str(snapshot.version),
         "embedder": snapshot.embedder,
-        "cards_version": str(snapshot.cards_version),
-        "card_embedder": snapshot.card_embedder,
+        "summaries_version": str(snapshot.summaries_version),
+        "summary_embedder": snapshot.summary_embedder,
         "average_length": repr(snapshot.average_length),
     }
     write_arrays(path, tensors, about)
 
 
-def save_cards(
+def save_summaries(
     path: Path, embedder: str, document_ids: Sequence[str], vectors: NDArray[np.float32]
 ) -> None:
     tensors: dict[str, NDArray[Any]] = {"document_ids": _packed(document_ids), "vectors": vectors}
     write_arrays(path, tensors, {"format": _FORMAT, "embedder": embedder})
 
 
-def load_cards(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
-    """Load what `save_cards` wrote; ``None`` as in `load`."""
+def load_summaries(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
+    """Load what `save_summaries` wrote; ``None`` as in `load`."""
     try:
         about, arrays = read_arrays(path)
         ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
@@ -269,8 +269,8 @@ def load(path: Path) -> Snapshot | None:
         snapshot = Snapshot(
             version=int(about["version"]),
             embedder=about["embedder"],
-            cards_version=int(about["cards_version"]),
-            card_embedder=about["card_embedder"],
+            summaries_version=int(about["summaries_version"]),
+            summary_embedder=about["summary_embedder"],
             average_length=float(about["average_length"]),
             **values,
         )
@@ -284,7 +284,7 @@ def _whole(snapshot: Snapshot) -> bool:
     of_chunks = {len(column) for column in (s.ids, s.owners, s.lengths, s.headings, s.vectors)}
     of_documents = {
         *(len(column) for column in (s.titles, s.sizes, s.title_terms)),
-        *(len(column) for column in (s.document_lengths, s.card_vectors)),
+        *(len(column) for column in (s.document_lengths, s.summary_vectors)),
     }
     return (
         of_chunks == {len(s)}

@@ -21,7 +21,7 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.advancing import MAX, advanced, anew, follows, slices
-from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages, read, with_cards
+from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages, read, with_summaries
 from kbkit.stores.snapshots.making import LARGEST, make, merged, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, joined
@@ -48,7 +48,7 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
             yield "its snapshot cannot be read"
         return
     coded = [(codes.path_of(files.folder / s.file), s.snapshot.vectors) for s in held.segments]
-    coded += [(part.coded, part.vectors) for part in held.card_parts() if part.coded is not None]
+    coded += [(part.coded, part.vectors) for part in held.summary_parts() if part.coded is not None]
     if strange := sum(codes.strangers(path, vectors) for path, vectors in coded):
         yield f"its snapshot has codes of other vectors for {strange:,} of its own"
         return
@@ -160,7 +160,7 @@ class Snapshots:
             chunk_table = self._tables.get(row.id)
             if chunk_table is None or not chunk_table.shows(row):
                 chunk_table = read(transaction, row)
-            chunk_table = self._tables[row.id] = with_cards(transaction, row, chunk_table)
+            chunk_table = self._tables[row.id] = with_summaries(transaction, row, chunk_table)
             return chunk_table
 
     def _level(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
@@ -192,9 +192,9 @@ class Snapshots:
 
     def _hold(self, kb_id: str, snapshot: SegmentedSnapshot) -> None:
         held = self._held.get(kb_id)
-        newer = held is None or (held.version, held.cards_version) <= (
+        newer = held is None or (held.version, held.summaries_version) <= (
             snapshot.version,
-            snapshot.cards_version,
+            snapshot.summaries_version,
         )
         if newer or (held is not None and held.embedder != snapshot.embedder):
             self._held[kb_id] = snapshot
@@ -264,16 +264,16 @@ class Snapshots:
             one = replace(
                 one,
                 version=snapshot.version,
-                cards_version=snapshot.cards_version,
-                card_embedder=snapshot.card_embedder,
-                card_vectors=snapshot.cards_of(one.document_ids),
+                summaries_version=snapshot.summaries_version,
+                summary_embedder=snapshot.summary_embedder,
+                summary_vectors=snapshot.summaries_of(one.document_ids),
             )
             segments = list(snapshot.segments)
             for segment in segments[part]:
                 forget_pages(segment.snapshot.vectors)
             segments[part] = [self._mapped(kb_id, Segment(one))] if len(one) else []
             del one
-            snapshot = joined(snapshot.about, segments, snapshot.numbers, snapshot.cards)
+            snapshot = joined(snapshot.about, segments, snapshot.numbers, snapshot.summaries)
         return snapshot
 
     def faults(self, kb_id: str) -> list[str]:
@@ -303,11 +303,11 @@ class Snapshots:
 
 
 def _is_of(table: ChunkTable, row: KnowledgeBaseRow) -> bool:
-    return table.shows(row) and table.cards_version == row.cards_version
+    return table.shows(row) and table.summaries_version == row.summaries_version
 
 
 def _shown(snapshot: SegmentedSnapshot) -> _Shown:
-    return snapshot.version, snapshot.embedder, snapshot.cards_version
+    return snapshot.version, snapshot.embedder, snapshot.summaries_version
 
 
 _WORN_PAUSE = 20

@@ -1,10 +1,10 @@
-"""Cards: what they say of a document."""
+"""Summaries: what they say of a document."""
 
 import pytest
 
-from kbkit.ingest.cards import LENGTH, card_text
 from kbkit.ingest.descriptions import LENGTH as LINE
 from kbkit.ingest.descriptions import describe
+from kbkit.ingest.summaries import LENGTH, summary_text
 from tests.growth import grows_with
 
 pytestmark = pytest.mark.local
@@ -12,12 +12,12 @@ pytestmark = pytest.mark.local
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 
 
-def card_of(title, content):
-    return card_text(title, content, describe(title, content, {}))
+def summary_of(title, content):
+    return summary_text(title, content, describe(title, content, {}))
 
 
 @pytest.mark.parametrize(
-    ("title", "content", "card"),
+    ("title", "content", "summary"),
     [
         (
             "tea(1)",
@@ -42,21 +42,21 @@ def card_of(title, content):
         ("C. elegans", f"{PROSE}", f"C. elegans. {PROSE}"),
     ],
 )
-def test_a_card_says_what_a_document_is(title, content, card):
-    assert card_of(title, content) == card
+def test_a_summary_says_what_a_document_is(title, content, summary):
+    assert summary_of(title, content) == summary
 
 
 def test_a_document_of_tables_alone_shows_them():
-    text = card_of("Prices", "| tea | price |\n| --- | --- |\n| green | 3 |\n")
+    text = summary_of("Prices", "| tea | price |\n| --- | --- |\n| green | 3 |\n")
     assert text.startswith("Prices. tea")
     assert "green" in text
 
 
 def test_long_parts_end_where_a_sentence_or_a_word_does():
-    text = card_of("Tea", " ".join([PROSE] * 20))
+    text = summary_of("Tea", " ".join([PROSE] * 20))
     assert text == "Tea. " + " ".join([PROSE] * (len(text) // len(PROSE)))
     assert 100 < len(text) < 400
-    one = card_of("Tea", "leaves of tea " * 200)
+    one = summary_of("Tea", "leaves of tea " * 200)
     assert one.endswith(("leaves", "of", "tea"))
 
 
@@ -74,11 +74,11 @@ def test_long_parts_end_where_a_sentence_or_a_word_does():
     ],
     ids=["headings", "brackets", "quotes", "stars", "html", "odd", "table", "long"],
 )
-def test_hostile_documents_have_bounded_cards_soon(content):
+def test_hostile_documents_have_bounded_summaries_soon(content):
     grows_with(
         lambda size: (
             describe("x" * 3_000, content[:size], {"description": content[:size]}),
-            card_of("x" * 3_000, content[:size]),
+            summary_of("x" * 3_000, content[:size]),
         ),
         len(content) // 8,
     )
@@ -86,6 +86,6 @@ def test_hostile_documents_have_bounded_cards_soon(content):
     assert len(line) <= LINE
     assert "\n" not in line
     assert "\x00" not in line
-    text = card_of("x" * 3_000, content)
+    text = summary_of("x" * 3_000, content)
     assert len(text) <= LENGTH
     assert text.startswith("x" * 150)

@@ -1,6 +1,6 @@
 """Document summaries, so that search can rank whole documents.
 
-A card has the title, the description (`kbkit.ingest.descriptions`) and the outline of the headings.
+A summary has the title, the description (`kbkit.ingest.descriptions`) and the outline of the headings.
 It depends on the document alone, and is made after the ingest.
 """
 
@@ -21,16 +21,16 @@ from kbkit.ingest.descriptions import describe_missing
 from kbkit.ingest.embedding import embed
 from kbkit.models import Document, Progress
 from kbkit.runtime.progress import OnProgress
-from kbkit.stores.catalog import cards, expansions, knowledge_bases, query_encoders
-from kbkit.stores.catalog.cards import NewCard
+from kbkit.stores.catalog import expansions, knowledge_bases, query_encoders, summaries
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.expansions import ExpansionRow
+from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.text.markdown.blocks import Block, Kind
 from kbkit.text.markdown.plain_text import plain_text
 from kbkit.text.markdown.structure import Outline, outline
 
 REVISION = 2
-"""Version of summaries; raise it when `card_text` changes, to make them again."""
+"""Version of summaries; raise it when `summary_text` changes, to make them again."""
 LENGTH = 600
 """Maximum characters of a summary."""
 
@@ -41,7 +41,7 @@ _HEADINGS = 400
 _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 
 
-def card_text(
+def summary_text(
     title: str, content: str, description: str, *, structure: Outline | None = None
 ) -> str:
     parsed = structure or outline(content)
@@ -55,9 +55,9 @@ def card_text(
     return " ".join(filter(None, (sentence, "; ".join(parts))))[:LENGTH].rstrip()
 
 
-def expanded_text(title: str, card: str, questions: Sequence[str]) -> str:
-    """The card of a document that a language model wrote about (`kbkit.ingest.expansion`)."""
-    text = ". ".join(filter(None, (_without_number(title)[:_TITLE_LENGTH].rstrip("."), card)))
+def expanded_text(title: str, summary: str, questions: Sequence[str]) -> str:
+    """The summary of a document that a language model wrote about (`kbkit.ingest.expansion`)."""
+    text = ". ".join(filter(None, (_without_number(title)[:_TITLE_LENGTH].rstrip("."), summary)))
     for question in questions:
         if len(text) + 1 + len(question) <= LENGTH:
             text = f"{text} {question}"
@@ -81,7 +81,7 @@ def _without_number(title: str) -> str:
 
 
 _AT_ONCE = 24
-"""Cards that a model embeds in about a second."""
+"""Summaries that a model embeds in about a second."""
 _SAMPLE = 8
 """Summaries timed for the estimate."""
 _FEW = 0.1
@@ -91,16 +91,16 @@ _BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class CardsLeft:
+class SummariesLeft:
     """Summaries that a model has not embedded yet."""
 
-    cards: int = 0
+    summaries: int = 0
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class CardMaker:
-    """Makes the cards of one knowledge base."""
+class SummaryMaker:
+    """Makes the summaries of one knowledge base."""
 
     database: Database
     kb_id: str
@@ -114,7 +114,7 @@ class CardMaker:
         renew: bool = True,
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
-    ) -> CardsLeft:
+    ) -> SummariesLeft:
         written = self._write(REVISION if renew else 0)
         changed = written > 0
         missing = self._missing(self.model)
@@ -129,7 +129,7 @@ class CardMaker:
         made = self._embed(self.model, at_once, on_progress, stop)
         seconds = time.perf_counter() - start
         left = self._settle(changed=changed or made > 0)
-        return CardsLeft(left, left * seconds / made if made else 0.0)
+        return SummariesLeft(left, left * seconds / made if made else 0.0)
 
     @property
     def _is_static(self) -> bool:
@@ -140,21 +140,21 @@ class CardMaker:
         written = 0
         while True:
             with self.database.read() as transaction:
-                documents = cards.outdated(transaction, self.kb_id, least, _BATCH)
+                documents = summaries.outdated(transaction, self.kb_id, least, _BATCH)
                 expanded = expansions.of(transaction, [document.id for document in documents])
             if not documents:
                 return written
-            made = {each.id: _card(each, expanded.get(each.id)) for each in documents}
+            made = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                put = cards.put(transaction, self.kb_id, REVISION, made)
+                put = summaries.put(transaction, self.kb_id, REVISION, made)
             written += put
             if put == len(documents) < _BATCH:
                 return written
 
     def _missing(self, embedder: Embedder) -> dict[str, str]:
         with self.database.read() as transaction:
-            return cards.lacking(transaction, self.kb_id, embedder.fingerprint)
+            return summaries.lacking(transaction, self.kb_id, embedder.fingerprint)
 
     def _settle(self, *, changed: bool) -> int:
         """Switch to the best complete vectors, in one commit; return how many the model lacks.
@@ -164,19 +164,19 @@ class CardMaker:
         model = self.model.fingerprint
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
-            total, left = cards.counts(transaction, self.kb_id, model)
+            total, left = summaries.counts(transaction, self.kb_id, model)
         chosen = model
-        if left and (row.card_embedder != model or left > total * _FEW):
+        if left and (row.summary_embedder != model or left > total * _FEW):
             try:
                 static = self.static()
             except EmbedderError:  # then words alone find documents, until the model is done
                 return left
             changed |= self._embed(static, self._missing(static)) > 0
             chosen = static.fingerprint
-        if changed or (chosen, model) != (row.card_embedder, row.card_model):
+        if changed or (chosen, model) != (row.summary_embedder, row.summary_model):
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                cards.search_with(transaction, self.kb_id, chosen, model)
+                summaries.search_with(transaction, self.kb_id, chosen, model)
         return left
 
     def _embed(
@@ -192,20 +192,20 @@ class CardMaker:
             packed = embed(embedder, {key: texts[key] for key in part})
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                cards.add_vectors(transaction, self.kb_id, embedder.fingerprint, packed)
+                summaries.add_vectors(transaction, self.kb_id, embedder.fingerprint, packed)
             made += len(part)
             if on_progress is not None:
-                on_progress(Progress("cards", made, len(keys), "cards"))
+                on_progress(Progress("summaries", made, len(keys), "summaries"))
         return made
 
 
-def _card(document: Document, expansion: ExpansionRow | None) -> NewCard:
+def _summary(document: Document, expansion: ExpansionRow | None) -> NewSummary:
     title, content = document.title, document.content
     if expansion is not None and expansion.text_hash == text_hash(title, content):
-        text = expanded_text(title, expansion.card, expansion.questions)
+        text = expanded_text(title, expansion.summary, expansion.questions)
     else:
-        text = card_text(title, content, document.description) or document.uri
-    return NewCard(document.content_hash, text, digest(text))
+        text = summary_text(title, content, document.description) or document.uri
+    return NewSummary(document.content_hash, text, digest(text))
 
 
 def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:

