@@ -1,7 +1,6 @@
 """kbkit: turn documentation into knowledge bases that answer, and publish them.
 
-The public names are loaded when they are first used, so that importing kbkit costs next to
-nothing.
+The public names are loaded when they are first used, so that importing kbkit costs next to nothing.
 """
 
 from __future__ import annotations

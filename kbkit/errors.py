@@ -49,8 +49,8 @@
             ├── LimitError        the request is too large, too slow, or one of too many
             └── ReusedKeyError    an idempotency key was used for another request before
 
-A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes
-and panels into a line of text; nobody but a developer should ever read a traceback.
+A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes and
+panels into a line of text; nobody but a developer should ever read a traceback.
 """
 
 from __future__ import annotations

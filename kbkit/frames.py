@@ -1,7 +1,7 @@
 """DataFrames and HTML tables of a knowledge base.
 
-Columns have the same types in a knowledge base that holds nothing: text is ``string``, numbers
-that may be missing are ``Int64``, times are UTC, and kinds are categories.
+Columns have the same types in a knowledge base that holds nothing: text is ``string``, numbers that
+may be missing are ``Int64``, times are UTC, and kinds are categories.
 """
 
 from __future__ import annotations
@@ -288,8 +288,8 @@ def _principal_plane(
 def folders(uris: Sequence[str]) -> list[str]:
     """Return a folder for each URI: the first one that differs within its site.
 
-    The modules of a package are its folders. What lies beside the folders is named after the
-    folder that holds all, or after the host.
+    The modules of a package are its folders. What lies beside the folders is named after the folder
+    that holds all, or after the host.
     """
     split = [_site_and_path(uri) for uri in uris]
     shared: dict[str, tuple[str, ...]] = {}

@@ -55,8 +55,8 @@ class Plot:
         """The picture as the text of an SVG.
 
         Args:
-            ink: CSS colour of text and lines. By default the colour of the text around, so that
-                an SVG inside a page follows its theme; a file of its own is black then.
+            ink: CSS colour of text and lines. By default the colour of the text around, so that an
+                SVG inside a page follows its theme; a file of its own is black then.
         """
         with extra("plots", "vl-convert-python", "The SVG of a plot"):
             import vl_convert

@@ -1,8 +1,8 @@
 """The command line: parses arguments, calls a workspace, prints results.
 
-Exit codes: 0 done; 1 an error that the message explains; 2 the command was used wrongly;
-3 the work was done, but some source gave nothing at all; 4 an evaluation fell below its floor;
-130 interrupted.
+Exit codes: 0 done; 1 an error that the message explains; 2 the command was used wrongly; 3 the work
+was done, but some source gave nothing at all; 4 an evaluation fell below its floor; 130
+interrupted.
 """
 
 from __future__ import annotations

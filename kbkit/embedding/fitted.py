@@ -2,30 +2,24 @@
 
 A ridge regression from the terms of each chunk to its vector gives each term a vector E[t]. The
 vector of a query is ``sum of idf[t] ** 0.75 * E[t] M`` over its terms, scaled to length 1. That
-takes
-microseconds and needs neither model nor network, for any embedder.
+takes microseconds and needs neither model nor network, for any embedder.
 
 Each chunk is a row: ``(1 + ln tf) * idf`` of its first 256 terms, scaled to length 1; the target is
-its
-vector less the mean of all. Its title and headings are another row with the same target and weight
-0.7 squared, since headings are worded like questions. The penalty of a term is
-``lambda * s * sqrt(c[t])``, where c is the sum of squares of its column and s makes lambda
-comparable
-between knowledge bases. Lambda is chosen by how well the headings of held-out chunks find them.
+its vector less the mean of all. Its title and headings are another row with the same target and
+weight 0.7 squared, since headings are worded like questions. The penalty of a term is ``lambda * s
+* sqrt(c[t])``, where c is the sum of squares of its column and s makes lambda comparable between
+knowledge bases. Lambda is chosen by how well the headings of held-out chunks find them.
 
 With enough chunks, each row also gets a share of its terms' static vectors, mapped into the space
-of
-the chunks' vectors (`kbkit.embedding.regression.map_words`), for words that occur in few chunks.
+of the chunks' vectors (`kbkit.embedding.regression.map_words`), for words that occur in few chunks.
 
 M is ``C ** -0.25`` for the covariance C of the chunks' vectors. A regression favours the directions
-in
-which chunks differ most, which separate subjects; M restores some of the others, which separate
+in which chunks differ most, which separate subjects; M restores some of the others, which separate
 passages of one subject.
 
 Sources: Hoerl and Kennard, "Ridge Regression" (1970), with Tikhonov's prior; "ltc" weights of
-Salton
-and Buckley, "Term-weighting approaches in automatic text retrieval" (1988); M is half-way to Su et
-al., "Whitening Sentence Representations" (2021), for queries only.
+Salton and Buckley, "Term-weighting approaches in automatic text retrieval" (1988); M is half-way to
+Su et al., "Whitening Sentence Representations" (2021), for queries only.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
 The packaged model keeps its weights as bytes, and onnxruntime unpacks them to floats when it loads.
 This graph multiplies the bytes by inputs that are rounded to two bytes with a scale per token;
-Dettmers
-et al., "LLM.int8()" (2022) round them to one. A query takes half the time, its vector is the same
-to
-four digits, and the texts of a batch do not affect each other.
+Dettmers et al., "LLM.int8()" (2022) round them to one. A query takes half the time, its vector is
+the same to four digits, and the texts of a batch do not affect each other.
 """
 
 from __future__ import annotations

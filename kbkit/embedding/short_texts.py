@@ -1,15 +1,14 @@
 """A query encoder for short texts, where the model cannot run.
 
-It predicts the vector that the model of the summaries would give a question, from the question's terms.
-The model embeds short texts of the knowledge base: headings, and word sequences of its chunks. A
-ridge
-regression, with the model's vectors of single words as prior, fits term vectors E such that
+It predicts the vector that the model of the summaries would give a question, from the question's
+terms. The model embeds short texts of the knowledge base: headings, and word sequences of its
+chunks. A ridge regression, with the model's vectors of single words as prior, fits term vectors E
+such that
 
 ``y - m = sum of w[t] E[t] / sum of w[t]``, with ``w[t] = idf ** 0.5``
 
-for the vector y of a text, where m is the mean of all y. A query's vector is the direction of
-``sum of w[t] (E[t] + 0.6 m)``, a sum of table rows as in `kbkit.embedding.fitted`. Without m, terms
-that
+for the vector y of a text, where m is the mean of all y. A query's vector is the direction of ``sum
+of w[t] (E[t] + 0.6 m)``, a sum of table rows as in `kbkit.embedding.fitted`. Without m, terms that
 a text shares with many others would decide; with all of m, average summaries would come first.
 
 Source: Hoerl and Kennard, "Ridge Regression" (1970), with a prior (Tikhonov).

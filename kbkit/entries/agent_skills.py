@@ -1,10 +1,8 @@
 """Convert entries to Agent Skills (https://agentskills.io/specification) and back.
 
 A skill is a folder with a ``SKILL.md``: front matter (``name``, equal to the folder's,
-``description``,
-``license``, ``compatibility``, flat ``metadata``, ``allowed-tools``), then instructions. Votes are
-left
-out, since they would change the digests of served files.
+``description``, ``license``, ``compatibility``, flat ``metadata``, ``allowed-tools``), then
+instructions. Votes are left out, since they would change the digests of served files.
 """
 
 from __future__ import annotations

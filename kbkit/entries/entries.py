@@ -56,8 +56,7 @@ class Entries:
     """Reusable solutions, each a folder with a ``skill.yaml``; ``workspace.entries``.
 
     Editors and git may change them, too. Several processes may read, write and vote at once:
-    readers
-    see the old or the new state, and no vote is lost.
+    readers see the old or the new state, and no vote is lost.
     """
 
     def __init__(
@@ -366,8 +365,8 @@ class Entries:
         """Import changes made outside kbkit, and write votes of searches.
 
         Opening a workspace does that too, and `kbkit watch` all the time. A folder whose
-        ``skill.yaml`` cannot be read is reported and left alone; its last known state
-        stays. Votes on both sides of a git merge are combined.
+        ``skill.yaml`` cannot be read is reported and left alone; its last known state stays. Votes
+        on both sides of a git merge are combined.
 
         Args:
             on_progress: Called as entries are stored; by default notebooks show a bar.
@@ -420,8 +419,7 @@ class Entries:
         """Return active entries that fit a prompt, as a short numbered list for an agent.
 
         Each has its stars, purpose and files, between random marks; ordered by relevance and
-        rating.
-        `Workspace.context` has the best of them beside passages.
+        rating. `Workspace.context` has the best of them beside passages.
 
         Args:
             prompt: The task.
@@ -443,8 +441,8 @@ class Entries:
         """Create or update an entry from a task's folder ``.knowledge``.
 
         Its ``skill.yaml`` needs a title, from which the slug is made; `learning_prompt` asks agents
-        to
-        write it. Votes, status and times of an existing entry stay; replaced files go to the trash.
+        to write it. Votes, status and times of an existing entry stay; replaced files go to the
+        trash.
 
         Args:
             folder: ``.knowledge``, or the task's folder that contains it.
@@ -474,8 +472,7 @@ class Entries:
         """Write entries as Agent Skills, one folder each, without their votes.
 
         The prompt becomes ``SKILL.md``, code goes to ``scripts/``, artifacts to ``assets/``, the
-        readme and
-        long texts to ``references/``. Existing skills of the same names are replaced.
+        readme and long texts to ``references/``. Existing skills of the same names are replaced.
 
         Args:
             folder: Target folder; created if missing.
@@ -502,8 +499,7 @@ class Entries:
         """Import Agent Skills: each becomes an entry, or replaces the one of its name.
 
         Votes of existing entries stay, and replaced files go to the trash. If one skill is invalid,
-        none
-        is imported.
+        none is imported.
 
         Args:
             folder: A skill, or a folder of skills.

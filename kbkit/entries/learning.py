@@ -411,8 +411,7 @@ def rating_prior(record: EntryRecord) -> float:
     """Return the prior of votes, from -1 to 1, as for ratings in search.
 
     The average's distance from the middle of the scale, as if five more people had chosen the
-    middle
-    (a Bayesian average).
+    middle (a Bayesian average).
     """
     return (record.average - PRIOR_SCORE) / 2 * record.votes / (record.votes + PRIOR_VOTES)
 

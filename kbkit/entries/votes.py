@@ -1,8 +1,7 @@
 """Votes in a ``skill.yaml``: read, add, merge. Pure functions.
 
 A vote is one line, so that git's merge driver ``union`` keeps both people's votes. Only the
-average,
-the number of votes, and lines of new votes are written; all other text stays unchanged.
+average, the number of votes, and lines of new votes are written; all other text stays unchanged.
 """
 
 from __future__ import annotations
@@ -368,8 +367,7 @@ def united(text: str) -> str:
     """Resolve a merge conflict in a text's votes, if there is one.
 
     Handles git's conflict marks and the result of its driver ``union``: keeps each vote once,
-    counts
-    average and number again, and keeps the later of two times of change.
+    counts average and number again, and keeps the later of two times of change.
     """
     if any(_MARKER.fullmatch(line) and line.startswith("<") for line in _lines(text)):
         return _of_sides(text)

@@ -150,8 +150,7 @@ class Evaluation:
         """Return one row per measure: ``mean``, ``low`` and ``high`` (95 % confidence).
 
         With another configuration also its mean (``against``), the ``difference`` with its
-        interval, and
-        the ``p_value`` of a paired permutation test.
+        interval, and the ``p_value`` of a paired permutation test.
         """
         import pandas as pd
 

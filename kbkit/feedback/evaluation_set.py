@@ -171,8 +171,7 @@ def is_page(uri: str, suffix: str) -> bool:
     """Whether a URI ends with a page's path, at a path boundary.
 
     A path with a leading slash is the whole path: ``/guide/`` is not ``/api/guide/``. A fragment
-    stands
-    for its page, unless it is a document itself: an operation of an API
+    stands for its page, unless it is a document itself: an operation of an API
     (``api.yaml#/paths/~1books/get``).
     """
     if not (_POINTER in uri and _POINTER in suffix):

@@ -162,10 +162,8 @@ class Judgements(Sequence[Judgement]):
         """Make judgements from ratings of chunks that name a query.
 
         The last rating of a rater counts; queries that differ only in case or white space are one.
-        The
-        grade is the mean of all raters' scores, rounded (half up), minus 2, at least 0: 1 and 2
-        stars
-        are not relevant, 3 to 5 stars are grades 1 to 3.
+        The grade is the mean of all raters' scores, rounded (half up), minus 2, at least 0: 1 and 2
+        stars are not relevant, 3 to 5 stars are grades 1 to 3.
 
         Args:
             ratings: Oldest first.
@@ -186,8 +184,7 @@ class Judgements(Sequence[Judgement]):
 
         Args:
             path: The qrels: query id, an ignored word, chunk id and grade on each line, separated
-                by
-                white space. Grades below 0 count as 0.
+                by white space. Grades below 0 count as 0.
             topics: The queries: id, tab and text on each line; by default the file that `to_qrels`
                 writes beside the qrels.
 

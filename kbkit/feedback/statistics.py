@@ -272,8 +272,7 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
     """Measure agreement of people who rated the same chunks for the same queries.
 
     The last rating of a rater counts; queries that differ only in case or white space are one.
-    Ratings
-    of documents and ratings without a query are left out.
+    Ratings of documents and ratings without a query are left out.
     """
     passages = [
         RatedPassage(query, chunk_id, scores)
@@ -293,11 +292,10 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
     """Return Krippendorff's alpha with the ordinal metric.
 
     ``1 - observed / expected`` disagreement, over a matrix of coincidences: each pair of values of
-    one
-    unit counts ``1 / (m - 1)``, where m is the unit's number of values. The distance of two values
-    is
-    the number of values between them, both ends counted half, squared. Krippendorff, "Computing
-    Krippendorff's Alpha-Reliability" (2011), part D; for any number of raters and missing values.
+    one unit counts ``1 / (m - 1)``, where m is the unit's number of values. The distance of two
+    values is the number of values between them, both ends counted half, squared. Krippendorff,
+    "Computing Krippendorff's Alpha-Reliability" (2011), part D; for any number of raters and
+    missing values.
     """
     coincidences = _coincidences(units, values)
     totals = coincidences.sum(axis=0)

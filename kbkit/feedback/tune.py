@@ -4,8 +4,7 @@ A fixed set of settings is tried on all queries. The choice is the mean of the b
 is more stable than the best one. It is validated on held-out queries: each fifth of the queries in
 turn is ranked by the settings chosen on the others, and by the present ones; five divisions are
 averaged. Of several knowledge bases, each in turn is held out whole. The choice replaces the
-present
-settings only if it clearly wins there (p < 0.01).
+present settings only if it clearly wins there (p < 0.01).
 """
 
 from __future__ import annotations

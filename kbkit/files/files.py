@@ -36,9 +36,8 @@ class Files:
     """Folders and files of text that agents and people write; ``workspace.files``.
 
     They are plain files in a folder, open to any editor. A path is text with forward slashes from
-    the
-    root (``"notes/today.md"``), and never leads out of the folder. Several processes may read and
-    write at once: readers see the old or the new state, and no write is lost.
+    the root (``"notes/today.md"``), and never leads out of the folder. Several processes may read
+    and write at once: readers see the old or the new state, and no write is lost.
     """
 
     def __init__(self, store: FileStore, index: FileIndex, shown: ShownKnowledgeBases) -> None:
@@ -312,8 +311,7 @@ class Files:
         """Import changes made outside kbkit, for search.
 
         Opening a workspace does so, too, and `kbkit watch` all the time. Files of unchanged size
-        and times
-        are skipped; others are compared by content.
+        and times are skipped; others are compared by content.
 
         Args:
             on_progress: Called as files are stored; by default notebooks show a bar.

@@ -293,8 +293,7 @@ def is_stale(record: FileRecord | None, about: stat_result) -> bool:
     """Whether a file may have changed since it was indexed.
 
     A change within the same clock tick as the check leaves all times equal, so recent files are
-    checked
-    again.
+    checked again.
     """
     if record is None or not record.digest:
         return True

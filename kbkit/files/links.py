@@ -1,8 +1,7 @@
 """Links between notes, and tags. Pure functions.
 
 ``[[Name]]`` links to a file by name, title or alias, in any folder; ``[[folder/Name]]`` by the end
-of
-its path; ``[text](other.md)`` by its path relative to the note.
+of its path; ``[text](other.md)`` by its path relative to the note.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The memory tool that language models are trained on, on a workspace's files.
 
 Implements its public specification (``memory_20250818``): `view`, `create`, `str_replace`,
-`insert`,
-`delete` and `rename`, below ``/memories``.
+`insert`, `delete` and `rename`, below ``/memories``.
 """
 
 from __future__ import annotations

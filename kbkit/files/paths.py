@@ -1,8 +1,7 @@
 """Valid paths of files: portable, and inside the folder. Pure functions.
 
 Refused are names that are commands on some system (`CON`, `a:b`), names with a leading dot
-(`.git`),
-and names that only look alike, so that the folder can be checked out on any machine.
+(`.git`), and names that only look alike, so that the folder can be checked out on any machine.
 """
 
 from __future__ import annotations

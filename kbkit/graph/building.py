@@ -1,8 +1,8 @@
 """Build the graph of a knowledge base, and update it after a refresh.
 
 A chunk is read again when the names in it, or those that its document defines, changed. So a
-refresh
-reads only changes, with the result of reading everything. Co-occurrence is counted each time.
+refresh reads only changes, with the result of reading everything. Co-occurrence is counted each
+time.
 """
 
 from __future__ import annotations
@@ -231,8 +231,7 @@ def _define(state: _State) -> None:
     """Record the definitions of each document.
 
     Headings of several documents (*See also*) and headings that are not names define nothing. A
-    title
-    that ends with an identifier (*Apache Module mod_ssl*) defines that.
+    title that ends with an identifier (*Apache Module mod_ssl*) defines that.
     """
     mentioned = {id_ for ids in state.mentions.values() for id_ in ids}
     defining = [

@@ -31,10 +31,8 @@ def chunk(
     """Cut a document into chunks.
 
     A chunk that opens with headings belongs to the last of them: ``heading_path`` and ``anchor``
-    are
-    that heading's. Headings without an anchor get MkDocs' default. Page marks are form feeds or
-    lines
-    ``<!-- page N -->``.
+    are that heading's. Headings without an anchor get MkDocs' default. Page marks are form feeds or
+    lines ``<!-- page N -->``.
     """
     if not content or content.isspace():
         return []

@@ -1,7 +1,7 @@
 """Describe documents in one line, and recognize index pages.
 
-A source keeps what a document states as ``description`` in its metadata: a page's
-``<meta name="description">``, ``description`` of front matter, summaries of docstrings and of API
+A source keeps what a document states as ``description`` in its metadata: a page's ``<meta
+name="description">``, ``description`` of front matter, summaries of docstrings and of API
 descriptions.
 """
 

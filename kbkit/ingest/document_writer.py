@@ -331,9 +331,8 @@ class EventWriter(Batch):
     """Stores events without a document in batches.
 
     Most pages of a refresh are unchanged, and a transaction for each would cost more than
-    requesting
-    it. A batch has up to 200 events, or those of half a second; after a kill they are requested
-    again.
+    requesting it. A batch has up to 200 events, or those of half a second; after a kill they are
+    requested again.
     """
 
     def __init__(

@@ -58,8 +58,7 @@ class Pipeline:
         """Read sources and store their documents.
 
         An interrupted run continues. Another process updates Chroma, which is complete at the end;
-        until
-        then new chunks are searched from the catalog.
+        until then new chunks are searched from the catalog.
         """
         counters = RunCounters(outcomes={} if len(sources) > 1 else None)
         with self._follower() as follower:

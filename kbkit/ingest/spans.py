@@ -80,8 +80,7 @@ def strategy_for(structure: Outline, document_type: DocumentType, form: str = ""
     """Resolve the strategy ``auto`` for a document.
 
     PDFs are split by page. Paragraphs of a Word document fill the chunks of a chapter. Tables, data
-    and
-    source code are split by size below their headings, at line ends. Other texts are split by
+    and source code are split by size below their headings, at line ends. Other texts are split by
     headings; without any, by marked pages or paragraphs.
     """
     if form in _FORMATS:
@@ -351,8 +350,7 @@ def _small_pieces(text: str, limit: int) -> list[str]:
     """Split text into sentences, or clauses or words of long ones; joined, they equal the text.
 
     No piece is longer than the limit: the splitter would process a longer one letter by letter,
-    which
-    takes seconds for a megabyte without spaces.
+    which takes seconds for a megabyte without spaces.
     """
     pieces = []
     for sentence in _split(_SENTENCE, text):

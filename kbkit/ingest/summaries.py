@@ -1,7 +1,7 @@
 """Document summaries, so that search can rank whole documents.
 
-A summary has the title, the description (`kbkit.ingest.descriptions`) and the outline of the headings.
-It depends on the document alone, and is made after the ingest.
+A summary has the title, the description (`kbkit.ingest.descriptions`) and the outline of the
+headings. It depends on the document alone, and is made after the ingest.
 """
 
 from __future__ import annotations

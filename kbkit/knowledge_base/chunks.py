@@ -101,8 +101,8 @@ class Chunks:
 
         Returns:
             One row a chunk, indexed by id: ``x``, ``y``, ``title``, ``section``, ``snippet``,
-            ``document_type``, ``folder``, ``uri``. ``attrs`` has the ``variance`` of each axis,
-            and ``chunks``, the size of the population.
+            ``document_type``, ``folder``, ``uri``. ``attrs`` has the ``variance`` of each axis, and
+            ``chunks``, the size of the population.
 
         Raises:
             ConfigError: The limit is out of range.
@@ -120,8 +120,7 @@ class Chunks:
 
         It embeds queries where the recipe says ``query_encoder: fitted``, and while the model is
         unreachable. Ingests, refreshes and `configure` fit it after a fifth of the chunks changed,
-        if
-        the recipe says so or the embedder may use the network.
+        if the recipe says so or the embedder may use the network.
 
         Returns:
             Report of the fit; see `kbkit.embedding.fitted.FittedEncoder`.

@@ -108,10 +108,8 @@ class Documents(DocumentCollection):
 
         Measure whether search gains by it. The model gets title, headings and the first 6,000
         characters of each document. Answers are stored by their input: only new and changed
-        documents
-        are sent, and those that failed. A document's answer becomes its summary, and its description
-        if it
-        has none; other summaries do not change.
+        documents are sent, and those that failed. A document's answer becomes its summary, and its
+        description if it has none; other summaries do not change.
 
         Args:
             llm: A llama-index language model, or its name as in a recipe's ``expand``

@@ -266,8 +266,7 @@ class Feedback:
         """Return candidates for judging a query: hits of every mode, and some of none.
 
         Their order does not depend on how they were found or rated, and stays the same for a rater,
-        so
-        that ratings do not only confirm the ranking.
+        so that ratings do not only confirm the ranking.
 
         Args:
             query: The query.

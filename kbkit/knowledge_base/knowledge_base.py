@@ -173,10 +173,9 @@ class KnowledgeBase(Searches):
         """Read sources into the knowledge base, and remember them for `refresh`.
 
         Unchanged content is not fetched, cut or embedded again, and an interrupted ingest
-        continues.
-        Sources and documents (`SourceDocument`, or those of llama-index readers) may be mixed. A
-        document replaces the one with its URI (see `kbkit.sources.llamaindex.document_events`);
-        `refresh` does not change it.
+        continues. Sources and documents (`SourceDocument`, or those of llama-index readers) may be
+        mixed. A document replaces the one with its URI (see
+        `kbkit.sources.llamaindex.document_events`); `refresh` does not change it.
 
         Args:
             sources: Parts of a recipe, such as ``CrawlSource(url="https://...")`` or the same as a
@@ -247,10 +246,10 @@ class KnowledgeBase(Searches):
         """Annotate, and embed with models.
 
         An ingest begins this by itself, in a process of its own, if the setting `KBKIT_IMPROVE`
-        does not say otherwise; this waits for it, or does it. Models embed summaries, and chunks where
-        chosen, which static vectors serve meanwhile. Searches go on all the while, and change once
-        for summaries and once for chunks, when all of them are embedded. What was embedded is kept by
-        its content, whatever stops the work.
+        does not say otherwise; this waits for it, or does it. Models embed summaries, and chunks
+        where chosen, which static vectors serve meanwhile. Searches go on all the while, and change
+        once for summaries and once for chunks, when all of them are embedded. What was embedded is
+        kept by its content, whatever stops the work.
 
         Args:
             embedding: New embedding of chunks, as in a recipe, or a preset (``"minilm"``); by
@@ -287,9 +286,9 @@ class KnowledgeBase(Searches):
     ) -> IngestReport:
         """Change the settings; documents are split and embedded again if needed.
 
-        Another embedder embeds all chunks again; searches go on with the old vectors until there
-        is a new one for each. A change of chunking or language cuts and indexes the stored
-        documents again. Either is taken up where it was stopped.
+        Another embedder embeds all chunks again; searches go on with the old vectors until there is
+        a new one for each. A change of chunking or language cuts and indexes the stored documents
+        again. Either is taken up where it was stopped.
 
         Args:
             spec: New settings.

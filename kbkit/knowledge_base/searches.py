@@ -65,8 +65,7 @@ class Searches:
         """Find other chunks about the same subject as a chunk, nearest first.
 
         Compares stored vectors. Further chunks of one document rank lower. The hits' ``query`` is
-        the
-        chunk's title and headings; their scores are not comparable with those of a search.
+        the chunk's title and headings; their scores are not comparable with those of a search.
 
         Args:
             chunk_id: Id of the chunk.
@@ -126,8 +125,7 @@ class Searches:
         """Answer a question from the best passages with a language model.
 
         The prompt contains the passages, numbered and quoted. Without a model the answer has
-        passages
-        only.
+        passages only.
 
         Args:
             query: The query.

@@ -22,8 +22,8 @@ class Progress:
 
     Attributes:
         stage: ``crawl``, ``store``, ``embed``, ``summaries``, ``expand``, ``index``, ``evaluate``,
-            ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or
-            ``site``; ``copy`` and ``check`` (rows of `kbkit.migrate`).
+            ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or ``site``; ``copy``
+            and ``check`` (rows of `kbkit.migrate`).
         done: Units done.
         total: Total units, or ``None`` if unknown.
         message: Current item.

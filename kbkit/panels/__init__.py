@@ -12,9 +12,8 @@ Panels do not import each other:
 - ``ingest``: reads sources and uploads, with live counts.
 
 ``dashboard`` shows them in tabs. Shared are `Panel`, `JobPanel` and `View` (``panel``),
-``controls``,
-``render`` and ``text_rendering`` for documents, and ``updates`` for changes by other panels and
-processes. ``static`` has the ES modules that draw views.
+``controls``, ``render`` and ``text_rendering`` for documents, and ``updates`` for changes by other
+panels and processes. ``static`` has the ES modules that draw views.
 """
 
 from kbkit.extras import extra

@@ -130,8 +130,8 @@ class FilesPanel(EditingPanel):
         panel.file                      # in a later cell: the file that is open
 
     What agents, other processes and other programs change appears within seconds. Where somebody
-    changed a file while it was edited here, both are shown and nothing is overwritten. What is
-    done here can be taken back, step by step. Knowledge bases are folders that can be read.
+    changed a file while it was edited here, both are shown and nothing is overwritten. What is done
+    here can be taken back, step by step. Knowledge bases are folders that can be read.
 
     Attributes:
         file: The open file (`FileInfo`), or ``None``.

@@ -39,8 +39,8 @@ _INTERVAL = 0.2
 class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """A user interface. It shows its errors: nobody else would see them.
 
-    Messages of the page and timers may run in two threads: kernels handle comms in one of their
-    own (ipykernel 7). So what changes a panel holds its lock; see `acting`.
+    Messages of the page and timers may run in two threads: kernels handle comms in one of their own
+    (ipykernel 7). So what changes a panel holds its lock; see `acting`.
 
     Attributes:
         error: The last error, or ``None``.
@@ -297,9 +297,8 @@ class View(anywidget.AnyWidget):
 def bundled(module: str) -> str:
     """Return a module with its imports as one text, as anywidget needs it.
 
-    Modules import from each other, and from those of exported sites, one line each:
-    ``import { a, b } from "./dom.js";``. No name may be used twice among modules that are bundled
-    together.
+    Modules import from each other, and from those of exported sites, one line each: ``import { a, b
+    } from "./dom.js";``. No name may be used twice among modules that are bundled together.
     """
     folder = resources.files("kbkit") / "panels/static"
     parts: dict[str, str] = {}

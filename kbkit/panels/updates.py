@@ -62,9 +62,9 @@ class Watch:
 class Debouncer:
     """Runs an action once its caller has been quiet for a while; the latest call wins.
 
-    Where an event loop runs (a Jupyter kernel), the action runs from a timer of that loop, in
-    the kernel's own thread, so no lock is needed and no cell is interrupted. Where none runs (a
-    script, a test) it runs at once.
+    Where an event loop runs (a Jupyter kernel), the action runs from a timer of that loop, in the
+    kernel's own thread, so no lock is needed and no cell is interrupted. Where none runs (a script,
+    a test) it runs at once.
     """
 
     def __init__(self, delay: float, action: Callable[[], None]) -> None:

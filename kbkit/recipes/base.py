@@ -298,16 +298,15 @@ class LanguageModelSpec(Spec):
     """A short form (`openai:gpt-4o-mini`) or the import path of a llama-index LLM
     (`llama_index.llms.ollama:Ollama`)."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. A key is a reference to the environment:
-    `api_key: ${OPENAI_API_KEY}`."""
+    """Arguments of its constructor. A key is a reference to the environment: `api_key:
+    ${OPENAI_API_KEY}`."""
 
 
 class ExpandSpec(LanguageModelSpec):
     """A language model that writes a summary and questions for each document, for search.
 
     Measure whether search gains by it. Its package must be installed, and it may use the network:
-    it
-    is sent the documents' text.
+    it is sent the documents' text.
     """
 
     questions: int = Field(default=5, ge=0, le=10)

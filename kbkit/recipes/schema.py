@@ -118,8 +118,8 @@ class LlamaIndexEmbedding(_Embedding):
     """A short form (`openai:text-embedding-3-small`) or an import path
     (`llama_index.embeddings.ollama:OllamaEmbedding`)."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. A key is a reference to the environment:
-    `api_key: ${OPENAI_API_KEY}`."""
+    """Arguments of its constructor. A key is a reference to the environment: `api_key:
+    ${OPENAI_API_KEY}`."""
     batch_size: int = Field(default=64, ge=1)
     """Texts given to the model at once."""
 
@@ -147,8 +147,8 @@ class PostprocessorSpec(Spec):
     path: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*$")
     """Its import path (`llama_index.core.postprocessor:SentenceTransformerRerank`)."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. A key is a reference to the environment:
-    `api_key: ${OPENAI_API_KEY}`."""
+    """Arguments of its constructor. A key is a reference to the environment: `api_key:
+    ${OPENAI_API_KEY}`."""
     hits: int = Field(default=30, ge=1, le=1000)
     """Number of best hits that it receives; more only if more are requested."""
 
@@ -184,8 +184,8 @@ class RetrievalSpec(Spec):
     per_document: int = Field(default=3, ge=1)
     """Hits of one document that count in full; each further one counts a tenth less."""
     duplicates: float = Field(default=0.98, gt=0, le=1)
-    """Chunks whose vectors are more alike than this (cosine) are near duplicates: only the best
-    of them stays in its place, the others count half. 1 leaves all in place."""
+    """Chunks whose vectors are more alike than this (cosine) are near duplicates: only the best of
+    them stays in its place, the others count half. 1 leaves all in place."""
     candidates: int = Field(default=100, ge=1, le=10_000)
     """Chunks that each retriever hands to the reranking."""
     query_encoder: Literal["model", "fitted"] = "model"
@@ -198,8 +198,7 @@ class RetrievalSpec(Spec):
         """Return the ``retrieval`` part of a recipe with these settings.
 
         Weights are always included, since defaults may depend on the embedder; other settings only
-        if
-        they differ from the default.
+        if they differ from the default.
         """
         import yaml
 

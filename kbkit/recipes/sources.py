@@ -39,8 +39,8 @@ class FetchSpec(SourceSpec):
     max_bytes: int = Field(default=10_000_000, gt=0)
     """Largest page to read, in bytes after decompression; larger ones are skipped."""
     delay: float = Field(default=0.0, ge=0)
-    """Least time between two requests to one host, in seconds; a larger Crawl-delay in
-    robots.txt wins."""
+    """Least time between two requests to one host, in seconds; a larger Crawl-delay in robots.txt
+    wins."""
 
 
 class WebSpec(FetchSpec):
@@ -75,8 +75,7 @@ class CrawlSource(WebSpec):
     concurrency: int = Field(default=4, ge=1, le=32)
     """Requests to the host at once."""
     queries: int = Field(default=200, ge=0)
-    """Maximum number of queries (`?page=2`) of one page; more look like an endless
-    site."""
+    """Maximum number of queries (`?page=2`) of one page; more look like an endless site."""
 
 
 class PageSource(WebSpec):
@@ -92,8 +91,8 @@ class MirrorSource(SourceSpec):
 
     type: Literal["mirror"] = "mirror"
     path: str
-    """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC
-    (`.warc`, `.warc.gz`); a relative path starts at the recipe's folder."""
+    """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC (`.warc`,
+    `.warc.gz`); a relative path starts at the recipe's folder."""
     base_url: HttpUrl | None = None
     """Address of the folder or archive; URIs begin with it. Optional for a WARC, which knows the
     addresses of its pages."""
@@ -138,8 +137,8 @@ class JsonlSource(SourceSpec):
 class ParquetSource(SourceSpec):
     """A Parquet file, whose rows are documents.
 
-    Its columns are `uri`, `content` (or `text`) and optionally `title`, `document_type`, `tags`
-    (a list), `metadata` (JSON, a structure or a map), `license`, `license_url`, `attribution`.
+    Its columns are `uri`, `content` (or `text`) and optionally `title`, `document_type`, `tags` (a
+    list), `metadata` (JSON, a structure or a map), `license`, `license_url`, `attribution`.
     """
 
     type: Literal["parquet"] = "parquet"

@@ -1,7 +1,7 @@
 """BM25 of candidates with the statistics of the whole knowledge base.
 
-rank-bm25 takes its statistics from the documents it is given. Here these are the few candidates
-of one query, so document frequencies, corpus size and average length come from the catalog.
+rank-bm25 takes its statistics from the documents it is given. Here these are the few candidates of
+one query, so document frequencies, corpus size and average length come from the catalog.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class CorpusStatistics:
     def idf(self, term: str) -> float:
         """Inverse document frequency, above 0 for every term.
 
-        ``ln(1 + (N - n + 0.5) / (n + 0.5))``, the form Lucene uses: Robertson and Walker's
-        weight with 1 added inside the logarithm, which keeps common terms from scoring below 0.
+        ``ln(1 + (N - n + 0.5) / (n + 0.5))``, the form Lucene uses: Robertson and Walker's weight
+        with 1 added inside the logarithm, which keeps common terms from scoring below 0.
         """
         n = self.document_frequencies.get(term, 0)
         return math.log(1 + max(0.0, self.chunks - n + 0.5) / (n + 0.5))

@@ -251,8 +251,7 @@ class LearnedQuestions:
         """Score the similarity of a query to each chunk's rated questions, by ``seq``.
 
         The similarity of two questions is the share of common terms (Dice, *Measures of the Amount
-        of
-        Ecologic Association Between Species*, 1945) or the cosine of their vectors, whichever is
+        of Ecologic Association Between Species*, 1945) or the cosine of their vectors, whichever is
         larger. Of a chunk's questions the most similar one counts.
 
         Args:

@@ -179,11 +179,9 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
     """Score how well the rest of each chunk's document answers the query.
 
     The mean of the second to fifth best scores of the document's candidates; other chunks count 0.
-    For
-    chunks that a short document does not have, its best score counts, at the average ratio of the
-    long
-    documents found. Interpolates passage with document scores as Callan, "Passage-Level Evidence in
-    Document Retrieval" (1994).
+    For chunks that a short document does not have, its best score counts, at the average ratio of
+    the long documents found. Interpolates passage with document scores as Callan, "Passage-Level
+    Evidence in Document Retrieval" (1994).
     """
     rank = _ranks_within(scores, documents)
     best = np.bincount(documents, scores * (rank == 0))

@@ -41,8 +41,7 @@ def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
     """Convert a hit to a node whose id is the chunk's.
 
     Metadata are those of `Hit.to_dict` without the text; the headings are one line, ``section``,
-    and
-    notes of the search are ``notes``. Prompts contain only title, section and address.
+    and notes of the search are ``notes``. Prompts contain only title, section and address.
     """
     metadata: dict[str, Any] = {**hit.to_dict()}
     text = metadata.pop("text")

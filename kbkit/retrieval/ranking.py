@@ -144,9 +144,8 @@ def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float
 def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]]:
     """Return factors for `summary_weight` and `page_weight` of each pool.
 
-    They depend on the summaries' embedder and the number of documents: with three documents, the right
-    one
-    says little about the passage.
+    They depend on the summaries' embedder and the number of documents: with three documents, the
+    right one says little about the passage.
     """
     page_scores = [pool.candidates.pages for pool in pools]
     documents = sum(pages.statistics.chunks for pages in page_scores if pages)

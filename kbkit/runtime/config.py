@@ -58,13 +58,13 @@ class Settings:
         browser_sandbox: ``KBKIT_BROWSER_SANDBOX``, ``1`` (the default) or ``0``: whether the
             browser uses its sandbox; as root it cannot.
         improve: ``KBKIT_IMPROVE``, when models embed many new summaries and chunks, which static
-            vectors serve until then: in the ``background`` (the default), before an ingest
-            returns (``wait``), or only when `kbkit improve` asks for it (``off``).
+            vectors serve until then: in the ``background`` (the default), before an ingest returns
+            (``wait``), or only when `kbkit improve` asks for it (``off``).
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
         models: ``KBKIT_MODELS``, folder of fetched embedding models; by default the user's folder
             for data of programs.
-        models_url: ``KBKIT_MODELS_URL``, or else ``HF_ENDPOINT``: the hub that
-            `kbkit models fetch` asks; default the Hugging Face Hub.
+        models_url: ``KBKIT_MODELS_URL``, or else ``HF_ENDPOINT``: the hub that `kbkit models fetch`
+            asks; default the Hugging Face Hub.
         top_k: ``KBKIT_TOP_K``, most passages of a context; default 3.
         max_entities: ``KBKIT_MAX_ENTITIES``, most entities of a context; default 5.
         max_entries: ``KBKIT_MAX_ENTRIES``, most entries of a context; default 20.

@@ -1,8 +1,7 @@
 """Logging: quiet by default, one line per record, without secrets.
 
 Loggers are named after the modules, below ``kbkit``. A library user sees only what their own
-handlers
-show; the command line shows warnings, and more with ``--verbose``.
+handlers show; the command line shows warnings, and more with ``--verbose``.
 """
 
 from __future__ import annotations

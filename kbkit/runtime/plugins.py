@@ -6,8 +6,7 @@ A package declares them in its ``pyproject.toml``::
     wiki = "my_package.wiki:WikiReader"
 
 A recipe then has ``type: plugin``, ``name: wiki`` and ``options``, which become keyword arguments
-of
-the class or function. A package is imported on first use only.
+of the class or function. A package is imported on first use only.
 """
 
 from __future__ import annotations

@@ -144,8 +144,7 @@ def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """Start a module as `run_module` does, but without pipes; it outlives this process.
 
     It has its own process group, so that Ctrl-C does not reach it, but shares the session: Linux
-    divides
-    processors among sessions before it considers niceness.
+    divides processors among sessions before it considers niceness.
     """
     if not sys.executable:
         raise OSError("this Python does not know its own executable")
@@ -172,8 +171,7 @@ def ending_signals() -> list[signal.Signals]:
     """Return the signals that end a server: interrupt, termination, and a closed terminal.
 
     A shell makes background processes ignore interrupts; a server must not. ``nohup`` makes it
-    ignore
-    the end of the terminal.
+    ignore the end of the terminal.
     """
     signals = [signal.SIGINT, signal.SIGTERM]
     hangup = getattr(signal, "SIGHUP", None)
@@ -203,8 +201,7 @@ def end_with_input() -> None:
     """End this process when its standard input ends.
 
     The system closes the pipe when the program that started a server ends, however it ends. Input
-    is
-    ignored.
+    is ignored.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         from kbkit.errors import ConfigError  # workers do without

@@ -106,8 +106,8 @@ def running(workspace: Workspace, settings: ServerSettings | None = None) -> Ite
         The address, for `kbkit.connect`.
 
     Raises:
-        ConfigError: The address or the port cannot be used, or others can reach it and there is
-            no token.
+        ConfigError: The address or the port cannot be used, or others can reach it and there is no
+            token.
     """
     settings = settings or ServerSettings(port=0)
     app = _app(workspace, settings)

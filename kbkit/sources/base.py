@@ -39,8 +39,7 @@ class DiskPlace:
         """Return the place of a path or glob.
 
         Its name is relative to the base folder. A path elsewhere is named by its last part only,
-        which
-        keeps user and machine private.
+        which keeps user and machine private.
         """
         full = Path(path).expanduser()
         if not (base / full).exists():

@@ -115,10 +115,8 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
     """Decode text as well as possible, with a note about guesses; never fails.
 
     Order: byte order mark, valid UTF-8, the header's charset, the markup's charset, unless the
-    bytes
-    do not fit. Then the guess of Firefox's detector, if the result looks like words of one
-    alphabet;
-    then Windows-1252.
+    bytes do not fit. Then the guess of Firefox's detector, if the result looks like words of one
+    alphabet; then Windows-1252.
     """
     for bom, name in _BOMS:
         if body.startswith(bom):

@@ -1,7 +1,7 @@
 """Parse untrusted JSON or YAML in bounded time, depth and size.
 
-YAML is built from the parser's events, because its usual loaders follow nesting by recursion
-(deep nesting ends the process, not just the call) and let aliases multiply a small text.
+YAML is built from the parser's events, because its usual loaders follow nesting by recursion (deep
+nesting ends the process, not just the call) and let aliases multiply a small text.
 """
 
 from __future__ import annotations

@@ -97,8 +97,7 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
     Parts of one address or file become one document: numbered pages in order, other parts one after
     the other. Its URI is the first of: an ``http`` address in its metadata (``url`` and the like),
     ``file_path`` relative to the base folder (or the user's), an id that is not random,
-    ``file_name``,
-    a hash of the text.
+    ``file_name``, a hash of the text.
     """
     parts_of: dict[str, list[_Part]] = {}
     for number, item in enumerate(items, 1):

@@ -67,8 +67,8 @@ _COMPARED = (
 _READ = 200_000
 """Characters read."""
 _SHARE = 0.3
-"""Share of letters of other scripts above which a text is not English: quotations and names
-have less, Japanese manuals with their many Latin names more."""
+"""Share of letters of other scripts above which a text is not English: quotations and names have
+less, Japanese manuals with their many Latin names more."""
 _MIN = 20
 """Stop words of another language that count as evidence."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -79,8 +79,7 @@ def is_english(texts: Iterable[str]) -> bool:
     """Whether nothing suggests another language than English.
 
     A third of letters in another script does, and more stop words of another language than of
-    English,
-    without shared ones.
+    English, without shared ones.
     """
     words: Counter[str] = Counter()
     letters, foreign, read = 0, 0, 0

@@ -139,8 +139,8 @@ def build(
             otherwise none are described if more are left.
         engine: Engine of the ingest: ``local``, ``dask`` (this machine's processors) or
             ``dask:ADDRESS``. The result is the same.
-        trust: Agree to all demands of the recipe: paths outside of its folder, private addresses,
-            a folder to write to, and code.
+        trust: Agree to all demands of the recipe: paths outside of its folder, private addresses, a
+            folder to write to, and code.
         on_progress: Called during the work; by default notebooks show a bar.
         stop: Asked often; true ends the work cleanly, after the ingest at the latest.
 

@@ -32,9 +32,8 @@ def migrate(
     Args:
         workspace: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``. If
             ``KBKIT_DATABASE_URL`` names a server, its catalog is there.
-        to: Address of an empty database,
-            ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``, or a folder without a
-            catalog.
+        to: Address of an empty database, ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``,
+            or a folder without a catalog.
         on_progress: Called during the work; by default notebooks show a bar.
 
     Raises:

@@ -39,9 +39,9 @@ def watch(
 ) -> None:
     """Export a knowledge base, and again whenever its files or its catalog change.
 
-    Sources on this machine's disk are read again when one of their files changes; what others
-    write into the catalog (an ingest, a rating, an edit of the graph) is taken over too. Sources on
-    the web are left alone: `KnowledgeBase.refresh` reads them.
+    Sources on this machine's disk are read again when one of their files changes; what others write
+    into the catalog (an ingest, a rating, an edit of the graph) is taken over too. Sources on the
+    web are left alone: `KnowledgeBase.refresh` reads them.
     """
     files: str | None = None
     revision: tuple[object, ...] | None = None

@@ -1,7 +1,7 @@
 """Run searches and contexts in other processes, with JSON results.
 
-Python computes in one thread at a time, so a search would wait for each write. These processes
-see all commits, like other processes with the workspace open.
+Python computes in one thread at a time, so a search would wait for each write. These processes see
+all commits, like other processes with the workspace open.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _WARMED = 20
 _FIRST = 5
 """Queries after which the embedder has opened its model."""
 _PATIENCE = 10.0
-"""Seconds that a search waits for starting processes. Without, all would load data in this
-process."""
+"""Seconds that a search waits for starting processes. Without, all would load data in this process."""
 SWITCH_SECONDS = 0.0005
 """Thread switch interval. Python's 5 ms are long for a search beside writes: with 50 clients it
 took twenty times as long."""

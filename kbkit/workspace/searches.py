@@ -111,10 +111,8 @@ class WorkspaceSearches(ABC):
         Contains passages of the search without repetitions, facts about entities of the question
         (relations and mentions), fitting entries, the best rated first, and the root folders of the
         files. Each is numbered, between random marks, with title, headings, address, day of
-        fetching
-        and state. Tokens are counted by the tokenizer of the static embedder (Llama 2's), which on
-        most
-        texts counts more than newer ones.
+        fetching and state. Tokens are counted by the tokenizer of the static embedder (Llama 2's),
+        which on most texts counts more than newer ones.
 
         Args:
             query: A question or some words.

@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 class Workspace(WorkspaceSearches):
     """A folder of knowledge bases, opened for this process.
 
-    Several processes may open one folder at once. A workspace may be used from several threads,
-    and closes at the end of a ``with`` block.
+    Several processes may open one folder at once. A workspace may be used from several threads, and
+    closes at the end of a ``with`` block.
     """
 
     def __init__(
@@ -288,8 +288,7 @@ class Workspace(WorkspaceSearches):
 
         The file is a consistent snapshot, even while others write. It contains documents, chunks,
         vectors, ratings, annotations, the graph, sources and settings, but neither trash nor
-        tokens.
-        Equal content gives equal bytes.
+        tokens. Equal content gives equal bytes.
 
         Args:
             place: A new file; or a folder, for a file named after the time.
@@ -325,10 +324,8 @@ class Workspace(WorkspaceSearches):
         """Restore a bundle, all or nothing; nothing is crawled or embedded.
 
         A missing knowledge base is restored with all its ids. An existing one gets the documents
-        and
-        ratings that it lacks; its own documents, and those deleted by hand, do not change. Files
-        and
-        entries never replace existing ones.
+        and ratings that it lacks; its own documents, and those deleted by hand, do not change.
+        Files and entries never replace existing ones.
 
         Args:
             path: The file.

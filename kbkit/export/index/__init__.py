@@ -1,8 +1,7 @@
 """The search index of a published knowledge base, which browsers read in parts.
 
 `write_index` writes it from a snapshot and the query encoder. ``assets/engine.js`` searches it in
-the
-browser, `kbkit.export.publishing.published_index` in Python.
+the browser, `kbkit.export.publishing.published_index` in Python.
 
 The index is a folder of *shards*. Each is a script with one call, ``kbkitShard({...})``: browsers
 fetch it, or load it as a script under ``file://``.

@@ -238,8 +238,7 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
     """Return the scripts with a graph's data for a site without a server, by name.
 
     The first has the drawn nodes. The others are in a folder named like it, have the neighbours
-    that
-    are not drawn, and are loaded on demand.
+    that are not drawn, and are loaded on demand.
     """
     path = export / GRAPH_DATA
     try:
@@ -263,8 +262,7 @@ def _neighborhoods(values: Mapping[str, Any]) -> list[list[Any]]:
     """Map entities that are not drawn, or have neighbours that are not, to rows.
 
     A row has name, type, passages, documents and places. Each neighbour follows with the relation,
-    its
-    direction and weight, and the number of its node, or its name and type.
+    its direction and weight, and the number of its node, or its name and type.
     """
     nodes, undrawn = values["nodes"], values["undrawn"]
     brief = [[row[0], row[1], *row[5:8]] for row in nodes] + undrawn

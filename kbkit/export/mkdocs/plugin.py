@@ -47,8 +47,8 @@ class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half ty
 
     recipes = ListOfItems(ConfigFile(exists=True), default=[])
     """Recipes whose knowledge bases are put into the site: each is built where the workspace does
-    not have it, and its pages are exported to `folder/NAME` in the documentation, once per
-    command. Paths start at the folder of `mkdocs.yml`."""
+    not have it, and its pages are exported to `folder/NAME` in the documentation, once per command.
+    Paths start at the folder of `mkdocs.yml`."""
     workspace = Type(str, default="kb")
     """Folder of the workspace; it starts there too."""
     folder = Type(str, default="kb")

@@ -243,8 +243,7 @@ class SiteSearch:
         """Write the list of knowledge bases and other data of the scripts into a built site.
 
         Sections of other pages move from the theme's index, which every page fetches, to an index
-        of
-        kbkit. The theme's worker reads them only where kbkit's engine cannot run.
+        of kbkit. The theme's worker reads them only where kbkit's engine cannot run.
         """
         target = site / ASSETS
         write_page_list(target, titles)

@@ -88,8 +88,8 @@ def natural_path(folders: Iterable[str], name: str) -> str:
 def collision_key(path: str) -> str:
     """Return a key that is equal for paths that cannot coexist.
 
-    File systems may ignore case, and a site with directory URLs writes ``a.md`` and
-    ``a/index.md`` to one place.
+    File systems may ignore case, and a site with directory URLs writes ``a.md`` and ``a/index.md``
+    to one place.
     """
     return unicodedata.normalize("NFKC", path).casefold().removesuffix("/index")
 

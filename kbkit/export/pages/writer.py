@@ -104,8 +104,7 @@ def export_pages(
     """Write one Markdown page per document, and list pages, into a folder.
 
     Unchanged pages are not touched, pages of deleted documents are removed, and files that no
-    export
-    wrote are left alone.
+    export wrote are left alone.
     """
     start = time.perf_counter()
     with writing(directory, "the pages"):

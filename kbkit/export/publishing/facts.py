@@ -76,8 +76,7 @@ def related_passages(
     """Return the passages of other documents that are nearest to each document, by its id.
 
     Documents are compared by the means of their chunks' vectors, less the mean of all documents.
-    The
-    passage is the chunk of the other document that is nearest to the mean.
+    The passage is the chunk of the other document that is nearest to the mean.
     """
     # a snapshot may remember documents that have no chunks any more
     held, owners = np.unique(snapshot.owners, return_inverse=True)

@@ -77,8 +77,7 @@ class StoredDocuments:
     """The documents of a knowledge base in one transaction, read one at a time.
 
     In a workspace's files, links by name become links to files. Entries have their category, and
-    the
-    reason why they are unusable, among their tags.
+    the reason why they are unusable, among their tags.
     """
 
     def __init__(self, transaction: Transaction, kb_id: str) -> None:

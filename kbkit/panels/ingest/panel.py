@@ -180,9 +180,9 @@ class IngestPanel(JobPanel):
         panel.report                     # in a later cell: what the last work did
 
     The work runs in a thread of its own, so that cells and other panels go on. Cancel ends it
-    cleanly: what was read stays, and the next start goes on from there. Errors appear in the
-    status line; what was skipped or failed is listed with its reason. ``running`` and ``report``
-    can be observed like every trait of a widget.
+    cleanly: what was read stays, and the next start goes on from there. Errors appear in the status
+    line; what was skipped or failed is listed with its reason. ``running`` and ``report`` can be
+    observed like every trait of a widget.
 
     Attributes:
         running: Whether work is running.

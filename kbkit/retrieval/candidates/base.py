@@ -208,8 +208,7 @@ def lowest_of_best(scores: NDArray[np.floating[Any]], limit: int) -> Any:
     """Return the lowest of the `n` highest scores, or of all if there are fewer.
 
     Maxima of groups come first: the lowest of the n best maxima is a lower bound, so scores below
-    it
-    need no sorting. Of a million scores that takes a tenth of the time.
+    it need no sorting. Of a million scores that takes a tenth of the time.
     """
     groups = len(scores) // _GROUP
     if 0 < limit < groups:

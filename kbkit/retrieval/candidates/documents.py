@@ -110,8 +110,8 @@ class DocumentScores:
     Attributes:
         counts: By term, documents with their counts, ascending.
         page: BM25 of each.
-        summary: Cosine of query and summary; the mean for documents without one, and for distant ones
-            if `exact` is given.
+        summary: Cosine of query and summary; the mean for documents without one, and for distant
+            ones if `exact` is given.
         embedder: Embedder of summaries; ``""`` if they do not count.
     """
 

@@ -67,9 +67,8 @@ def graph_scores(
     """Score chunks by the relations between entities and between documents.
 
     Links the entities of the query, weighted by rarity, follows their strongest relations, and
-    scores
-    the chunks of the entities reached. From the best documents, a walk over links raises documents
-    that many of them link to, or that link to many of them.
+    scores the chunks of the entities reached. From the best documents, a walk over links raises
+    documents that many of them link to, or that link to many of them.
     """
     reached: dict[str, float] = {}
     for which in np.argsort(-starts, kind="stable")[:_STARTS].tolist():

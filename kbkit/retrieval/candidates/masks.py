@@ -32,8 +32,7 @@ class FilterMasks:
     """The filter masks of one knowledge base, cached while they are valid.
 
     Masks of chunks and documents are valid for a version of the knowledge base. Those of fetch
-    times,
-    ratings and annotations are valid until the next commit.
+    times, ratings and annotations are valid until the next commit.
     """
 
     _made: OrderedDict[tuple[int, int, Filters], Mask] = field(default_factory=OrderedDict)

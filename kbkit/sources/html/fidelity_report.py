@@ -138,10 +138,8 @@ def fidelity(
 
     Independent of the converter: words of the main content, headings with level and text, their
     anchors, terms, code blocks byte for byte, table rows with their cells in order, cells, links;
-    and
-    the share of written text that is not content. Content is found by what the pages of a folder
-    have
-    in common, landmarks, headings and links.
+    and the share of written text that is not content. Content is found by what the pages of a
+    folder have in common, landmarks, headings and links.
 
     Args:
         place: An HTML file, a folder of them (read as one site), or the address of a page.

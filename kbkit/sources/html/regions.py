@@ -97,8 +97,7 @@ def landmark(element: Element, body: Element) -> Element:
     """Return the landmark around an element, if it adds little; else the element itself.
 
     ``main``, ``article`` or ``role`` mark the content, and correct a selection that is one level
-    too
-    deep.
+    too deep.
     """
     inside = sum(word_counts(element).values())
     best = element
@@ -276,8 +275,8 @@ class SiteTemplate:
     def count(self) -> None:
         """Choose the innermost regions that most pages agree on.
 
-        Pages outside the agreement, such as the index pages of a site, vote again among
-        themselves, so that a site may have several templates.
+        Pages outside the agreement, such as the index pages of a site, vote again among themselves,
+        so that a site may have several templates.
         """
         if self._articles > 0.5 * len(self._votes):
             return

@@ -2,8 +2,7 @@
 
 Unlike general converters it keeps anchors of headings, signatures of API documentation
 (``dl``/``dt``), line numbers, spanned cells and admonitions. Its output has no HTML: markup in
-texts
-is escaped, and links lead to http, https or mailto only.
+texts is escaped, and links lead to http, https or mailto only.
 """
 
 from __future__ import annotations

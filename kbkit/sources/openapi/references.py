@@ -73,8 +73,7 @@ class References:
         """Return a part, or the target of its ``$ref``.
 
         Members beside a ``$ref`` win over those of the target. A reference that cannot be followed
-        is noted
-        in ``problems`` and gives an empty mapping.
+        is noted in ``problems`` and gives an empty mapping.
         """
         beside: dict[str, Any] = {}
         first: Node | None = None

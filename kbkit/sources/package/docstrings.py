@@ -50,8 +50,7 @@ def to_markdown(docstring: Any) -> str:
     """Write a docstring as Markdown.
 
     Its sections (parameters, returns, examples) begin with a bold line instead of a heading, so
-    that
-    search finds the entry as a whole.
+    that search finds the entry as a whole.
     """
     style = _style(docstring.value)
     if not style:

@@ -1,8 +1,8 @@
 """Find the members of a package that exist only after import.
 
 Such as accessors (``Series.str`` of pandas), methods made by decorators or loops, and compiled
-code.
-Importing runs the package's code, so it happens in another process, and only if a recipe allows it.
+code. Importing runs the package's code, so it happens in another process, and only if a recipe
+allows it.
 """
 
 from __future__ import annotations

@@ -155,12 +155,10 @@ class PackageReader:
     """The public API of an installed package: one document per module, class and function.
 
     A method with a docstring of more than a few lines is a document too; others are sections of
-    their
-    class. Public are the names of ``__all__``, or else names without a leading underscore, and a
-    package's re-exports from its own modules. Of several paths to an object the shortest counts.
-    Members inherited from a private class are written out, those of a public base are listed by
-    name.
-    Each document ends with the place of its source.
+    their class. Public are the names of ``__all__``, or else names without a leading underscore,
+    and a package's re-exports from its own modules. Of several paths to an object the shortest
+    counts. Members inherited from a private class are written out, those of a public base are
+    listed by name. Each document ends with the place of its source.
     """
 
     type = "package"

@@ -155,8 +155,8 @@ class Response:
     """Result of a request.
 
     Attributes:
-        outcome: ``FETCHED`` (the body is there), ``UNCHANGED`` (304), ``SKIPPED`` (refused or
-            too large), ``FAILED`` or ``GONE`` (404, 410).
+        outcome: ``FETCHED`` (the body is there), ``UNCHANGED`` (304), ``SKIPPED`` (refused or too
+            large), ``FAILED`` or ``GONE`` (404, 410).
         reason: Why there is no body; one line for a person.
         status: HTTP status, or 0 when there was no answer.
         media_type: Lower case, without parameters; ``""`` if missing.

@@ -4,8 +4,8 @@ The service is asked for the HTML that its browser saw, which is then read as kb
 its own crawler: code, tables and anchors are kept, and nothing active gets through. Where a page
 came without HTML, its Markdown is rendered without raw HTML and read the same way.
 
-Every address in an answer is checked like one that was fetched here. Addresses of private
-networks are not told to the service unless the recipe permits them.
+Every address in an answer is checked like one that was fetched here. Addresses of private networks
+are not told to the service unless the recipe permits them.
 """
 
 from __future__ import annotations

@@ -146,8 +146,7 @@ class IsolatedWorld:
 
 
 READER_VERSION = 8
-"""Raised when pages are read so differently that those that did not change are worth reading
-again."""
+"""Raised when pages are read so differently that those that did not change are worth reading again."""
 
 _MARK = "kbkit:"
 

@@ -1,8 +1,8 @@
 """The sources ``crawl`` and ``page``, and their providers.
 
-``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is a `Crawler`:
-kbkit's own crawler, named ``trafilatura`` after what decides about the content of a page (with
-``browser``, a Chromium renders what it fetches), or Firecrawl, a service.
+``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is a `Crawler`: kbkit's
+own crawler, named ``trafilatura`` after what decides about the content of a page (with ``browser``,
+a Chromium renders what it fetches), or Firecrawl, a service.
 """
 
 from __future__ import annotations

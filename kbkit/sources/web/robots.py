@@ -120,8 +120,8 @@ def read_sitemaps(
 ) -> list[str]:
     """Collect the addresses that sitemaps name.
 
-    Sitemaps are hints: one that is missing or damaged is passed over. No XML parser reads
-    them, so there are no entities to expand and nothing to go wrong on malformed ones.
+    Sitemaps are hints: one that is missing or damaged is passed over. No XML parser reads them, so
+    there are no entities to expand and nothing to go wrong on malformed ones.
     """
     waiting = deque(dict.fromkeys(starts))
     seen = set(waiting)

@@ -1,8 +1,8 @@
 """Canonical URLs, the scope of a crawl, and traps.
 
 courlan, which trafilatura brings, sorts parameters, keeps fragments and escapes as they came, and
-refuses what looks like no article (``/tag/y/``). Documentation is made of such pages, and the
-order of parameters can matter; hence a form of our own that follows RFC 3986.
+refuses what looks like no article (``/tag/y/``). Documentation is made of such pages, and the order
+of parameters can matter; hence a form of our own that follows RFC 3986.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _DATED = re.compile(
 def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     """Normalize an address for comparison and storage.
 
-    Scheme and host in lower case (international names in ASCII), no default port, no fragment,
-    no dot segments, escapes in upper case and only where needed, no parameters that name a
-    session or a campaign. The order of the other parameters is kept.
+    Scheme and host in lower case (international names in ASCII), no default port, no fragment, no
+    dot segments, escapes in upper case and only where needed, no parameters that name a session or
+    a campaign. The order of the other parameters is kept.
     """
     try:
         url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
@@ -178,8 +178,8 @@ class CrawlScope:
     def refusal(self, url: str) -> str:
         """Return the reason why an address in scope is not followed, or ``""``.
 
-        Endless sites show in their addresses: very deep ones, folders that repeat, one page
-        with ever more queries, and calendars. Counts what it sees, so ask once an address.
+        Endless sites show in their addresses: very deep ones, folders that repeat, one page with
+        ever more queries, and calendars. Counts what it sees, so ask once an address.
         """
         if not self.contains(url):
             return "outside the crawl"

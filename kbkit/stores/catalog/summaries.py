@@ -1,7 +1,8 @@
 """Document summaries and their vectors.
 
-Storing a document deletes its summary; a new one is made after the ingest. ``summary_embedder`` of a
-knowledge base names the vectors to search: static ones until the model has embedded all summaries.
+Storing a document deletes its summary; a new one is made after the ingest. ``summary_embedder`` of
+a knowledge base names the vectors to search: static ones until the model has embedded all
+summaries.
 """
 
 from __future__ import annotations

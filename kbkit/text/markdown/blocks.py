@@ -1,9 +1,8 @@
 """The block scanner of Markdown: headings, code, raw HTML, tables and text.
 
 The result is that of markdown-it (CommonMark), which is slow: it parses only lines whose first
-letters
-leave a choice. Most lines of documentation are paragraphs, headings, fenced code, tables and short
-list items at the margin. Beyond CommonMark there are tables, and:
+letters leave a choice. Most lines of documentation are paragraphs, headings, fenced code, tables
+and short list items at the margin. Beyond CommonMark there are tables, and:
 
 * front matter at the beginning is a block;
 * form feeds at the beginning of a line separate pages, and count as line feeds;

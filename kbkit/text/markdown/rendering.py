@@ -1,8 +1,7 @@
 """Convert Markdown of exported pages to safe HTML.
 
 MkDocs' own renderer passes raw HTML through, takes attributes from the text (``{: onclick=... }``),
-and
-parses lists and fences unlike CommonMark. Here raw HTML is text, images of third parties become
+and parses lists and fences unlike CommonMark. Here raw HTML is text, images of third parties become
 links, and nh3 cleans the result.
 """
 

@@ -60,9 +60,8 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     """Prepare a document's Markdown for a page with its title.
 
     A heading that repeats the title is dropped if only pictures precede it, and its anchor
-    returned. If
-    other headings of level 1 remain, all headings go down one level. Raw HTML becomes text, and
-    characters that control terminals or text direction are removed, in code too.
+    returned. If other headings of level 1 remain, all headings go down one level. Raw HTML becomes
+    text, and characters that control terminals or text direction are removed, in code too.
     """
     # first: what they part may become markup without them
     content = without_controls(same_breaks(content.replace("\r\n", "\n")))

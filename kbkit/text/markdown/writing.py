@@ -117,9 +117,8 @@ def emphasised(text: str) -> str:
     """Write the marks of `marked` texts, except those that look like literal stars.
 
     Marks open before and close after text that is not white space, and not between a letter and a
-    sign
-    (CommonMark, flanking delimiter runs). Adjacent marks would join: of two neighbouring texts the
-    second has none, of nested ones the inner.
+    sign (CommonMark, flanking delimiter runs). Adjacent marks would join: of two neighbouring texts
+    the second has none, of nested ones the inner.
     """
     if not _MARK.search(text):
         return text

@@ -20,10 +20,8 @@ class Fidelity:
 
     The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings,
     ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte, ``rows`` of
-    tables
-    with all cells in order, ``cells``, ``links`` with text and address. ``surplus`` are written
-    words
-    that are not content.
+    tables with all cells in order, ``cells``, ``links`` with text and address. ``surplus`` are
+    written words that are not content.
 
     Attributes:
         wanted: Items on the pages, by kind; written words for ``surplus``.
