@@ -2,9 +2,9 @@
 
 Copies have a quarter of their words renamed (`_scale_corpus.renamed`). Their chunks stand where
 those of the originals do, are analysed and embedded anew, and are stored by the functions that an
-ingest stores them by. Their summaries have the vectors of the originals, moved a little, since a model
-takes some 40 ms a summary. Nothing is annotated, and Chroma gets none of them: `without_chroma` opens
-such a workspace.
+ingest stores them by. Their summaries have the vectors of the originals, moved a little, since a
+model takes some 40 ms a summary. Nothing is annotated, and Chroma gets none of them:
+`without_chroma` opens such a workspace.
 
 Run from the project's root: ``python benchmarks/_scale_copies.py WORKSPACE CHUNKS``.
 """

@@ -23,6 +23,23 @@ SECRET = "not told to anybody"
 _HBA = "local all secretive scram-sha-256\nlocal all all trust\n"
 _SPEED = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off")
 
+TO_0024 = (
+    "DROP TABLE removed_chunks",
+    "DROP TABLE name_uses",
+    "ALTER TABLE summaries DROP COLUMN version",
+    "ALTER TABLE summary_vectors DROP COLUMN version",
+    "ALTER INDEX summaries_by_kb RENAME TO cards_by_kb",
+    "ALTER TABLE summaries RENAME TO cards",
+    "ALTER TABLE summary_vectors RENAME TO card_vectors",
+    "ALTER TABLE summary_encoders RENAME TO card_encoders",
+    "ALTER TABLE knowledge_bases RENAME COLUMN summary_embedder TO card_embedder",
+    "ALTER TABLE knowledge_bases RENAME COLUMN summary_model TO card_model",
+    "ALTER TABLE knowledge_bases RENAME COLUMN summaries_version TO cards_version",
+    "ALTER TABLE expansions RENAME COLUMN summary TO card",
+    "UPDATE alembic_version SET version_num = '0024'",
+)
+"""Statements that bring a catalog on a server back to the oldest revision."""
+
 
 class Server:
     """A cluster, started and ended by whoever makes it."""

@@ -171,10 +171,13 @@ class BundleReader:
         try:
             values = json.loads(self.manifest_bytes)
             made = values.get("format")
-            if isinstance(made, int) and made > FORMAT:
+            if isinstance(made, int) and made != FORMAT:
+                age, mend = (
+                    ("a newer", "upgrade") if made > FORMAT else ("an older", "make it again")
+                )
                 raise BundleError(
-                    f"{self.path}: made by a newer kbkit ({str(values.get('kbkit'))[:20]}, format "
-                    f"{made}; this one reads up to {FORMAT}); upgrade kbkit; nothing was changed"
+                    f"{self.path}: made by {age} kbkit ({str(values.get('kbkit'))[:20]}, format "
+                    f"{made}; this one reads {FORMAT}); {mend}; nothing was changed"
                 )
             return BundleManifest.model_validate_json(self.manifest_bytes)
         except (ValidationError, ValueError, AttributeError, RecursionError):

@@ -16,7 +16,7 @@ from typing import IO, Any, Self
 
 from kbkit.errors import BundleError, ConflictError
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 SIGNATURE = "signature.json"
 _BEGIN = (1980, 1, 1, 0, 0, 0)

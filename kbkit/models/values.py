@@ -184,8 +184,10 @@ def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> s
 
 
 def pluralize(number: int, noun: str = "document") -> str:
-    """Count a noun, such as ``1 page`` or ``1,200 pages``; the plural adds an s."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """Count a noun, such as ``1 page``, ``1,200 pages`` or ``2 entries``."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith(("ry", "ty")) else f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 def valid(text: str) -> str:

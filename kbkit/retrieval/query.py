@@ -289,8 +289,9 @@ class SummaryQueryEncoder:
             if embedder.fingerprint != row.summary_embedder:
                 return QueryVector(
                     note=(
-                        f"{row.name}: its document summaries were embedded by {row.summary_embedder}, "
-                        f"which is not installed; `kbkit refresh {row.name}` embeds them again"
+                        f"{row.name}: its document summaries were embedded by "
+                        f"{row.summary_embedder}, which is not "
+                        f"installed; `kbkit refresh {row.name}` embeds them again"
                     )
                 )
             vector = embedder.embed_query(text)

@@ -31,7 +31,7 @@ _WARMED = 20
 _FIRST = 5
 """Queries after which the embedder has opened its model."""
 _PATIENCE = 10.0
-"""Seconds that a search waits for starting processes. Without, all would load data in this process."""
+"""Seconds that a search waits for starting processes, rather than load the data here."""
 SWITCH_SECONDS = 0.0005
 """Thread switch interval. Python's 5 ms are long for a search beside writes: with 50 clients it
 took twenty times as long."""

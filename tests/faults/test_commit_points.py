@@ -19,6 +19,7 @@ import pytest
 from tests.faults.actions import ACTIONS, MIGRATE, opened, prepare
 from tests.faults.cases import Case, Children, check_between, check_sound, state_of
 from tests.make_old_catalogs import ARCHIVE
+from tests.postgres import TO_0024
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -54,7 +55,7 @@ class Cases:
         """One that an older kbkit has made: the first one, or the first that knew servers."""
         if self.server:
             case = self.new()
-            for statement in BEFORE_0025:
+            for statement in TO_0024:
                 self.server.execute(statement, database_of(case.url))
             return case
         shutil.rmtree(self.place, ignore_errors=True)
@@ -71,16 +72,6 @@ class Cases:
             self.server.execute(f"DROP DATABASE {database_of(self.last)} WITH (FORCE)")
         self.last = self.server.copy(url)
         return self.last
-
-
-BEFORE_0025 = (
-    "DROP TABLE removed_chunks",
-    "DROP TABLE name_uses",
-    "ALTER TABLE summaries DROP COLUMN version",
-    "ALTER TABLE summary_vectors DROP COLUMN version",
-    "UPDATE alembic_version SET version_num = '0024'",
-)
-"""Makes of a catalog on a server one of the first kbkit that had any there."""
 
 
 @pytest.fixture(scope="module")

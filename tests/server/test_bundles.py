@@ -112,7 +112,7 @@ def test_a_hostile_bundle_is_one_problem_and_changes_nothing(served):
             "a knowledge base is configured": packed(
                 edited(good, "knowledge_bases", lambda rows: rows[0].update(config=[]))
             ),
-            "newer kbkit": packed(good, format=2),
+            "newer kbkit": packed(good, format=3),
         }
         for said, data in attempts.items():
             refused = sent(client, data)

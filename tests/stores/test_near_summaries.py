@@ -79,7 +79,7 @@ def of(summaries, start):
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """Two segments with codes, a few summaries that came behind, documents gone and without summaries."""
+    """Two segments with codes, a few later summaries, documents that are gone or have none."""
     monkeypatch.setattr(codes, "MIN", 1_000)
     summaries = unit(2 * DOCUMENTS, 5)
     summaries[7::50] = 0.0

@@ -15,6 +15,7 @@ from kbkit.models import Mode, SourceDocument
 from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import StoresAddress
+from tests.postgres import TO_0024
 
 pytestmark = pytest.mark.local
 
@@ -371,13 +372,7 @@ def test_texts_sort_by_code_points_and_numbers_are_long(postgres):
 def test_an_older_catalog_is_migrated(tmp_path, postgres):
     url = postgres.catalog()
     name = sa.make_url(url).database
-    for statement in (
-        "DROP TABLE removed_chunks",
-        "DROP TABLE name_uses",
-        "ALTER TABLE summaries DROP COLUMN version",
-        "ALTER TABLE summary_vectors DROP COLUMN version",
-        "UPDATE alembic_version SET version_num = '0024'",
-    ):
+    for statement in TO_0024:
         postgres.execute(statement, name)
     with opened(tmp_path, url) as workspace:
         kb = fill(workspace)

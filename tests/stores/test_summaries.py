@@ -11,7 +11,7 @@ from kbkit.stores.catalog.schema import summaries as summaries_table
 
 @pytest.mark.local
 def test_vectors_that_came_for_all_summaries_are_found_by_a_look_at_each(tmp_path):
-    """As when a model has embedded all: to look at all summaries for each took an hour of a million."""
+    """As when a model has embedded all: looking at all for each took an hour for a million."""
     steps = []
     for count in (200, 800):
         with kbkit.open(tmp_path / str(count)) as workspace:

@@ -1,4 +1,4 @@
-"""Whether the text of a knowledge base is English: what its summaries are embedded by depends on it."""
+"""Whether the text of a knowledge base is English, on which the embedder of summaries depends."""
 
 import pytest
 

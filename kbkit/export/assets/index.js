@@ -6,7 +6,7 @@ import { lastNotAbove, octets, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
-const FORMAT = 7;
+const FORMAT = 8;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const SUMMARY_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };

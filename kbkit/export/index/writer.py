@@ -116,7 +116,7 @@ def _shard(subjects: Sequence[IndexedSubject]) -> Mapping[str, Any]:
     }
 
 
-FORMAT = 7
+FORMAT = 8
 FOLDER = "search"
 """Folder of the index."""
 DESCRIPTOR = "kb.json"

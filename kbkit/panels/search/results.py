@@ -120,7 +120,7 @@ _SHARES = (
     ("document", "from other passages of the document"),
     ("title", "from words in its title"),
     ("heading", "from words in the headings above it"),
-    ("card", "from what its document is about"),
+    ("summary", "from what its document is about"),
     ("page", "from words all over its document"),
     ("graph", "from what the graph relates to this"),
     ("learned", "from questions like this one that people rated it for"),

@@ -77,10 +77,7 @@ class SummaryScores:
 
     @classmethod
     def of(cls, chunks: ChunkTable, query: EncodedQuery, mask: Mask | None) -> SummaryScores | None:
-        """Score the summaries of documents that a mask of chunks lets through, and of others it may be.
-
-        ``None`` where summaries have no part.
-        """
+        """Score the summaries of documents with unmasked chunks; ``None`` if they do not count."""
         # summaries may have been embedded anew since the query was
         if query.summary_vector is None or query.summary_embedder != chunks.summary_embedder:
             return None

@@ -146,7 +146,7 @@ class IsolatedWorld:
 
 
 READER_VERSION = 8
-"""Raised when pages are read so differently that those that did not change are worth reading again."""
+"""Version of the reader; raise it to read unchanged pages again."""
 
 _MARK = "kbkit:"
 

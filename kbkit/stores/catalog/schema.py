@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0026"
+HEAD = "0027"
 """Revision of the newest migration."""
 OLDEST = "0024"
 """The oldest revision that is migrated; no release had an older one."""
@@ -107,7 +107,7 @@ knowledge_bases = Table(
     Column("applied_seq", Int64, nullable=False, default=0),
     # revision of the analyzer that made its terms
     Column("analyzer", Int64, nullable=False, server_default="0"),
-    # fingerprint of what made the vectors of summaries that are searched, and of what is to make them
+    # fingerprints of the embedder of the summary vectors that are searched, and of the next one
     Column("summary_embedder", String, nullable=False, server_default=""),
     Column("summary_model", String, nullable=False, server_default=""),
     # counts changes of the vectors that are searched, which no change of documents brought
@@ -375,7 +375,7 @@ summary_vectors = Table(
 expansions = Table(
     "expansions",
     metadata,
-    # what a language model wrote of a document; its summary is made of it while the text is the same
+    # text of a language model, which makes the summary of a document while its text is the same
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
     _kb(),
     # of the document's title and content, as the model was given them

@@ -191,7 +191,7 @@ def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int)
 
 
 def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> SummaryVectors:
-    """The vectors that came since a version of the summaries; zeros for summaries that have none now."""
+    """Vectors newer than a version of the summaries; zeros for summaries without one."""
     rows: dict[str, Any] = {}
     for query in _changed(row, version):
         rows.update((each.document_id, each.vector) for each in transaction.execute(query))

@@ -91,10 +91,7 @@ def read(transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
 
 
 def with_summaries(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -> _Table:
-    """A table with the vectors of summaries that a transaction sees: they may come behind the chunks.
-
-    That takes milliseconds.
-    """
+    """Add the current summary vectors, which may be newer than the chunks; takes milliseconds."""
     if table.summaries_version == row.summaries_version:
         return table
     ordinals = {document_id: i for i, document_id in enumerate(table.document_ids)}

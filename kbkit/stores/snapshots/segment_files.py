@@ -36,7 +36,7 @@ from kbkit.stores.snapshots.snapshot import Snapshot, load, load_summaries, save
 
 _LIST = ".json"
 _FILE = ".safetensors"
-_FORMAT = 2
+_FORMAT = 3
 _OLD_SECONDS = 600
 """Age at which unlisted and unfinished files are deleted."""
 _TRIES = 3

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, read_arrays, write_arrays
 
-_FORMAT = "6"
+_FORMAT = "7"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
 _BLOCK = 64
