@@ -36,7 +36,7 @@ from kbkit.models import (
     DocumentState,
     DocumentType,
     EntityType,
-    Frame,
+    StatementType,
     SubjectKind,
 )
 from kbkit.text.subject_keys import subject_key
@@ -106,7 +106,7 @@ def labelled_frames(folder: Path = LABELS) -> list[Labelled]:
 def frames(chunks: Sequence[Labelled]) -> list[tuple[str, int, float, float]]:
     """Of each kind of statement, and of none: how many were labelled, precision and recall."""
     found = []
-    for frame in (*Frame, None):
+    for frame in (*StatementType, None):
         wanted = [chunk for chunk in chunks if chunk.frame == frame]
         said = [chunk for chunk in chunks if chunk.annotation.frame == frame]
         right = sum(chunk.is_right for chunk in said)

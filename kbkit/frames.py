@@ -20,11 +20,11 @@ from kbkit.models import (
     Document,
     DocumentState,
     DocumentType,
-    Frame,
     KnowledgeBaseInfo,
     License,
     Rating,
     SourceInfo,
+    StatementType,
 )
 from kbkit.models.hits import TIME, typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
@@ -137,7 +137,7 @@ def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
         "chunk_id": "string",
         "title": "string",
         "section": "string",
-        "frame": [frame.value for frame in Frame],
+        "frame": [frame.value for frame in StatementType],
         "confidence": "float64",
         "normalized_text": "string",
         "domains": "object",

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationE
 from kbkit.annotation.base import Gazetteer, Passage
 from kbkit.embedding.llamaindex import retry
 from kbkit.errors import LanguageModelError
-from kbkit.models import Annotation, AnnotationReport, Frame, Problem, StatedRelation
+from kbkit.models import Annotation, AnnotationReport, Problem, StatedRelation, StatementType
 from kbkit.models.values import plain, quotation_mark
 from kbkit.recipes import LlmAnnotation
 from kbkit.runtime.language_models import (
@@ -67,7 +67,7 @@ TASK = (
     f'the rest. "normalized_text" says one in at most {STATEMENT_LENGTH} characters of plain text, '
     'in the language of the passage. "quote" is the words of the passage that it rests on, copied '
     'character by character, or "" for the whole passage. "frame" is one of '
-    f"{', '.join(frame.value for frame in Frame)}, or null: causal (one thing follows from "
+    f"{', '.join(frame.value for frame in StatementType)}, or null: causal (one thing follows from "
     "another), constraint (what must or must not be), pattern (what is usually done), equivalence "
     "(two names for one thing), taxonomy (kinds or parts of something), procedure (steps in "
     'order). "domains" are fields of knowledge, "entities" names that stand in the passage, '
@@ -99,7 +99,7 @@ class _Relation(BaseModel):
 class _Statement(BaseModel):
     normalized_text: Annotated[str, Field(min_length=1)]
     quote: str = ""
-    frame: Frame | None = None
+    frame: StatementType | None = None
     domains: _Names = []
     entities: _Names = []
     problems: _Names = []
@@ -199,7 +199,7 @@ def annotations_of(
         Annotation(
             text=text[start:end],
             normalized_text=each["normalized_text"],
-            frame=Frame(each["frame"]) if each["frame"] else None,
+            frame=StatementType(each["frame"]) if each["frame"] else None,
             domains=tuple(each["domains"]),
             entities=tuple(own),
             problems=tuple(each["problems"]),

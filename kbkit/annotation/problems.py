@@ -11,7 +11,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from kbkit.annotation.base import Gazetteer, Mention, Passage, folded
 from kbkit.annotation.statements import Reading, Sentence, read
 from kbkit.annotation.terms import is_error, is_term
-from kbkit.models import Annotation, Frame
+from kbkit.models import Annotation, StatementType
 from kbkit.text.markdown.blocks import without_text_anchor
 from kbkit.text.markdown.plain_text import inline_text, plain_text
 
@@ -267,12 +267,12 @@ class RulesAnnotator:
         )
         domains = domains_of(passage)
         contexts = contexts_of(text, chunk.heading_path)
-        frames = reading.frames
+        types = reading.types
         made = [
             Annotation(
                 text=text,
-                normalized_text=_whole(text, reading, frames[0] if frames else None),
-                frame=frames[0] if frames else None,
+                normalized_text=_whole(text, reading, types[0] if types else None),
+                frame=types[0] if types else None,
                 domains=domains,
                 entities=entities,
                 problems=problems,
@@ -284,14 +284,14 @@ class RulesAnnotator:
                 annotator=self.fingerprint,
             )
         ]
-        for frame in frames[1:]:
-            key = max(reading.sentences, key=lambda sentence: sentence.weights[frame])
+        for type_ in types[1:]:
+            key = max(reading.sentences, key=lambda sentence: sentence.weights[type_])
             inside = [one for one in mentions if key.start <= one.start and one.end <= key.end]
             made.append(
                 Annotation(
                     text=text[key.start : key.end],
                     normalized_text=_statement_text(text, [key]),
-                    frame=frame,
+                    frame=type_,
                     domains=domains,
                     entities=_distinct(inside),
                     contexts=contexts,
@@ -325,14 +325,14 @@ def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
     return tuple(names)[:_MAX_ENTITIES]
 
 
-def _whole(text: str, reading: Reading, frame: Frame | None) -> str:
+def _whole(text: str, reading: Reading, type_: StatementType | None) -> str:
     if not reading.sentences:
         return _cut(plain_text(text))
     if len(reading.sentences) <= _MAX_SENTENCES:
         return _statement_text(text, reading.sentences)
-    if frame is None:
+    if type_ is None:
         return _statement_text(text, reading.sentences[:_MAX_SENTENCES])
-    ranked = sorted(reading.sentences, key=lambda one: -one.weights[frame])
+    ranked = sorted(reading.sentences, key=lambda one: -one.weights[type_])
     chosen = {id(one) for one in (*ranked[: _MAX_SENTENCES - 1], reading.sentences[0])}
     return _statement_text(text, [one for one in reading.sentences if id(one) in chosen])
 

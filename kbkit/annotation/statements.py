@@ -13,12 +13,12 @@ from typing import NamedTuple
 from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.base import MARK, folded, marked
-from kbkit.models import Frame
+from kbkit.models import StatementType
 from kbkit.text.language import stop_words
 from kbkit.text.markdown.blocks import Block, Kind, blocks
 
-_CUES: dict[Frame, dict[float, str]] = {
-    Frame.CAUSAL: {
+_CUES: dict[StatementType, dict[float, str]] = {
+    StatementType.CAUSAL: {
         1.5: "because|therefore|as a result|for this reason|the reason|consequently|this is why"
         "|caused by|in consequence|the consequence|for historical reasons|is why|that's why"
         "|the cause"
@@ -29,7 +29,7 @@ _CUES: dict[Frame, dict[float, str]] = {
         "|will be thrown|is thrown|is raised|was called",
         0.6: "otherwise|in that case|in this case|affects|if not|raised when|then",
     },
-    Frame.CONSTRAINT: {
+    StatementType.CONSTRAINT: {
         2.0: "must not|must never|must be|must have|must|should not be used|may only be"
         "|must already|are required to|should not use|is required to|strictly",
         1.5: "never|mandatory|not allowed|not permitted|forbidden"
@@ -48,7 +48,7 @@ _CUES: dict[Frame, dict[float, str]] = {
         "|is disabled|supported only|not supported|does not support|do not support|availability",
         0.3: "can not|only|valid|invalid|exactly|always|guaranteed|ignored|not",
     },
-    Frame.PATTERN: {
+    StatementType.PATTERN: {
         2.0: "best practice|best practices|rule of thumb|good practice|good idea|bad idea|idiom"
         "|idiomatic|common pattern|recommended|it is best|is best to|advisable|we recommend"
         "|recommend|discouraged|common practice|common idiom|convention|by convention",
@@ -57,7 +57,7 @@ _CUES: dict[Frame, dict[float, str]] = {
         "|in general|most of the time|a good|frequently|traditionally|in practice|should be used",
         0.7: "should|sometimes|want to|for example|instead of|suitable|rather than|easiest",
     },
-    Frame.EQUIVALENCE: {
+    StatementType.EQUIVALENCE: {
         2.2: "alias for|alias of|an alias|in favour of|in favor of|also known as|synonym"
         "|synonymous"
         "|equivalent to|is equivalent|are equivalent|roughly equivalent|same as|shorthand for"
@@ -72,7 +72,7 @@ _CUES: dict[Frame, dict[float, str]] = {
         "|replacement for|deprecated|similar to|just like|acts like|same effect|counterpart",
         0.3: "like|called|instead|same|replaces|compatible",
     },
-    Frame.TAXONOMY: {
+    StatementType.TAXONOMY: {
         1.8: "kinds of|types of|consists of|composed of|comprises|made up of|is a kind of"
         "|is a type of|categories|classified|divided into|falls into|fall into|following types"
         "|subclassed by|two kinds"
@@ -85,7 +85,7 @@ _CUES: dict[Frame, dict[float, str]] = {
         0.5: "types|kinds|both|each of|contains|includes|include|lists the|list of|either"
         "|the following|are available",
     },
-    Frame.PROCEDURE: {
+    StatementType.PROCEDURE: {
         2.0: "follow these steps|following steps|step by step|step process"
         "|perform the following|steps to|first step|next step|the steps|here is how|here's how"
         "|then run",
@@ -103,19 +103,19 @@ class Cue(NamedTuple):
     """A cue in a text."""
 
     at: int
-    frame: Frame
+    type: StatementType
     weight: float
 
 
 @cache
-def _automaton() -> tuple[AhoCorasick, list[tuple[Frame, float]]]:
+def _automaton() -> tuple[AhoCorasick, list[tuple[StatementType, float]]]:
     patterns: list[str] = []
-    meaning: list[tuple[Frame, float]] = []
-    for frame, weights in _CUES.items():
+    meaning: list[tuple[StatementType, float]] = []
+    for type_, weights in _CUES.items():
         for weight, phrases in weights.items():
             for phrase in phrases.split("|"):
                 patterns.append(marked(phrase))
-                meaning.append((frame, weight))
+                meaning.append((type_, weight))
     return AhoCorasick(patterns, matchkind=MatchKind.LeftmostLongest), meaning
 
 
@@ -183,12 +183,12 @@ _PRACTICE = re.compile(
 _SAME = re.compile(r"\balias|\bdeprecat|\bequivalen|\bsynonym|\brenam", re.I)
 _SIGNATURE = re.compile(r"\s*#{1,6} [^\n]*\w\([^\n]*\)")
 _TITLES = (
-    (_HOW, Frame.PROCEDURE, 1.0),
-    (_WHY, Frame.CAUSAL, 1.5),
-    (_KINDS, Frame.TAXONOMY, 1.0),
-    (_LIMITS, Frame.CONSTRAINT, 1.0),
-    (_PRACTICE, Frame.PATTERN, 1.5),
-    (_SAME, Frame.EQUIVALENCE, 1.0),
+    (_HOW, StatementType.PROCEDURE, 1.0),
+    (_WHY, StatementType.CAUSAL, 1.5),
+    (_KINDS, StatementType.TAXONOMY, 1.0),
+    (_LIMITS, StatementType.CONSTRAINT, 1.0),
+    (_PRACTICE, StatementType.PATTERN, 1.5),
+    (_SAME, StatementType.EQUIVALENCE, 1.0),
 )
 
 _TELLING = 4
@@ -206,8 +206,8 @@ _SECOND = 2.0
 """Weight of a sentence from which its kind of statement has an annotation of its own."""
 
 
-def _no_weights() -> dict[Frame, float]:
-    return dict.fromkeys(Frame, 0.0)
+def _no_weights() -> dict[StatementType, float]:
+    return dict.fromkeys(StatementType, 0.0)
 
 
 @dataclass(slots=True)
@@ -217,7 +217,7 @@ class Sentence:
     start: int
     end: int
     item: int = 0
-    weights: dict[Frame, float] = field(default_factory=_no_weights)
+    weights: dict[StatementType, float] = field(default_factory=_no_weights)
 
 
 @dataclass(slots=True)
@@ -225,18 +225,18 @@ class Reading:
     """Sentences and blocks of a chunk."""
 
     sentences: list[Sentence]
-    scores: dict[Frame, float]
+    scores: dict[StatementType, float]
     is_prose: bool
 
     @property
-    def frames(self) -> list[Frame]:
+    def types(self) -> list[StatementType]:
         """The kinds of statement that it makes, the likeliest first."""
         ranked = sorted(self.scores, key=self.scores.__getitem__, reverse=True)
-        ranked = [frame for frame in ranked if self.scores[frame] >= _MIN]
+        ranked = [type_ for type_ in ranked if self.scores[type_] >= _MIN]
         if not ranked:
             return []
-        most = {frame: max(one.weights[frame] for one in self.sentences) for frame in Frame}
-        strong = [frame for frame in Frame if frame != ranked[0] and most[frame] >= _SECOND]
+        most = {type_: max(one.weights[type_] for one in self.sentences) for type_ in StatementType}
+        strong = [type_ for type_ in StatementType if type_ != ranked[0] and most[type_] >= _SECOND]
         return [ranked[0], *sorted(strong, key=most.__getitem__, reverse=True)[:2]]
 
     @property
@@ -283,60 +283,60 @@ def _weigh(low: str, sentences: list[Sentence]) -> None:
         number = bisect_right(starts, cue.at) - 1
         if number >= 0 and cue.at < sentences[number].end:
             weights = sentences[number].weights
-            weights[cue.frame] = max(weights[cue.frame], cue.weight) + 0.3 * (
-                weights[cue.frame] > 0
-            )
+            weights[cue.type] = max(weights[cue.type], cue.weight) + 0.3 * (weights[cue.type] > 0)
     for sentence in sentences:
         begin = BEGINNING.match(low, sentence.start, sentence.end)
         if begin is None:
             continue
         if begin["then"]:
             # what has to be under a condition is a constraint
-            bound = sentence.weights[Frame.CONSTRAINT] >= 1
-            sentence.weights[Frame.CAUSAL] += 0.4 if bound else 1.3
+            bound = sentence.weights[StatementType.CONSTRAINT] >= 1
+            sentence.weights[StatementType.CAUSAL] += 0.4 if bound else 1.3
         elif begin["condition"]:
-            sentence.weights[Frame.CAUSAL] += 0.7
+            sentence.weights[StatementType.CAUSAL] += 0.7
         elif begin["directions"]:
             # to use it, you must ...: that is what has to be, rather than a step
-            bound = sentence.weights[Frame.CONSTRAINT] >= 2
-            sentence.weights[Frame.PROCEDURE] += 0.8 if bound else 2.0
+            bound = sentence.weights[StatementType.CONSTRAINT] >= 2
+            sentence.weights[StatementType.PROCEDURE] += 0.8 if bound else 2.0
         elif begin["step"]:
-            sentence.weights[Frame.PROCEDURE] += 1.8 if sentence.item == 2 else 0.6
+            sentence.weights[StatementType.PROCEDURE] += 1.8 if sentence.item == 2 else 0.6
         elif begin["purpose"]:
-            sentence.weights[Frame.PROCEDURE] += 1.2
+            sentence.weights[StatementType.PROCEDURE] += 1.2
         else:
-            sentence.weights[Frame.TAXONOMY] += 1.6
+            sentence.weights[StatementType.TAXONOMY] += 1.6
 
 
-def _scores(text: str, sentences: list[Sentence], path: Sequence[str]) -> dict[Frame, float]:
+def _scores(
+    text: str, sentences: list[Sentence], path: Sequence[str]
+) -> dict[StatementType, float]:
     scores = _no_weights()
     length = 1 + _DILUTION * (len(sentences) - 1)
-    for frame in Frame:
-        weights = sorted((one.weights[frame] for one in sentences), reverse=True)[:_TELLING]
+    for type_ in StatementType:
+        weights = sorted((one.weights[type_] for one in sentences), reverse=True)[:_TELLING]
         total = sum(weight * _FADING**rank for rank, weight in enumerate(weights))
-        scores[frame] = (total + 0.3 * sentences[0].weights[frame]) / length
+        scores[type_] = (total + 0.3 * sentences[0].weights[type_]) / length
     leaf = path[-1] if path else ""
     changes = any(_RELEASES.search(title) for title in path)
     steps = sum(sentence.item == 2 for sentence in sentences)
     if steps >= 2 and not changes:
-        scores[Frame.PROCEDURE] += 2.0
+        scores[StatementType.PROCEDURE] += 2.0
     items = [sentence for sentence in sentences if sentence.item]
     options = sum(_OPTION.match(text, sentence.start) is not None for sentence in items)
     if sum(_TERM.match(text, sentence.start) is not None for sentence in items) >= 3:
-        scores[Frame.TAXONOMY] += 1.5
+        scores[StatementType.TAXONOMY] += 1.5
     if options and 2 * options >= len(items):  # what each of them does is said, and no more
-        for frame in Frame:
-            scores[frame] *= _OF_OPTIONS
+        for type_ in StatementType:
+            scores[type_] *= _OF_OPTIONS
     if changes:
-        scores[Frame.PROCEDURE] *= 0.3
+        scores[StatementType.PROCEDURE] *= 0.3
         if 2 * len(items) >= len(sentences):
-            for frame in Frame:
-                scores[frame] *= _OF_CHANGES
+            for type_ in StatementType:
+                scores[type_] *= _OF_CHANGES
     if _SIGNATURE.match(text):  # says what something does; conditions are details of that
-        scores[Frame.CAUSAL] *= 0.6
-    for pattern, frame, weight in _TITLES:
+        scores[StatementType.CAUSAL] *= 0.6
+    for pattern, type_, weight in _TITLES:
         if pattern.search(leaf) and not changes:
-            scores[frame] += weight
+            scores[type_] += weight
     return scores
 
 

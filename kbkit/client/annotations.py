@@ -23,8 +23,8 @@ from kbkit.models import (
     Annotation,
     AnnotationReport,
     ChunkSummary,
-    Frame,
     Rating,
+    StatementType,
     Subject,
     SubjectKind,
     from_dict,
@@ -84,9 +84,9 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
         return AnnotationReport(0, "") if report is None else report
 
     @call
-    def _frames(self) -> Request[Mapping[Frame, int]]:
-        def read(response: httpx.Response) -> Mapping[Frame, int]:
-            return {Frame(each["frame"]): each["count"] for each in response.json()["data"]}
+    def _statement_types(self) -> Request[Mapping[StatementType, int]]:
+        def read(response: httpx.Response) -> Mapping[StatementType, int]:
+            return {StatementType(each["frame"]): each["count"] for each in response.json()["data"]}
 
         return Request("GET", _at(self._base, "frames"), read)
 
@@ -127,9 +127,9 @@ class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
     """Annotations of a knowledge base on a server."""
 
     @property
-    def frames(self) -> Mapping[Frame, int]:
+    def statement_types(self) -> Mapping[StatementType, int]:
         """Annotations by statement type, the most frequent first."""
-        return self._frames()
+        return self._statement_types()
 
     @property
     def waiting(self) -> int:
@@ -144,9 +144,9 @@ class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
 class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
     """Annotations of a knowledge base on a server, awaited."""
 
-    async def frames(self) -> Mapping[Frame, int]:
+    async def frames(self) -> Mapping[StatementType, int]:
         """Count annotations by statement type, the most frequent first."""
-        return await self._frames()
+        return await self._statement_types()
 
     async def waiting(self) -> int:
         """Count the chunks that still need annotation."""

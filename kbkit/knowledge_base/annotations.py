@@ -20,9 +20,9 @@ from kbkit.models import (
     AnnotationReport,
     Chunk,
     Document,
-    Frame,
     SpeakingChunk,
     SpeakingDocument,
+    StatementType,
     Subject,
     SubjectKind,
     TargetKind,
@@ -239,10 +239,10 @@ class Annotations:
         return [each for id_ in ids if id_ in seqs for each in made.get(seqs[id_], ())]
 
     @property
-    def frames(self) -> Mapping[Frame, int]:
+    def statement_types(self) -> Mapping[StatementType, int]:
         """Annotations by statement type, the most frequent first."""
         with self._database.read() as transaction:
-            return chunk_annotations.frame_counts(transaction, self._handle.id)
+            return chunk_annotations.statement_type_counts(transaction, self._handle.id)
 
     def subjects(
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None

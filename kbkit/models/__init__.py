@@ -4,7 +4,7 @@ from kbkit.lazy import lazy_names
 
 _NAMES = {
     "annotations": (
-        "About AnnotatedChunk Annotation ChunkSummary EntityType Frame Name RelatedChunk "
+        "About AnnotatedChunk Annotation ChunkSummary EntityType StatementType Name RelatedChunk "
         "SpeakingChunk SpeakingDocument StatedRelation Subject SubjectKind"
     ),
     "answers": "Answer Citation Context ContextPiece",

@@ -3,12 +3,12 @@ from kbkit.models.annotations import AnnotatedChunk as AnnotatedChunk
 from kbkit.models.annotations import Annotation as Annotation
 from kbkit.models.annotations import ChunkSummary as ChunkSummary
 from kbkit.models.annotations import EntityType as EntityType
-from kbkit.models.annotations import Frame as Frame
 from kbkit.models.annotations import Name as Name
 from kbkit.models.annotations import RelatedChunk as RelatedChunk
 from kbkit.models.annotations import SpeakingChunk as SpeakingChunk
 from kbkit.models.annotations import SpeakingDocument as SpeakingDocument
 from kbkit.models.annotations import StatedRelation as StatedRelation
+from kbkit.models.annotations import StatementType as StatementType
 from kbkit.models.annotations import Subject as Subject
 from kbkit.models.annotations import SubjectKind as SubjectKind
 from kbkit.models.answers import Answer as Answer

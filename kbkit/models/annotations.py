@@ -8,7 +8,7 @@ from enum import StrEnum
 from kbkit.models.values import Value
 
 
-class Frame(StrEnum):
+class StatementType(StrEnum):
     """Type of statement."""
 
     CAUSAL = "causal"
@@ -78,7 +78,7 @@ class Annotation(Value):
 
     text: str
     normalized_text: str
-    frame: Frame | None = None
+    frame: StatementType | None = None
     domains: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class ChunkSummary(Value):
         entities: Its rarest entities.
     """
 
-    frame: Frame | None
+    frame: StatementType | None
     entities: tuple[str, ...]
 
 
@@ -218,7 +218,7 @@ class SpeakingChunk(Value):
     uri: str
     anchor: str
     statement: str
-    frame: Frame | None
+    frame: StatementType | None
     weight: float
 
 

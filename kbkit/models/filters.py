@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from kbkit.errors import ConfigError
 from kbkit.globs import compile_glob
-from kbkit.models.annotations import Frame
+from kbkit.models.annotations import StatementType
 from kbkit.models.documents import DocumentState, DocumentType
 from kbkit.models.values import did_you_mean
 
@@ -55,7 +55,7 @@ class Filters:
     version: str = ""
     heading: str = ""
     page: tuple[int, ...] = ()
-    frame: tuple[Frame, ...] = ()
+    frame: tuple[StatementType, ...] = ()
     subject: tuple[str, ...] = ()
     entity: tuple[str, ...] = ()
 
@@ -183,7 +183,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "version": _text,
     "heading": _text,
     "page": _pages,
-    "frame": lambda name, value: _members(Frame, name, value),
+    "frame": lambda name, value: _members(StatementType, name, value),
     "subject": _texts,
     "entity": _texts,
 }

@@ -19,7 +19,7 @@ from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.language_model import LlmAnnotator
 from kbkit.annotation.maker import annotator_of
 from kbkit.errors import LanguageModelError, NotFoundError
-from kbkit.models import AnnotationReport, Frame
+from kbkit.models import AnnotationReport, StatementType
 from kbkit.recipes import LlmAnnotation
 from tests.ingest.scripted_llm import ScriptedLLM, serve
 from tests.waiting import until
@@ -125,7 +125,7 @@ def test_a_recipe_names_a_model_and_each_chunk_is_paid_for_once(workspace):
     [first] = found[3]
     number = re.search(r"The text (\d+)", first.text)[1]
     assert first.normalized_text == f"Of {number}."
-    assert (first.frame, first.confidence) == (Frame.CAUSAL, 0.8)
+    assert (first.frame, first.confidence) == (StatementType.CAUSAL, 0.8)
     assert first.entities == ("Water kettle", "tea_pot")
     assert first.annotator == made.fingerprint
     assert isinstance(json.loads(json.dumps(before.to_dict()))["characters"], int)

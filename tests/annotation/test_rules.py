@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import EntityType as T
-from kbkit.models import Frame
+from kbkit.models import StatementType
 from tests.annotation.documents import passage
 
 NAMES = NameGazetteer(
@@ -31,19 +31,31 @@ def annotations(text, path=(), **about):
 @pytest.mark.parametrize(
     ("text", "frame"),
     [
-        ("1.  Install the package.\n2.  Open the file.\n3.  Run the server.\n", Frame.PROCEDURE),
+        (
+            "1.  Install the package.\n2.  Open the file.\n3.  Run the server.\n",
+            StatementType.PROCEDURE,
+        ),
         (
             "To install it, run the following command:\n\n```sh\npip install x\n```\n",
-            Frame.PROCEDURE,
+            StatementType.PROCEDURE,
         ),
-        ("The name must be unique. It must not be longer than 30 characters.", Frame.CONSTRAINT),
-        ("A transaction is required here, and it can only be used once.", Frame.CONSTRAINT),
-        ("It is slow because every row is read. Therefore the plan changes.", Frame.CAUSAL),
-        ("If the pool is empty, then the call blocks, which causes a delay.", Frame.CAUSAL),
-        ("There are three kinds of locks. A lock consists of a name and a mode.", Frame.TAXONOMY),
-        ("This is an alias for the other one, and has the same meaning.", Frame.EQUIVALENCE),
-        ("It is deprecated in favour of the new call.", Frame.EQUIVALENCE),
-        ("Usually one pool is enough. It is best practice to share it.", Frame.PATTERN),
+        (
+            "The name must be unique. It must not be longer than 30 characters.",
+            StatementType.CONSTRAINT,
+        ),
+        ("A transaction is required here, and it can only be used once.", StatementType.CONSTRAINT),
+        ("It is slow because every row is read. Therefore the plan changes.", StatementType.CAUSAL),
+        ("If the pool is empty, then the call blocks, which causes a delay.", StatementType.CAUSAL),
+        (
+            "There are three kinds of locks. A lock consists of a name and a mode.",
+            StatementType.TAXONOMY,
+        ),
+        (
+            "This is an alias for the other one, and has the same meaning.",
+            StatementType.EQUIVALENCE,
+        ),
+        ("It is deprecated in favour of the new call.", StatementType.EQUIVALENCE),
+        ("Usually one pool is enough. It is best practice to share it.", StatementType.PATTERN),
     ],
 )
 def test_cues_and_blocks_tell_the_frame(text, frame):
@@ -101,7 +113,7 @@ def test_a_long_chunk_is_said_in_its_telling_sentences():
     filler = "The sky over the harbour is grey and the boats lie still. " * 12
     text = f"Pools are shared. {filler}A pool must never be forked, and it must be closed. {filler}"
     first = annotations(text)[0]
-    assert first.frame in {Frame.CONSTRAINT, None}
+    assert first.frame in {StatementType.CONSTRAINT, None}
     assert len(first.normalized_text) <= 602
 
 
@@ -111,7 +123,7 @@ def test_sentences_of_another_kind_have_annotations_of_their_own():
         "`acquire` is an alias for pool.Pool.acquire, and has the same meaning as `get`, a synonym."
     )
     first, second = annotations(text)
-    assert {first.frame, second.frame} == {Frame.CONSTRAINT, Frame.EQUIVALENCE}
+    assert {first.frame, second.frame} == {StatementType.CONSTRAINT, StatementType.EQUIVALENCE}
     assert text[second.start : second.end] == second.text != text
     assert first.entities == ("pool.Pool.acquire",)
 

@@ -17,7 +17,7 @@ from kbkit.export.index.writer import index_folder
 from kbkit.export.manifest import Manifest
 from kbkit.export.publishing.index_content import index_content, index_state
 from kbkit.export.publishing.published_index import PublishedIndex
-from kbkit.models import Frame, SubjectKind
+from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
@@ -151,7 +151,7 @@ def test_a_first_answer_needs_nothing_of_the_filters(kb, index):
 
 def test_a_hit_shows_its_frame_and_the_entities_that_few_name(kb, index):
     hits = index.search("call open_pool before a query", filters={"tags": "pool"})
-    assert {hit.frame for hit in hits if "must call" in hit.text} == {Frame.CONSTRAINT}
+    assert {hit.frame for hit in hits if "must call" in hit.text} == {StatementType.CONSTRAINT}
     named = [hit.entities for hit in hits if "must call" in hit.text]
     assert named
     assert all("open_pool" in entities for entities in named)

@@ -194,7 +194,7 @@ def test_a_python_package(run):
 @pytest.mark.slow
 def test_knowledge(run, tmp_path: Path):
     notebook = run("10")
-    assert "taxonomy" in notebook.output("kb.annotations.frames")
+    assert "taxonomy" in notebook.output("kb.annotations.statement_types")
     assert "httpx.Timeout" in notebook.output('ws.about("httpx.Timeout")')
     assert "Timeout" in notebook.output('filters={"entity": "httpx.Timeout"}')
     assert "contains" in notebook.output("value_counts()")

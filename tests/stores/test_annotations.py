@@ -6,7 +6,7 @@ import pytest
 
 import kbkit
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Annotation, EntityType, Frame, Name, SubjectKind
+from kbkit.models import Annotation, EntityType, Name, StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import chunk_annotations, corpus, names, subjects
 from kbkit.stores.catalog.subjects import SubjectName
@@ -51,7 +51,7 @@ def test_an_annotation_comes_back_as_it_was(kb, database):
     said = Annotation(
         text=text[2:6],
         normalized_text="the pool must be closed",
-        frame=Frame.CONSTRAINT,
+        frame=StatementType.CONSTRAINT,
         domains=("Connections",),
         entities=("Pool", "Socket"),
         problems=("leaks",),
@@ -66,9 +66,13 @@ def test_an_annotation_comes_back_as_it_was(kb, database):
     seq = annotate(database, kb, "pool", said, bare)
     with database.read() as transaction:
         assert chunk_annotations.of(transaction, [seq]) == {seq: (said, bare)}
-        assert chunk_annotations.frame_counts(transaction, kb.id) == {Frame.CONSTRAINT: 1}
-        assert chunk_annotations.seqs_with_frame(transaction, kb.id, [Frame.CONSTRAINT]) == [seq]
-        assert chunk_annotations.seqs_with_frame(transaction, kb.id, [Frame.CAUSAL]) == []
+        assert chunk_annotations.statement_type_counts(transaction, kb.id) == {
+            StatementType.CONSTRAINT: 1
+        }
+        assert chunk_annotations.seqs_with_frame(
+            transaction, kb.id, [StatementType.CONSTRAINT]
+        ) == [seq]
+        assert chunk_annotations.seqs_with_frame(transaction, kb.id, [StatementType.CAUSAL]) == []
         assert chunk_annotations.count_lacking(transaction, kb.id, "test:1") == 1
         assert chunk_annotations.count_lacking(transaction, kb.id, "test:2") == 2
         assert [

@@ -26,7 +26,7 @@ from kbkit.export.index.packing import (
     to_base64,
 )
 from kbkit.extras import missing
-from kbkit.models import Frame, SubjectKind
+from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import Analyzer
@@ -102,12 +102,12 @@ class IndexedAnnotations:
     """Annotations of the chunks.
 
     Attributes:
-        masks: The frames of each chunk's statements, a bit each in the order of `Frame`.
+        masks: The frames of each chunk's statements, a bit each in the order of `StatementType`.
         frames: Main statement type of each chunk, if known.
     """
 
     masks: Integers
-    frames: Sequence[Frame | None]
+    frames: Sequence[StatementType | None]
     entities: Sequence[Sequence[str]]
     subjects: Sequence[IndexedSubject]
 

@@ -39,7 +39,7 @@ from kbkit.export.index.terms import (
     utf16_key,
 )
 from kbkit.export.manifest import write_file, writing
-from kbkit.models import Frame, SubjectKind
+from kbkit.models import StatementType, SubjectKind
 from kbkit.text.language import stop_words
 
 SUBJECT_BYTES = 8_000
@@ -56,7 +56,7 @@ def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
     """Count chunks by statement type, the most frequent first."""
     counts = {
         frame.value: int((annotations.masks >> place & 1).sum())
-        for place, frame in enumerate(Frame)
+        for place, frame in enumerate(StatementType)
     }
     return {
         frame: count for frame, count in sorted(counts.items(), key=lambda each: -each[1]) if count
@@ -78,7 +78,7 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
         annotations.subjects, key=lambda each: (-len(each.rows), utf16_key(each.name), each.kind)
     )
     about = {
-        "frames": [frame.value for frame in Frame],
+        "frames": [frame.value for frame in StatementType],
         "f": encode_varints(annotations.masks),
         "firsts": [groups[start][0].key for start in starts[:-1]],
         "stop": " ".join(sorted(stop_words("english"))),
@@ -94,7 +94,7 @@ def shown_of(annotations: IndexedAnnotations | None, row: int) -> list[Any]:
     if annotations is None:
         return []
     frame = annotations.frames[row]
-    number = 0 if frame is None else list(Frame).index(frame) + 1
+    number = 0 if frame is None else list(StatementType).index(frame) + 1
     entities = list(annotations.entities[row])
     return [number, entities] if entities else [number] if number else []
 

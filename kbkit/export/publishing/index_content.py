@@ -27,7 +27,7 @@ from kbkit.export.index import (
 )
 from kbkit.export.index.packing import Integers
 from kbkit.export.manifest import Manifest
-from kbkit.models import Chunk, Document, DocumentState, Frame, RatingTotal, SubjectKind
+from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType, SubjectKind
 from kbkit.models.values import plain
 from kbkit.models.values import plain as one_line
 from kbkit.recipes import NameSpec
@@ -52,8 +52,8 @@ def indexed_annotations(
 ) -> IndexedAnnotations | None:
     numbers = {seq: number for number, seq in enumerate(seqs)}
     masks = np.zeros(len(seqs), np.int64)
-    first: list[Frame | None] = [None] * len(seqs)
-    bits = {frame: 1 << place for place, frame in enumerate(Frame)}
+    first: list[StatementType | None] = [None] * len(seqs)
+    bits = {frame: 1 << place for place, frame in enumerate(StatementType)}
     for seq, position, frame in reading.iter_frames(transaction, kb_id):
         if seq in numbers:
             masks[numbers[seq]] |= bits[frame]

@@ -41,7 +41,7 @@ from kbkit.export.publishing.index_vectors import (
     IndexFilters,
     IndexVectors,
 )
-from kbkit.models import Filters, Frame, Mode
+from kbkit.models import Filters, Mode, StatementType
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts, length_norms
 from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
@@ -74,7 +74,7 @@ class PublishedHit:
     heading: str
     anchor: str
     text: str
-    frame: Frame | None = None
+    frame: StatementType | None = None
     entities: tuple[str, ...] = ()
 
 
@@ -316,7 +316,7 @@ class PublishedIndex:
             heading,
             anchor,
             text,
-            list(Frame)[rest[0] - 1] if rest and rest[0] else None,
+            list(StatementType)[rest[0] - 1] if rest and rest[0] else None,
             tuple(rest[1:2] and rest[1]),
         )
 

@@ -13,7 +13,7 @@ import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.models import DocumentState, DocumentType, Filters, Frame, KnowledgeBaseInfo
+from kbkit.models import DocumentState, DocumentType, Filters, KnowledgeBaseInfo, StatementType
 from kbkit.panels import render
 from kbkit.panels.controls import MutedUpdates, control, row, show, toggle
 
@@ -80,7 +80,9 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self.controls["tags"].options = _commonest(kb.documents.tags() for kb in bases)
             folders = _commonest(kb.documents.folders() for kb in bases)
             self.controls["path"].options = [f"{folder}/**" for folder in sorted(folders)]
-            self.controls["frame"].options = _frame_options(kb.annotations.frames for kb in bases)
+            self.controls["frame"].options = _frame_options(
+                kb.annotations.statement_types for kb in bases
+            )
             self.controls["subject"].options = _commonest(
                 {each.name: each.chunks for each in kb.annotations.subjects(limit=_MAX)}
                 for kb in bases
@@ -232,8 +234,8 @@ def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     return [("Any", ()), *((f"{state.value} ({counts[state]:,})", (state,)) for state in states)]
 
 
-def _frame_options(counts: Iterable[Mapping[Frame, int]]) -> list[tuple[str, Any]]:
-    total: Counter[Frame] = Counter()
+def _frame_options(counts: Iterable[Mapping[StatementType, int]]) -> list[tuple[str, Any]]:
+    total: Counter[StatementType] = Counter()
     for counter in counts:
         total.update(counter)
     return [

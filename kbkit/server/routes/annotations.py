@@ -8,7 +8,7 @@ from fastapi import Query, Response
 from pydantic import BaseModel, Field, StrictBool
 
 from kbkit.knowledge_base import handle_of
-from kbkit.models import AnnotatedChunk, Annotation, AnnotationReport, ChunkSummary, Frame
+from kbkit.models import AnnotatedChunk, Annotation, AnnotationReport, ChunkSummary, StatementType
 from kbkit.server.access import READ, WRITE, Kb
 from kbkit.server.parameters import (
     Behind,
@@ -27,10 +27,10 @@ from kbkit.server.routing import Routes, Work
 routes = Routes("/api/knowledge/bases/{name}", "annotations")
 
 
-class FrameCount(BaseModel):
+class StatementTypeCount(BaseModel):
     """Number of annotations of a statement type."""
 
-    frame: Frame
+    frame: StatementType
     count: int
 
 
@@ -99,10 +99,10 @@ def annotate_chunks(
     return work.start("annotate", {"kb": kb.name}, wait=body.wait)
 
 
-@routes.get("/frames", model=Page[FrameCount])
+@routes.get("/frames", model=Page[StatementTypeCount])
 def list_frames(kb: Kb) -> list[dict[str, Any]]:
     """Count annotations by statement type, the most frequent first."""
-    counts = kb.annotations.frames
+    counts = kb.annotations.statement_types
     return [{"frame": frame, "count": count} for frame, count in counts.items()]
 
 

@@ -115,7 +115,7 @@ def read_base_stats(
         "info": kb.info(),
         "tags": kb.documents.tags(),
         "folders": kb.documents.folders(depth=depth),
-        "frames": kb.annotations.frames,
+        "frames": kb.annotations.statement_types,
         "annotations": len(kb.annotations),
         "ratings": len(kb.ratings),
         "sources": len(kb.sources),

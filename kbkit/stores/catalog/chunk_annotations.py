@@ -12,8 +12,8 @@ from kbkit.models import (
     AnnotatedChunk,
     Annotation,
     ChunkSummary,
-    Frame,
     StatedRelation,
+    StatementType,
     SubjectKind,
 )
 from kbkit.stores.catalog import knowledge_schema, reading, statement_vectors, subjects
@@ -98,7 +98,7 @@ def summaries(
     rarest = sorted(entities, key=lambda row: (often[row.id], row.name))
     return {
         row.id: ChunkSummary(
-            Frame(row.frame) if row.frame else None,
+            StatementType(row.frame) if row.frame else None,
             tuple([each.name for each in rarest if each.chunk_seq == row.seq][:limit]),
         )
         for row in frames
@@ -183,7 +183,7 @@ def count(transaction: Transaction, kb_id: str) -> int:
     return int(transaction.execute(query).scalar_one())
 
 
-def frame_counts(transaction: Transaction, kb_id: str) -> dict[Frame, int]:
+def statement_type_counts(transaction: Transaction, kb_id: str) -> dict[StatementType, int]:
     """Count annotations by statement type, the most frequent first."""
     query = (
         sa.select(_rows.c.frame, sa.func.count())
@@ -191,10 +191,12 @@ def frame_counts(transaction: Transaction, kb_id: str) -> dict[Frame, int]:
         .group_by(_rows.c.frame)
         .order_by(sa.func.count().desc(), _rows.c.frame)
     )
-    return {Frame(frame): int(count) for frame, count in transaction.execute(query)}
+    return {StatementType(frame): int(count) for frame, count in transaction.execute(query)}
 
 
-def seqs_with_frame(transaction: Transaction, kb_id: str, frames: Collection[Frame]) -> list[int]:
+def seqs_with_frame(
+    transaction: Transaction, kb_id: str, frames: Collection[StatementType]
+) -> list[int]:
     query = sa.select(_rows.c.chunk_seq).where(
         _rows.c.kb_id == kb_id, _rows.c.frame.in_([frame.value for frame in frames])
     )
@@ -263,7 +265,7 @@ def _annotation(row: Any, named: Mapping[str, Sequence[str]]) -> Annotation:
     return Annotation(
         text=row.text[row.start : row.end],
         normalized_text=row.normalized_text,
-        frame=Frame(row.frame) if row.frame else None,
+        frame=StatementType(row.frame) if row.frame else None,
         confidence=row.confidence,
         start=row.start,
         end=row.end,

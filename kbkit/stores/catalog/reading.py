@@ -16,7 +16,7 @@ from kbkit.models import (
     Document,
     DocumentState,
     DocumentType,
-    Frame,
+    StatementType,
     SubjectKind,
     Target,
     TargetKind,
@@ -415,14 +415,14 @@ def graph_state(transaction: Transaction, kb_id: str) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, int, Frame]]:
+def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, int, StatementType]]:
     query = (
         sa.select(_rows.c.chunk_seq, _rows.c.position, _rows.c.frame)
         .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")
         .order_by(_rows.c.chunk_seq, _rows.c.position)
     )
     for seq, position, frame in transaction.execute(query):
-        yield seq, position, Frame(frame)
+        yield seq, position, StatementType(frame)
 
 
 def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
