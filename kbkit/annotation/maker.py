@@ -18,7 +18,6 @@ from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, 
 from kbkit.runtime.plugins import ANNOTATORS, make
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, reading, subjects
-from kbkit.stores.catalog.applying import apply
 from kbkit.stores.catalog.database import Database
 from kbkit.text.subject_keys import subject_key
 
@@ -84,7 +83,7 @@ class AnnotationMaker:
             names.note_annotated(transaction, self.kb_id, packed)
         with self.database.read() as transaction:
             unused = subjects.unused(transaction)
-        apply(self.database, self.kb_id, unused, subjects.sweep)
+        knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
 
     def _read_names(self, stop: Callable[[], bool]) -> bool:
         while not stop():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_figures, print_json, progress, say
+from kbkit.cli.terminal import print_done, print_figures, print_json, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
 from kbkit.models.values import plain, pluralize
@@ -77,8 +77,7 @@ def list_(
             limit=limit,
             offset=offset,
         )
-    if as_json:
-        print_json([entry.to_dict() for entry in page])
+    if printed(list(page), as_json):
         return
     if not page.total:
         say("nothing is there; `kbkit entries add` writes an entry")
@@ -123,8 +122,7 @@ def show(
             sys.stdout.buffer.flush()
             return
         entry = workspace.entries.read(slug)
-    if as_json:
-        print_json(entry.to_dict())
+    if printed(entry, as_json):
         return
     votes = f" {entry.rating.average:g} of {pluralize(entry.rating.count, 'vote')}"
     head = {
@@ -241,10 +239,11 @@ def rate(
     """Rate an entry."""
     with open_workspace(context) as workspace:
         entry = workspace.entries.rate(slug, score, rater=rater)
-    if as_json:
-        print_json(entry.to_dict())
-    else:
-        say(f"{slug}: {entry.rating.average:g} of {pluralize(entry.rating.count, 'vote')}")
+    print_done(
+        entry,
+        as_json,
+        f"{slug}: {entry.rating.average:g} of {pluralize(entry.rating.count, 'vote')}",
+    )
 
 
 @entries.command()
@@ -252,10 +251,11 @@ def rm(context: typer.Context, slug: Slug, as_json: AsJson = False) -> None:
     """Move an entry to the trash."""
     with open_workspace(context) as workspace:
         deleted = workspace.entries.delete(slug)
-    if as_json:
-        print_json(deleted.to_dict())
-    else:
-        say(f"deleted {slug}; `kbkit entries undelete {slug}` brings it back until `kbkit compact`")
+    print_done(
+        deleted,
+        as_json,
+        f"deleted {slug}; `kbkit entries undelete {slug}` brings it back until `kbkit compact`",
+    )
 
 
 @entries.command()
@@ -276,8 +276,7 @@ def undelete(
             _tell(workspace.entries.undelete(slug, to=to), "brought back", as_json)
             return
         deleted = workspace.entries.trash()
-    if as_json:
-        print_json([each.to_dict() for each in deleted])
+    if printed(deleted, as_json):
         return
     if not deleted:
         say("the trash is empty")
@@ -292,8 +291,7 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
     """Read changes by other programs and finished tasks."""
     with open_workspace(context) as workspace, progress() as on_progress:
         report = workspace.entries.sync(on_progress=on_progress)
-    if as_json:
-        print_json(report.to_dict())
+    if printed(report, as_json):
         return
     say(f"{report.synced:,} synced: {report}")
     for problem in report.skipped:
@@ -312,7 +310,7 @@ def context(
     with open_workspace(context) as workspace:
         answer = workspace.entries.context(prompt, limit=limit, max_tokens=max_tokens)
     if as_json:
-        print_json(answer.to_dict())
+        print_json(answer)
     else:
         typer.echo("\n".join(plain_line(line) for line in answer.text.split("\n")))
 
@@ -354,8 +352,7 @@ def import_(
     """Import Agent Skills, all or none."""
     with open_workspace(context) as workspace:
         imported = workspace.entries.import_skills(folder)
-    if as_json:
-        print_json([entry.to_dict() for entry in imported])
+    if printed(imported, as_json):
         return
     for entry in imported:
         say(f"took in {entry.slug}")
@@ -376,10 +373,11 @@ def export(
     """Export entries as Agent Skills."""
     with open_workspace(context) as workspace:
         folders = workspace.entries.export_skills(folder, slugs=slugs or None)
-    if as_json:
-        print_json([str(path) for path in folders])
-    else:
-        say(f"wrote {pluralize(len(folders), 'skill')}: {folder}")
+    print_done(
+        [str(path) for path in folders],
+        as_json,
+        f"wrote {pluralize(len(folders), 'skill')}: {folder}",
+    )
 
 
 def _said(
@@ -460,7 +458,4 @@ def _text(data: bytes, path: Path) -> str:
 
 
 def _tell(entry: Entry, done: str, as_json: bool) -> None:
-    if as_json:
-        print_json(entry.to_dict())
-    else:
-        say(f"{done} {entry.slug}")
+    print_done(entry, as_json, f"{done} {entry.slug}")

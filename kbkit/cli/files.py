@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_figures, print_json, progress, say
+from kbkit.cli.terminal import print_done, print_figures, print_json, printed, progress, say
 from kbkit.models.values import plain, without_controls
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -
     """List a folder."""
     with open_workspace(context) as workspace:
         infos = workspace.files.list(path)
-    if as_json:
-        print_json([info.to_dict() for info in infos])
+    if printed(infos, as_json):
         return
     if not infos:
         say("nothing is there; `kbkit files write PATH` writes a file")
@@ -72,7 +71,7 @@ def tree(
     with open_workspace(context) as workspace:
         root = workspace.files.tree(path, depth=depth)
     if as_json:
-        print_json(root.to_dict())
+        print_json(root)
     else:
         typer.echo(str(root))
 
@@ -82,8 +81,7 @@ def cat(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None
     """Print a file, or a document (`kb/NAME/...`)."""
     with open_workspace(context) as workspace:
         info, text = workspace.files.info(path), workspace.files.read(path)
-    if as_json:
-        print_json({**info.to_dict(), "content": text})
+    if printed({**info.to_dict(), "content": text}, as_json):
         return
     if sys.stdout.isatty():  # a terminal obeys what a file may hold
         text = "\n".join(plain(line) for line in text.split("\n"))
@@ -132,10 +130,11 @@ def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
     """Move a file or folder to the trash."""
     with open_workspace(context) as workspace:
         deleted = workspace.files.delete(path)
-    if as_json:
-        print_json(deleted.to_dict())
-    else:
-        say(f"deleted {path}; `kbkit files undelete {path}` brings it back until `kbkit compact`")
+    print_done(
+        deleted,
+        as_json,
+        f"deleted {path}; `kbkit files undelete {path}` brings it back until `kbkit compact`",
+    )
 
 
 @files.command()
@@ -166,8 +165,7 @@ def undelete(
             _tell(workspace.files.undelete(path, to=to), "brought back", as_json)
             return
         deleted = workspace.files.trash()
-    if as_json:
-        print_json([each.to_dict() for each in deleted])
+    if printed(deleted, as_json):
         return
     if not deleted:
         say("the trash is empty")
@@ -185,8 +183,7 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
     """Read changes by other programs."""
     with open_workspace(context) as workspace, progress() as on_progress:
         report = workspace.files.sync(on_progress=on_progress)
-    if as_json:
-        print_json(report.to_dict())
+    if printed(report, as_json):
         return
     say(str(report))
     for problem in report.skipped:
@@ -203,7 +200,4 @@ def _given(text: str | None) -> str:
 
 
 def _tell(info: FileInfo, done: str, as_json: bool) -> None:
-    if as_json:
-        print_json(info.to_dict())
-    else:
-        say(f"{done} {plain(info.path)}")
+    print_done(info, as_json, f"{done} {plain(info.path)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_figures, print_json, print_pairs, say
+from kbkit.cli.terminal import print_done, print_figures, print_json, print_pairs, printed, say
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain
 
@@ -49,8 +49,7 @@ def entities(
     """List entities, the most mentioned first."""
     with open_workspace(context) as workspace:
         matches = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
-    if as_json:
-        print_json([entity.to_dict() for entity in matches])
+    if printed(matches, as_json):
         return
     if not matches:
         say("no entity; `kbkit improve NAME` annotates the rest")
@@ -75,8 +74,7 @@ def show(context: typer.Context, entity: Entity, as_json: AsJson = False) -> Non
     with open_workspace(context) as workspace:
         node = workspace.graph.entity(entity)
         near = workspace.graph.neighbors(node, limit=20)
-    if as_json:
-        print_json({**node.to_dict(), "neighbors": [step.to_dict() for step in near]})
+    if printed({**node.to_dict(), "neighbors": [step.to_dict() for step in near]}, as_json):
         return
     print_pairs(node.lines())
     _print_steps(near)
@@ -99,7 +97,7 @@ def neighbors(
     with open_workspace(context) as workspace:
         steps = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
     if as_json:
-        print_json([step.to_dict() for step in steps])
+        print_json(steps)
     else:
         _print_steps(steps)
 
@@ -111,8 +109,7 @@ def path(
     """Show how two things are related."""
     with open_workspace(context) as workspace:
         steps = workspace.graph.path(source, target)
-    if as_json:
-        print_json([step.to_dict() for step in steps])
+    if printed(steps, as_json):
         return
     if not steps:
         say("nothing connects the two")
@@ -137,8 +134,7 @@ def list_relations(
         relations = workspace.graph.relations(target, name=name, by=by, limit=limit)
         ends = [end for each in relations for end in (each.source, each.target)]
         names = workspace.graph.names(ends)
-    if as_json:
-        print_json([each.to_dict() for each in relations])
+    if printed(relations, as_json):
         return
     print_figures(
         ("source", "relation", "target", "weight", "by", "evidence", "note"),
@@ -173,8 +169,7 @@ def gaps(
     """List gaps in the documentation."""
     with open_workspace(context) as workspace:
         listed = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
-    if as_json:
-        print_json([gap.to_dict() for gap in listed])
+    if printed(listed, as_json):
         return
     print_figures(
         ("of", "gap", "reason", "start with"),
@@ -190,8 +185,7 @@ def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = Fal
     """List entities that may be duplicates."""
     with open_workspace(context) as workspace:
         pairs = workspace.graph.suggestions(limit=limit)
-    if as_json:
-        print_json([each.to_dict() for each in pairs])
+    if printed(pairs, as_json):
         return
     print_figures(
         ("keep", "merge", "score", "evidence"),
@@ -211,10 +205,7 @@ def export(
     """Export all relations to a file."""
     with open_workspace(context) as workspace:
         written = workspace.graph.export(file)
-    if as_json:
-        print_json({"file": str(written)})
-    else:
-        say(f"wrote {written}")
+    print_done({"file": str(written)}, as_json, f"wrote {written}")
 
 
 def _print_steps(steps: Sequence[Step]) -> None:
@@ -267,10 +258,7 @@ def create(
             aliases=alias or (),
             properties=_properties(properties),
         )
-    if as_json:
-        print_json(made.to_dict())
-    else:
-        say(f"made {plain(made.name)}")
+    print_done(made, as_json, f"made {plain(made.name)}")
 
 
 @graph.command()
@@ -296,10 +284,7 @@ def update(
             aliases=alias,
             properties=_properties(properties),
         )
-    if as_json:
-        print_json(changed.to_dict())
-    else:
-        say(f"changed {plain(changed.name)}")
+    print_done(changed, as_json, f"changed {plain(changed.name)}")
 
 
 @graph.command()
@@ -308,10 +293,7 @@ def delete(context: typer.Context, entity: Entity, as_json: AsJson = False) -> N
     with open_workspace(context) as workspace:
         node = workspace.graph.entity(entity)
         workspace.graph.delete(node)
-    if as_json:
-        print_json(node.to_dict())
-    else:
-        say(f"deleted {plain(node.name)}")
+    print_done(node, as_json, f"deleted {plain(node.name)}")
 
 
 @graph.command()
@@ -327,10 +309,7 @@ def relate(
     """Create a relation between two things."""
     with open_workspace(context) as workspace:
         made = workspace.graph.relate(source, name, target, weight=weight, note=note)
-    if as_json:
-        print_json(made.to_dict())
-    else:
-        say(f"related {plain(source)} to {plain(target)}: {made.name}")
+    print_done(made, as_json, f"related {plain(source)} to {plain(target)}: {made.name}")
 
 
 @graph.command()
@@ -345,10 +324,7 @@ def unrelate(
     with open_workspace(context) as workspace:
         relation = workspace.graph.relation(source, name, target)
         workspace.graph.delete(relation)
-    if as_json:
-        print_json(relation.to_dict())
-    else:
-        say(f"{plain(source)} and {plain(target)}: deleted {relation.name}")
+    print_done(relation, as_json, f"{plain(source)} and {plain(target)}: deleted {relation.name}")
 
 
 @graph.command()
@@ -356,10 +332,9 @@ def merge(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson =
     """Merge two entities; `kbkit graph undo` splits them."""
     with open_workspace(context) as workspace:
         kept = workspace.graph.merge(keep, other)
-    if as_json:
-        print_json(kept.to_dict())
-    else:
-        say(f"{plain(kept.name)} is also called {', '.join(map(plain, kept.aliases))}")
+    print_done(
+        kept, as_json, f"{plain(kept.name)} is also called {', '.join(map(plain, kept.aliases))}"
+    )
 
 
 @graph.command()
@@ -368,10 +343,11 @@ def refuse(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson 
     with open_workspace(context) as workspace:
         pair = [workspace.graph.entity(each) for each in (keep, other)]
         workspace.graph.refuse(*pair)
-    if as_json:
-        print_json({"refused": [each.name for each in pair]})
-    else:
-        say(f"{plain(pair[0].name)} and {plain(pair[1].name)} are not suggested again")
+    print_done(
+        {"refused": [each.name for each in pair]},
+        as_json,
+        f"{plain(pair[0].name)} and {plain(pair[1].name)} are not suggested again",
+    )
 
 
 @graph.command()
@@ -384,8 +360,7 @@ def edits(
     """List edits of the graph, the latest first."""
     with open_workspace(context) as workspace:
         listed = workspace.graph.edits(by=by, limit=limit)
-    if as_json:
-        print_json([each.to_dict() for each in listed])
+    if printed(listed, as_json):
         return
     print_figures(
         ("edit", "by", "at", "what"),
@@ -408,10 +383,7 @@ def undo(
     """Undo an edit of the graph."""
     with open_workspace(context) as workspace:
         undone = workspace.graph.undo(edit)
-    if as_json:
-        print_json(undone.to_dict())
-    else:
-        say(f"taken back: {plain(undone.what)}")
+    print_done(undone, as_json, f"taken back: {plain(undone.what)}")
 
 
 def _properties(pairs: Sequence[str] | None) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from kbkit.cli.terminal import (
     print_json,
     print_pairs,
     print_table,
+    printed,
     progress,
     say,
     say_improvement,
@@ -97,8 +98,7 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     """List the knowledge bases."""
     with open_workspace(context) as workspace:
         infos = workspace.list()
-    if as_json:
-        print_json([info.to_dict() for info in infos])
+    if printed(infos, as_json):
         return
     if not infos:
         say("no knowledge bases yet; make one with `kbkit new` or `kbkit build`")
@@ -130,7 +130,7 @@ def show(
     with open_workspace(context) as workspace:
         info = workspace[name].info()
     if as_json:
-        print_json(info.to_dict())
+        print_json(info)
     else:
         print_pairs(info.lines(verbose=verbose))
 
@@ -158,8 +158,7 @@ def documents(
                 typer.echo(to_json(_listed(document, "metadata", "content")))
             return
         listed = collection.list()
-    if as_json:
-        print_json([_listed(document) for document in listed])
+    if printed([_listed(document) for document in listed], as_json):
         return
     from rich.table import Table
     from rich.text import Text
@@ -194,7 +193,7 @@ def chunks(
             count = write_chunks(collection, output, vectors=vectors)
             say(f"wrote {pluralize(count, 'chunk')} into {output}")
         elif as_json:
-            print_json([chunk.to_dict() for chunk in collection])
+            print_json(list(collection))
         elif as_jsonl:
             for chunk in collection:
                 typer.echo(to_json(chunk.to_dict()))
@@ -238,7 +237,7 @@ def improve(
             embedding=embedding, background=background, estimate=estimate, on_progress=on_progress
         )
     if as_json:
-        print_json(left.to_dict())
+        print_json(left)
     elif left and not estimate:
         say_improvement(left, name)
     else:
@@ -293,7 +292,7 @@ def expand(
             for problem in report.failed:
                 say(f"failed: {problem.uri}: {problem.reason}")
     if as_json:
-        print_json(report.to_dict())
+        print_json(report)
 
 
 @app.command()
@@ -335,7 +334,7 @@ def annotate(
         elif not report.chunks:
             say("nothing to send")
     if as_json:
-        print_json(report.to_dict())
+        print_json(report)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_NOTHING_READ, AsJson, UntilClosed, app, open_workspace, resumable
-from kbkit.cli.terminal import print_json, print_pairs, progress, say
+from kbkit.cli.terminal import print_json, print_pairs, printed, progress, say
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def build(
             on_progress=on_progress,
         )
     if as_json:
-        print_json(report.to_dict())
+        print_json(report)
     else:
         say(f"built {report.info.name}")
         print_pairs(report.lines())
@@ -179,8 +179,7 @@ def export(
             entries=entries,
             on_progress=on_progress,
         )
-    if as_json:
-        print_json(report.to_dict())
+    if printed(report, as_json):
         return
     say(f"wrote the {'pages' if pages_only else 'project'} {report.folder}")
     if report.site:

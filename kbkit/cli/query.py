@@ -15,6 +15,7 @@ from kbkit.cli.terminal import (
     print_hits,
     print_json,
     print_tuning,
+    printed,
     progress,
     say,
     say_notes,
@@ -170,7 +171,7 @@ def context_(
         answer = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
     say_notes(answer.notes)
     if as_json:
-        print_json(answer.to_dict())
+        print_json(answer)
     else:
         typer.echo(without_controls(answer.text))
 
@@ -219,7 +220,7 @@ def eval_(
             asked, mode=mode, against=against, wait=wait, on_progress=on_progress
         )
     if as_json:
-        print_json(result.to_dict())
+        print_json(result)
     else:
         print_evaluation(result, verbose)
     if fail_under is not None and result.ndcg < fail_under:
@@ -259,8 +260,7 @@ def tune(
         report = kb.feedback.tune(
             asked, others=more, keep=keep, seed=seed, wait=wait, on_progress=on_progress
         )
-    if as_json:
-        print_json(report.to_dict())
+    if printed(report, as_json):
         return
     print_tuning(report)
     if report.wins and not report.kept:
@@ -284,8 +284,7 @@ def fidelity(
 
     with progress() as on_progress:
         report = measure(place, allow_private=allow_private, on_progress=on_progress)
-    if as_json:
-        print_json(report.to_dict())
+    if printed(report, as_json):
         return
     header, *rows = report.rows()
     print_figures(header, rows)

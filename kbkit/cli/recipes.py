@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
-from kbkit.cli.terminal import complain, print_json, print_table, progress, say
+from kbkit.cli.terminal import complain, print_json, print_table, printed, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
@@ -33,8 +33,7 @@ def list_(as_json: AsJson = False) -> None:
     from kbkit.workflows.gallery import list_recipes
 
     listed = list_recipes()
-    if as_json:
-        print_json([recipe.to_dict() for recipe in listed])
+    if printed(listed, as_json):
         return
     table = Table("name", "source", "pages", "seconds", "MB", "nDCG@10", "Hit@1", "reads", box=None)
     for recipe in listed:
@@ -77,7 +76,7 @@ def check(
     with progress() as on_progress:
         findings = check_recipe(recipe, online=online, on_progress=on_progress)
     if as_json:
-        print_json([finding.to_dict() for finding in findings])
+        print_json(findings)
     else:
         for finding in findings:
             complain(str(finding))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, UntilClosed, app, open_workspace
-from kbkit.cli.terminal import print_figures, print_json, say
+from kbkit.cli.terminal import print_figures, printed, say
 from kbkit.mcp.options import USUAL_TOKENS
 from kbkit.mcp.replies import MIN_TOKENS
 
@@ -132,8 +132,7 @@ def create_token(
 
     with open_workspace(context) as workspace:
         made = Tokens(workspace).create(name, scope=scope, kbs=kb or (), days=days)
-    if as_json:
-        print_json({"token": made.token, **made.info.to_dict()})
+    if printed({"token": made.token, **made.info.to_dict()}, as_json):
         return
     typer.echo(made.token)
     say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` takes it back")
@@ -146,8 +145,7 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
 
     with open_workspace(context) as workspace:
         tokens = Tokens(workspace).list()
-    if as_json:
-        print_json([info.to_dict() for info in tokens])
+    if printed(tokens, as_json):
         return
     if not tokens:
         say("no token; make one with `kbkit token create NAME`")

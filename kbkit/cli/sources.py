@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from kbkit.cli.app import AllowPrivate, AsJson, Name, app, open_workspace
-from kbkit.cli.terminal import print_json, print_table, say
+from kbkit.cli.terminal import print_table, printed, say
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
@@ -303,8 +303,7 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _print(infos: list[SourceInfo], as_json: bool) -> None:
-    if as_json:
-        print_json([source.to_dict() for source in infos])
+    if printed(infos, as_json):
         return
     if not infos:
         return

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, Name, app, open_workspace
-from kbkit.cli.terminal import print_figures, print_json, print_table, say
+from kbkit.cli.terminal import print_figures, print_table, printed, say
 from kbkit.models.values import plain, pluralize
 
 Within = Annotated[
@@ -34,8 +34,7 @@ def list_subjects(
     """List subjects and how many chunks mention them."""
     with open_workspace(context) as workspace:
         listed = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
-    if as_json:
-        print_json([subject.to_dict() for subject in listed])
+    if printed(listed, as_json):
         return
     if not listed:
         say("no subject; `kbkit improve NAME` annotates the rest")
@@ -66,8 +65,7 @@ def about(
     """Show documents and chunks about a subject."""
     with open_workspace(context) as workspace:
         answer = workspace.about(query, kbs=kb or None, limit=limit)
-    if as_json:
-        print_json(answer.to_dict())
+    if printed(answer, as_json):
         return
     for subject in answer.subjects:
         also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
@@ -186,8 +184,7 @@ def trash(
             for each in deleted:
                 table.add_row(f"{each.deleted_at:%Y-%m-%d %H:%M}", Text(each.title), Text(each.uri))
             values = [each.to_dict() for each in deleted]
-    if as_json:
-        print_json(values)
+    if printed(values, as_json):
         return
     if values:
         print_table(table)
@@ -209,8 +206,7 @@ def compact(
         if not yes:
             typer.confirm("Nothing deleted can be brought back then. Go on?", abort=True, err=True)
         done = workspace.compact()
-    if as_json:
-        print_json(done.to_dict())
+    if printed(done, as_json):
         return
     say(
         f"emptied the trash: {pluralize(done.documents)}, "

@@ -113,7 +113,27 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 
 def print_json(value: Any) -> None:
-    typer.echo(to_json(value, indent=2))
+    """Print JSON values, a model, or a sequence of models."""
+    if isinstance(value, list | tuple):
+        value = [_as_dict(each) for each in value]
+    typer.echo(to_json(_as_dict(value), indent=2))
+
+
+def _as_dict(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def printed(value: Any, as_json: bool) -> bool:
+    """Print a result if it is to be JSON; return whether it was printed."""
+    if as_json:
+        print_json(value)
+    return as_json
+
+
+def print_done(value: Any, as_json: bool, message: str) -> None:
+    """Print a changed value as JSON, or say what was done."""
+    if not printed(value, as_json):
+        say(message)
 
 
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
@@ -127,8 +147,7 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
 
 
 def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
-    if as_json:
-        print_json(report.to_dict())
+    if printed(report, as_json):
         return
     say(
         f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app, open_workspace, resumable
-from kbkit.cli.terminal import print_figures, print_json, print_table, progress, say
+from kbkit.cli.terminal import print_figures, print_json, print_table, printed, progress, say
 from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.replies import MIN_TOKENS
 from kbkit.mcp.stdio import serve
@@ -65,8 +65,7 @@ def migrate(
 
     with resumable("kbkit migrate"), progress() as on_progress:
         done = move(context.obj, to=to, on_progress=on_progress)
-    if as_json:
-        print_json(done.to_dict())
+    if printed(done, as_json):
         return
     rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
     print_figures(("table", "rows", "BLAKE2 here and there"), rows)
@@ -109,8 +108,7 @@ def list_(as_json: AsJson = False) -> None:
     from kbkit.workflows.embedding_models import list_models
 
     listed = list_models()
-    if as_json:
-        print_json([model.to_dict() for model in listed])
+    if printed(listed, as_json):
         return
     table = Table(
         "name", "dim.", "MB", "cost", "languages", "license", "good for", "here", box=None
@@ -209,8 +207,7 @@ def runs(context: typer.Context, names: Names = None, as_json: AsJson = False) -
 
     with open_workspace(context) as workspace:
         listed = workspace.runs(names)
-    if as_json:
-        print_json([one.to_dict() for one in listed])
+    if printed(listed, as_json):
         return
     table = Table("began (UTC)", "seconds", "knowledge base", "came of it", "source", box=None)
     for one in listed:
@@ -281,8 +278,7 @@ def backup(
 def _tell(done: BundleInfo, as_json: bool) -> None:
     for reason in done.skipped:
         say(f"left out: {reason}")
-    if as_json:
-        print_json(done.to_dict())
+    if printed(done, as_json):
         return
     say(
         f"wrote {done.path}: {pluralize(len(done.knowledge_bases), 'knowledge base')}, "
@@ -319,8 +315,7 @@ def restore(
         done = workspace.restore(
             file, name=name, verify=verify, trust=trust, on_progress=on_progress
         )
-    if as_json:
-        print_json(done.to_dict())
+    if printed(done, as_json):
         return
     for kb in done.knowledge_bases:
         came = f"{pluralize(kb.documents)}, {kb.ratings:,} ratings came"

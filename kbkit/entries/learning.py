@@ -426,5 +426,5 @@ def _item(number: int, entry: Found) -> str:
 
 
 def _block(count: int, mark: str, text: str) -> str:
-    opening = f"{count} entr{'ies' if count > 1 else 'y'}, best first: solutions for such tasks."
+    opening = f"{pluralize(count, 'entry')}, best first: solutions for such tasks."
     return f"{opening} {instructions(mark)}\n\n{fenced(mark, 'entries', text)}"

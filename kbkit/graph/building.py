@@ -28,7 +28,6 @@ from kbkit.stores.catalog import (
     knowledge_bases,
     subjects,
 )
-from kbkit.stores.catalog.applying import apply
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.graph import ChunkPlace, ChunkRelation, DefinedName
 from kbkit.stores.catalog.subjects import SubjectName, entity_id
@@ -127,7 +126,7 @@ def _settle(
 
     What differs is found while others may write: an improver at a low priority would hold them up.
     """
-    write = partial(apply, database, kb_id)
+    write = partial(knowledge_bases.write_in_batches, database, kb_id)
     sections = _sections(state.places) if state.spec.build else []
     together = co_occurrence(sections, state.mentions, state.names, state.spec)
     with database.read() as transaction:
@@ -180,7 +179,7 @@ def build_small(stores: Stores, kb_id: str, limit: int = SMALL) -> None:
 def _look(database: Database, kb_id: str) -> _State:
     with database.read() as transaction:
         begun = graph.built_version(transaction, kb_id) is not None
-    apply(database, kb_id, [] if begun else [kb_id], graph.begin)
+    knowledge_bases.write_in_batches(database, kb_id, [] if begun else [kb_id], graph.begin)
     with database.read() as transaction:
         config = knowledge_bases.get_by_id(transaction, kb_id).config
         named_by_recipe = config.get("annotation", {}).get("names", ())
@@ -204,7 +203,9 @@ def _look(database: Database, kb_id: str) -> _State:
         )
     _define(state)
     missing = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
-    apply(database, kb_id, list(map(named, missing.values())), subjects.add)
+    knowledge_bases.write_in_batches(
+        database, kb_id, list(map(named, missing.values())), subjects.add
+    )
     state.names |= missing
     of_documents = {
         document: "\n".join(f"{id_} {name.anchor} {name.type}" for id_, name in names)

@@ -12,10 +12,9 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.mcp import replies
-from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
 from kbkit.mcp.core import Passages
 from kbkit.mcp.submissions import LongWork
-from kbkit.mcp.tools import Tools, result
+from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 
 if TYPE_CHECKING:

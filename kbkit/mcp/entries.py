@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError
 from kbkit.mcp import replies
-from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
-from kbkit.mcp.tools import Tools, result
+from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Score, Tools, result
 
 if TYPE_CHECKING:
     from kbkit.models import Entry

@@ -9,9 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit.mcp import replies
-from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
 from kbkit.mcp.core import KbName
-from kbkit.mcp.tools import Tools, result
+from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
 
 EndName = Annotated[
     str, Field(description="Name or id of an entity, source of a document, file:PATH, entry:SLUG.")

@@ -10,8 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit.mcp import replies
-from kbkit.mcp.arguments import Cursor, MaxTokens
-from kbkit.mcp.tools import Tools, result
+from kbkit.mcp.tools import Cursor, MaxTokens, Tools, result
 
 _SHOWING = ("view", "str_replace")
 """Commands whose answers contain file content."""

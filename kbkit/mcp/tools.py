@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from kbkit.errors import KbkitError, PathOutsideError
 from kbkit.mcp import replies
+from kbkit.mcp.options import USUAL_TOKENS
+from kbkit.mcp.replies import MIN_TOKENS
 
 if TYPE_CHECKING:
     from kbkit.mcp.replies import Budget, Reply
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
 
 
 Scope = Literal["read", "write", "admin"]
+Cursor = Annotated[str, Field(description="next_cursor of the answer before.")]
+Limit = Annotated[int, Field(ge=1, le=50)]
+MaxTokens = Annotated[
+    int,
+    Field(
+        ge=0,
+        description=f"Of the answer: {MIN_TOKENS} to the server's most (usual: "
+        f"{USUAL_TOKENS:,}); 0: that.",
+    ),
+]
+Score = Annotated[int, Field(ge=1, le=5)]
 
 
 class ToolCaller(Protocol):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.models.problems import Problem
-from kbkit.models.values import Target, TargetKind, Value
+from kbkit.models.values import Target, TargetKind, Value, pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Improvement(Value):
 
     def __str__(self) -> str:
         counts = ((self.summaries, "summary"), (self.chunks, "chunk"))
-        named = [f"{n:,} {name}{'s' if n > 1 else ''}" for n, name in counts if n]
+        named = [pluralize(number, noun) for number, noun in counts if number]
         if self.annotations:
-            named.append(f"annotations of {self.annotations:,} chunk{'s' * (self.annotations > 1)}")
+            named.append(f"annotations of {pluralize(self.annotations, 'chunk')}")
         parts = [" and ".join(named) or "nothing"]
         if self.seconds:
             minutes = self.seconds / 60
@@ -83,7 +83,7 @@ class Expansion(Value):
         if not self.documents:
             return f"nothing is left for {self.model}"
         return (
-            f"{self.documents:,} document{'s' if self.documents > 1 else ''} for {self.model}: "
+            f"{pluralize(self.documents)} for {self.model}: "
             f"{self.characters:,} characters, about {self.input_tokens:,} tokens in and at most "
             f"{self.output_tokens:,} out"
         )
@@ -127,7 +127,7 @@ class AnnotationReport(Value):
         if not self.chunks:
             return f"nothing is left for {self.model}"
         return (
-            f"{self.chunks:,} chunk{'s' if self.chunks > 1 else ''} for {self.model}: "
+            f"{pluralize(self.chunks, 'chunk')} for {self.model}: "
             f"{self.characters:,} characters, about {self.input_tokens:,} tokens in and "
             f"{self.output_tokens:,} out"
         )

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ImpossibleError, KbkitError
 from kbkit.models import Citation, Context, ContextPiece, Hit
-from kbkit.models.values import quotation_mark
+from kbkit.models.values import pluralize, quotation_mark
 from kbkit.retrieval.delimiting import (
     NOTHING,
     Excerpt,
@@ -221,11 +221,11 @@ def _source(citation: Citation, mark: str, number: int, room: int) -> tuple[str,
 def _head(passages: int, counts: Mapping[str, int], mark: str) -> str:
     opening = NOTHING
     if passages:
-        opening = f"{passages} passage{'s' if passages > 1 else ''}, best first"
+        opening = f"{pluralize(passages, 'passage')}, best first"
         if facts := counts.get("entity"):
             opening += f", and what is known of {facts} that the question names"
         if entries := counts.get("entry"):
-            opening += f", and {entries} entr{'ies' if entries > 1 else 'y'} that worked before"
+            opening += f", and {pluralize(entries, 'entry')} that worked before"
         opening += "."
     return f"{opening} {instructions(mark)}"
 

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from kbkit.embedding.static import count_tokens
 from kbkit.models import Chunk, Citation, Hit, Hits
-from kbkit.models.values import quotation_mark
+from kbkit.models.values import pluralize, quotation_mark
 
 NOTHING = "Nothing was found; ask in other words."
 """Placeholder without quotations."""
@@ -83,7 +83,7 @@ def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
 
     The section excludes the title. If the address is too long, ``document`` is the document's id.
     """
-    age = f"{citation.age_days} day{'s' if citation.age_days > 1 else ''} ago"
+    age = f"{pluralize(citation.age_days, 'day')} ago"
     path = citation.heading_path[citation.heading_path[:1] == (citation.title,) :]
     values = {
         "title": citation.title,

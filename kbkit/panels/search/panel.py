@@ -221,7 +221,7 @@ class SearchPanel(Panel):
             )
         word = "like" if results.breadcrumb else "for"
         count = sum(bool(getattr(self.filters, name)) for name in Filters.__slots__)
-        filtered = f" with {count} filter{'s' if count > 1 else ''}" if count else ""
+        filtered = f" with {pluralize(count, 'filter')}" if count else ""
         milliseconds = f"{hits.seconds * 1000:.0f} ms"
         request = f"{word} “{render.plain(hits.query, 80)}”{filtered} in {milliseconds}"
         request = ". ".join([request, *hits.notes])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -106,10 +106,9 @@ def summaries(
 
 
 def remove(transaction: Transaction, seqs: Collection[int]) -> None:
-    for part in in_parts(list(seqs)):
-        for table in (annotation_subjects, _rows, knowledge_schema.related_chunks):
-            transaction.execute(table.delete().where(table.c.chunk_seq.in_(part)))
-        statement_vectors.outdate(transaction, part)
+    for table in (annotation_subjects, _rows, knowledge_schema.related_chunks):
+        transaction.execute(table.delete().where(transaction.is_in(table.c.chunk_seq, seqs)))
+    statement_vectors.outdate(transaction, seqs)
 
 
 def remove_of_documents(transaction: Transaction, document_ids: Collection[str]) -> None:
@@ -122,18 +121,16 @@ def remove_of_documents(transaction: Transaction, document_ids: Collection[str])
 def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotation, ...]]:
     """The annotations of chunks by ``seq``, in their order."""
     by_chunk: dict[int, list[Annotation]] = {}
-    for part in in_parts(seqs):
-        named = _names(transaction, part)
-        query = (
-            sa.select(*_rows.c, chunks.c.text)
-            .join(chunks, chunks.c.seq == _rows.c.chunk_seq)
-            .where(_rows.c.chunk_seq.in_(part))
-            .order_by(_rows.c.chunk_seq, _rows.c.position)
-        )
-        for row in transaction.execute(query):
-            by_chunk.setdefault(row.chunk_seq, []).append(
-                _annotation(row, named.get((row.chunk_seq, row.position), {}))
-            )
+    named = _names(transaction, seqs)
+    query = (
+        sa.select(*_rows.c, chunks.c.text)
+        .join(chunks, chunks.c.seq == _rows.c.chunk_seq)
+        .where(transaction.is_in(_rows.c.chunk_seq, seqs))
+        .order_by(_rows.c.chunk_seq, _rows.c.position)
+    )
+    for row in transaction.execute(query):
+        annotation = _annotation(row, named.get((row.chunk_seq, row.position), {}))
+        by_chunk.setdefault(row.chunk_seq, []).append(annotation)
     return {seq: tuple(made) for seq, made in by_chunk.items()}
 
 
@@ -208,13 +205,9 @@ def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
     return sa.and_(chunks.c.kb_id == kb_id, ~has)
 
 
-def _there(transaction: Transaction, seqs: Iterable[int]) -> list[int]:
-    existing: list[int] = []
-    for part in in_parts(sorted(seqs)):
-        existing += transaction.execute(
-            sa.select(chunks.c.seq).where(chunks.c.seq.in_(part))
-        ).scalars()
-    return existing
+def _there(transaction: Transaction, seqs: Collection[int]) -> list[int]:
+    query = sa.select(chunks.c.seq).where(transaction.is_in(chunks.c.seq, seqs))
+    return sorted(transaction.execute(query).scalars())
 
 
 def _values(annotation: Annotation) -> dict[str, Any]:
@@ -251,7 +244,7 @@ def _names(
     query = (
         sa.select(table.chunk_seq, table.position, named.c.kind, named.c.name)
         .join(named, named.c.id == table.subject_id)
-        .where(table.chunk_seq.in_(seqs))
+        .where(transaction.is_in(table.chunk_seq, seqs))
         .order_by(named.c.name)
     )
     names_of: dict[tuple[int, int], dict[str, list[str]]] = {}

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.models import Chunk
 from kbkit.stores.catalog import outbox, removed_chunks
-from kbkit.stores.catalog.database import Transaction, in_parts
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, vectors
 
 
@@ -37,16 +37,10 @@ class ChunkDifference:
 
 
 def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str]:
-    same: set[str] = set()
-    by_id = {new.chunk.id: new for new in new_chunks}
-    for part in in_parts(list(by_id)):
-        for row in transaction.execute(
-            sa.select(chunks.c.id, chunks.c.terms, chunks.c.embed_hash).where(chunks.c.id.in_(part))
-        ):
-            new = by_id[row.id]
-            if (row.terms, row.embed_hash) == (new.terms, new.embed_hash):
-                same.add(row.id)
-    return same
+    by_id = {new.chunk.id: (new.terms, new.embed_hash) for new in new_chunks}
+    query = sa.select(chunks.c.id, chunks.c.terms, chunks.c.embed_hash)
+    rows = transaction.execute(query.where(transaction.is_in(chunks.c.id, by_id)))
+    return {row.id for row in rows if by_id[row.id] == (row.terms, row.embed_hash)}
 
 
 def difference(
@@ -138,7 +132,7 @@ def remove(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
     if not rows:
         return
     transaction.lexical.remove(kb_id, [(row.seq, row.terms) for row in rows])
-    for part in in_parts([row.seq for row in rows]):
-        transaction.execute(chunks.delete().where(chunks.c.seq.in_(part)))
+    seqs = [row.seq for row in rows]
+    transaction.execute(chunks.delete().where(transaction.is_in(chunks.c.seq, seqs)))
     outbox.add(transaction, kb_id, {row.id: None for row in rows})
-    removed_chunks.add(transaction, kb_id, [row.seq for row in rows])
+    removed_chunks.add(transaction, kb_id, seqs)

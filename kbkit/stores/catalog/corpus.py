@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kbkit.globs import matches
 from kbkit.models import Chunk, Document, DocumentState, Filters
 from kbkit.models.documents import version_of
-from kbkit.stores.catalog.database import Transaction, in_parts, unpack
+from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 
@@ -24,13 +24,8 @@ _ROWS_AT_ONCE = 2_000
 
 def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
     """Map chunk ids to ``seq``; ids that are gone are left out."""
-    seqs: dict[str, int] = {}
-    for part in in_parts(ids):
-        rows = transaction.execute(
-            sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part))
-        )
-        seqs.update((row.id, row.seq) for row in rows)
-    return seqs
+    query = sa.select(chunks.c.id, chunks.c.seq).where(transaction.is_in(chunks.c.id, ids))
+    return {row.id: row.seq for row in transaction.execute(query)}
 
 
 def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
@@ -87,12 +82,10 @@ def _version(row: Any) -> str:
 
 
 def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) -> list[int]:
-    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
-    return sorted(
-        seq
-        for part in in_parts(list(set(pages)))
-        for seq in transaction.execute(query.where(chunks.c.page.in_(part))).scalars()
+    query = sa.select(chunks.c.seq).where(
+        chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.page, pages)
     )
+    return sorted(transaction.execute(query).scalars())
 
 
 def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]]:
@@ -105,14 +98,12 @@ def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]
 
 
 def headings_of(transaction: Transaction, seqs: Sequence[int]) -> list[tuple[str, str]]:
-    headings: dict[int, tuple[str, str]] = {}
-    for part in in_parts(seqs):
-        rows = transaction.execute(
-            sa.select(chunks.c.seq, documents.c.title, chunks.c.heading_path)
-            .join(documents, documents.c.id == chunks.c.document_id)
-            .where(chunks.c.seq.in_(part))
-        )
-        headings.update((r.seq, (r.title, heading_text(r.title, r.heading_path))) for r in rows)
+    rows = transaction.execute(
+        sa.select(chunks.c.seq, documents.c.title, chunks.c.heading_path)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .where(transaction.is_in(chunks.c.seq, seqs))
+    )
+    headings = {row.seq: (row.title, heading_text(row.title, row.heading_path)) for row in rows}
     return [headings[seq] for seq in seqs]
 
 
@@ -120,24 +111,23 @@ def vectors_of(
     transaction: Transaction, dimensions: int, seqs: Sequence[int]
 ) -> NDArray[np.float32]:
     """The vectors of chunks that are there, shape ``(len(seqs), dimensions)``."""
-    packed: dict[int, bytes] = {}
-    for part in in_parts(seqs):
-        rows = transaction.execute(
-            sa.select(vectors.c.chunk_seq, vectors.c.vector).where(vectors.c.chunk_seq.in_(part))
-        )
-        packed.update((row.chunk_seq, row.vector) for row in rows)
+    packed = _packed(transaction, seqs)
     return unpack([packed[seq] for seq in seqs], dimensions)
+
+
+def _packed(transaction: Transaction, seqs: Sequence[int]) -> dict[int, bytes]:
+    query = sa.select(vectors.c.chunk_seq, vectors.c.vector)
+    rows = transaction.execute(query.where(transaction.is_in(vectors.c.chunk_seq, seqs)))
+    return {row.chunk_seq: row.vector for row in rows}
 
 
 def vectors_by_id(
     transaction: Transaction, kb_id: str, dimensions: int, ids: Sequence[str]
 ) -> NDArray[np.float32]:
-    seqs: dict[str, int] = {}
-    for part in in_parts(ids):
-        asked = sa.select(chunks.c.id, chunks.c.seq).where(
-            chunks.c.kb_id == kb_id, chunks.c.id.in_(part)
-        )
-        seqs.update((row.id, row.seq) for row in transaction.execute(asked))
+    query = sa.select(chunks.c.id, chunks.c.seq).where(
+        chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.id, ids)
+    )
+    seqs = {row.id: row.seq for row in transaction.execute(query)}
     return vectors_of(transaction, dimensions, [seqs[one] for one in ids])
 
 
@@ -269,12 +259,7 @@ def sample(
     if len(seqs) > limit:
         drawn = np.random.default_rng(seed).choice(len(seqs), limit, replace=False)
         seqs = [seqs[place] for place in np.sort(drawn)]
-    packed: dict[int, bytes] = {}
-    for part in in_parts(seqs):
-        rows = transaction.execute(
-            sa.select(vectors.c.chunk_seq, vectors.c.vector).where(vectors.c.chunk_seq.in_(part))
-        )
-        packed.update((row.chunk_seq, row.vector) for row in rows)
+    packed = _packed(transaction, seqs)
     passages = get_chunks(transaction, seqs)
     there = [seq for seq in seqs if seq in packed and seq in passages]
     return [passages[seq] for seq in there], unpack([packed[seq] for seq in there], dimensions)

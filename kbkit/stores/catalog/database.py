@@ -22,6 +22,7 @@ from kbkit.models import Chunk, Document
 from kbkit.stores.catalog.schema import chunks, documents
 
 _T = TypeVar("_T")
+Condition = sa.ColumnElement[bool]
 
 _VARIABLES = 5_000
 """Values bound in one statement; SQLite allows 32,766, PostgreSQL 65,535."""
@@ -126,14 +127,14 @@ class Transaction(ABC):
     def number_after(self, column: sa.Column[Any], last: int) -> None:
         """Number new rows of a table after ``last`` and after all existing rows."""
 
-    def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
-        return column.in_(list(values))
+    @abstractmethod
+    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
+        """Whether a column has one of any number of strings or integers."""
 
     def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
         columns = [*(chunks.c[name] for name in _CHUNK), *(documents.c[name] for name in _DOCUMENT)]
         query = sa.select(*columns).join(documents, documents.c.id == chunks.c.document_id)
-        for part in in_parts(seqs):
-            yield from self.execute(query.where(chunks.c.seq.in_(part)))
+        return self.execute(query.where(self.is_in(chunks.c.seq, seqs)))
 
     def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
         """Rows of all documents, without their text, in order of URI.

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Entity, SubjectKind
-from kbkit.stores.catalog.database import Transaction, in_parts, place_of
+from kbkit.stores.catalog.database import Transaction, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -24,6 +24,7 @@ from kbkit.stores.catalog.knowledge_schema import (
 )
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
+from kbkit.stores.catalog.subjects import aliases as alias_names
 
 _KIND = SubjectKind.ENTITY.value
 
@@ -68,11 +69,8 @@ def get(transaction: Transaction, entity_id: str) -> Entity:
 
 
 def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) -> list[Entity]:
-    rows = {
-        row.id: row
-        for part in in_parts(ids)
-        for row in transaction.execute(_LISTED.where(subjects.c.id.in_(part)))
-    }
+    query = _LISTED.where(transaction.is_in(subjects.c.id, ids))
+    rows = {row.id: row for row in transaction.execute(query)}
     ordered = [rows[id_] for id_ in ids if id_ in rows]
     return _with_counts(transaction, ordered, counted=counted)
 
@@ -229,16 +227,11 @@ def _with_counts(
     transaction: Transaction, rows: Sequence[Any], *, counted: bool = True
 ) -> list[Entity]:
     ids = [row.id for row in rows]
-    names: dict[str, list[str]] = {}
+    names = alias_names(transaction, ids)
     counts: dict[str, tuple[int, int]] = {}
-    own = subjects.alias("own")
-    canonical = sa.func.coalesce(own.c.alias_of, own.c.id)
-    for part in in_parts(ids):
-        named = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
-        for row in transaction.execute(named.order_by(subjects.c.name)):
-            names.setdefault(row.alias_of, []).append(row.name)
-        if not counted:
-            continue
+    if ids and counted:
+        own = subjects.alias("own")
+        canonical = sa.func.coalesce(own.c.alias_of, own.c.id)
         query = (
             sa.select(
                 canonical,
@@ -249,7 +242,7 @@ def _with_counts(
             .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
             .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
             .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
-            .where(own.c.id.in_(part) | own.c.alias_of.in_(part))
+            .where(transaction.is_in(own.c.id, ids) | transaction.is_in(own.c.alias_of, ids))
             .where(knowledge_bases.c.deleted_at.is_(None))
             .group_by(canonical)
         )
@@ -260,7 +253,7 @@ def _with_counts(
             id=row.id,
             name=row.name,
             type=row.type or "",
-            aliases=tuple(names.get(row.id, ())),
+            aliases=names.get(row.id, ()),
             description=row.description or "",
             properties=row.properties or {},
             chunks=counts.get(row.id, (0, 0))[0],

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.models import DocumentState
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.database import Transaction, byte_length, in_parts, place_of
+from kbkit.stores.catalog.database import Transaction, byte_length, place_of
 from kbkit.stores.catalog.knowledge_bases import FILES
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.workspace_schema import file_links, file_names, files
@@ -78,11 +78,8 @@ def records(transaction: Transaction, path: str = "") -> dict[str, FileRecord]:
 
 
 def of(transaction: Transaction, paths: Sequence[str]) -> dict[str, FileRecord]:
-    records_of: dict[str, FileRecord] = {}
-    for part in in_parts(paths):
-        rows = transaction.execute(sa.select(*_COLUMNS).where(files.c.path.in_(part)))
-        records_of |= {row[0]: FileRecord(*row) for row in rows}
-    return records_of
+    query = sa.select(*_COLUMNS).where(transaction.is_in(files.c.path, paths))
+    return {row[0]: FileRecord(*row) for row in transaction.execute(query)}
 
 
 def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, str, int]]:
@@ -127,14 +124,13 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
     renamed = {
         uri: paths[path] + uri[len(path) :] for path, record in moved.items() for uri in record.uris
     }
-    for part in in_parts(list(renamed)):
+    if renamed:
         transaction.execute(
             documents.update()
             .where(documents.c.kb_id == kb_id, documents.c.uri == sa.bindparam("old"))
             .values(uri=sa.bindparam("new")),
-            [{"old": uri, "new": renamed[uri]} for uri in part],
+            [{"old": old, "new": new} for old, new in renamed.items()],
         )
-    if renamed:
         knowledge_bases.touch(transaction, kb_id)
     forget_records = list(moved)
     _remove(transaction, files, forget_records)
@@ -155,19 +151,15 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
 
 
 def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
-    names_in_use: set[str] = set()
-    for part in in_parts(paths):
-        query = sa.select(file_names.c.key).where(file_names.c.path.in_(part))
-        names_in_use.update(transaction.execute(query).scalars())
-    return names_in_use
+    query = sa.select(file_names.c.key).where(transaction.is_in(file_names.c.path, paths))
+    return set(transaction.execute(query).scalars())
 
 
 def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
     paths_of: dict[str, list[str]] = {}
-    for part in in_parts(sorted(keys)):
-        query = sa.select(file_names.c.key, file_names.c.path).where(file_names.c.key.in_(part))
-        for key, path in transaction.execute(query):
-            paths_of.setdefault(key, []).append(path)
+    query = sa.select(file_names.c.key, file_names.c.path)
+    for key, path in transaction.execute(query.where(transaction.is_in(file_names.c.key, keys))):
+        paths_of.setdefault(key, []).append(path)
     return paths_of
 
 
@@ -186,11 +178,8 @@ def put_links(transaction: Transaction, links_of: Mapping[str, Iterable[Link]]) 
 
 
 def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
-    matches: list[Link] = []
-    for part in in_parts(sorted(keys)):
-        rows = transaction.execute(sa.select(file_links).where(file_links.c.key.in_(part)))
-        matches += [Link(**row._mapping) for row in rows]
-    return matches
+    query = sa.select(file_links).where(transaction.is_in(file_links.c.key, keys))
+    return [Link(**row._mapping) for row in transaction.execute(query)]
 
 
 def lead(transaction: Transaction, links: Sequence[Link]) -> None:
@@ -273,5 +262,4 @@ def pages(transaction: Transaction, kb_id: str) -> list[PageRow]:
 
 
 def _remove(transaction: Transaction, table: sa.Table, paths: Sequence[str]) -> None:
-    for part in in_parts(list(paths)):
-        transaction.execute(table.delete().where(table.c.path.in_(part)))
+    transaction.execute(table.delete().where(transaction.is_in(table.c.path, paths)))

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.models import DocumentState, EntityType, SubjectKind, TargetKind
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction, in_parts
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     built_graphs,
@@ -146,11 +146,8 @@ def digests(transaction: Transaction, kb_id: str) -> dict[int, str]:
 
 
 def texts(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
-    text_of: dict[int, str] = {}
-    for part in in_parts(seqs):
-        query = sa.select(chunks.c.seq, chunks.c.text).where(chunks.c.seq.in_(part))
-        text_of |= {row.seq: row.text for row in transaction.execute(query)}
-    return text_of
+    query = sa.select(chunks.c.seq, chunks.c.text).where(transaction.is_in(chunks.c.seq, seqs))
+    return {row.seq: row.text for row in transaction.execute(query)}
 
 
 def waits(transaction: Transaction, kb_id: str) -> bool:

@@ -6,14 +6,14 @@ one stores them and checks them again, because others write in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from kbkit.models import SubjectKind
-from kbkit.stores.catalog.database import Transaction, in_parts
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import CO_OCCURS, ChunkRelation
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
@@ -44,14 +44,13 @@ def put(
     transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[ChunkRelation]
 ) -> None:
     there = _there(transaction, chunks.c.seq, read)
-    for part in in_parts(sorted(read)):
-        counted = sa.exists().where(
-            relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
-        )
-        transaction.execute(
-            relation_evidence.delete().where(relation_evidence.c.chunk_seq.in_(part), ~counted)
-        )
-        transaction.execute(related_chunks.delete().where(related_chunks.c.chunk_seq.in_(part)))
+    counted = sa.exists().where(
+        relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
+    )
+    own = transaction.is_in(relation_evidence.c.chunk_seq, read)
+    transaction.execute(relation_evidence.delete().where(own, ~counted))
+    own = transaction.is_in(related_chunks.c.chunk_seq, read)
+    transaction.execute(related_chunks.delete().where(own))
     _add(transaction, [fact for fact in facts if fact.seq in there])
     if there:
         transaction.execute(
@@ -112,8 +111,8 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
     Evidence in the trash weighs nothing, but is there when it comes back.
     """
     rows = transaction.execute(_unsettled(transaction, ids)).all()
-    for part in in_parts([row.id for row in rows if row.total is None]):
-        transaction.execute(relations.delete().where(relations.c.id.in_(part)))
+    unsupported = [row.id for row in rows if row.total is None]
+    transaction.execute(relations.delete().where(transaction.is_in(relations.c.id, unsupported)))
     changed = [
         {"known": row.id, "new": weight_of(row.total)} for row in rows if row.total is not None
     ]
@@ -208,8 +207,7 @@ def put_entities(
                 for id_ in changed
             ],
         )
-    for part in in_parts(gone):
-        transaction.execute(entities.delete().where(entities.c.subject_id.in_(part)))
+    transaction.execute(entities.delete().where(transaction.is_in(entities.c.subject_id, gone)))
 
 
 def _entity_changes(
@@ -258,18 +256,15 @@ def alias_changes(
     Leaves out names that documents use for something else, and entities that a person changed.
     """
     wanted = {name.id: (name, id_of_entity) for name, id_of_entity in aliases.items() if name.key}
-    by_hand, taken = set[str](), set[str]()
-    there: dict[str, str | None] = {}
-    for part in in_parts(sorted({*wanted, *(id_of_entity for _, id_of_entity in wanted.values())})):
-        query = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.id.in_(part))
-        there |= {row.id: row.alias_of for row in transaction.execute(query)}
-        own = sa.select(entities.c.subject_id, entities.c.by_hand).where(
-            entities.c.subject_id.in_(part)
-        )
-        for row in transaction.execute(own):
-            taken.add(row.subject_id)
-            by_hand |= {row.subject_id} if row.by_hand else set()
-        taken |= _there(transaction, annotation_subjects.c.subject_id, part)
+    ids = {*wanted, *(id_of_entity for _, id_of_entity in wanted.values())}
+    query = sa.select(subjects.c.id, subjects.c.alias_of)
+    rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, ids)))
+    there: dict[str, str | None] = {row.id: row.alias_of for row in rows}
+    own = sa.select(entities.c.subject_id, entities.c.by_hand)
+    described = transaction.execute(own.where(transaction.is_in(entities.c.subject_id, ids))).all()
+    by_hand = {row.subject_id for row in described if row.by_hand}
+    taken = {row.subject_id for row in described}
+    taken |= _there(transaction, annotation_subjects.c.subject_id, ids)
     canonical = {id_of_entity: of or id_of_entity for id_of_entity, of in there.items()}
     new: dict[SubjectName, str] = {}
     for id_, (name, id_of_entity) in wanted.items():
@@ -281,12 +276,11 @@ def alias_changes(
     return new
 
 
-def _there(transaction: Transaction, column: sa.Column[_Key], values: Iterable[_Key]) -> set[_Key]:
-    existing: set[_Key] = set()
-    for part in in_parts(sorted(values)):
-        query = sa.select(column).where(column.in_(part)).distinct()
-        existing |= set(transaction.execute(query).scalars())
-    return existing
+def _there(
+    transaction: Transaction, column: sa.Column[_Key], values: Collection[_Key]
+) -> set[_Key]:
+    query = sa.select(column).where(transaction.is_in(column, values)).distinct()
+    return set(transaction.execute(query).scalars())
 
 
 def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] | None) -> set[str]:
@@ -353,8 +347,8 @@ def _from(transaction: Transaction, source_ids: Sequence[str]) -> Iterator[tuple
     query = sa.select(
         table.id, table.source_kind, table.source_id, table.name, table.target_kind, table.target_id
     )
-    for part in in_parts(source_ids):
-        for row in transaction.execute(
-            query.where(table.source_kind.in_(["entity", "document"]), table.source_id.in_(part))
-        ):
-            yield tuple(row)
+    kinds = table.source_kind.in_(["entity", "document"])
+    for row in transaction.execute(
+        query.where(kinds, transaction.is_in(table.source_id, source_ids))
+    ):
+        yield tuple(row)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 import sqlalchemy as sa
@@ -19,7 +19,7 @@ from kbkit.models import DocumentState, KnowledgeBaseInfo
 from kbkit.models.values import did_you_mean, valid
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.schema import (
     chunks,
     documents,
@@ -408,3 +408,21 @@ def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
             "newer kbkit made it, or the catalog is damaged; upgrade kbkit, or restore the "
             "workspace from a backup"
         ) from error
+
+
+_T = TypeVar("_T")
+_AT_ONCE = 1_000
+"""Rows that are written in some hundredths of a second."""
+
+
+def write_in_batches(
+    database: Database,
+    kb_id: str,
+    items: Sequence[_T],
+    put: Callable[[Transaction, Sequence[_T]], object],
+) -> None:
+    """Write items of a knowledge base in short transactions, so that others need not wait."""
+    for start in range(0, len(items), _AT_ONCE):
+        with database.write() as transaction:
+            get_by_id(transaction, kb_id)
+            put(transaction, items[start : start + _AT_ONCE])

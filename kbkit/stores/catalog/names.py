@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Document, DocumentState, EntityType, Name, Target, TargetKind
 from kbkit.stores.catalog import entities
-from kbkit.stores.catalog.database import Transaction, in_parts, place_of
+from kbkit.stores.catalog.database import Transaction, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     document_names,
     gazetteers,
@@ -308,20 +308,20 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
     existing = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
     for kind, query in _TABLES.items():
         ids = [target.id for target in targets if target.kind is kind]
-        for part in in_parts(ids):
-            rows = transaction.execute(query.where(query.selected_columns[0].in_(part)))
+        if ids:
+            rows = transaction.execute(
+                query.where(transaction.is_in(query.selected_columns[0], ids))
+            )
             existing |= {Target(kind, id_) for id_ in rows.scalars()}
     named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
-    for part in in_parts(named):
-        # an id tells the kind; a condition on it would have SQLite read all entities
-        query = (
-            sa.select(subjects.c.id)
-            .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
-            .where(subjects.c.id.in_(part), entity_rows.c.deleted_at.is_(None))
-        )
-        rows = transaction.execute(query)
-        existing |= {Target(TargetKind.ENTITY, id_) for id_ in rows.scalars()}
-    return existing
+    # an id tells the kind; a condition on it would have SQLite read all entities
+    query = (
+        sa.select(subjects.c.id)
+        .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
+        .where(transaction.is_in(subjects.c.id, named), entity_rows.c.deleted_at.is_(None))
+    )
+    rows = transaction.execute(query)
+    return existing | {Target(TargetKind.ENTITY, id_) for id_ in rows.scalars()}
 
 
 def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
@@ -339,12 +339,12 @@ def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target
     }
     for kind, query in queries.items():
         ids = [target.id for target in targets if target.kind is kind]
-        for part in in_parts(ids):
-            for row in transaction.execute(query.where(query.selected_columns[0].in_(part))):
-                name, shown = row[1], kind.value
-                if kind is TargetKind.CHUNK:
-                    name = " > ".join(row.heading_path) or name
-                elif kind is TargetKind.ENTITY:
-                    shown = row.type or TargetKind.ENTITY.value
-                label_of[Target(kind, row.id)] = (name, shown)
+        own = transaction.is_in(query.selected_columns[0], ids)
+        for row in transaction.execute(query.where(own)) if ids else ():
+            name, shown = row[1], kind.value
+            if kind is TargetKind.CHUNK:
+                name = " > ".join(row.heading_path) or name
+            elif kind is TargetKind.ENTITY:
+                shown = row.type or TargetKind.ENTITY.value
+            label_of[Target(kind, row.id)] = (name, shown)
     return label_of

@@ -23,7 +23,7 @@ from kbkit.models import (
 )
 from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction, in_parts
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects, subjects
 from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import entries
@@ -338,22 +338,15 @@ def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
 
 
 def uris_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, str]:
-    uri_of: dict[str, str] = {}
-    for part in in_parts(list(document_ids)):
-        rows = transaction.execute(
-            sa.select(documents.c.id, documents.c.uri).where(documents.c.id.in_(part))
-        )
-        uri_of.update((row.id, row.uri) for row in rows)
-    return uri_of
+    query = sa.select(documents.c.id, documents.c.uri)
+    rows = transaction.execute(query.where(transaction.is_in(documents.c.id, document_ids)))
+    return {row.id: row.uri for row in rows}
 
 
 def places_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[str, str]]:
-    place_of: dict[int, tuple[str, str]] = {}
-    for part in in_parts(seqs):
-        columns = chunks.c.seq, chunks.c.anchor, chunks.c.text
-        rows = transaction.execute(sa.select(*columns).where(chunks.c.seq.in_(part)))
-        place_of.update((seq, (anchor, passage_ends(text))) for seq, anchor, text in rows)
-    return place_of
+    query = sa.select(chunks.c.seq, chunks.c.anchor, chunks.c.text)
+    rows = transaction.execute(query.where(transaction.is_in(chunks.c.seq, seqs)))
+    return {seq: (anchor, passage_ends(text)) for seq, anchor, text in rows}
 
 
 def chunk_lengths(transaction: Transaction, kb_id: str) -> list[int]:

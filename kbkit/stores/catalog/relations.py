@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Relation, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities
-from kbkit.stores.catalog.database import Transaction, in_parts
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations, subjects
 from kbkit.stores.catalog.names import check_target, present
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
@@ -38,12 +38,8 @@ _EDGE = [
 
 
 def visible_ids(transaction: Transaction, ids: Sequence[int]) -> set[int]:
-    rows = [
-        row
-        for part in in_parts(ids)
-        for row in transaction.execute(sa.select(*_EDGE).where(relations.c.id.in_(part)))
-    ]
-    return {edge.id for edge in _visible(transaction, rows)}
+    query = sa.select(*_EDGE).where(transaction.is_in(relations.c.id, ids))
+    return {edge.id for edge in _visible(transaction, transaction.execute(query).all())}
 
 
 def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
@@ -265,24 +261,21 @@ def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[
 
     Ends that were merged into an entity stand as that entity.
     """
-    rows: dict[int, Any] = {}
-    for part in in_parts(ids):
-        query = sa.select(*relations.c).where(relations.c.id.in_(part), _THERE)
-        rows |= {row.id: row for row in transaction.execute(query)}
+    query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), _THERE)
+    rows = {row.id: row for row in transaction.execute(query)}
     support: dict[int, list[str]] = {}
-    for part in in_parts(list(rows)):
-        query = (
-            sa.select(relation_evidence.c.relation_id, chunks.c.id)
-            .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
-            .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
-            .where(relation_evidence.c.relation_id.in_(part))
-            .where(knowledge_bases.c.deleted_at.is_(None))
-            .order_by(relation_evidence.c.weight.desc(), chunks.c.id)
-        )
-        for relation_id, chunk_id in transaction.execute(query):
-            listed_ = support.setdefault(relation_id, [])
-            if len(listed_) < evidence:
-                listed_.append(chunk_id)
+    supporting = (
+        sa.select(relation_evidence.c.relation_id, chunks.c.id)
+        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
+        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+        .where(transaction.is_in(relation_evidence.c.relation_id, rows))
+        .where(knowledge_bases.c.deleted_at.is_(None))
+        .order_by(relation_evidence.c.weight.desc(), chunks.c.id)
+    )
+    for relation_id, chunk_id in transaction.execute(supporting):
+        listed_ = support.setdefault(relation_id, [])
+        if len(listed_) < evidence:
+            listed_.append(chunk_id)
     aliases = entities.aliases_of(transaction)
     return [_relation(rows[id_], aliases, support.get(id_, ())) for id_ in ids if id_ in rows]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction, in_parts
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import statement_vectors as rows
 from kbkit.stores.catalog.schema import chunks, vectors
 
@@ -51,23 +51,22 @@ def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list
 
 def sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
     source_of: dict[int, Source] = {}
-    for part in in_parts(seqs):
-        texts: dict[int, list[str]] = {}
-        columns = _statements.c
-        for row in transaction.execute(
-            sa.select(columns.chunk_seq, columns.normalized_text)
-            .where(columns.chunk_seq.in_(part))
-            .order_by(columns.chunk_seq, columns.position)
-        ):
-            texts.setdefault(row.chunk_seq, []).append(row.normalized_text)
-        query = (
-            sa.select(chunks.c.seq, chunks.c.id, rows.c.text, EMBED_HASH.label("made_of"))
-            .outerjoin(rows, rows.c.chunk_seq == chunks.c.seq)
-            .where(chunks.c.seq.in_(part))
-        )
-        for row in transaction.execute(query):
-            text = CHUNK if row.text is None else row.text
-            source_of[row.seq] = Source(row.id, text, row.made_of, tuple(texts.get(row.seq, ())))
+    texts: dict[int, list[str]] = {}
+    columns = _statements.c
+    for row in transaction.execute(
+        sa.select(columns.chunk_seq, columns.normalized_text)
+        .where(transaction.is_in(columns.chunk_seq, seqs))
+        .order_by(columns.chunk_seq, columns.position)
+    ):
+        texts.setdefault(row.chunk_seq, []).append(row.normalized_text)
+    query = (
+        sa.select(chunks.c.seq, chunks.c.id, rows.c.text, EMBED_HASH.label("made_of"))
+        .outerjoin(rows, rows.c.chunk_seq == chunks.c.seq)
+        .where(transaction.is_in(chunks.c.seq, seqs))
+    )
+    for row in transaction.execute(query):
+        text = CHUNK if row.text is None else row.text
+        source_of[row.seq] = Source(row.id, text, row.made_of, tuple(texts.get(row.seq, ())))
     return source_of
 
 
@@ -80,11 +79,10 @@ def put(
     text: str,
     version: int,
 ) -> None:
-    held: dict[int, int] = {}
-    for part in in_parts(list(made)):
-        query = sa.select(rows.c.chunk_seq, rows.c.version).where(rows.c.chunk_seq.in_(part))
-        held.update((vector.chunk_seq, vector.version) for vector in transaction.execute(query))
-        transaction.execute(rows.delete().where(rows.c.chunk_seq.in_(part)))
+    own = transaction.is_in(rows.c.chunk_seq, made)
+    query = sa.select(rows.c.chunk_seq, rows.c.version).where(own)
+    held: dict[int, int] = {row.chunk_seq: row.version for row in transaction.execute(query)}
+    transaction.execute(rows.delete().where(own))
     values: list[dict[str, Any]] = [
         {
             "chunk_seq": seq,
@@ -108,7 +106,8 @@ def put(
 
 
 def outdate(transaction: Transaction, seqs: Collection[int]) -> None:
-    transaction.execute(rows.update().where(rows.c.chunk_seq.in_(seqs)).values(text=""))
+    own = transaction.is_in(rows.c.chunk_seq, seqs)
+    transaction.execute(rows.update().where(own).values(text=""))
 
 
 def count_changed(transaction: Transaction, kb_id: str, version: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import Subject, SubjectKind
-from kbkit.stores.catalog.database import Transaction, in_parts, place_of
+from kbkit.stores.catalog.database import Transaction, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -45,10 +45,9 @@ def entity_id(name: str) -> str:
 def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     """Add subjects; existing ones stay as they are."""
     wanted = {each.id: each for each in names}
-    query = sa.select(subjects.c.id)
-    for part in in_parts(list(wanted)):
-        for id_ in transaction.execute(query.where(subjects.c.id.in_(part))).scalars():
-            del wanted[id_]
+    query = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, wanted))
+    for id_ in transaction.execute(query).scalars():
+        del wanted[id_]
     if wanted:
         rows = [
             {"id": id_, "kind": each.kind.value, "key": each.key, "name": each.name}
@@ -62,9 +61,8 @@ def unused(transaction: Transaction) -> list[str]:
 
 
 def sweep(transaction: Transaction, ids: Sequence[str]) -> None:
-    for part in in_parts(ids):
-        own = subjects.c.id.in_(part)
-        transaction.execute(subjects.delete().where(own, _is_unused(part)))
+    own = transaction.is_in(subjects.c.id, ids)
+    transaction.execute(subjects.delete().where(own, _is_unused(ids)))
 
 
 def _is_unused(ids: Sequence[str] | None = None) -> sa.ColumnElement[bool]:
@@ -153,15 +151,14 @@ def beside(
     The score is ``n / sqrt(N)``: n of the chunks, N of all chunks mention the entity.
     """
     table = annotation_subjects.c
-    here: Counter[str] = Counter()
-    for part in in_parts(list(seqs)):
-        query = (
-            sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
-            .join(subjects, subjects.c.id == table.subject_id)
-            .where(table.chunk_seq.in_(part), subjects.c.kind == SubjectKind.ENTITY.value)
-            .group_by(table.subject_id)
-        )
-        here.update({row[0]: row[1] for row in transaction.execute(query)})
+    query = (
+        sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
+        .join(subjects, subjects.c.id == table.subject_id)
+        .where(transaction.is_in(table.chunk_seq, seqs))
+        .where(subjects.c.kind == SubjectKind.ENTITY.value)
+        .group_by(table.subject_id)
+    )
+    here = Counter({row[0]: row[1] for row in transaction.execute(query)})
     for id_ in without:
         here.pop(id_, None)
     often = [id_ for id_, _ in here.most_common(20 * limit)]
@@ -182,10 +179,9 @@ def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, in
 
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     names_of: dict[str, list[str]] = {}
-    for part in in_parts(ids):
-        query = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
-        for row in transaction.execute(query.order_by(subjects.c.name)):
-            names_of.setdefault(row.alias_of, []).append(row.name)
+    query = sa.select(subjects.c.alias_of, subjects.c.name).order_by(subjects.c.name)
+    for row in transaction.execute(query.where(transaction.is_in(subjects.c.alias_of, ids))):
+        names_of.setdefault(row.alias_of, []).append(row.name)
     return {id_: tuple(names) for id_, names in names_of.items()}
 
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, REGCLASS
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores.catalog.database import Postings, Transaction
+from kbkit.stores.catalog.database import Condition, Postings, Transaction
 from kbkit.stores.catalog.migrating import is_current, migrate
 from kbkit.stores.catalog.schema import chunks
 
@@ -126,8 +126,9 @@ class PostgresTransaction(Transaction):
         if last:
             self.execute(sa.select(sa.func.setval(_sequence(column), last)))
 
-    def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
-        return column == sa.any_(sa.literal(list(values), ARRAY(sa.Text)))
+    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
+        kind = sa.Text if isinstance(column.type, sa.String) else sa.BigInteger
+        return column == sa.any_(sa.literal(list(values), ARRAY(kind)))
 
 
 def _sequence(column: sa.Column[Any]) -> sa.ColumnElement[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from kbkit.stores.catalog.database import Postings, Transaction, in_parts
+from kbkit.stores.catalog.database import Condition, Postings, Transaction, in_parts
 from kbkit.stores.catalog.schema import checked_shape, chunks
 
 # The analyzer has done the work: every character that may stand in a term belongs to a token.
@@ -109,8 +109,8 @@ class SqliteTransaction(Transaction):
             "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, max(last, current))
         )
 
-    def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
-        """Pass all values as one bound parameter: the statement is compiled once."""
+    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
+        # one bound parameter, so that the statement is compiled once
         each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
         return column.in_(sa.select(each.c.value))
 

@@ -85,7 +85,7 @@ class Draft:
         if self.excluded:
             lines.append("    exclude:")
             for each in self.excluded:
-                pages = f": {each.pages:,} page{'s' * (each.pages != 1)} seen" if each.pages else ""
+                pages = f": {pluralize(each.pages, 'page')} seen" if each.pages else ""
                 lines.append(f"      - {_scalar(each.pattern)}  # {_line(each.reason)}{pages}")
         return lines
 
