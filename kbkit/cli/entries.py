@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_done, print_figures, print_json, printed, progress, say
+from kbkit.cli.terminal import print_done, print_json, print_rows, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
 from kbkit.models.values import plain, pluralize
@@ -77,13 +77,15 @@ def list_(
             limit=limit,
             offset=offset,
         )
-    if printed(list(page), as_json):
-        return
-    if not page.total:
-        say("nothing is there; `kbkit entries add` writes an entry")
-    print_figures(
-        ("rating", "votes", "slug", "title", "status", "tags", "updated (UTC)"), map(_row, page)
+    print_rows(
+        page.entries,
+        as_json,
+        ("rating", "votes", "slug", "title", "status", "tags", "updated (UTC)"),
+        _row,
+        empty="" if page.total else "nothing is there; `kbkit entries add` writes an entry",
     )
+    if as_json:
+        return
     if len(page) < page.total:
         say(f"{page.offset + 1:,} to {page.offset + len(page):,} of {page.total:,}")
     for each in page:
@@ -96,9 +98,9 @@ def _row(info: EntryInfo) -> tuple[str, ...]:
         f"{info.rating.average:.2f}" if info.rating.count else "",
         f"{info.rating.count:,}",
         info.slug,
-        plain(info.title),
+        info.title,
         info.status.value,
-        plain(", ".join(info.tags)),
+        ", ".join(info.tags),
         f"{info.updated_at:%Y-%m-%d %H:%M}",
     )
 
@@ -276,13 +278,12 @@ def undelete(
             _tell(workspace.entries.undelete(slug, to=to), "brought back", as_json)
             return
         deleted = workspace.entries.trash()
-    if printed(deleted, as_json):
-        return
-    if not deleted:
-        say("the trash is empty")
-    print_figures(
+    print_rows(
+        deleted,
+        as_json,
         ("deleted (UTC)", "slug", "id"),
-        ((f"{each.deleted_at:%Y-%m-%d %H:%M}", plain(each.path), each.id) for each in deleted),
+        lambda each: (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.path, each.id),
+        empty="the trash is empty",
     )
 
 
@@ -373,11 +374,7 @@ def export(
     """Export entries as Agent Skills."""
     with open_workspace(context) as workspace:
         folders = workspace.entries.export_skills(folder, slugs=slugs or None)
-    print_done(
-        [str(path) for path in folders],
-        as_json,
-        f"wrote {pluralize(len(folders), 'skill')}: {folder}",
-    )
+    print_done(folders, as_json, f"wrote {pluralize(len(folders), 'skill')}: {folder}")
 
 
 def _said(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_done, print_figures, print_json, printed, progress, say
+from kbkit.cli.terminal import print_done, print_json, print_rows, printed, progress, say
 from kbkit.models.values import plain, without_controls
 
 if TYPE_CHECKING:
@@ -40,20 +40,16 @@ def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -
     """List a folder."""
     with open_workspace(context) as workspace:
         infos = workspace.files.list(path)
-    if printed(infos, as_json):
-        return
-    if not infos:
-        say("nothing is there; `kbkit files write PATH` writes a file")
-    print_figures(
+    print_rows(
+        infos,
+        as_json,
         ("name", "bytes", "changed (UTC)"),
-        (
-            (
-                plain(info.name) + ("/" if info.is_folder else ""),
-                "" if info.is_folder else f"{info.size:,}",
-                f"{info.changed_at:%Y-%m-%d %H:%M}",
-            )
-            for info in infos
+        lambda info: (
+            info.name + "/" * info.is_folder,
+            "" if info.is_folder else f"{info.size:,}",
+            f"{info.changed_at:%Y-%m-%d %H:%M}",
         ),
+        empty="nothing is there; `kbkit files write PATH` writes a file",
     )
 
 
@@ -165,16 +161,12 @@ def undelete(
             _tell(workspace.files.undelete(path, to=to), "brought back", as_json)
             return
         deleted = workspace.files.trash()
-    if printed(deleted, as_json):
-        return
-    if not deleted:
-        say("the trash is empty")
-    print_figures(
+    print_rows(
+        deleted,
+        as_json,
         ("deleted (UTC)", "what", "path", "id"),
-        (
-            (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.kind.value, plain(each.path), each.id)
-            for each in deleted
-        ),
+        lambda each: (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.kind, each.path, each.id),
+        empty="the trash is empty",
     )
 
 

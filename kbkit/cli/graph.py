@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_done, print_figures, print_json, print_pairs, printed, say
+from kbkit.cli.terminal import (
+    print_done,
+    print_figures,
+    print_json,
+    print_pairs,
+    print_rows,
+    printed,
+    say,
+)
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain
 
@@ -49,22 +57,12 @@ def entities(
     """List entities, the most mentioned first."""
     with open_workspace(context) as workspace:
         matches = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
-    if printed(matches, as_json):
-        return
-    if not matches:
-        say("no entity; `kbkit improve NAME` annotates the rest")
-    print_figures(
+    print_rows(
+        matches,
+        as_json,
         ("entity", "type", "chunks", "documents", "description"),
-        (
-            (
-                plain(each.name),
-                each.type,
-                f"{each.chunks:,}",
-                f"{each.documents:,}",
-                plain(each.description),
-            )
-            for each in matches
-        ),
+        lambda e: (e.name, e.type, f"{e.chunks:,}", f"{e.documents:,}", e.description),
+        empty="no entity; `kbkit improve NAME` annotates the rest",
     )
 
 
@@ -74,7 +72,7 @@ def show(context: typer.Context, entity: Entity, as_json: AsJson = False) -> Non
     with open_workspace(context) as workspace:
         node = workspace.graph.entity(entity)
         near = workspace.graph.neighbors(node, limit=20)
-    if printed({**node.to_dict(), "neighbors": [step.to_dict() for step in near]}, as_json):
+    if printed({**node.to_dict(), "neighbors": near}, as_json):
         return
     print_pairs(node.lines())
     _print_steps(near)
@@ -134,21 +132,18 @@ def list_relations(
         relations = workspace.graph.relations(target, name=name, by=by, limit=limit)
         ends = [end for each in relations for end in (each.source, each.target)]
         names = workspace.graph.names(ends)
-    if printed(relations, as_json):
-        return
-    print_figures(
+    print_rows(
+        relations,
+        as_json,
         ("source", "relation", "target", "weight", "by", "evidence", "note"),
-        (
-            (
-                names[each.source],
-                each.name,
-                names[each.target],
-                f"{each.weight:.2f}",
-                each.made_by,
-                " ".join(each.evidence[:1]),
-                each.note,
-            )
-            for each in relations
+        lambda each: (
+            names[each.source],
+            each.name,
+            names[each.target],
+            f"{each.weight:.2f}",
+            each.made_by,
+            " ".join(each.evidence[:1]),
+            each.note,
         ),
     )
 
@@ -169,14 +164,11 @@ def gaps(
     """List gaps in the documentation."""
     with open_workspace(context) as workspace:
         listed = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
-    if printed(listed, as_json):
-        return
-    print_figures(
+    print_rows(
+        listed,
+        as_json,
         ("of", "gap", "reason", "start with"),
-        (
-            (plain(gap.name), gap.kind.value, plain(gap.reason), " ".join(gap.start[:1]))
-            for gap in listed
-        ),
+        lambda gap: (gap.name, gap.kind, gap.reason, " ".join(gap.start[:1])),
     )
 
 
@@ -185,14 +177,11 @@ def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = Fal
     """List entities that may be duplicates."""
     with open_workspace(context) as workspace:
         pairs = workspace.graph.suggestions(limit=limit)
-    if printed(pairs, as_json):
-        return
-    print_figures(
+    print_rows(
+        pairs,
+        as_json,
         ("keep", "merge", "score", "evidence"),
-        (
-            (plain(each.names[0]), plain(each.names[1]), f"{each.score:.2f}", plain(each.evidence))
-            for each in pairs
-        ),
+        lambda each: (*each.names, f"{each.score:.2f}", each.evidence),
     )
 
 
@@ -205,7 +194,7 @@ def export(
     """Export all relations to a file."""
     with open_workspace(context) as workspace:
         written = workspace.graph.export(file)
-    print_done({"file": str(written)}, as_json, f"wrote {written}")
+    print_done({"file": written}, as_json, f"wrote {written}")
 
 
 def _print_steps(steps: Sequence[Step]) -> None:
@@ -360,14 +349,11 @@ def edits(
     """List edits of the graph, the latest first."""
     with open_workspace(context) as workspace:
         listed = workspace.graph.edits(by=by, limit=limit)
-    if printed(listed, as_json):
-        return
-    print_figures(
+    print_rows(
+        listed,
+        as_json,
         ("edit", "by", "at", "what"),
-        (
-            (str(each.id), each.made_by, f"{each.made_at:%Y-%m-%d %H:%M}", each.what)
-            for each in listed
-        ),
+        lambda each: (str(each.id), each.made_by, f"{each.made_at:%Y-%m-%d %H:%M}", each.what),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, UntilClosed, app, open_workspace
-from kbkit.cli.terminal import print_figures, printed, say
+from kbkit.cli.terminal import print_rows, printed, say
 from kbkit.mcp.options import USUAL_TOKENS
 from kbkit.mcp.replies import MIN_TOKENS
 
@@ -145,25 +145,20 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
 
     with open_workspace(context) as workspace:
         tokens = Tokens(workspace).list()
-    if printed(tokens, as_json):
-        return
-    if not tokens:
-        say("no token; make one with `kbkit token create NAME`")
-        return
-    print_figures(
+    print_rows(
+        tokens,
+        as_json,
         ("name", "id", "scope", "for", "created", "ends", "last used (UTC)"),
-        (
-            (
-                info.name,
-                info.id,
-                info.scope,
-                ", ".join(info.kbs) or "all",
-                f"{info.created_at:%Y-%m-%d}",
-                f"{info.expires_at:%Y-%m-%d}" if info.expires_at else "never",
-                f"{info.used_at:%Y-%m-%d %H:%M}" if info.used_at else "never",
-            )
-            for info in tokens
+        lambda info: (
+            info.name,
+            info.id,
+            info.scope,
+            ", ".join(info.kbs) or "all",
+            f"{info.created_at:%Y-%m-%d}",
+            f"{info.expires_at:%Y-%m-%d}" if info.expires_at else "never",
+            f"{info.used_at:%Y-%m-%d %H:%M}" if info.used_at else "never",
         ),
+        empty="no token; make one with `kbkit token create NAME`",
     )
 
 

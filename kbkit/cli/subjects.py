@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, Name, app, open_workspace
-from kbkit.cli.terminal import print_figures, print_table, printed, say
+from kbkit.cli.terminal import print_figures, print_rows, print_table, printed, say
 from kbkit.models.values import plain, pluralize
 
 Within = Annotated[
@@ -34,23 +34,19 @@ def list_subjects(
     """List subjects and how many chunks mention them."""
     with open_workspace(context) as workspace:
         listed = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
-    if printed(listed, as_json):
-        return
-    if not listed:
-        say("no subject; `kbkit improve NAME` annotates the rest")
-    print_figures(
+    print_rows(
+        listed,
+        as_json,
         ("subject", "kind", "type", "chunks", "documents", "also"),
-        (
-            (
-                plain(each.name),
-                each.kind.value,
-                each.type,
-                f"{each.chunks:,}",
-                f"{each.documents:,}",
-                ", ".join(map(plain, each.aliases)),
-            )
-            for each in listed
+        lambda each: (
+            each.name,
+            each.kind,
+            each.type,
+            f"{each.chunks:,}",
+            f"{each.documents:,}",
+            ", ".join(each.aliases),
         ),
+        empty="no subject; `kbkit improve NAME` annotates the rest",
     )
 
 

@@ -7,13 +7,14 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import typer
 
+from kbkit.models import values
 from kbkit.models.values import escaped_controls, plain, plain_lines, pluralize, without_controls
 from kbkit.runtime.logs import is_json
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kbkit.runtime.progress import OnProgress
 
 
+_T = TypeVar("_T")
 _PIPED_WIDTH = 10_000
 """Columns where a program reads: nothing is wrapped or cut."""
 
@@ -114,13 +116,7 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 def print_json(value: Any) -> None:
     """Print JSON values, a model, or a sequence of models."""
-    if isinstance(value, list | tuple):
-        value = [_as_dict(each) for each in value]
-    typer.echo(to_json(_as_dict(value), indent=2))
-
-
-def _as_dict(value: Any) -> Any:
-    return value.to_dict() if hasattr(value, "to_dict") else value
+    typer.echo(to_json(values.to_json(value), indent=2))
 
 
 def printed(value: Any, as_json: bool) -> bool:
@@ -206,12 +202,12 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
 def print_tuning(report: TuneReport) -> None:
     from rich.table import Table
 
-    values = report.to_dict()
+    figures = report.to_dict()
     table = Table("", "present", "proposed", box=None, padding=(0, 2, 0, 0))
     for name in report.weights:
         row = (getattr(settings, name) for settings in (report.present, report.proposed))
         table.add_row(name, *(f"{weight:.2f}" for weight in row))
-    ndcg = (f"{values[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
+    ndcg = (f"{figures[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
     table.add_row("nDCG@10", *ndcg)
     print_table(table)
     say(f"{report.queries:,} questions, {report.tried:,} settings tried")
@@ -317,7 +313,22 @@ def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     typer.echo("\n".join(line.rstrip() for line in figures))
 
 
-_IN_ADDRESSES = ":/?#[]@!$&'()*+,;=%-._~"
+def print_rows(
+    rows: Sequence[_T],
+    as_json: bool,
+    header: Sequence[str],
+    row: Callable[[_T], Sequence[str]],
+    *,
+    empty: str = "",
+) -> None:
+    """Print values as JSON or as a table; say that there are none."""
+    if printed(list(rows), as_json):
+        return
+    if empty and not rows:
+        say(empty)
+    print_figures(header, map(row, rows))
+
+
 _WORD = re.compile(r"[^\W\d]")
 _ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=|\b(trust)=True")
 

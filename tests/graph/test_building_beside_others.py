@@ -12,7 +12,7 @@ from kbkit.graph.extraction import co_occurrence, named
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import GraphSpec
 from kbkit.stores.catalog import graph as graph_reads
-from kbkit.stores.catalog import graph_writing
+from kbkit.stores.catalog import graph_writing, knowledge_bases
 from tests.graph.test_building import GUIDE, POOL, built, edges, fill
 
 NEW = "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`, and raises `shelf.BaseError`."
@@ -20,16 +20,16 @@ NEW = "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`, and raises `shelf.Base
 
 def before(monkeypatch, step, action):
     """Have something done once, after a build found what differs and before it writes that."""
-    written = building.apply
+    written = knowledge_bases.write_in_batches
 
-    def apply(database, kb_id, found, put):
+    def write_in_batches(database, kb_id, found, put):
         nonlocal action
         if found and put.__name__ == step and action is not None:
             action, do = None, action
             do()
         written(database, kb_id, found, put)
 
-    monkeypatch.setattr(building, "apply", apply)
+    monkeypatch.setattr(knowledge_bases, "write_in_batches", write_in_batches)
 
 
 def said(workspace):
@@ -132,13 +132,13 @@ def test_a_build_writes_no_more_than_what_differs(workspace, kb, monkeypatch):
     built(kb)
     kb.add("plain", "# Plain words\n\nNothing is here.", source="http://x.org/plain.html")
     kb.documents.delete("http://x.org/plain.html")
-    written, plain = [], building.apply
+    written, plain = [], knowledge_bases.write_in_batches
 
-    def apply(database, kb_id, found, put):
+    def write_in_batches(database, kb_id, found, put):
         written.extend(put.__name__ for _ in found)
         plain(database, kb_id, found, put)
 
-    monkeypatch.setattr(building, "apply", apply)
+    monkeypatch.setattr(knowledge_bases, "write_in_batches", write_in_batches)
     handle = handle_of(kb)
     building.build(handle.stores.database, handle.id)
     assert written == ["note_built"]
