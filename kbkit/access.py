@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from kbkit.errors import ConfigError, ForbiddenError, NotFoundError, TokenError
 from kbkit.models import TokenInfo
+from kbkit.models.files import BUILT_IN
 from kbkit.stores.catalog import tokens as token_table
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 from kbkit.workspace import Workspace, stores_of
 
 

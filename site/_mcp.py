@@ -1,14 +1,16 @@
-"""The generated parts of the guide to MCP, and what a server answers before it is there."""
+"""The generated parts of the guide to MCP."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import anyio
+
 from kbkit.embedding.static import count_tokens
-from kbkit.mcp.early import MANIFEST
-from kbkit.mcp.manifest import manifest
 from kbkit.mcp.options import SETS
+from kbkit.mcp.server import server
+from kbkit.workspace import Workspace
 
 _TYPES = {
     "string": "text",
@@ -84,18 +86,14 @@ def _default(name: str, field: dict[str, Any], required: list[str]) -> str:
 
 
 def _tools() -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = json.loads(MANIFEST.read_text("utf-8"))["tools"]
-    return found
+    return {
+        name: [
+            tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for tool in anyio.run(server(Workspace, tools=[name], allow_write=True).list_tools)
+        ]
+        for name in SETS
+    }
 
 
 def _tokens(tools: list[dict[str, Any]]) -> int:
     return count_tokens(json.dumps({"tools": tools}, ensure_ascii=False))
-
-
-def renew_manifest(*, check: bool) -> bool:
-    """Write what a server says of itself anew; says whether it was out of date."""
-    said = manifest()
-    stale = MANIFEST.read_text("utf-8") != said if MANIFEST.exists() else True
-    if stale and not check:
-        MANIFEST.write_text(said, encoding="utf-8", newline="\n")
-    return stale

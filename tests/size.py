@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 490, "code": 79_905, "docstrings": 11_405}
+BUDGET = {"modules": 487, "code": 79_730, "docstrings": 11_270}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,

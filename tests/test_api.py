@@ -82,7 +82,7 @@ NAMES = {
         "unexpand",
         "update",
     },
-    "annotations": {"chunks", "frames", "make", "of", "subjects", "to_frame", "waiting"},
+    "annotations": {"chunks", "statement_types", "make", "of", "subjects", "to_frame", "waiting"},
     "chunks": {"embedding_map", "fit_query_encoder", "list", "of", "to_frame"},
     "ratings": {"add", "delete", "list", "of", "to_frame", "total"},
     "sources": {"add", "disable", "enable", "paths", "remove", "to_frame", "update"},

@@ -15,10 +15,10 @@ from kbkit.errors import FilesError, ImpossibleError
 from kbkit.files.store import FileStore
 from kbkit.models import BundleInfo, Progress
 from kbkit.models.documents import image_names_of
+from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import bundled, knowledge_bases
 from kbkit.stores.catalog.bundled import Values
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.stores import Stores
 
 
@@ -87,9 +87,7 @@ def _own(kbs: Sequence[str]) -> list[str]:
     names = [kbs] if isinstance(kbs, str) else list(dict.fromkeys(kbs))
     for name in names:
         if name in BUILT_IN:
-            raise ImpossibleError(
-                f"{name}: goes with the {BUILT_IN[name].holds} of a workspace; bundle all of it"
-            )
+            raise ImpossibleError(f"{name}: goes with the {name} of a workspace; bundle all of it")
     if not names:
         raise ImpossibleError("name the knowledge bases to bundle, or bundle all")
     return sorted(names)

@@ -30,12 +30,12 @@ from kbkit.errors import (
 from kbkit.files.store import FileStore
 from kbkit.ingest.cutting import chunk_id
 from kbkit.models import Image, Progress, Restoration
+from kbkit.models.files import ENTRIES, FILES
 from kbkit.recipes import KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.images import kept_image
 from kbkit.stores.catalog import bundled, commitments, knowledge_bases
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
 from kbkit.stores.catalog.restoring import Restorer
 from kbkit.stores.stores import Stores
 

@@ -39,11 +39,11 @@ from kbkit.models import (
     EntrySyncReport,
     Vote,
 )
+from kbkit.models.files import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS, Findings
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer, check_text, explained
-from kbkit.stores.catalog.knowledge_bases import ENTRIES
 from kbkit.stores.stores import Stores
 
 SORTS = ("rating", "updated", "title")

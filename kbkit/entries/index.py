@@ -24,10 +24,10 @@ from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.knowledge_base.improving import Improving
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
+from kbkit.models.files import ENTRIES
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import entries, knowledge_bases, ratings, writing
 from kbkit.stores.catalog.entries import EntryRecord
-from kbkit.stores.catalog.knowledge_bases import ENTRIES
 from kbkit.stores.stores import Stores
 
 _BATCH = 100

@@ -21,6 +21,7 @@ from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.knowledge_base.improving import Improving
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Problem, Progress, SourceDocument, SyncReport
+from kbkit.models.files import FILES
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.disk.files import read_file
@@ -29,7 +30,6 @@ from kbkit.sources.formats.file_parser import FileParser
 from kbkit.stores.catalog import files, knowledge_bases, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FileRecord, Link
-from kbkit.stores.catalog.knowledge_bases import FILES
 from kbkit.stores.stores import Stores
 
 _LINKING = frozenset({"markdown", "text"})

@@ -11,11 +11,12 @@ from kbkit.export.pages.elements import front_matter
 from kbkit.export.pages.paths import assign_paths
 from kbkit.files.paths import joined
 from kbkit.models import FileInfo, FileKind
+from kbkit.models.files import FILES
 from kbkit.models.values import pluralize
 from kbkit.stores.catalog import files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.files import PageRow
-from kbkit.stores.catalog.knowledge_bases import FILES, KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 ROOT = "kb"
 """The name at the root under which knowledge bases are shown."""

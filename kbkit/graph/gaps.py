@@ -13,13 +13,13 @@ from functools import cached_property
 from math import log1p
 
 from kbkit.models import EntityType, Gap, GapKind, MergeSuggestion, Target, TargetKind
+from kbkit.models.files import FILES
 from kbkit.stores.catalog import entities, files
 from kbkit.stores.catalog import graph as rows
 from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import MissingNote
 from kbkit.stores.catalog.graph import BadQuery, CountedEntity, NamelessDocument
-from kbkit.stores.catalog.knowledge_bases import FILES
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text.language import stop_words
 

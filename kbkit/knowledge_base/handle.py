@@ -23,6 +23,7 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.models.values import did_you_mean
 from kbkit.recipes import (
     KnowledgeBaseSpec,
@@ -44,7 +45,7 @@ from kbkit.sources.base import published_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow, spec_of
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 from kbkit.text.analysis import analyzer

@@ -21,11 +21,12 @@ from kbkit.models import (
     SourceDocument,
     Target,
 )
+from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
 from kbkit.runtime.progress import OnProgress
 from kbkit.runtime.validation import explained
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
@@ -426,7 +427,7 @@ class KnowledgeBase(Searches):
                 folder=folder, pages_only=True, model=model, graph=False, on_progress=on_progress
             )
             title = other.spec.site.title or kb_id.capitalize()
-            sections.append(SiteSection(title, f"{kb_id}/index.md", BUILT_IN[kb_id].description))
+            sections.append(SiteSection(title, f"{kb_id}/index.md", BUILT_IN[kb_id]))
         return sections
 
     def __repr__(self) -> str:

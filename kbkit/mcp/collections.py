@@ -15,7 +15,7 @@ from kbkit.mcp import replies
 from kbkit.mcp.core import Passages
 from kbkit.mcp.submissions import LongWork
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN
+from kbkit.models.files import BUILT_IN
 
 if TYPE_CHECKING:
     from kbkit.models import KnowledgeBaseInfo

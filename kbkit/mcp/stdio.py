@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from kbkit.extras import missing
-from kbkit.mcp.early import EarlyAnswers, EarlyStdio
 from kbkit.mcp.options import USUAL_TOKENS
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ def serve(
     roots: Sequence[Path] = (),
 ) -> None:
     """Serve until the input ends."""
-    if find_spec("mcp") is None:  # before anything is answered
+    if find_spec("mcp") is None:
         raise missing("mcp", "mcp", "Serving MCP")
-    wire = EarlyStdio(EarlyAnswers(sets, allow_write=allow_write))
+    stdin, stdout = _own_streams()
     import anyio
 
     from kbkit.mcp.server import server
@@ -43,8 +44,19 @@ def serve(
         open_workspace, tools=sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots
     )
     try:
-        wire.hand_over()
-        anyio.run(made.run_on, wire.stdin, wire.stdout)
+        anyio.run(made.run_on, stdin, stdout)
     finally:
         for each in opened:
             each.close()
+
+
+def _own_streams() -> tuple[TextIO, TextIO]:
+    """Take standard input and output: other readers find nothing, other prints go to the log."""
+    own_input, own_output = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    stdin = os.fdopen(own_input, encoding="utf-8", errors="replace")
+    return stdin, os.fdopen(own_output, "w", encoding="utf-8")

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from kbkit.models.problems import Problem
 from kbkit.models.values import Value
+
+FILES = "files"
+"""Name and id of the knowledge base of files, and the folder of the files."""
+ENTRIES = "entries"
+"""Name and id of the knowledge base of entries, and the folder of the entries."""
+BUILT_IN: Mapping[str, str] = {
+    FILES: "Files that agents and people wrote",
+    ENTRIES: "Solutions that worked, of agents and people",
+}
+"""Descriptions of the knowledge bases that every workspace has, by name."""
 
 
 class FileKind(StrEnum):

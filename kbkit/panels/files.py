@@ -21,6 +21,7 @@ from kbkit.errors import (
     VersionConflictError,
 )
 from kbkit.models import Document, FileInfo, Hit
+from kbkit.models.files import FILES
 from kbkit.panels import render
 from kbkit.panels.controls import control, row
 from kbkit.panels.homes import AnyWorkspace, home_of
@@ -35,7 +36,6 @@ from kbkit.panels.text_rendering import (
 )
 from kbkit.panels.updates import Debouncer, Topic
 from kbkit.sources.formats import FORMATS, MULTIPLE
-from kbkit.stores.catalog.knowledge_bases import FILES
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace

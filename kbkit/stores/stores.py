@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kbkit.errors import WorkspaceError
+from kbkit.models.files import BUILT_IN
 from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 from kbkit.stores.chroma.address import ChromaAddress
 from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.chroma.store import ChromaStore

@@ -26,6 +26,7 @@ from kbkit.models import (
     Run,
     SourceDocument,
 )
+from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, check_name, parse_embedding
 from kbkit.retrieval.context import Finder
 from kbkit.runtime.config import Settings
@@ -34,7 +35,6 @@ from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explained
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog.commitments import JOURNAL
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.stores import Stores
 from kbkit.workspace.searches import WorkspaceSearches
 
@@ -170,12 +170,12 @@ class Workspace(WorkspaceSearches):
         """A knowledge base that goes with the workspace, made when it is first wanted."""
         if name not in self:
             with suppress(ConflictError):  # another process was quicker
-                self._enter(name, BUILT_IN[name].description, KnowledgeBaseSpec(), name)
+                self._enter(name, BUILT_IN[name], KnowledgeBaseSpec(), name)
         kb = self[name]
         if kb.id != name:
             raise ConflictError(
                 f"a knowledge base of yours is named {name!r}, which is the name of the one that "
-                f"holds the {BUILT_IN[name].holds} of a workspace; rename it: "
+                f"holds the {name} of a workspace; rename it: "
                 f"workspace.rename({name!r}, to=...)"
             )
         return kb
@@ -518,14 +518,14 @@ def _check(name: str) -> None:
         raise InvalidNameError(str(error)) from None
     if name in BUILT_IN:
         raise InvalidNameError(
-            f"{name!r} is the knowledge base of the {BUILT_IN[name].holds} of a workspace "
+            f"{name!r} is the knowledge base of the {name} of a workspace "
             f"(workspace.{name}); choose another name"
         )
 
 
 def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
     if row.id in BUILT_IN:
-        holds = BUILT_IN[row.id].holds
+        holds = row.id
         raise ConflictError(
             f"{row.name}: holds the {holds} of this workspace and goes with them; delete {holds} "
             f"one by one, or the folder `{row.id}`"

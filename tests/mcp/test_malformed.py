@@ -1,31 +1,38 @@
 """What is no message, or asks for no list there is, is answered."""
 
 import json
-import queue
+import os
 import threading
 
 import anyio
 import pytest
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from kbkit.mcp.early import text_of, text_to
-from kbkit.mcp.manifest import ENVELOPE
 from kbkit.mcp.server import server
+
+META = "io.modelcontextprotocol/"
+ENVELOPE = {
+    f"{META}protocolVersion": MODERN_PROTOCOL_VERSIONS[-1],
+    f"{META}clientInfo": {"name": "kbkit", "version": "1"},
+    f"{META}clientCapabilities": {},
+}
+"""Metadata of requests without a handshake."""
 
 
 def answered(*lines):
     """What a server answers to lines on its standard input."""
-    sent, told = queue.SimpleQueue(), queue.SimpleQueue()
-    made = server(lambda: None)
-    thread = threading.Thread(
-        target=anyio.run, args=(made.run_on, text_of(sent), text_to(told.put))
-    )
+    (stdin, sent), (answers, stdout) = os.pipe(), os.pipe()
+    streams = os.fdopen(stdin, encoding="utf-8"), os.fdopen(stdout, "w", encoding="utf-8")
+    thread = threading.Thread(target=anyio.run, args=(server(lambda: None).run_on, *streams))
     thread.start()
     found = []
-    for line in lines:
-        sent.put(line.encode() + b"\n")
-        found.append(json.loads(told.get(timeout=60)))
-    sent.put(b"")
-    thread.join()
+    with os.fdopen(answers, encoding="utf-8") as told, os.fdopen(sent, "w") as asking:
+        for line in lines:
+            asking.write(f"{line}\n")
+            asking.flush()
+            found.append(json.loads(told.readline()))
+        asking.close()
+        thread.join()
     return found
 
 

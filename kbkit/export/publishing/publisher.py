@@ -28,11 +28,12 @@ from kbkit.export.publishing.facts import gather_facts
 from kbkit.export.publishing.graph_facts import GraphView, look_at_graph
 from kbkit.export.publishing.index_content import index_content, index_state, to_fit
 from kbkit.models import Document, Progress
+from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.retrieval.encoder_fitting import is_outdated
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import entries, files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, spec_of
+from kbkit.stores.catalog.knowledge_bases import spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 from kbkit.text.markdown.extensions import resolve_wiki_links

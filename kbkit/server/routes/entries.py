@@ -23,6 +23,7 @@ from kbkit.models import (
     EntryStatus,
     EntrySyncReport,
 )
+from kbkit.models.files import ENTRIES
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.bodies import (
@@ -51,7 +52,6 @@ from kbkit.server.uploads import (
     told_revision,
     upload_body,
 )
-from kbkit.stores.catalog.knowledge_bases import ENTRIES
 
 routes = Routes("/api/entries", "entries")
 trash = Routes("/api/trash", "trash")

@@ -16,12 +16,12 @@ from kbkit.files.paths import parts_of
 from kbkit.files.shown import ROOT
 from kbkit.files.store import version
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
+from kbkit.models.files import FILES
 from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
 from kbkit.server.responses import Expected, IfMatch, Page, answer, page
 from kbkit.server.routing import Routes
 from kbkit.server.uploads import REVISION, ConditionsOf, contents, sent, told_revision
-from kbkit.stores.catalog.knowledge_bases import FILES
 
 routes = Routes("/api/files", "files")
 trash = Routes("/api/trash", "trash")

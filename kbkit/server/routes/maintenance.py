@@ -9,6 +9,7 @@ from fastapi import File, Form, Path, Response, UploadFile
 from pydantic import Field, WithJsonSchema
 
 from kbkit.models import BundleArchive, Health, Restoration, Run
+from kbkit.models.files import BUILT_IN
 from kbkit.server.access import ADMIN, Caller, WorkspaceOf
 from kbkit.server.jobs.exports import KEY, UPLOAD, bundle_of
 from kbkit.server.jobs.knowledge import store_uploads
@@ -17,7 +18,6 @@ from kbkit.server.responses import Paged, Wait
 from kbkit.server.routes.bases import SLUG
 from kbkit.server.routing import Routes, Work
 from kbkit.server.uploads import ConditionsOf, contents, sent
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 
 routes = Routes("/api/knowledge", "maintenance")
 

@@ -14,6 +14,7 @@ from pydantic import StrictBool
 from kbkit.errors import ImpossibleError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SiteArchive
+from kbkit.models.files import ENTRIES, FILES
 from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf
 from kbkit.server.jobs.exports import archive_of
 from kbkit.server.parameters import Body, left_out
@@ -21,7 +22,6 @@ from kbkit.server.problems import base_url
 from kbkit.server.responses import Wait
 from kbkit.server.routing import Routes, Work
 from kbkit.server.uploads import ConditionsOf, contents, sent
-from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
 
 exports = Routes("/api/knowledge/bases/{name}/exports", "sites")
 routes = Routes("", "sites", any_query=True, include_in_schema=False)

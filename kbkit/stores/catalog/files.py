@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import DocumentState
+from kbkit.models.files import FILES
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Transaction, byte_length, place_of
-from kbkit.stores.catalog.knowledge_bases import FILES
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.workspace_schema import file_links, file_names, files
 

@@ -14,12 +14,13 @@ import sqlalchemy as sa
 
 from kbkit.errors import KbkitError
 from kbkit.models import DocumentState, DocumentType, JobError, JobState, TargetKind
+from kbkit.models.files import BUILT_IN
 from kbkit.models.jobs import KINDS
 from kbkit.stores.catalog import jobs as job_table
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog import tokens as token_table
 from kbkit.stores.catalog.database import Transaction, unpack
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN, MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
+from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.catalog.workspace_schema import jobs, tokens

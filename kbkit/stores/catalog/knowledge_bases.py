@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 import sqlalchemy as sa
@@ -374,26 +374,6 @@ def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) ->
     column = table.c.kb_id
     query = sa.select(column, sa.func.count()).where(column.in_(kb_ids)).group_by(column)
     return {row[0]: row[1] for row in transaction.execute(query)}
-
-
-FILES = "files"
-"""Name and id of the one whose documents are the files, and the folder that these lie in."""
-ENTRIES = "entries"
-"""Name and id of the one whose documents are the entries, and the folder that these lie in."""
-
-
-class BuiltIn(NamedTuple):
-    """A knowledge base that is built in."""
-
-    description: str
-    holds: str
-
-
-BUILT_IN: Mapping[str, BuiltIn] = {
-    FILES: BuiltIn("Files that agents and people wrote", "files"),
-    ENTRIES: BuiltIn("Solutions that worked, of agents and people", "entries"),
-}
-"""All of them, by name, which is also their id and that of their namespace of a workspace."""
 
 
 def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:

@@ -18,6 +18,7 @@ from sqlalchemy import Table
 
 from kbkit.errors import BundleError, ConflictError
 from kbkit.models import DocumentState, DocumentType, RestoredKnowledgeBase, TargetKind
+from kbkit.models.files import BUILT_IN
 from kbkit.recipes import check_name
 from kbkit.stores.catalog import (
     bundled,
@@ -31,7 +32,7 @@ from kbkit.stores.catalog import (
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.copying import Row
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN, KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import (
     chunks,
     deleted_documents,

@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from kbkit.errors import ConfigError, WorkspaceError
 from kbkit.extras import extra
 from kbkit.models import Chunk, Document
+from kbkit.models.files import BUILT_IN
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 from kbkit.stores.images import ImageStore
 from kbkit.stores.postgres.errors import explained
 from kbkit.stores.postgres.images import PostgresImages, PostgresLocks, lock_number
