@@ -215,8 +215,12 @@ def cli_reference() -> str:
     for prefix, command in commands:
         assert command.callback is not None
         name = prefix + (command.name or command.callback.__name__.replace("_", "-"))
-        required = [item for item in _parameters(command.callback) if item.argument]
-        usage = " ".join(["kbkit", name, *(item.usage for item in required), "[OPTIONS]"])
+        items = _parameters(command.callback)
+        usage = " ".join(["kbkit", name, *(item.usage for item in items if item.argument)])
+        usage += (
+            " [OPTIONS]" if any(not item.argument and not item.is_json for item in items) else ""
+        )
+        usage += " [--json]" if any(item.is_json for item in items) else ""
         lines += [
             f"## kbkit {name} {{#{name.replace(' ', '-')}}}",
             "",
@@ -246,6 +250,11 @@ class Parameter:
     required: bool
     default: str
     help: str
+
+    @property
+    def is_json(self) -> bool:
+        """It is `--json`, which the line of usage shows."""
+        return self.names == ("--json",)
 
     @property
     def usage(self) -> str:
@@ -296,10 +305,12 @@ def _parameters(function: Any) -> list[Parameter]:
 def _table(function: Any) -> list[str]:
     rows = []
     for item in _parameters(function):
+        if item.is_json:
+            continue
         names = ", ".join(f"`{name}`" for name in item.names)
         unit = f" {item.unit}" if item.unit and not item.argument else ""
         value = "required" if item.required else f"`{item.default}`" if item.default else ""
-        note = " May be repeated." if item.repeated else ""
+        note = " Repeatable." if item.repeated and "Repeatable" not in item.help else ""
         rows.append(f"| {names}{unit} | {value} | {cell(item.help)}{note} |")
     if not rows:
         return []
