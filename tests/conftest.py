@@ -193,7 +193,8 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session, exitstatus):
     """Note for tests/gate.py how the run ended: only failed tests get a second chance."""
     if not hasattr(session.config, "workerinput"):
-        session.config.cache.set("gate/exit", int(exitstatus))
+        if cache := getattr(session.config, "cache", None):  # none with `-p no:cacheprovider`
+            cache.set("gate/exit", int(exitstatus))
         for name in Path(__file__).with_name("slow.txt").read_text("utf-8").split() if slow else ():
             slow.pop(name, None)
         if slow:
