@@ -172,7 +172,7 @@ def annotations_of(
 
     written = {text[m.start : m.end].casefold(): m.name for m in reversed(standing)}
 
-    def known(name: str) -> str:
+    def canonical_name(name: str) -> str:
         """A name that stands in the passage, as the gazetteer has it; else ``""``."""
         same = written.get(name.casefold())
         if same is not None or name.casefold() not in folded:
@@ -188,8 +188,8 @@ def annotations_of(
             for mention in gazetteer.find(each["normalized_text"])
             if any(mention.name == one.name for one in standing)
         }
-        own |= dict.fromkeys(filter(None, map(known, each["entities"])))
-        related = list(_related(each, known))
+        own |= dict.fromkeys(filter(None, map(canonical_name, each["entities"])))
+        related = list(_related(each, canonical_name))
         own |= {name: None for one in related for name in (one.source, one.target)}
         entities.append(own)
         relations.append(tuple(related))
@@ -291,7 +291,7 @@ def _span(text: str, quote: str) -> tuple[int, int]:
 
 _BATCH_LENGTH = 16_000
 """Characters of a batch; a longer passage is sent alone."""
-_MAX_TOLD = 20
+_MAX_PROBLEMS = 20
 """Problems of an answer that are sent back to the model."""
 _ANSWER_TOKENS = 150
 """Estimated output tokens for a passage."""
@@ -331,7 +331,7 @@ class LlmAnnotator:
         A passage that fails gets one annotation of its text without a statement type, and is sent
         again when the annotation is renewed.
         """
-        answers = self._known(passages)
+        answers = self._stored_answers(passages)
         left = [passage for passage in passages if self._key(passage) not in answers]
         for batch in _batches(left, self._spec.batch_size):
             answers |= self._ask_about(batch)
@@ -350,7 +350,7 @@ class LlmAnnotator:
 
         Nothing is sent.
         """
-        answered = self._known(passages)
+        answered = self._stored_answers(passages)
         left = [passage for passage in passages if self._key(passage) not in answered]
         batches = list(_batches(left, self._spec.batch_size))
         characters = sum(len(TASK) + len(quoted(batch)) for batch in batches)
@@ -408,7 +408,7 @@ class LlmAnnotator:
             left = [str(number) for number in wanted if number not in more]
             if not left:
                 break
-            problem, details = wrong[0], "\n".join(wrong[:_MAX_TOLD])
+            problem, details = wrong[0], "\n".join(wrong[:_MAX_PROBLEMS])
             given += [
                 answers.text[:_BATCH_LENGTH] or "(nothing)",
                 f"That was not as asked:\n{details}\n"
@@ -437,7 +437,7 @@ class LlmAnnotator:
         asked = "\0".join(parts).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(asked, digest_size=16).hexdigest()
 
-    def _known(self, passages: Sequence[Passage]) -> dict[str, list[Any]]:
+    def _stored_answers(self, passages: Sequence[Passage]) -> dict[str, list[Any]]:
         with self._database.read() as transaction:
             keys = [self._key(passage) for passage in passages]
             return annotator_answers.of(transaction, self._kb_id, keys)

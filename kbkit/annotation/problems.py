@@ -98,9 +98,9 @@ def problems_and_resolutions(
         if good and (
             troubled or problems or bad or _STRONG.search(low, sentence.start, sentence.end)
         ):
-            resolutions[_said(text, sentence)] = None
+            resolutions[_sentence_text(text, sentence)] = None
         elif bad:
-            problems[_said(text, sentence)] = None
+            problems[_sentence_text(text, sentence)] = None
     for name in entities:
         if is_error(name):
             problems[name] = None
@@ -111,7 +111,7 @@ def _bounded(labels: dict[str, None]) -> tuple[str, ...]:
     return tuple(one for one in labels if one)[:_MAX]
 
 
-def _said(text: str, sentence: Sentence) -> str:
+def _sentence_text(text: str, sentence: Sentence) -> str:
     bare = text[sentence.start : sentence.end].replace("\0", "")
     return _short(" ".join(inline_text(_QUOTE.sub("\n", bare).strip("> ")).split()))
 

@@ -54,7 +54,9 @@ def make_bundle(
         images: set[str] = set()
         for table, rows in bundled.rows(transaction, ids, whole=kbs is None):
             seen = _with_images(rows, images) if table == "documents" else rows
-            counts[table] = writer.add_rows(f"tables/{table}.jsonl", _told(seen, table, tell))
+            counts[table] = writer.add_rows(
+                f"tables/{table}.jsonl", _with_progress(seen, table, tell)
+            )
         for name in sorted(images):
             data = stores.images.read(name)
             if data is None:
@@ -128,7 +130,9 @@ def _with_images(rows: Iterable[Values], images: set[str]) -> Iterator[Values]:
         yield row
 
 
-def _told(rows: Iterable[Values], table: str, tell: Callable[[Progress], None]) -> Iterator[Values]:
+def _with_progress(
+    rows: Iterable[Values], table: str, tell: Callable[[Progress], None]
+) -> Iterator[Values]:
     for number, row in enumerate(rows, 1):
         if number % 1_000 == 0:
             tell(Progress("copy", number, message=table))

@@ -171,7 +171,7 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Create an entry; asks if no title is given."""
-    values = _said(description, prompt, prompt_file, readme_file, tag, category, status)
+    values = _given_values(description, prompt, prompt_file, readme_file, tag, category, status)
     if title is None:
         if not sys.stdin.isatty():
             raise typer.BadParameter("give a title: kbkit entries add TITLE")
@@ -179,7 +179,7 @@ def add(
         values |= asked
     with open_workspace(context) as workspace:
         entry = workspace.entries.create(title, slug=slug, files=_files(code, artifact), **values)
-    _tell(entry, "wrote", as_json)
+    _print_entry(entry, "wrote", as_json)
 
 
 @entries.command()
@@ -204,7 +204,7 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Change an entry; asks if nothing is given."""
-    values = _said(description, prompt, prompt_file, readme_file, tag, category, status)
+    values = _given_values(description, prompt, prompt_file, readme_file, tag, category, status)
     if title is not None:
         values["title"] = title
     files: dict[str, bytes | None] = {**_files(code, artifact), **dict.fromkeys(remove or [])}
@@ -227,7 +227,7 @@ def edit(
             entry = workspace.entries.update(slug, files=files, if_match=if_match, **values)
         if to:
             entry = workspace.entries.rename(slug, to=to)
-    _tell(entry, "changed", as_json)
+    _print_entry(entry, "changed", as_json)
 
 
 @entries.command()
@@ -275,7 +275,7 @@ def undelete(
     """Restore an entry from the trash, or list the trash."""
     with open_workspace(context) as workspace:
         if slug is not None:
-            _tell(workspace.entries.undelete(slug, to=to), "brought back", as_json)
+            _print_entry(workspace.entries.undelete(slug, to=to), "brought back", as_json)
             return
         deleted = workspace.entries.trash()
     print_rows(
@@ -339,7 +339,7 @@ def learn(
                 typer.echo(text, nl=False)
             return
         entry = workspace.entries.learn(folder, task_id=task_id)
-    _tell(entry, "learned", as_json)
+    _print_entry(entry, "learned", as_json)
 
 
 @entries.command(name="import")
@@ -377,7 +377,7 @@ def export(
     print_done(folders, as_json, f"wrote {pluralize(len(folders), 'skill')}: {folder}")
 
 
-def _said(
+def _given_values(
     description: str | None,
     prompt: str | None,
     prompt_file: Path | None,
@@ -454,5 +454,5 @@ def _text(data: bytes, path: Path) -> str:
         raise FilesError(f"{path}: is no text in UTF-8") from None
 
 
-def _tell(entry: Entry, done: str, as_json: bool) -> None:
+def _print_entry(entry: Entry, done: str, as_json: bool) -> None:
     print_done(entry, as_json, f"{done} {entry.slug}")

@@ -97,7 +97,7 @@ def write(
     """Write a file from an argument or standard input."""
     content = _given(text)
     with open_workspace(context) as workspace:
-        _tell(workspace.files.write(path, content, if_match=if_match), "wrote", as_json)
+        _print_file(workspace.files.write(path, content, if_match=if_match), "wrote", as_json)
 
 
 @files.command()
@@ -111,14 +111,14 @@ def append(
     """Append a line to a file."""
     content = _given(text)
     with open_workspace(context) as workspace:
-        _tell(workspace.files.append(path, content, if_match=if_match), "added to", as_json)
+        _print_file(workspace.files.append(path, content, if_match=if_match), "added to", as_json)
 
 
 @files.command()
 def mkdir(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
     """Create a folder and its parents."""
     with open_workspace(context) as workspace:
-        _tell(workspace.files.mkdir(path), "made", as_json)
+        _print_file(workspace.files.mkdir(path), "made", as_json)
 
 
 @files.command()
@@ -142,7 +142,7 @@ def mv(
 ) -> None:
     """Move or rename a file or folder."""
     with open_workspace(context) as workspace:
-        _tell(workspace.files.move(source, target), "moved it to", as_json)
+        _print_file(workspace.files.move(source, target), "moved it to", as_json)
 
 
 @files.command()
@@ -158,7 +158,7 @@ def undelete(
     """Restore from the trash, or list the trash."""
     with open_workspace(context) as workspace:
         if path is not None:
-            _tell(workspace.files.undelete(path, to=to), "brought back", as_json)
+            _print_file(workspace.files.undelete(path, to=to), "brought back", as_json)
             return
         deleted = workspace.files.trash()
     print_rows(
@@ -191,5 +191,5 @@ def _given(text: str | None) -> str:
         raise typer.BadParameter("the input is not UTF-8") from None
 
 
-def _tell(info: FileInfo, done: str, as_json: bool) -> None:
+def _print_file(info: FileInfo, done: str, as_json: bool) -> None:
     print_done(info, as_json, f"{done} {plain(info.path)}")

@@ -69,10 +69,10 @@ def migrate(
         return
     rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
     print_figures(("table", "rows", "BLAKE2 here and there"), rows)
-    _say_what_is_where(done)
+    _print_locations(done)
 
 
-def _say_what_is_where(done: Migration) -> None:
+def _print_locations(done: Migration) -> None:
     say(
         f"moved {done.rows:,} rows in {done.seconds:,.0f} s"
         + (f", {done.kept:,} of them before it was cut off" if done.kept else "")
@@ -252,7 +252,7 @@ def bundle(
     with open_workspace(context) as workspace, progress() as on_progress:
         kbs = None if everything else names
         done = workspace.bundle(file, kbs=kbs, sign=sign, on_progress=on_progress)
-    _tell(done, as_json)
+    _print_bundle(done, as_json)
 
 
 @app.command()
@@ -272,10 +272,10 @@ def backup(
     """Write the whole workspace to one file."""
     with open_workspace(context) as workspace, progress() as on_progress:
         done = workspace.bundle(place, sign=sign, on_progress=on_progress)
-    _tell(done, as_json)
+    _print_bundle(done, as_json)
 
 
-def _tell(done: BundleInfo, as_json: bool) -> None:
+def _print_bundle(done: BundleInfo, as_json: bool) -> None:
     for reason in done.skipped:
         say(f"left out: {reason}")
     if printed(done, as_json):

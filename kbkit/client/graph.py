@@ -169,7 +169,7 @@ class GraphCalls:
         """Lay out the graph: nodes, sizes and positions; deterministic."""
         starts = [around] if isinstance(around, str | Target | Entity) else around
         body = given(
-            around=[_said(each) for each in starts],
+            around=[_reference(each) for each in starts],
             depth=depth,
             type=_several(type),
             relation=_several(relation),
@@ -252,9 +252,9 @@ class GraphCalls:
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
         body = given(
-            source=_said(source),
+            source=_reference(source),
             name=name,
-            target=_said(target),
+            target=_reference(target),
             weight=weight,
             note=note,
             by=by,
@@ -265,13 +265,13 @@ class GraphCalls:
     @call
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[Entity]:
         """Make an entity another name of a second one; `undo` reverts it."""
-        body = {"keep": _said(keep), "other": _said(other), "by": by}
+        body = {"keep": _reference(keep), "other": _reference(other), "by": by}
         return Request("POST", f"{_AT}/merge", reads(Entity), json=body)
 
     @call
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[None]:
         """Note that two entities are not one, so that `suggestions` leaves them out."""
-        body = {"keep": _said(keep), "other": _said(other), "by": by}
+        body = {"keep": _reference(keep), "other": _reference(other), "by": by}
         return Request("POST", f"{_AT}/refuse", reads_nothing, json=body)
 
     @call
@@ -328,7 +328,7 @@ def _seen(changed: datetime | None) -> Mapping[str, str]:
     return {"If-Match": f'"{"unchanged" if changed is None else changed.isoformat()}"'}
 
 
-def _said(named: Named) -> Any:
+def _reference(named: Named) -> Any:
     if isinstance(named, Entity):
         return named.id
     return named.to_dict() if isinstance(named, Target) else check_text("entity", named)
@@ -337,7 +337,7 @@ def _said(named: Named) -> Any:
 def _end(name: str, kind: str, named: Named) -> dict[str, str]:
     if isinstance(named, Target):
         return {name: named.id, kind: named.kind.value}
-    return {name: _said(named)}
+    return {name: _reference(named)}
 
 
 def _ends(source: Named, target: Named) -> dict[str, str]:

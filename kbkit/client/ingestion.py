@@ -61,7 +61,7 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
 
     Hidden files stay here, and so do those that links lead out of the folder to.
     """
-    root, paths = _found(str(source["path"]), base)
+    root, paths = _find_files(str(source["path"]), base)
     name = _name(root, base)
     files: list[tuple[str, bytes]] = []
     left_out: list[tuple[str, str]] = []
@@ -86,7 +86,7 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
         yield UploadBatch(values, files, left_out)
 
 
-def _found(path: str, base: Path) -> tuple[Path, list[Path]]:
+def _find_files(path: str, base: Path) -> tuple[Path, list[Path]]:
     full = base / Path(path).expanduser()
     if full.is_file():
         return full, [full]
@@ -206,7 +206,7 @@ class IngestionCalls:
                         report = yield from worked(
                             ImportReport, request, on_progress=on_progress, stop=stop
                         )
-                        reports.append(_told(report))
+                        reports.append(_report_of(report))
             except errors.SourceError as error:
                 problem = Problem(str(getattr(spec, "path", "")), str(error))
                 reports.append(IngestReport(failed=(problem,), failed_sources=(problem,)))
@@ -218,7 +218,7 @@ class IngestionCalls:
             }
             request = asking(self.name, "ingest", body, on_progress)
             report = yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)
-            reports.append(_told(report))
+            reports.append(_report_of(report))
         return _added_up(reports)
 
     @steps
@@ -236,7 +236,9 @@ class IngestionCalls:
             raise ConfigError("sync: takes sources; documents go into `ingest`")
         body = {"sources": [each.model_dump(mode="json") for each in specs], "sync": True}
         request = asking(self.name, "ingest", body, on_progress)
-        return _told((yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)))
+        return _report_of(
+            (yield from worked(ImportReport, request, on_progress=on_progress, stop=stop))
+        )
 
     @steps
     def refresh(
@@ -248,7 +250,9 @@ class IngestionCalls:
     ) -> Steps[IngestReport]:
         """Read all sources again and store changes."""
         request = asking(self.name, "refresh", {"local": local}, on_progress)
-        return _told((yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)))
+        return _report_of(
+            (yield from worked(ImportReport, request, on_progress=on_progress, stop=stop))
+        )
 
     @steps
     def configure(
@@ -270,7 +274,9 @@ class IngestionCalls:
         request = Request(
             "PUT", path, reads_nothing, json=body, headers=matching(if_match), timeout=60.0
         )
-        return _told((yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)))
+        return _report_of(
+            (yield from worked(ImportReport, request, on_progress=on_progress, stop=stop))
+        )
 
     @steps
     def export(
@@ -356,7 +362,7 @@ def _sending(
     return Request("POST", path, reads_nothing, files=form, headers=headers, timeout=_LONG)
 
 
-def _told(report: ImportReport | None) -> IngestReport:
+def _report_of(report: ImportReport | None) -> IngestReport:
     return IngestReport(interrupted=True) if report is None else report.report
 
 

@@ -175,7 +175,7 @@ def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
 
 
 def _checked_name(at: Path, mapping: YamlMapping, folder: str) -> str:
-    name = unicodedata.normalize("NFKC", _said(at, mapping, "name"))
+    name = unicodedata.normalize("NFKC", _string(at, mapping, "name"))
     why = ""
     if not name:
         why = "is missing"
@@ -193,13 +193,13 @@ def _checked_name(at: Path, mapping: YamlMapping, folder: str) -> str:
 
 
 def _values(at: Path, mapping: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    description = _said(at, mapping, "description")
+    description = _string(at, mapping, "description")
     if not description:
         raise _fault(at, mapping, "description", "is missing")
     if len(description) > MAX_DESCRIPTION_LENGTH:
         why = f"has more than {MAX_DESCRIPTION_LENGTH:,} characters"
         raise _fault(at, mapping, "description", why)
-    if len(_said(at, mapping, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
+    if len(_string(at, mapping, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
         why = f"has more than {MAX_COMPATIBILITY_LENGTH} characters"
         raise _fault(at, mapping, "compatibility", why)
     metadata = mapping.values.get("metadata") or {}
@@ -217,7 +217,7 @@ def _values(at: Path, mapping: YamlMapping, name: str) -> tuple[dict[str, Any], 
         "category": rest.pop("category", ""),
         "status": status,
     }
-    extra: dict[str, Any] = {key: _said(at, mapping, key) for key in _OWN}
+    extra: dict[str, Any] = {key: _string(at, mapping, key) for key in _OWN}
     others = {
         key: _flat(value)
         for key, value in mapping.values.items()
@@ -274,7 +274,7 @@ def entry_files(
     return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
 
 
-def _said(at: Path, mapping: YamlMapping, key: str) -> str:
+def _string(at: Path, mapping: YamlMapping, key: str) -> str:
     value = mapping.values.get(key)
     if isinstance(value, dict):
         raise _fault(at, mapping, key, "must be a string")

@@ -22,7 +22,7 @@ from kbkit.entries.index import EntryIndex
 from kbkit.entries.learning import EntryLookup
 from kbkit.entries.skill_file import NAME, edited, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
-from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
+from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, differs
 from kbkit.errors import ConfigError, MissingPathError, VersionConflictError
 from kbkit.files.index import saying_done
 from kbkit.files.paths import joined, parts_of
@@ -523,7 +523,7 @@ class Entries:
             for skill in skills:
                 was = before.get(skill.slug)
                 files = agent_skills.entry_files(skill, was, ids)
-                if was is None or says_else(was, files):
+                if was is None or differs(was, files):
                     self._store.place(skill.slug, files, replace=was is not None)
         self._index.level()
         return tuple(self.read(skill.slug) for skill in skills)

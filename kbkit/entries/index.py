@@ -226,7 +226,7 @@ class EntryIndex:
                 *(
                     slug
                     for slug in read
-                    if slug in moved or (slug not in new and _says_else(records[slug], read[slug]))
+                    if slug in moved or (slug not in new and _differs(records[slug], read[slug]))
                 ),
             ),
             (*report.removed, *removed),
@@ -295,7 +295,7 @@ def _is_stale(record: EntryRecord | None, look: Look) -> bool:
     return record is None or record.stamp != look.stamp or record.seen - record.changed < TICK
 
 
-def _says_else(record: EntryRecord, stored: StoredEntry) -> bool:
+def _differs(record: EntryRecord, stored: StoredEntry) -> bool:
     rating = stored.skill.rating
     before = record.version, record.votes, record.average, record.problem
     return before != (stored.version, rating.count, rating.average, "")

@@ -14,7 +14,7 @@ from kbkit.embedding.static import count_tokens
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import NAME, SkillFile, edited, read_skill
 from kbkit.entries.slugs import slug_fault, slug_of, unique
-from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
+from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, differs
 from kbkit.entries.votes import with_rating
 from kbkit.errors import (
     ConflictError,
@@ -226,7 +226,7 @@ class Learner:
                     f"another title in {place / NAME}, or rename the entry"
                 )
             files[NAME] = _skill_text(skill, before, slug, ids, task_id).encode()
-            if before is None or says_else(before, files):
+            if before is None or differs(before, files):
                 self._store.place(slug, files, replace=before is not None)
         return slug
 

@@ -256,7 +256,7 @@ def put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str)
         put_file(child, tuple(rest), data, shown)
 
 
-def says_else(before: StoredEntry, files: Mapping[str, bytes]) -> bool:
+def differs(before: StoredEntry, files: Mapping[str, bytes]) -> bool:
     """Whether new files differ from an entry's, except for times."""
     return before._replace(skill=read_skill(files[NAME]), files=files).version != before.version
 

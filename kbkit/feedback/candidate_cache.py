@@ -109,7 +109,7 @@ class CandidateCache:
             factors=factors,
         )
 
-    def tells(self, name: str) -> bool:
+    def varies(self, name: str) -> bool:
         return bool(np.any(getattr(self.features, name)))
 
     def ndcg(self, retrieval: RetrievalSpec) -> Values:

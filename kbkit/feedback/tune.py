@@ -76,7 +76,7 @@ def tune(
         ranges = RANGES | {
             name: ends
             for name, ends in (RATING_RANGES | GRAPH_RANGES).items()
-            if any(cache.tells(name.removesuffix("_weight")) for cache in caches)
+            if any(cache.varies(name.removesuffix("_weight")) for cache in caches)
         }
         points = _points(ranges)
         corpora = [

@@ -70,7 +70,7 @@ class Files:
         infos = [
             _info(item, created=oldest.get(item.path))
             if item.is_folder
-            else self._known(item, records.get(item.path))
+            else self._info_of(item, records.get(item.path))
             for item in items
         ]
         if not folder and self._shown.names():
@@ -415,7 +415,7 @@ class Files:
             record = self._index.known(stored.path)
         return _of(stored, record.created if record else None)
 
-    def _known(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:
+    def _info_of(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:
         if record is None:
             return _of(self._store.read(item.path))
         size, changed, digest, created = record

@@ -124,7 +124,7 @@ class DiskLook:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._known: dict[str, tuple[int, int]] = {}
+        self._last_state: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
 
     def changed(self, paths: Iterable[str]) -> bool:
@@ -133,10 +133,10 @@ class DiskLook:
         for path in paths:
             now = self._stat(self._root.joinpath(*parts_of(path)))
             with self._lock:
-                if len(self._known) >= _MAX:
-                    self._known.clear()
-                before = self._known.setdefault(path, now)
-                self._known[path] = now
+                if len(self._last_state) >= _MAX:
+                    self._last_state.clear()
+                before = self._last_state.setdefault(path, now)
+                self._last_state[path] = now
             changed = changed or before != now
         return changed
 

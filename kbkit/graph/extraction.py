@@ -289,7 +289,7 @@ def _of_sentence(
     marked, ids = names.marked(sentence)
     if not ids:
         return
-    for source, relation, target in prose.said(marked):
+    for source, relation, target in prose.stated(marked):
         sources = topics if source == prose.OWNER else [ids[source]]
         kind = "owner" if source == prose.OWNER else "sentence"
         kind = "bases" if relation == "inherits" else kind

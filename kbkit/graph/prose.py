@@ -230,10 +230,10 @@ CUE = re.compile(
     r"caught|thrown|Bases:)",
     re.IGNORECASE,
 )
-"""Cheap test before `said`."""
+"""Cheap test before `stated`."""
 
 
-def said(sentence: str) -> Iterator[Stated]:
+def stated(sentence: str) -> Iterator[Stated]:
     about: set[int] = set()
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:

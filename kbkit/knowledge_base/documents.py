@@ -81,7 +81,7 @@ class Documents(DocumentCollection):
             uri=previous.uri if previous else published_uri(source) or f"text:{title.strip()}",
             title=title.strip(),
             content=check_text("content", content),
-            document_type=_known_type(document_type),
+            document_type=_checked_type(document_type),
             tags=tuple(tags or ()),
             metadata=check_json("metadata", dict(metadata or {})),
         )
@@ -184,7 +184,7 @@ class Documents(DocumentCollection):
             ConflictError: Other writers keep changing it.
             EmbedderError: The embedder failed.
         """
-        given = Labels(_known_type(document_type), None if tags is None else _known_tags(tags))
+        given = Labels(_checked_type(document_type), None if tags is None else _checked_tags(tags))
         checked = None if metadata is None else check_json("metadata", dict(metadata))
         only_labels = title is None and content is None and metadata is None
         if not only_labels:
@@ -333,7 +333,7 @@ def _check_version(document: Document, if_match: str | None) -> None:
         )
 
 
-def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:
+def _checked_type(document_type: DocumentType | str | None) -> DocumentType | None:
     if document_type is None:
         return None
     try:
@@ -343,7 +343,7 @@ def _known_type(document_type: DocumentType | str | None) -> DocumentType | None
         raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None
 
 
-def _known_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise ConfigError(f"tags={tags!r}: give a list of labels")
     kept = dict.fromkeys(" ".join(valid(str(tag)).split()) for tag in tags)

@@ -222,13 +222,13 @@ def usage(tools: Tools) -> Prompt:
     def how_to_use() -> str:
         """Explain these tools, and list knowledge bases and root folders."""
         return replies.usage_text(
-            _RULES, _known(tools), tools.list(), _folders(tools), tools.budget(0)
+            _RULES, _allowed_uses(tools), tools.list(), _folders(tools), tools.budget(0)
         )
 
     return Prompt.from_function(how_to_use, title="How to use this knowledge")
 
 
-def _known(tools: Tools) -> dict[str, str]:
+def _allowed_uses(tools: Tools) -> dict[str, str]:
     caller = current_caller.get()
     return {
         name: use

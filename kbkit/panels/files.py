@@ -58,7 +58,7 @@ def ancestors(path: str) -> list[str]:
     return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
 
 
-def found_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -> list[Row]:
+def search_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -> list[Row]:
     words = text.casefold().split()
     about_of: dict[str, str] = {}
     for document in documents:
@@ -432,7 +432,7 @@ class FilesPanel(EditingPanel):
         kb = self._workspace[FILES]
         if self._documents is None or self._documents[0] != self._seen:
             self._documents = (self._seen, kb.documents.list())
-        matches = found_rows(text, self._documents[1], list(kb.search(text, limit=50)))
+        matches = search_rows(text, self._documents[1], list(kb.search(text, limit=50)))
         few = f", the first {MAX_FOUND} are shown" if len(matches) == MAX_FOUND else ""
         self.say(f"{len(matches):,} of {len(self._documents[1]):,} files{few}")
         return matches

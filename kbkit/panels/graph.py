@@ -176,7 +176,7 @@ def _passage(hit: Hit) -> dict[str, Any]:
 
 _SIZES = (100, 250, 500, 1_000, MAX_DRAWN)
 _NEIGHBORS = 60
-_FOUND = 20
+_MAX_MATCHES = 20
 _GAPS = 12  # of each kind
 _SUGGESTIONS = 20
 _NO_KB = "No knowledge base yet: make one, ingest documents, and their graph appears here."
@@ -407,7 +407,9 @@ class GraphPanel(JobPanel):
         return picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
 
     def _do_find(self, message: Mapping[str, Any]) -> list[dict[str, str]]:
-        entities = self._graph.entities(text_in(message, "text"), kbs=self._kbs(), limit=_FOUND)
+        entities = self._graph.entities(
+            text_in(message, "text"), kbs=self._kbs(), limit=_MAX_MATCHES
+        )
         return [entity_item(each) for each in entities]
 
     def _do_suggestions(self, _message: Mapping[str, Any]) -> list[Answer]:

@@ -121,7 +121,7 @@ def _refused(problem: str, where: Any) -> yaml.MarkedYAMLError:
 _MAX = 20_000_000
 """Bytes of a recipe or of its questions; 200,000 names take a third of it."""
 
-_TOLD = 100
+_MAX_LINES = 100
 """Problems listed of one kind."""
 
 _KEY = re.compile(
@@ -203,7 +203,7 @@ def parse_recipe(text: str, path: Path) -> Recipe:
     if not isinstance(root, yaml.MappingNode):
         raise RecipeError([f"{path}:1: a recipe is a mapping of keys such as name and sources"])
     if twice:
-        lines = ((key.start_mark.line + 1, key.value[:80]) for key in twice[:_TOLD])
+        lines = ((key.start_mark.line + 1, key.value[:80]) for key in twice[:_MAX_LINES])
         raise RecipeError([f"{path}:{line}: {key}: given twice; keep one" for line, key in lines])
     try:
         recipe = Recipe.model_validate(values)
@@ -215,7 +215,7 @@ def parse_recipe(text: str, path: Path) -> Recipe:
             [
                 f"{path}:{key.start_mark.line + 1}: {key.value}: a key does not belong here; "
                 f"put it into the environment, and write {key.value}: ${{THE_VARIABLE}}"
-                for key in keys[:_TOLD]
+                for key in keys[:_MAX_LINES]
             ]
         )
     recipe._path = path

@@ -150,7 +150,7 @@ def _write(
     # what facts take at most; passages have what they leave
     kept, taken_by = list[ContextFact](), Counter[str]()
     for fact in facts:
-        wanted = count_line_tokens(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
+        wanted = count_line_tokens(fenced(mark, str(most), _fact_text(fact, now, {}))) + _BETWEEN
         if taken_by[fact.kind] + wanted <= tokens // _SHARES[fact.kind]:
             kept.append(fact)
             taken_by[fact.kind] += wanted
@@ -189,7 +189,7 @@ def _write(
     }
     passages = len(pieces)
     for fact in kept:
-        text, number = _told(fact, now, quoted), len(pieces) + 1
+        text, number = _fact_text(fact, now, quoted), len(pieces) + 1
         if not text:
             continue
         parts.append(fenced(mark, str(number), text))
@@ -230,7 +230,7 @@ def _head(passages: int, counts: Mapping[str, int], mark: str) -> str:
     return f"{opening} {instructions(mark)}"
 
 
-def _told(fact: ContextFact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
+def _fact_text(fact: ContextFact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
     """Write a fact in lines; ``""`` if a passage states it already."""
     piece = None if fact.hit is None else quoted.get(fact.hit.chunk.id)
     lines = [cut(one_line(line), _FACT_TOKENS) for line in fact.lines]
@@ -277,7 +277,7 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
     if len(lines) <= length:
         return lines
     text = lines.replace("\n", " ")
-    first, last = _best_window(_found(text, matches, length // 3), length)
+    first, last = _best_window(_positions(text, matches, length // 3), length)
     start = max(0, first - length // 6)
     if start > 0:  # at a word, or inside one that is longer than the room for it
         start = text.find(" ", start, first) + 1 or start
@@ -306,7 +306,7 @@ def _matches(terms: tuple[str, ...], language: str) -> TermMatcher:
     return TermMatcher(terms, analyzer(language))
 
 
-def _found(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozenset[str]]]:
+def _positions(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozenset[str]]]:
     """Locate words with wanted terms; within long words, the terms themselves."""
     positions: list[tuple[int, frozenset[str]]] = []
     end = 0

@@ -126,14 +126,14 @@ def search_tool(
 
     default = limit
 
-    def found(query: str, limit: int) -> Any:
+    def search_limited(query: str, limit: int) -> Any:
         return search(query, limit=max(1, min(limit, _MAX_PASSAGES)), filters=asked)
 
     def ask(query: str, limit: int = default) -> str:
-        return quoted(found(query, limit))
+        return quoted(search_limited(query, limit))
 
     async def ask_awaited(query: str, limit: int = default) -> str:
-        return quoted(await found(query, limit))
+        return quoted(await search_limited(query, limit))
 
     parameters = create_model(
         "Search",

@@ -273,12 +273,12 @@ class SummaryQueryEncoder:
     def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
         """Return a future of the query's vector; with a reason if there is none."""
         if not chunks.summary_embedder:
-            return _known(QueryVector())
+            return _resolved(QueryVector())
         key = (chunks.summary_embedder, text)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return _known(QueryVector(self._kept[key]))
+                return _resolved(QueryVector(self._kept[key]))
         # as these chunks show it, in case others are searched by now
         shown = replace(row, summary_embedder=chunks.summary_embedder)
         return _threads().submit(self._embed, shown, text)
@@ -304,7 +304,7 @@ class SummaryQueryEncoder:
         return QueryVector(vector)
 
 
-def _known(vector: QueryVector) -> Future[QueryVector]:
+def _resolved(vector: QueryVector) -> Future[QueryVector]:
     future: Future[QueryVector] = Future()
     future.set_result(vector)
     return future

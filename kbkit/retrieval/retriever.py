@@ -107,7 +107,7 @@ class Retriever:
     _summary_encoder: SummaryQueryEncoder = field(init=False)
     _masks: FilterMasks = field(default_factory=FilterMasks)
     _versions: tuple[int, set[str]] | None = None
-    _known: _State | None = None
+    _last_state: _State | None = None
 
     def __post_init__(self) -> None:
         self._query_encoder = QueryEncoder(self.stores.database, self.embedder)
@@ -123,11 +123,11 @@ class Retriever:
                     raise
                 continue  # another process has changed the embedder
             with search_slot():
-                result = self._found(seen, query, encoded, note)
+                result = self._from_snapshot(seen, query, encoded, note)
             if result is not None:
                 return result
 
-    def _found(
+    def _from_snapshot(
         self, seen: _State, query: Query, encoded: EncodedQuery, note: str
     ) -> CandidatePool | None:
         """Return candidates; ``None`` if the query must be encoded again."""
@@ -207,15 +207,15 @@ class Retriever:
         """The knowledge base as it is now; next to nothing is done where nothing has changed."""
         # first: what comes meanwhile is looked at next time
         changes = self.stores.database.changes()
-        seen = self._known
+        seen = self._last_state
         if seen is None or seen.changes != changes:
             with self.stores.database.read() as transaction:
-                seen = self._known = self._read_state(transaction, changes)
+                seen = self._last_state = self._read_state(transaction, changes)
         return seen
 
     def _read_state(self, transaction: Transaction, changes: int) -> _State:
         row = knowledge_bases.get_by_id(transaction, self.kb_id)
-        previous = self._known
+        previous = self._last_state
         same = previous is not None and previous.row.config == row.config
         same = same and previous is not None and previous.row.embedder == row.embedder
         spec = previous.spec if previous and same else spec_of(row)
@@ -237,7 +237,7 @@ class Retriever:
         return replace(now, question_vectors=count, questions=learned if learned.texts else None)
 
     def _totals(self, transaction: Transaction, rated: tuple[int, ...]) -> Totals:
-        previous = self._known
+        previous = self._last_state
         if not rated[-1]:
             return Totals({}, {})
         # an entry's document may be another one by now, which no version tells

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_VERSIONS_TOLD = 30
+_MAX_VERSIONS = 30
 _TRIES = 5
 """Attempts to read chunks that change meanwhile."""
 _DIFFERENT_LAST = (
@@ -80,10 +80,8 @@ def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:
 
 def check_version(version: str, versions: Collection[str]) -> None:
     if version not in versions:
-        listed = ", ".join(sorted(versions, key=_by_number)[:_VERSIONS_TOLD]) or "none is known"
-        more = (
-            f" and {len(versions) - _VERSIONS_TOLD} more" if len(versions) > _VERSIONS_TOLD else ""
-        )
+        listed = ", ".join(sorted(versions, key=_by_number)[:_MAX_VERSIONS]) or "none is known"
+        more = f" and {len(versions) - _MAX_VERSIONS} more" if len(versions) > _MAX_VERSIONS else ""
         raise NotFoundError(
             f"no document is of the version {version[:40]!r}; there are: {listed}{more}"
         )

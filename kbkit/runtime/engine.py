@@ -167,18 +167,18 @@ class ClusterWorkers:
         self.faulty: dict[str, str] = {}
         self._client = client
         self._name = name
-        self._known: dict[str, _Known] = {}
+        self._health: dict[str, _Known] = {}
 
     def look(self) -> dict[str, str]:
         scheduler = self._client.scheduler
         assert scheduler is not None
         identity = self._client.sync(scheduler.identity, callback_timeout=_ANSWER)
-        before, self._known = self._known, {}
+        before, self._health = self._health, {}
         unfit: dict[str, str] = {}
         for worker, each in identity["workers"].items():
             health = before.get(worker) or self._examined(worker)
             if health is not None:
-                self._known[worker] = health
+                self._health[worker] = health
                 # clocks of machines differ: what counts is that it is heard of anew
                 if health.seen != each["last_seen"]:
                     health.seen, health.since = each["last_seen"], time.monotonic()
@@ -186,7 +186,7 @@ class ClusterWorkers:
                 unfit[worker] = reason
         became = {worker: unfit[worker] for worker in unfit.keys() - self.unfit.keys()}
         self.fit, self.unfit = frozenset(identity["workers"].keys() - unfit.keys()), unfit
-        self.faulty = {worker: each.fault for worker, each in self._known.items() if each.fault}
+        self.faulty = {worker: each.fault for worker, each in self._health.items() if each.fault}
         return became
 
     def _reason(self, health: _Known | None) -> str:
@@ -288,7 +288,7 @@ class DaskEngine:
             self._workers = ClusterWorkers(self._client, self._name)
             became = self._workers.look()
             self._check_workers()
-            self._tell(became)
+            self._log_changes(became)
         except ClusterError:
             self.close()
             raise
@@ -402,7 +402,7 @@ class DaskEngine:
         if not self._workers.fit:
             raise ClusterError(f"{self._name}: none of its workers answers; start them again")
 
-    def _tell(self, became: Mapping[str, str]) -> None:
+    def _log_changes(self, became: Mapping[str, str]) -> None:
         for worker, reason in became.items():
             _log.warning("%s: its worker %s %s; others do its tasks", self._name, worker, reason)
 
@@ -414,7 +414,7 @@ class DaskEngine:
                 if self._client.status != "running":
                     self._give_up("its scheduler no longer answers")
                     return
-                self._tell(self._workers.look())
+                self._log_changes(self._workers.look())
                 if self._workers.fit:
                     fit = time.monotonic()
                     self._send_again()

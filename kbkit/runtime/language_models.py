@@ -126,8 +126,9 @@ def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
     sent = sum(map(len, (instructions, *given)))
     return ModelReply(
         text,
-        _told(response, "prompt_tokens", "input_tokens") or sent // CHARACTERS_PER_TOKEN,
-        _told(response, "completion_tokens", "output_tokens") or len(text) // CHARACTERS_PER_TOKEN,
+        _token_count(response, "prompt_tokens", "input_tokens") or sent // CHARACTERS_PER_TOKEN,
+        _token_count(response, "completion_tokens", "output_tokens")
+        or len(text) // CHARACTERS_PER_TOKEN,
     )
 
 
@@ -152,7 +153,7 @@ def plain_line(text: str, length: int) -> str:
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0]
 
 
-def _told(response: Any, *names: str) -> int:
+def _token_count(response: Any, *names: str) -> int:
     raw = getattr(response, "raw", None)
     usage = raw.get("usage") if isinstance(raw, Mapping) else getattr(raw, "usage", None)
     for holder in (getattr(response, "additional_kwargs", None), usage):

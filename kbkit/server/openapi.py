@@ -32,7 +32,7 @@ def describe(app: FastAPI) -> None:
             schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
             for path in made["paths"].values():
                 for operation in path.values():
-                    _tell_problems(operation)
+                    _document_problems(operation)
                     for parameter in operation.get("parameters", ()):
                         if parameter["name"] == "if-match":  # what HTTP says of it is known
                             parameter["schema"] = {"type": "string"}
@@ -50,7 +50,7 @@ def describe(app: FastAPI) -> None:
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI's guide has it
 
 
-def _tell_problems(operation: dict[str, Any]) -> None:
+def _document_problems(operation: dict[str, Any]) -> None:
     """Document kbkit's problem details instead of FastAPI's errors."""
     response = operation.get("responses", {}).get("422")
     if response and "application/json" in response.get("content", {}):

@@ -47,7 +47,7 @@ def left_out(kind: type[BaseModel]) -> Any:
     return BodyParameter(default_factory=kind)
 
 
-def _told(**schema: Any) -> WithJsonSchema:
+def _json_schema(**schema: Any) -> WithJsonSchema:
     return WithJsonSchema(schema)
 
 
@@ -72,7 +72,7 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
 
     async def read(
         value: Annotated[
-            str | None, Query(alias=name, description=description), _told(**shape)
+            str | None, Query(alias=name, description=description), _json_schema(**shape)
         ] = None,
     ) -> int | None:
         if value is None:
@@ -88,7 +88,9 @@ def boolean(name: str, description: str) -> Any:
 
     async def read(
         value: Annotated[
-            str, Query(alias=name, description=description), _told(type="boolean", default=False)
+            str,
+            Query(alias=name, description=description),
+            _json_schema(type="boolean", default=False),
         ] = "false",
     ) -> bool:
         if value not in ("true", "false"):
@@ -159,7 +161,7 @@ def _start(cursor: str) -> int:
 Cursor = Annotated[
     str,
     Query(description="The `next_cursor` of the answer before."),
-    _told(type="string", pattern="^[A-Za-z0-9_-]*$", maxLength=8_000),
+    _json_schema(type="string", pattern="^[A-Za-z0-9_-]*$", maxLength=8_000),
 ]
 """Parameter: where a list goes on."""
 
@@ -189,7 +191,7 @@ SomeKb = Annotated[
 """Parameter: a knowledge base, or all."""
 KbNames = Annotated[
     Any,
-    _told(
+    _json_schema(
         anyOf=[
             {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 1_000},
             {"type": "null"},
@@ -208,11 +210,13 @@ QUERY_SHAPE = {
 }
 QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
 """Field: a query."""
-FewHits = Annotated[Any, _told(type="integer", minimum=1, maximum=MAX, description="Most hits.")]
+FewHits = Annotated[
+    Any, _json_schema(type="integer", minimum=1, maximum=MAX, description="Most hits.")
+]
 """Field: number of hits."""
 SearchMode = Annotated[
     Any,
-    _told(
+    _json_schema(
         type="string",
         enum=list(Mode),
         description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
@@ -221,7 +225,7 @@ SearchMode = Annotated[
 """Field: which retrievers of a search take part."""
 GraphWeight = Annotated[
     Any,
-    _told(
+    _json_schema(
         anyOf=[{"type": "number", "minimum": 0, "maximum": 5}, {"type": "null"}],
         description="Weight of relations of the graph; by default that of the knowledge bases.",
     ),
@@ -231,13 +235,13 @@ GraphWeight = Annotated[
 
 def number(low: int, high: int) -> WithJsonSchema:
     """Document a field of any type as an integer, which Python checks."""
-    return _told(type="integer", minimum=low, maximum=high)
+    return _json_schema(type="integer", minimum=low, maximum=high)
 
 
 def one_of(kind: type[StrEnum], description: str) -> Any:
     """A field: one of some words, or nothing."""
     shape = {"anyOf": [{"type": "string", "enum": list(kind)}, {"type": "null"}]}
-    return Annotated[Any, _told(**shape, description=description)]
+    return Annotated[Any, _json_schema(**shape, description=description)]
 
 
 AnyType = one_of(DocumentType, "Type of document; detected by default.")
@@ -280,7 +284,7 @@ def _read_filters(value: Any) -> Any:
 FiltersField = Annotated[
     Any,
     BeforeValidator(_read_filters),
-    _told(
+    _json_schema(
         anyOf=[
             {
                 "type": "object",
@@ -315,7 +319,7 @@ def filters_of(*names: str) -> Any:
         about = Query(description=f"Condition: see `{name}` of the filters of a search.")
         kind: Any = list[str] if several else str
         shown = {**_listed(shape), "maxItems": _MAX_IN_ADDRESS} if several else shape
-        given_values = Annotated[kind | None, about, _told(**shown)]
+        given_values = Annotated[kind | None, about, _json_schema(**shown)]
         parameters.append(
             Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=given_values)
         )

@@ -164,7 +164,7 @@ def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse
     return problem(str(error), status, type(error), attributes=vars(error), headers=headers)
 
 
-def _told(error: RequestValidationError) -> str:
+def _messages(error: RequestValidationError) -> str:
     faults = error.errors()
     messages = []
     for each in faults[:_MAX_FAULTS]:
@@ -210,8 +210,8 @@ def add_handlers(app: FastAPI) -> None:
         # what no schema can say: values that contradict each other, a pattern that is none
         kinds = {fault["type"] for fault in error.errors()}
         if "value_error" in kinds:  # the others may be of forms that were not meant
-            return problem(_told(error), 409, errors.ImpossibleError)
-        return problem(_told(error), 422, errors.ArgumentError)
+            return problem(_messages(error), 409, errors.ImpossibleError)
+        return problem(_messages(error), 422, errors.ArgumentError)
 
     @app.exception_handler(HTTPException)
     def of_http(request: Request, error: HTTPException) -> JSONResponse:

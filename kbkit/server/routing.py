@@ -47,16 +47,16 @@ async def _check_query(request: Request) -> None:
     route: Any = request.scope.get("route")
     if not isinstance(route, APIRoute):
         return
-    if route.unique_id not in _KNOWN:
-        _KNOWN[route.unique_id] = _parameters(route)
-    names = _KNOWN[route.unique_id]
+    if route.unique_id not in _NAMES:
+        _NAMES[route.unique_id] = _parameters(route)
+    names = _NAMES[route.unique_id]
     for name in request.query_params:
         if name not in names:
             meant = did_you_mean(name, names)
             raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
 
 
-_KNOWN: dict[str, tuple[str, ...]] = {}
+_NAMES: dict[str, tuple[str, ...]] = {}
 """Parameters of each route, cached."""
 
 

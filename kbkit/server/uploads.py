@@ -339,7 +339,7 @@ REVISION = documented(RevisionOf) | {304: {"description": "Not changed"}}
 """Response of revision routes."""
 
 
-def told_revision(revision: str, wanted: FileConditions) -> Response:
+def revision_response(revision: str, wanted: FileConditions) -> Response:
     """A revision as an answer; without a body for who has it already."""
     if wanted.has(quoted(revision)):
         return Response(status_code=304, headers={"ETag": quoted(revision)})

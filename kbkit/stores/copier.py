@@ -21,7 +21,7 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.locks import Locks
 
 _SHOWN = 3
-_SAID = 500
+_MAX_STEP = 500
 
 
 class _OtherRowsError(Exception):
@@ -73,7 +73,7 @@ class Copier:
 
     def _require_room(self) -> None:
         with self.destination.read() as transaction:
-            mark = copying.found_mark(transaction)
+            mark = copying.stored_mark(transaction)
             if mark and mark != copying.mark_of(self.address):
                 raise ConflictError(
                     f"{self.place}: a migration of another workspace, or by another version of "
@@ -161,7 +161,7 @@ def _explained(table: sa.Table, place: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.DBAPIError as error:
-        message = " ".join(str(error.orig).split())[:_SAID]
+        message = " ".join(str(error.orig).split())[:_MAX_STEP]
         raise WorkspaceError(
             f"{place}: cannot keep a row of the table {table.name}: {message}; the source is as it "
             "was: mend that there, and run this again"

@@ -35,14 +35,14 @@ class IndexWriter:
         self._meanwhile = meanwhile
         self._arguments = None if address is None else (address.to_json(), kb_id)
         self._stored = 0
-        self._told = _WORTH - _STEP
+        self._reported = _WORTH - _STEP
         self._child: subprocess.Popen[bytes] | None = None
 
     def stored(self, chunks: int) -> None:
         self._stored += chunks
-        if self._arguments is None or self._stored - self._told < _STEP:
+        if self._arguments is None or self._stored - self._reported < _STEP:
             return
-        self._told = self._stored
+        self._reported = self._stored
         with contextlib.suppress(OSError):  # then the caller does it all, at the end
             if self._child is None:
                 self._child = run_module("kbkit.stores.index_writer", *self._arguments)

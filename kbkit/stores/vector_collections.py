@@ -198,7 +198,7 @@ _NEAR = 0.999
 """Cosine of two vectors that are the same but for rounding."""
 _ASKED = 50
 """Vectors sampled to check an index."""
-_FOUND = 0.9
+_MIN_RECALL = 0.9
 """Share of these that the approximate index must find."""
 
 
@@ -263,7 +263,7 @@ def _unfound(
         seq_of = corpus.seqs_by_id(transaction, store.nearest(row.collection, vector, 5))
         near = corpus.vectors_of(transaction, row.dimensions, list(seq_of.values()))
         hits += bool(len(near)) and bool((near @ vector >= _NEAR).any())
-    if hits < _FOUND * len(vectors):
+    if hits < _MIN_RECALL * len(vectors):
         yield (
             f"its index of vectors finds {hits:,} of {len(vectors):,} chunks asked for by their "
             "own vectors"

@@ -52,7 +52,7 @@ def migrate(
     if not settings.database_url and not (folder / "catalog.db").is_file():
         raise WorkspaceError(f"{folder}: there is no workspace; name the folder of one")
     with ExitStack() as stack:
-        tell = stack.enter_context(progress_bar(on_progress)) or _tell_nobody
+        tell = stack.enter_context(progress_bar(on_progress)) or _ignore
         opened = Stores.open(folder, settings.database_url, pgvector=False)
         source = stack.enter_context(closing(opened))
         address = source.catalog_address
@@ -77,7 +77,7 @@ def migrate(
     return Migration(address, destination.address, tables, copier.kept, tuple(folders), seconds)
 
 
-def _tell_nobody(progress: Progress) -> None:
+def _ignore(progress: Progress) -> None:
     pass
 
 

@@ -40,7 +40,7 @@ class Doctor:
         database = self.stores.database
         with database.read() as transaction:
             faults = [*database.faults(), *inspection.unreadable(transaction)]
-        self._tell("catalog", "", faults, _RESTORE)
+        self._report("catalog", "", faults, _RESTORE)
         if faults:
             return Health(tuple(self._findings))
         with database.read() as transaction:
@@ -53,7 +53,7 @@ class Doctor:
         self._mended_before()
         return Health(tuple(self._findings), len(rows))
 
-    def _tell(
+    def _report(
         self,
         part: str,
         kb: str,
@@ -72,22 +72,22 @@ class Doctor:
     def _examine(self, row: KnowledgeBaseRow) -> None:
         database, name = self.stores.database, row.name
         upgrade = "upgrade kbkit, or configure the knowledge base again (`kbkit build RECIPE`)"
-        if not self._tell("configuration", name, inspection.wrong_config(row), upgrade):
+        if not self._report("configuration", name, inspection.wrong_config(row), upgrade):
             return
         with database.read() as transaction:
             vectors = list(inspection.wrong_vectors(transaction, row))
             words = list(inspection.wrong_words(transaction, row))
             places = list(inspection.wrong_places(transaction, row))
-        self._tell("catalog", name, places, _RESTORE)
-        if not self._tell("vectors", name, vectors, _RESTORE):
+        self._report("catalog", name, places, _RESTORE)
+        if not self._report("vectors", name, vectors, _RESTORE):
             return
-        self._tell("words", name, words, mend=lambda: self._index_words(row))
+        self._report("words", name, words, mend=lambda: self._index_words(row))
         try:
             self.handle(name).embedder(row)
         except KbkitError as error:
-            self._tell("embedder", name, [str(error)], "mend that; search by words goes on")
+            self._report("embedder", name, [str(error)], "mend that; search by words goes on")
         self._index(row)
-        self._tell(
+        self._report(
             "snapshot",
             name,
             self.stores.snapshots.faults(row.id),
@@ -98,9 +98,9 @@ class Doctor:
         vectors = self.stores.vectors
         try:
             faults = vectors.faults(row.id)
-            self._tell("index", row.name, faults, mend=lambda: vectors.rebuild(row.id))
+            self._report("index", row.name, faults, mend=lambda: vectors.rebuild(row.id))
         except KbkitError as error:
-            self._tell("index", row.name, [str(error)], "mend that; nothing is lost")
+            self._report("index", row.name, [str(error)], "mend that; nothing is lost")
 
     def _index_words(self, row: KnowledgeBaseRow) -> None:
         with self.stores.database.write() as transaction:
@@ -111,10 +111,10 @@ class Doctor:
             names = inspection.known_names(transaction)
             jobs = list(inspection.odd_jobs(transaction, names))
             tokens = list(inspection.odd_tokens(transaction, names))
-        self._tell("jobs", "", [job.problem for job in jobs], mend=lambda: self._end(jobs))
+        self._report("jobs", "", [job.problem for job in jobs], mend=lambda: self._end(jobs))
         for token in tokens:
             remedy = f"run `kbkit token revoke {token.id}`, and make another if it is needed"
-            self._tell("tokens", "", [token.problem], remedy)
+            self._report("tokens", "", [token.problem], remedy)
 
     def _end(self, jobs: Collection[inspection.OddRow]) -> None:
         with self.stores.database.write() as transaction:
@@ -135,7 +135,7 @@ class Doctor:
                 lines = [str(problem) for problem in skipped()]
             except KbkitError as error:
                 lines = [str(error)]
-            self._tell(part, "", lines, "mend the file, or move it out of the folder")
+            self._report(part, "", lines, "mend the file, or move it out of the folder")
 
 
 def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:

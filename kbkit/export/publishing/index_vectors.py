@@ -131,7 +131,7 @@ class IndexVectors:
 
 Mask = NDArray[np.bool_]
 
-_TOLD = frozenset(
+_FIELDS = frozenset(
     {"document_type", "tags", "min_rating", "after", "state", "frame", "subject", "entity"}
 )
 """Conditions that a published index supports."""
@@ -150,14 +150,14 @@ class IndexFilters:
         if not filters:
             return None
         for field in fields(filters):
-            if field.name not in _TOLD and getattr(filters, field.name) not in ((), "", None):
-                names = ", ".join(sorted(_TOLD))
+            if field.name not in _FIELDS and getattr(filters, field.name) not in ((), "", None):
+                names = ", ".join(sorted(_FIELDS))
                 raise ConfigError(
                     f"filters: a published index cannot tell {field.name}; it has {names}"
                 )
         mask = self._documents(filters)[self._owners]
         if filters.frame:
-            mask = mask & self._saying([frame.value for frame in filters.frame])
+            mask = mask & self._stating([frame.value for frame in filters.frame])
         for name in filters.subject:
             mask = mask & self._speaking(name, KINDS)
         for name in filters.entity:
@@ -194,7 +194,7 @@ class IndexFilters:
             )
         return mask
 
-    def _saying(self, frames: Sequence[str]) -> Mask:
+    def _stating(self, frames: Sequence[str]) -> Mask:
         if "frames" not in self._core:
             return np.zeros(len(self._owners), np.bool_)
         about = self._shard("a")

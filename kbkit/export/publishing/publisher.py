@@ -151,9 +151,9 @@ class Publisher:
         if not build:
             return report
         start = time.perf_counter()
-        _tell(on_progress, "site", 0, "mkdocs build")
+        _report_progress(on_progress, "site", 0, "mkdocs build")
         site = build_site(folder)
-        _tell(on_progress, "site", 1, str(site))
+        _report_progress(on_progress, "site", 1, str(site))
         seconds = {**report.seconds, "site": time.perf_counter() - start}
         return replace(report, site=site, seconds=seconds)
 
@@ -200,9 +200,9 @@ class Publisher:
                     best=entries.best(transaction) if self.kb_id == ENTRIES else (),
                 ),
             )
-        _tell(on_progress, "index", 0, "search index")
+        _report_progress(on_progress, "index", 0, "search index")
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}
-        _tell(on_progress, "index", 1, "search index")
+        _report_progress(on_progress, "index", 1, "search index")
         return replace(report, seconds=seconds)
 
     def _graph(self, folder: Path) -> GraphView | GraphFacts | None:
@@ -226,11 +226,11 @@ class Publisher:
             return {}
         start = time.perf_counter()
         for number, target in enumerate(due):
-            _tell(on_progress, "fit", number, f"query encoder for {target}", len(due))
+            _report_progress(on_progress, "fit", number, f"query encoder for {target}", len(due))
             # no chunk has a word, or the model is missing: these vectors are not searched then
             with suppress(EmbedderError):
                 self.fit(target)
-        _tell(on_progress, "fit", len(due), "query encoders", len(due))
+        _report_progress(on_progress, "fit", len(due), "query encoders", len(due))
         return {"fit": time.perf_counter() - start}
 
     def _write_index(self, folder: Path) -> dict[str, float]:
@@ -258,7 +258,7 @@ def withdraw(folder: Path, kb: str) -> None:
         remove_pages(folder, kb)
 
 
-def _tell(
+def _report_progress(
     on_progress: OnProgress | None, stage: str, done: int, message: str, total: int = 1
 ) -> None:
     if on_progress is not None:

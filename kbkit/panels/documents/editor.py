@@ -89,8 +89,8 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._confirm.add_class("kbkit-confirm")
         self.undelete_button = button("Undo", "Bring it back, with its ratings", self.undelete)
         self._deleted: list[tuple[KnowledgeBase, Document]] = []
-        self._said = widgets.HTML()
-        self._undo = widgets.HBox([self._said, self.undelete_button])
+        self._messages = widgets.HTML()
+        self._undo = widgets.HBox([self._messages, self.undelete_button])
         self._undo.add_class("kbkit-confirm")
         self._labels = row(
             self.type_box, self.tags_box, self.outline_box, back_button, self.delete_button
@@ -179,7 +179,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         show(self._undo, visible=bool(self._deleted))
         if self._deleted:
             title = escape(render.plain(self._deleted[-1][1].title, 80))
-            self._said.value = f"Deleted <bdi>“{title}”</bdi>."
+            self._messages.value = f"Deleted <bdi>“{title}”</bdi>."
 
     # Labels
 

@@ -36,7 +36,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     def __init__(self, panel: Panel, find: Callable[[], KnowledgeBase | None]) -> None:
         self._panel = panel
         self._find = find
-        self._known: dict[str, SourceInfo] = {}
+        self._sources_by_id: dict[str, SourceInfo] = {}
         self.choice = control(widgets.Dropdown, "Sources")
         self.choice.observe(lambda _change: self._show_chosen(), "value")
         self.switch_button = button("Disable", "Have no refresh read it", self.switch)
@@ -48,19 +48,21 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def refresh(self) -> None:
         kb = self._find()
-        self._known = {} if kb is None else {source.id: source for source in kb.sources}
+        self._sources_by_id = {} if kb is None else {source.id: source for source in kb.sources}
         before = self.choice.value
         self.choice.options = [
-            (_label(source), source_id) for source_id, source in self._known.items()
+            (_label(source), source_id) for source_id, source in self._sources_by_id.items()
         ]
         # ipywidgets chooses none of the options that it is given later
-        self.choice.value = before if before in self._known else next(iter(self._known), None)
-        show(self, bool(self._known))
+        self.choice.value = (
+            before if before in self._sources_by_id else next(iter(self._sources_by_id), None)
+        )
+        show(self, bool(self._sources_by_id))
         self._show_chosen()
 
     def switch(self) -> None:
         """Disable the source for refreshes, or enable it."""
-        source, kb = self._known.get(self.choice.value), self._find()
+        source, kb = self._sources_by_id.get(self.choice.value), self._find()
         if source is None or kb is None:
             return
         with self._panel.shown_errors():
@@ -71,7 +73,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def remove(self) -> None:
         """Forget the source, with its documents unless they are to stay."""
-        source, kb = self._known.get(self.choice.value), self._find()
+        source, kb = self._sources_by_id.get(self.choice.value), self._find()
         if source is None or kb is None:
             return
         with self._panel.shown_errors():
@@ -90,7 +92,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             each.disabled = not enabled
 
     def _show_chosen(self) -> None:
-        source = self._known.get(self.choice.value)
+        source = self._sources_by_id.get(self.choice.value)
         if source is not None:
             self.switch_button.description = "Disable" if source.enabled else "Enable"
 

@@ -168,7 +168,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
 def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
     conditions: dict[str, Callable[[Filters], Filters]] = {}
-    for name, say in _SAID.items():
+    for name, say in _LABELS.items():
         given = getattr(value, name)
         if name in _LISTS:
             conditions |= {say(one): partial(_without, name, one) for one in given}
@@ -179,7 +179,7 @@ def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
     return conditions
 
 
-_SAID: dict[str, Callable[[Any], str]] = {
+_LABELS: dict[str, Callable[[Any], str]] = {
     "document_type": lambda kinds: f"type {' or '.join(kinds).replace('_', ' ')}",
     "tags": "tag {}".format,
     "source": "from {}".format,

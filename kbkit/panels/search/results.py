@@ -367,10 +367,10 @@ class Results:
         self.shown, self._notice, self._depth = results, notice, depth
         self._serial += fresh
         if fresh or not self._panel.keeps_outcome:
-            self._say(status)
+            self._set_status(status)
         self.redraw()
 
-    def _say(self, status: str, *, is_outcome: bool = False) -> None:
+    def _set_status(self, status: str, *, is_outcome: bool = False) -> None:
         self._status = status
         self._panel.error = None
         self._panel.is_outcome = is_outcome
@@ -481,7 +481,7 @@ class Results:
         self._show_rating(f"Taken back: the rating of “{hit.title}”")
 
     def _show_rating(self, status: str) -> None:
-        self._say(status, is_outcome=True)
+        self._set_status(status, is_outcome=True)
         self.redraw()
         self._panel.publish("ratings")
 

@@ -62,7 +62,7 @@ def export(
     archive = uuid4().hex
     try:
         if arguments.get("publish"):
-            return _told(kb.export(on_progress=tell, **options))
+            return _archive_values(kb.export(on_progress=tell, **options))
         place = waiting_place(workspace, kb.id)
         with TemporaryDirectory(prefix="kbkit-", dir=place) as made:
             folder = Path(made, kb.name)
@@ -78,10 +78,10 @@ def export(
         return {}
     except OSError as error:
         raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
-    return _told(report, archive, size)
+    return _archive_values(report, archive, size)
 
 
-def _told(report: ExportReport, archive: str = "", size: int = 0) -> Mapping[str, Any]:
+def _archive_values(report: ExportReport, archive: str = "", size: int = 0) -> Mapping[str, Any]:
     built = report.site is not None
     return SiteArchive(archive, size, built, report.documents, report.seconds).to_dict()
 

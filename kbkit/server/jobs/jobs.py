@@ -198,7 +198,7 @@ class Jobs:
         with self._stores.database.write() as transaction:
             last = self._progress.get(job_id)
             if last is not None:
-                job_table.tell(transaction, job_id, last)
+                job_table.report_progress(transaction, job_id, last)
             self._ended(transaction, job_id, state, result=result, problem=problem)
 
     def _ended(self, transaction: Transaction, job_id: str, state: JobState, **came: Any) -> None:
@@ -223,7 +223,7 @@ class _Watch:
         self._jobs = jobs
         self._id = job_id
         self._event = jobs._cancelled.setdefault(job_id, threading.Event())
-        self._told = self._asked = time.monotonic()
+        self._reported_at = self._asked = time.monotonic()
         self.cancelled = False
         self.stopped = False
 
@@ -231,10 +231,10 @@ class _Watch:
         current = JobProgress.of(progress)
         self._jobs._progress[self._id] = current
         now = time.monotonic()
-        if now - self._told >= _TELL_SECONDS:
-            self._told = now
+        if now - self._reported_at >= _TELL_SECONDS:
+            self._reported_at = now
             with self._jobs._stores.database.write() as transaction:
-                job_table.tell(transaction, self._id, current)
+                job_table.report_progress(transaction, self._id, current)
         self._jobs._notify()
 
     def stop(self) -> bool:

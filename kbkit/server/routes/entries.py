@@ -47,9 +47,9 @@ from kbkit.server.uploads import (
     UploadOf,
     bytes_of,
     contents,
+    revision_response,
     sent,
     sent_folder,
-    told_revision,
     upload_body,
 )
 
@@ -130,7 +130,7 @@ def export_skills(
 @routes.get("/revision.json", responses=REVISION)
 def read_entries_revision(entries: EntriesOf, wanted: ConditionsOf) -> Response:
     """Return a revision that changes with entries and votes; cheap enough to poll."""
-    return told_revision(entries.revision(), wanted)
+    return revision_response(entries.revision(), wanted)
 
 
 @routes.post("/skills", WRITE, openapi_extra=upload_body())

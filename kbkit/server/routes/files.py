@@ -21,7 +21,7 @@ from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
 from kbkit.server.responses import Expected, IfMatch, Page, answer, page
 from kbkit.server.routing import Routes
-from kbkit.server.uploads import REVISION, ConditionsOf, contents, sent, told_revision
+from kbkit.server.uploads import REVISION, ConditionsOf, contents, revision_response, sent
 
 routes = Routes("/api/files", "files")
 trash = Routes("/api/trash", "trash")
@@ -155,7 +155,7 @@ def read_files_revision(
     """Return a revision that changes with files; cheap enough to poll."""
     for path in paths or ():
         _permit(path, caller)
-    return told_revision(files.revision(paths or ()), wanted)
+    return revision_response(files.revision(paths or ()), wanted)
 
 
 @routes.post("/mkdir", WRITE)

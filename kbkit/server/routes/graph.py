@@ -345,7 +345,7 @@ def list_subjects(
 
 
 @subjects.get("/about")
-def tell_about(
+def read_about(
     workspace: WorkspaceOf,
     caller: Caller,
     query: Annotated[

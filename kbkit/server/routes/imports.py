@@ -163,7 +163,7 @@ def import_files(
         raise ImpossibleError("files: two have the same name; give each a name of its own")
     values: dict[str, Any] = {"type": "files", "path": "**"}
     if source:
-        values = _said_source(source)
+        values = _parse_source(source)
         if values.get("type") not in _ON_DISK:
             raise ImpossibleError(f"source: its type is none of {', '.join(_ON_DISK)}")
         values["path"] = joined(parts_of(str(values.get("path", "")))) or "."
@@ -210,7 +210,7 @@ def _check_address(source: AnySource) -> None:
         resolve(parts.hostname or "", parts.port or 443, allow_private=source.allow_private)
 
 
-def _said_source(text: str) -> dict[str, Any]:
+def _parse_source(text: str) -> dict[str, Any]:
     try:
         values = valid_values(json.loads(text))
     except (ValueError, RecursionError):

@@ -179,20 +179,20 @@ def improve_base(
 @routes.get("/bases/{name}/sources")
 def list_sources(kb: Kb, caller: Caller, limit: Limit, cursor: Cursor = "") -> Paged[SourceInfo]:
     """List the sources of a knowledge base, oldest first."""
-    return part_of([told(each, caller) for each in kb.sources], limit, cursor)
+    return part_of([redacted(each, caller) for each in kb.sources], limit, cursor)
 
 
 @routes.post("/bases/{name}/sources", WRITE, status=201)
 def add_sources(kb: Kb, body: NewSources, caller: Caller) -> list[SourceInfo]:
     """Remember sources without reading them: the next refresh does."""
     made = kb.sources.add(_checked(body.sources, caller))
-    return [told(each, caller) for each in made]
+    return [redacted(each, caller) for each in made]
 
 
 @routes.get("/bases/{name}/sources/{source:path}")
 def read_source(kb: Kb, source: SourceName, caller: Caller) -> SourceInfo:
     """Return a source of a knowledge base with its documents."""
-    return told(kb.sources[source], caller)
+    return redacted(kb.sources[source], caller)
 
 
 @routes.patch("/bases/{name}/sources/{source:path}", WRITE)
@@ -220,7 +220,7 @@ def change_source(
     if body.enabled is not None:
         switch = sources.enable if body.enabled else sources.disable
         info = switch(info.id, if_match=expected)
-    return told(info, caller)
+    return redacted(info, caller)
 
 
 @routes.delete("/bases/{name}/sources/{source:path}", WRITE)
@@ -236,7 +236,7 @@ def remove_source(
     kb.sources.remove(source, keep_documents=keep_documents, if_match=expected)
 
 
-def told(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
+def redacted(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
     """Return a source as the caller may see it: only admins see paths of the server."""
     if Scope.ADMIN in caller.scopes:
         return source

@@ -145,7 +145,7 @@ def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                     with archive.open(member) as stream:
                         body = stream.read(MAX_BYTES + 1)
                 except _DAMAGED as error:
-                    reason = f"cannot be read ({_said(error)})"
+                    reason = f"cannot be read ({_reason(error)})"
                     yield StoredPage(place, reason=reason, outcome=Outcome.FAILED)
                     continue
                 total += len(body)
@@ -224,7 +224,7 @@ def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
                     date = record.rec_headers.get_header("WARC-Date") or ""
                     yield number, url, date, record
         except ArchiveLoadFailed as error:
-            raise SourceError(f"{path.name}: not a WARC, or damaged ({_said(error)})") from None
+            raise SourceError(f"{path.name}: not a WARC, or damaged ({_reason(error)})") from None
 
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -297,10 +297,10 @@ def _undamaged(path: Path) -> Iterator[None]:
     except SourceError:
         raise
     except _DAMAGED as error:
-        raise SourceError(f"{path.name}: damaged, or no such archive ({_said(error)})") from None
+        raise SourceError(f"{path.name}: damaged, or no such archive ({_reason(error)})") from None
 
 
-def _said(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     text = " ".join((getattr(error, "strerror", None) or str(error)).split())[:200]
     return text or type(error).__name__
 

@@ -90,7 +90,7 @@ class _Project:
         for caption, listed in _tables(self._pages[name]):
             over = (*above, (caption, None)) if caption else above
             for title, target in listed:
-                for page_path in self._found(target, name):
+                for page_path in self._resolve(target, name):
                     if page_path in seen:
                         continue
                     seen.add(page_path)
@@ -99,7 +99,7 @@ class _Project:
                     label = title or page.stem
                     yield from self._below(page_path, (*over, (label, page)), seen)
 
-    def _found(self, target: str, name: str) -> list[str]:
+    def _resolve(self, target: str, name: str) -> list[str]:
         path = target.lstrip("/") if target.startswith("/") else join(dirname(name), target)
         path = normpath(path)
         if any(mark in path for mark in "*?["):

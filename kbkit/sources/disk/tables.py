@@ -240,12 +240,12 @@ def _write_lines(path: str, lines: str) -> None:
         wanted = [name for name in names if name not in TOLD or name == "state"]
         for batch in file.iter_batches(_ROWS, columns=wanted, use_threads=False):
             for row in batch.to_pylist():
-                stream.write(json.dumps(_told(row), default=_plain).encode() + b"\n")
+                stream.write(json.dumps(_row_values(row), default=_plain).encode() + b"\n")
             if stream.tell() > _MAX_BYTES:
                 raise ValueError(f"its rows come to more than {_MAX_BYTES / 1e9:g} GB")
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+def _row_values(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as a document's values; metadata may be JSON, a struct or a map."""
     values = {name: value for name, value in row.items() if value is not None}
     metadata = values.get("metadata")

@@ -18,9 +18,9 @@ from kbkit.sources.html.dom import (
     is_mark,
     is_self_link,
     linked_share,
+    names_its_place,
     names_place,
     normalized_text,
-    says_its_place,
 )
 from kbkit.sources.html.navigation import (
     CONTENTS_TITLES,
@@ -110,7 +110,7 @@ def clean(body: Element) -> None:
     for link in body.iter("a"):
         if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
             doomed.append(link)
-        elif says_its_place(link):
+        elif names_its_place(link):
             del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))

@@ -155,7 +155,7 @@ _NOT_IN_ANCHORS = re.compile("[{}<>\"'`\\s]")
 def is_self_link(link: Element) -> bool:
     """A link that a heading or term carries to itself (pilcrow, hash, chain)."""
     if _is_called_so(link) or link.get("aria-hidden") == "true":
-        return not names_place(link) and not says_its_place(link)
+        return not names_place(link) and not names_its_place(link)
     href = link.get("href")
     if not href or "#" not in href or names_place(link):
         return False
@@ -166,7 +166,7 @@ def _is_called_so(link: Element) -> bool:
     return not SELF_LINKS.isdisjoint(name.lower() for name in classes(link))
 
 
-def says_its_place(link: Element) -> bool:
+def names_its_place(link: Element) -> bool:
     """Whether a link to its own place is text, and not a permalink sign.
 
     It is all that its heading or term says, or the place that it leads to is in it.

@@ -157,7 +157,7 @@ class Operations:
         self._schemas = schemas
         self._servers = servers
 
-    def found(self) -> Iterator[Operation]:
+    def listed(self) -> Iterator[Operation]:
         for section in ("paths", "webhooks"):
             for path, part in self._root.get(section).items():
                 if path.startswith("x-"):
@@ -440,7 +440,7 @@ _STATUS = {
     "400": "Bad request",
     "401": "Unauthorized",
     "403": "Forbidden",
-    "404": "Not found",
+    "404": "Not listed",
     "405": "Method not allowed",
     "406": "Not acceptable",
     "409": "Conflict",

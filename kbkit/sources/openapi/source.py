@@ -158,7 +158,7 @@ class ApiDescription:
 
     def documents(self) -> Iterator[SourceDocument]:
         """The overview, then the endpoints, the webhooks and the schemas."""
-        operations = list(self._operations.found())
+        operations = list(self._operations.listed())
         yield self._document(
             "",
             self._name,

@@ -214,17 +214,17 @@ class _Pictures:
         self._fetcher = page_world.open_fetcher(spec, context)
         self._robots = Robots(self._fetcher, context.user_agent)
         self._pace = RateLimiter(self._robots, spec.delay, context.stop)
-        self._known: dict[str, Image | None] = {}
+        self._cached: dict[str, Image | None] = {}
         self._held = self._fetched = self._requests = 0
 
     def get(self, address: str) -> Image | None:
-        if address not in self._known:
+        if address not in self._cached:
             image = self._fetch(address)
             if image is not None and self._held + len(image.data) > _MAX_HELD:
                 return image
             self._held += 0 if image is None else len(image.data)
-            self._known[address] = image
-        return self._known[address]
+            self._cached[address] = image
+        return self._cached[address]
 
     def _fetch(self, address: str) -> Image | None:
         spent = self._requests >= _MAX_REQUESTS or self._fetched >= _MAX_FETCHED

@@ -398,7 +398,7 @@ class CrawlRun:
 
     def _follow(self, links: tuple[str, ...], referrer: str, depth: int) -> None:
         for link in links:
-            url = self._known_as(link)
+            url = self._stored_url(link)
             if url in self._seen or url in self._refusals or index_alias(url) in self._seen:
                 continue
             if self._spec.depth is not None and depth >= self._spec.depth:
@@ -410,7 +410,7 @@ class CrawlRun:
                 self._seen.add(url)
                 self._frontier.append(self._task(url, depth + 1, referrer))
 
-    def _known_as(self, url: str) -> str:
+    def _stored_url(self, url: str) -> str:
         memory, other = self._context.memory, index_alias(url)
         if other and other not in self._seen and url not in self._seen:
             page = None if memory.page(url) else memory.page(other)

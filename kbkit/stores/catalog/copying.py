@@ -186,7 +186,7 @@ def mark_of(source: str) -> str:
     return f"{UNFINISHED} {HEAD} {digest}"
 
 
-def found_mark(transaction: Transaction) -> str:
+def stored_mark(transaction: Transaction) -> str:
     """Return the mark of a catalog; ``""`` if it has none."""
     version: str = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
     return version if version.startswith(UNFINISHED) else ""

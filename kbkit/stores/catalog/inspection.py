@@ -120,7 +120,7 @@ def unreadable(transaction: Transaction) -> Iterator[str]:
             raise
         except Exception as error:
             there.remove(table.name)
-            yield f"the table {table.name} has a row that cannot be read ({_told(error)})"
+            yield f"the table {table.name} has a row that cannot be read ({_message(error)})"
     for column, odd in _odd():
         if column.table.name in there:
             for value in transaction.execute(sa.select(column).where(odd).limit(1)).scalars():
@@ -150,7 +150,7 @@ def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
     yield chunks.c.end, chunks.c.end < chunks.c.start
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return " ".join(str(getattr(error, "orig", None) or error).split())[:120]
 
 
@@ -173,7 +173,7 @@ def _no_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
     try:
         transaction.lexical.postings(row.id, ["a"])
     except sa.exc.DBAPIError as error:
-        yield f"its lexical index cannot be read ({_told(error)})"
+        yield f"its lexical index cannot be read ({_message(error)})"
 
 
 def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
@@ -238,7 +238,7 @@ def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str
         try:
             postings = transaction.lexical.postings(row.id, part)
         except sa.exc.DBAPIError as error:
-            yield f"its lexical index cannot be read ({_told(error)})"
+            yield f"its lexical index cannot be read ({_message(error)})"
             return
         for term in part:
             held: Any = postings.get(term, ((), ()))

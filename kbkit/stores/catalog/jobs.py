@@ -67,7 +67,7 @@ def begin(transaction: Transaction, job_id: str) -> Job:
     return get(transaction, job_id)
 
 
-def tell(transaction: Transaction, job_id: str, progress: JobProgress) -> None:
+def report_progress(transaction: Transaction, job_id: str, progress: JobProgress) -> None:
     transaction.execute(
         jobs.update().where(jobs.c.id == job_id).values(progress=dict(progress.to_dict()))
     )

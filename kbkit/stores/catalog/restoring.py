@@ -206,7 +206,7 @@ class Restorer:
             base = self._place(values)
             self._bases[base.old_id] = base
             if base.row is not None:
-                self._there |= self._known(base.id)
+                self._there |= self._existing_ids(base.id)
 
     def _place(self, values: Values) -> _Base:
         known_as, name = values["id"], self._name or values["name"]
@@ -235,7 +235,7 @@ class Restorer:
         copying.insert(self._transaction, bases, [bundled.row_of(bases, shown)])
         return base
 
-    def _known(self, kb_id: str) -> set[str]:
+    def _existing_ids(self, kb_id: str) -> set[str]:
         ids: set[str] = set()
         for table in (documents, deleted_documents):
             query = sa.select(table.c.id, table.c.uri).where(table.c.kb_id == kb_id)

@@ -73,7 +73,7 @@ class ChromaCollections(ABC):
         """Make a collection."""
 
     @abstractmethod
-    def _found(self, name: str) -> Collection:
+    def _open_collection(self, name: str) -> Collection:
         """One that is there."""
 
     @abstractmethod
@@ -145,7 +145,7 @@ class ChromaCollections(ABC):
         collection = self._collections.get(name)
         if collection is None:
             try:
-                collection = self._collections[name] = self._found(name)
+                collection = self._collections[name] = self._open_collection(name)
             except Exception as error:
                 if str(error) != f"Collection [{name}] does not exist":
                     raise
@@ -219,7 +219,7 @@ class FolderChecksums:
         files = self._files()
         if not files:
             return ""
-        noted = self._known()
+        noted = self._noted_checksums()
         if noted is None:
             return "has no checksums that can be read"
         for name in sorted(noted.keys() | set(files)):
@@ -236,7 +236,7 @@ class FolderChecksums:
 
         ``None`` where more than some collections may be harmed, or it cannot be told which.
         """
-        noted, writing = self._known(), self.being_written()
+        noted, writing = self._noted_checksums(), self.being_written()
         if noted is None:
             return None
         files = set(self._files())
@@ -270,7 +270,7 @@ class FolderChecksums:
         except (FileNotFoundError, UnicodeDecodeError):
             return frozenset()
 
-    def _known(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
+    def _noted_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
         """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
         try:
             values = json.loads((self.folder / _LIST).read_bytes())

@@ -70,7 +70,7 @@ class ChromaServer(ChromaCollections):
     def _made(self, name: str) -> Collection:
         return self._connected().create(name)
 
-    def _found(self, name: str) -> Collection:
+    def _open_collection(self, name: str) -> Collection:
         return self._connected().get(name)
 
     def _dropped(self, name: str) -> None:

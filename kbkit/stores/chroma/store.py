@@ -164,7 +164,7 @@ class ChromaStore(ChromaCollections):
         # its default embedding function would download a model
         return self._opened().create_collection(name, embedding_function=None, configuration=HNSW)
 
-    def _found(self, name: str) -> Collection:
+    def _open_collection(self, name: str) -> Collection:
         client = self._opened()
         if not self._writing:  # now its files are read
             self._check()
@@ -204,11 +204,11 @@ class ChromaStore(ChromaCollections):
             self._failed = self._failed or kind is not _Kind.REFUSED
             if kind is _Kind.UNUSABLE:
                 raise StoreUnreachableError(
-                    f"{self.folder}: {_told(error)}; written data is kept and searchable, and is "
-                    "passed on with a later write: free some space, or let kbkit write there"
+                    f"{self.folder}: {_message(error)}; written data is kept and searchable, and "
+                    "is passed on with a later write: free some space, or let kbkit write there"
                 ) from error
             raise WorkspaceError(
-                f"{self.folder}: Chroma failed ({type(error).__name__}: {_told(error)}); "
+                f"{self.folder}: Chroma failed ({type(error).__name__}: {_message(error)}); "
                 "`kbkit rebuild` rebuilds it from the catalog"
             ) from error
 
@@ -254,7 +254,7 @@ _UNUSABLE = (
 _MAX_LENGTH = 200
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return " ".join(str(error).split())[:_MAX_LENGTH]

@@ -73,7 +73,7 @@ class PostgresDatabase:
         self._watching = threading.Lock()
         try:
             with explained(self._place):
-                self._schema = self._found_schema()
+                self._schema = self._find_schema()
                 self.locks = PostgresLocks(self._alone, self._schema, self._place)
                 self._write_lock = lock_number(self._schema, "write")
                 with self._engine.connect() as connection:
@@ -82,7 +82,7 @@ class PostgresDatabase:
             self._engine.dispose()
             raise
 
-    def _found_schema(self) -> str:
+    def _find_schema(self) -> str:
         with self._alone.connect() as connection:
             version = connection.dialect.server_version_info
             if version is None or int(version[0]) < OLDEST:

@@ -183,7 +183,7 @@ def _text(vector: NDArray[np.float32]) -> str:
 def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
     with explained(place):
         with engine.begin() as connection:
-            extension = connection.execute(_FOUND).first()
+            extension = connection.execute(_INSTALLED).first()
             if extension is None and connection.execute(_AVAILABLE).first() is None:
                 return None
         if extension is None:
@@ -195,7 +195,7 @@ def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
                 message = " ".join(str(error.orig).split())
                 _log.info("%s: no pgvector (%s); ask for CREATE EXTENSION vector", place, message)
             with engine.begin() as connection:
-                extension = connection.execute(_FOUND).first()
+                extension = connection.execute(_INSTALLED).first()
     if extension is None:
         return None
     version = tuple(int(part) for part in takewhile(str.isdigit, extension.extversion.split(".")))
@@ -208,7 +208,7 @@ def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
     return PgVectorStore(engine, place, quote(extension.nspname))
 
 
-_FOUND = sa.text(
+_INSTALLED = sa.text(
     "SELECT extversion, nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace"
     " WHERE extname = 'vector'"
 )

@@ -228,7 +228,7 @@ _SHOWN = {
     "help": "question",
     "summary": "abstract",
 }
-_TOLD = frozenset(
+_STYLED = frozenset(
     str.split("""
         warning tip hint caution important danger error attention success question failure bug
         example
@@ -245,7 +245,7 @@ def admonition(title: str, text: str) -> str:
 def title_of(kind: str, own: str | None) -> str:
     """Return an admonition's title: its kind, then its own title."""
     first = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
-    if own and _first_word(kind) in _TOLD and first not in KINDS:
+    if own and _first_word(kind) in _STYLED and first not in KINDS:
         return f"{_named(kind)}: {own}"
     return _named(kind) if own is None else own
 

@@ -43,7 +43,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("VitePress", re.compile(r"VPContent|vitepress", re.I)),
     ("Read the Docs", re.compile(r"readthedocs-addons")),
 )
-_KNOWN: dict[str, tuple[tuple[str, str], ...]] = {
+_GENERATED: dict[str, tuple[tuple[str, str], ...]] = {
     "Sphinx": (
         ("genindex*", "index"),
         ("py-modindex*", "index"),
@@ -108,7 +108,7 @@ class GeneratedPages:
 def known_exclusions(generator: str) -> list[GeneratedPages]:
     return [
         GeneratedPages(pattern if pattern.startswith("**/") else f"/{{scope}}/{pattern}", reason)
-        for pattern, reason in _KNOWN.get(generator, ())
+        for pattern, reason in _GENERATED.get(generator, ())
     ]
 
 
@@ -205,7 +205,7 @@ def draft_of_site(
         user_agent=settings.user_agent, timeout=settings.timeout, allow_private=allow_private
     ) as fetcher:
         robots = Robots(fetcher, settings.user_agent)
-        _tell(on_progress, 0, start)
+        _report_progress(on_progress, 0, start)
         if verdict := robots.verdict(start):
             raise FetchError(f"{start}: {verdict.reason}")
         response = fetcher.get(start)
@@ -220,7 +220,7 @@ def draft_of_site(
             raise SourceError(f"{start}: no page of HTML")
         scope = CrawlScope(start)
         scope.follow_start(canonical(response.url))
-        _tell(on_progress, 1, "sitemaps")
+        _report_progress(on_progress, 1, "sitemaps")
         pace = RateLimiter(robots, POLITE, lambda: False)
         named = robots.sitemaps(scope.prefix)
         usual = [origin(scope.prefix) + "/sitemap.xml", scope.prefix + "sitemap.xml"]
@@ -440,6 +440,6 @@ def _refused(robots: Robots, url: str) -> Response | None:
     return Response(url, verdict.outcome, verdict.reason) if verdict else None
 
 
-def _tell(on_progress: OnProgress | None, done: int, message: str) -> None:
+def _report_progress(on_progress: OnProgress | None, done: int, message: str) -> None:
     if on_progress is not None:
         on_progress(Progress("look", done, 2, message))

@@ -187,7 +187,7 @@ class _Reading:
     """Text runs of a page and their content."""
 
     def __init__(self, runs: Runs, url: str, template: Collection[int]) -> None:
-        self._found = runs
+        self._read_runs = runs
         self._runs = runs.runs
         self._base = urljoin(url, runs.base)
         self._judged = PageStates(runs, self._base, template)
@@ -198,9 +198,9 @@ class _Reading:
         for run, state in zip(self._runs, self._judged.states, strict=True):
             if state is not State.BOILERPLATE:
                 (page.words if state is State.CONTENT else page.spare).update(words(run.text))
-        for text in (*self._found.formulas, self._found.title):
+        for text in (*self._read_runs.formulas, self._read_runs.title):
             page.spare.update(words(text))
-        for text in self._found.aside:
+        for text in self._read_runs.aside:
             page.spare.subtract(words(text))
         page.spare = +page.spare
         page.headings = list(self._headings())
@@ -215,11 +215,11 @@ class _Reading:
         page.terms = list(self._terms())
         page.keys = frozenset(run.key for run in self._runs)
         first = next((one.text for one in page.headings), "")
-        page.names = tuple(dict.fromkeys((squashed(self._found.title), first)))
+        page.names = tuple(dict.fromkeys((squashed(self._read_runs.title), first)))
         return page
 
     def _headings(self) -> Iterator[MarkdownHeading]:
-        for element in self._found.root.iter(*HEADINGS):
+        for element in self._read_runs.root.iter(*HEADINGS):
             text = squashed(_own_text(element))
             if text and self._judged.is_content(element):
                 own, around = self._anchors(element)
@@ -253,15 +253,15 @@ class _Reading:
         )
 
     def _codes(self) -> Iterator[Element]:
-        for element in self._found.codes:
+        for element in self._read_runs.codes:
             block = element
-            while block is not None and block not in self._found.spans:
+            while block is not None and block not in self._read_runs.spans:
                 block = block.getparent()
             if block is not None and self._judged.is_content(block):
                 yield element
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        for table in self._found.root.iter("table"):
+        for table in self._read_runs.root.iter("table"):
             if (
                 table.get("role") in _BOILERPLATE_TABLES
                 or next(table.iter("pre"), None) is not None
@@ -278,17 +278,17 @@ class _Reading:
                 yield tuple(text for text in texts if text)
 
     def _text(self, element: Element) -> str:
-        first, last = self._found.spans[element]
+        first, last = self._read_runs.spans[element]
         return " ".join(run.text for run in self._runs[first:last])
 
     def _links(self) -> Iterator[tuple[str, str]]:
-        for link in self._found.root.iter("a"):
+        for link in self._read_runs.root.iter("a"):
             href = (link.get("href") or "").strip()
             text = squashed("".join(link.itertext()))
             if not href or not text or link.get("data-aside"):
                 continue
             block = link.getparent()
-            while block is not None and block not in self._found.spans:
+            while block is not None and block not in self._read_runs.spans:
                 block = block.getparent()
             if block is None or not self._judged.is_content(block) or self._in_fence(block):
                 continue
@@ -312,7 +312,7 @@ class _Reading:
         return not place or whole or place in around.union(*self._anchors(heading))
 
     def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
-        for term in self._found.root.iter("dt"):
+        for term in self._read_runs.root.iter("dt"):
             text = squashed(_own_text(term))
             if text and self._judged.is_content(term):
                 inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))

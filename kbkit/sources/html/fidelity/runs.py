@@ -140,21 +140,21 @@ class _Reader:
     """Walks a tree once; text between two borders of blocks is a run."""
 
     def __init__(self, runs: Runs) -> None:
-        self._found = runs
+        self._result = runs
         self._pieces: list[str] = []
         self._linked: list[str] = []
         self._in_link = 0
 
     def block(self, element: Element, *, code: bool) -> None:
-        runs = self._found.runs
+        runs = self._result.runs
         first = len(runs)
         if not code and (element.tag in _PREFORMATTED or _holds_lines(element)):
-            self._found.codes.append(element)
+            self._result.codes.append(element)
             code = True
         self._text(element.text)
         self._children(element, element, code=code)
         self._end(element, code=code)
-        self._found.spans[element] = (first, len(runs))
+        self._result.spans[element] = (first, len(runs))
 
     def _children(self, element: Element, holder: Element, *, code: bool) -> None:
         for child in element:
@@ -167,14 +167,14 @@ class _Reader:
             elif tag == "br":
                 self._text("\n")
             elif tag == "img":
-                self._found.formulas.append(child.get("alt") or "")
+                self._result.formulas.append(child.get("alt") or "")
             elif tag == "math" or "math" in _classes(child):
-                self._found.formulas.append("".join(child.itertext()))
+                self._result.formulas.append("".join(child.itertext()))
             elif tag == "a" and not code and (_is_source_link(child) or _runs_code(child)):
-                self._found.aside.append("".join(child.itertext()))
+                self._result.aside.append("".join(child.itertext()))
                 child.set("data-aside", "source")
             elif tag == "code" and not code and _has_lines(child):
-                self._found.codes.append(child)
+                self._result.codes.append(child)
                 self._inside(child, holder, code=True)
             else:
                 self._inside(child, holder, code=code)
@@ -208,7 +208,7 @@ class _Reader:
             linked = len(words(" ".join(self._linked)))
             key = crc32(" ".join(run_words).encode("utf-8", "replace")) or 1
             run = TextRun(holder, text, min(linked, len(run_words)), len(run_words), key, code)
-            self._found.runs.append(run)
+            self._result.runs.append(run)
         self._pieces.clear()
         self._linked.clear()
 

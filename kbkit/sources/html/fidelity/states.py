@@ -48,7 +48,7 @@ class PageStates:
     """Text runs of a page with their states."""
 
     def __init__(self, runs: Runs, base: str, template: Collection[int]) -> None:
-        self._found = runs
+        self._read_runs = runs
         self._runs = runs.runs
         self._base = base
         self._own = urlsplit(self._base)._replace(fragment="").geturl()
@@ -64,10 +64,10 @@ class PageStates:
     def _classify(self) -> None:
         main = self._landmark()
         if main is not None:
-            self._main = self._found.spans[main]
+            self._main = self._read_runs.spans[main]
             self._leave(main)
         fragments = self._fragments()
-        for element, (first, last) in self._found.spans.items():
+        for element, (first, last) in self._read_runs.spans.items():
             if first == last or self.states[first] is State.BOILERPLATE:
                 continue
             state = self._verdict(element, first, last, fragments)
@@ -85,7 +85,7 @@ class PageStates:
         )
         if sum(texts) > _STEPS:
             return
-        for element, (first, last) in self._found.spans.items():
+        for element, (first, last) in self._read_runs.spans.items():
             around = (element, *element.iterancestors())
             apart = any(one.tag == "nav" or one.get("role") for one in around)
             if element.tag not in ("ul", "ol", "dl", "div") or apart or not 0 < first < last:
@@ -128,24 +128,24 @@ class PageStates:
         return State.CONTENT
 
     def _landmark(self) -> Element | None:
-        root = self._found.root
+        root = self._read_runs.root
         size, _, same = self._figures(0, len(self._runs))
         for xpath in ("//main | //*[@role='main']", "//article"):
-            landmarks = [one for one in root.xpath(xpath) if one in self._found.spans]
+            landmarks = [one for one in root.xpath(xpath) if one in self._read_runs.spans]
             outer = [
                 one for one in landmarks if not any(up in landmarks for up in one.iterancestors())
             ]
             if len(outer) != 1:
                 continue
-            inside, _, again = self._figures(*self._found.spans[outer[0]])
+            inside, _, again = self._figures(*self._read_runs.spans[outer[0]])
             if inside - again >= _LANDMARK * (size - same):
                 return outer[0]
         return None
 
     def _leave(self, main: Element) -> None:
         """Mark text outside of a landmark as template or unknown."""
-        first, last = self._found.spans[main]
-        title = squashed(self._found.title)
+        first, last = self._read_runs.spans[main]
+        title = squashed(self._read_runs.title)
         headed = next(main.iter("h1"), None) is not None
         for place, run in enumerate(self._runs):
             if first <= place < last:
@@ -158,7 +158,7 @@ class PageStates:
 
     def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
         count = inside = 0
-        first, last = self._found.spans[element]
+        first, last = self._read_runs.spans[element]
         size = sum(run.size for run in self._runs[first:last] if not _level(run))
         for link in element.iter("a"):
             href = link.get("href") or ""
@@ -172,8 +172,8 @@ class PageStates:
         return count >= least and inside >= 0.75 * size
 
     def _fragments(self) -> set[str]:
-        ids = {one.get("id") for one in self._found.root.iter() if one.get("id")}
-        return ids | {one.get("name") for one in self._found.root.iter("a") if one.get("name")}
+        ids = {one.get("id") for one in self._read_runs.root.iter() if one.get("id")}
+        return ids | {one.get("name") for one in self._read_runs.root.iter("a") if one.get("name")}
 
     @staticmethod
     def _translates(element: Element, size: int, linked: int) -> bool:
@@ -254,7 +254,7 @@ class PageStates:
         cell = next((one for one in (holder, *holder.iterancestors()) if one.tag == "th"), None)
         if cell is None or cell.getprevious() is not None:
             return False
-        beside = (self._found.spans.get(one, (0, 0)) for one in cell.itersiblings("td"))
+        beside = (self._read_runs.spans.get(one, (0, 0)) for one in cell.itersiblings("td"))
         return any(not self._same[other] for first, last in beside for other in range(first, last))
 
     def _is_linked(self, place: int) -> bool:
@@ -284,11 +284,11 @@ class PageStates:
 
     def is_content(self, element: Element) -> bool:
         """Whether a block is content, judged by its first text."""
-        first, last = self._found.spans.get(element, (0, 0))
+        first, last = self._read_runs.spans.get(element, (0, 0))
         return first < last and self.states[first] is State.CONTENT
 
     def is_boilerplate(self, element: Element) -> bool:
-        first, last = self._found.spans.get(element, (0, 0))
+        first, last = self._read_runs.spans.get(element, (0, 0))
         return first < last and set(self.states[first:last]) == {State.BOILERPLATE}
 
 
