@@ -134,7 +134,8 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
     for place, one in enumerate(given):
         number = one.get("number") if isinstance(one, Mapping) else None
         if not isinstance(number, int) or isinstance(number, bool) or number not in numbers:
-            wrong.append(f'passages[{place}]: "number" is none of {", ".join(map(str, numbers))}')
+            allowed = ", ".join(map(str, numbers))
+            wrong.append(f'passages[{place}]: "number" must be one of {allowed}')
             continue
         try:
             statements = _STATEMENTS.validate_python(one.get("statements"))

@@ -181,7 +181,7 @@ class BundleReader:
                 )
             return BundleManifest.model_validate_json(self.manifest_bytes)
         except (ValidationError, ValueError, AttributeError, RecursionError):
-            raise self._bad(f"{MANIFEST}: is none") from None
+            raise self._bad(f"{MANIFEST}: is not a manifest") from None
 
     def _check_members(self) -> None:
         there = self._about.keys() - {MANIFEST, SIGNATURE}

@@ -120,7 +120,7 @@ def print_json(value: Any) -> None:
 
 
 def printed(value: Any, as_json: bool) -> bool:
-    """Print a result if it is to be JSON; return whether it was printed."""
+    """Print a result if JSON is asked for; return whether it was."""
     if as_json:
         print_json(value)
     return as_json

@@ -263,7 +263,7 @@ def reads_bytes(response: httpx.Response) -> BinaryIO:
 
 
 def expecting(version: str | None) -> Mapping[str, str]:
-    """Headers that name the version that is to be changed; ``""`` for nothing."""
+    """Return headers with the expected version; ``""`` for a new file."""
     if version is None:
         return {}
     return {"If-Match": f'"{version}"'} if version else {"If-None-Match": "*"}

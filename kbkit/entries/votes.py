@@ -190,7 +190,7 @@ def rating_of(mapping: YamlMapping) -> EntryRating:
     if rating is None:
         return EntryRating()
     if not isinstance(rating, dict):
-        raise mapping.fault(_RATING, "is to hold average, count and votes")
+        raise mapping.fault(_RATING, "must have average, count and votes")
     votes = rating.get("votes")
     if votes is None:
         return EntryRating()
@@ -202,7 +202,7 @@ def rating_of(mapping: YamlMapping) -> EntryRating:
 
 def _vote(mapping: YamlMapping, value: Any, path: Path) -> Vote:
     if not isinstance(value, dict):
-        raise mapping.fault(path, "is to hold score, timestamp and rater")
+        raise mapping.fault(path, "must have score, timestamp and rater")
     score, rater, time = (value.get(name) for name in ("score", "rater", "timestamp"))
     if isinstance(score, bool) or not isinstance(score, int) or not 1 <= score <= 5:
         raise mapping.fault((*path, "score"), "must be an integer from 1 to 5")

@@ -274,7 +274,7 @@ class FilesPanel(EditingPanel):
     def _move(self, message: Message) -> Answer:
         source, target = text_in(message, "path"), text_in(message, "target").strip()
         if not target.strip("/"):
-            raise ConfigError("target: give the path that it is to have")
+            raise ConfigError("target: give the new path")
         info = self._files.move(source, target)
         opened = "" if self.file is None else self.file.path
         follows = f"{opened}/".startswith(f"{source}/")

@@ -55,7 +55,7 @@ Slug = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH,
 
 
 class NewEntry(_Body):
-    """An entry that is to be written."""
+    """A new entry."""
 
     title: Title = Field(description="One line.")
     slug: Slug = Field("", description="Name of its folder; by default made from the title.")
@@ -172,7 +172,7 @@ By = Annotated[str, Field(max_length=200, description=_BY)]
 
 
 class NewEntity(Body):
-    """An entity that is to be made by hand."""
+    """A new entity."""
 
     name: Name = Field(description="What it is called.")
     type: Word = Field("name", description="What it is.")
@@ -194,7 +194,7 @@ class EntityChange(Body):
 
 
 class NewRelation(Body):
-    """A relation that is to be made or changed by hand."""
+    """A relation to create or change."""
 
     source: Named = Field(description="Where it begins.")
     name: Word = Field(description="Name of the relation, such as `depends_on`.")

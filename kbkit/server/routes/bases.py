@@ -27,7 +27,7 @@ MaybeSlug = Annotated[Any, WithJsonSchema({"anyOf": [SLUG, {"type": "null"}]})]
 
 
 class NewBase(Body):
-    """A knowledge base that is to be made."""
+    """A new knowledge base."""
 
     name: Slug
     """A slug: lower-case letters, digits and hyphens."""

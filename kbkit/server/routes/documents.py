@@ -97,7 +97,7 @@ class NewExpansion(Body):
 class DeletedExpansions(BaseModel):
     """Number of documents whose text was deleted."""
 
-    documents: int = Field(description="Those of which a language model had written.")
+    documents: int = Field(description="Documents that a language model had described.")
 
 
 def _holder(

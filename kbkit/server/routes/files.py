@@ -45,7 +45,7 @@ class Form(StrEnum):
 
 
 class FolderToMake(Body):
-    """A folder that is to be made."""
+    """A new folder."""
 
     path: BodyPath
 

@@ -165,7 +165,7 @@ def import_files(
     if source:
         values = _parse_source(source)
         if values.get("type") not in _ON_DISK:
-            raise ImpossibleError(f"source: its type is none of {', '.join(_ON_DISK)}")
+            raise ImpossibleError(f"source: its type must be one of {', '.join(_ON_DISK)}")
         values["path"] = joined(parts_of(str(values.get("path", "")))) or "."
     try:
         read = parse_source(values).model_dump(mode="json")

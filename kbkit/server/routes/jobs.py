@@ -52,7 +52,7 @@ def list_jobs(
     if cursor is not None:
         ids = [job.id for job in visible]
         if cursor not in ids:
-            raise NotFoundError(f"cursor={cursor!r}: that job is gone; begin anew without a cursor")
+            raise NotFoundError(f"cursor={cursor!r}: the job is gone; start without a cursor")
         visible = visible[ids.index(cursor) + 1 :]
     more = len(visible) > limit
     return Paged(visible[:limit], visible[limit - 1].id if more else None)

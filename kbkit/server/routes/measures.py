@@ -93,7 +93,7 @@ class TuningBody(GroundTruth):
 
 
 class PoolBody(Body):
-    """A query that is to be judged."""
+    """A query to judge."""
 
     query: QueryText
     """The query."""

@@ -89,7 +89,7 @@ class Improve(Body):
 
 
 class NewSources(Body):
-    """Sources that are to be remembered, without being read now."""
+    """Sources to remember without reading them now."""
 
     sources: Annotated[list[SourceValues], Field(min_length=1, max_length=MAX)]
     """Sources as in a recipe."""

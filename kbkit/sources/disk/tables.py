@@ -123,7 +123,7 @@ class JsonlReader:
             return DocumentType(named)
         except ValueError:
             kinds = ", ".join(kind.value for kind in DocumentType)
-            raise ValueError(f"document_type: {named!r} is none of {kinds}") from None
+            raise ValueError(f"document_type: {named!r} is unknown; use one of {kinds}") from None
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -137,8 +137,8 @@ def test_json_lines(tmp_path: Path) -> None:
         "line 4: content is missing",
         "line 5: unknown key 'colour'; the keys are uri, title, content, document_type, tags, "
         "metadata, license, license_url, attribution",
-        "line 6: document_type: 'novel' is none of manual, tutorial, api_spec, faq, policy, "
-        "reference, other",
+        "line 6: document_type: 'novel' is unknown; use one of manual, tutorial, api_spec, faq, "
+        "policy, reference, other",
         "line 7: tags: not a list of texts",
         "line 8: uri: not a text",
         "line 9: not a JSON object",
