@@ -1,5 +1,6 @@
 """Segments read as the whole snapshot of their version would, whatever came and went."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -129,6 +130,22 @@ def test_summaries_without_vectors_are_as_wide_as_those_of_their_model(stored):
     search_with("large", 3, 3, embed=False)
     found = check(stored)
     assert found.summaries_of(documents).tolist() == [[1] * 3, [2] * 3, [3] * 3, [0] * 3]
+
+
+def test_an_earlier_file_of_summaries_is_noticed(stored, caplog):
+    stored.snapshots.save(stored.id)
+    files = []
+    for _ in range(2):
+        embed_summary(stored, 1)
+        stored.snapshots.save(stored.id)
+        listed = json.loads(stored.snapshots._files.path(stored.id).read_text())
+        path = stored.snapshots.folder / listed["summaries"]
+        files.append(path.read_bytes())
+    path.write_bytes(files[0])
+    again = fresh(stored)
+    assert again.snapshots.get(catalog(stored)[0]) is None
+    assert "another file" in caplog.text
+    check(again)
 
 
 texts = st.lists(st.sampled_from(["", "a", "a b", "b b a", "c", "dd c a b"]), max_size=4)

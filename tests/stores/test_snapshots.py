@@ -25,6 +25,7 @@ from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.snapshots.making import make, merged
+from kbkit.stores.snapshots.segment_files import _crc
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.text.analysis import analyzer
@@ -286,7 +287,7 @@ def test_what_two_processes_store_is_in_the_snapshots_of_both(stored):
 
 
 def header(path, change):
-    """Write a file's header anew."""
+    """Change the header of a file."""
     data = path.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     values = json.loads(data[8:start])
@@ -333,6 +334,18 @@ def test_a_damaged_file_is_no_snapshot(stored, damage):
     check(fresh(stored))
     assert segment_file(again) != path
     assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
+
+
+def test_a_segment_file_of_another_knowledge_base_is_noticed(stored, database, tmp_path, caplog):
+    other = opened(database, tmp_path)
+    for each in (stored, other):
+        put(each, "tea", "a b b", "c a")
+        each.snapshots.save(each.id)
+    shutil.copyfile(segment_file(other), segment_file(stored))
+    again = fresh(stored)
+    assert again.snapshots.get(catalog(stored)[0]) is None
+    assert "another file" in caplog.text
+    check(again)
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -404,7 +417,12 @@ def test_a_damaged_list_is_no_snapshot(stored, damage):
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     path = stored.snapshots._files.path(stored.id)
-    path.write_text(json.dumps(damage(json.loads(path.read_text()))))
+    values = json.loads(path.read_text())
+    values.pop("crc")
+    values = damage(values)
+    path.write_text(
+        json.dumps(values if isinstance(values, list) else values | {"crc": _crc(values)})
+    )
     again = fresh(stored)
     assert again.snapshots.get(catalog(stored)[0]) is None
     check(again)

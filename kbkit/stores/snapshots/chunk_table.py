@@ -162,6 +162,13 @@ def check(path: Path) -> None:
             raise ValueError(f"{path.name} is not as it was written")
 
 
+def checksum(path: Path) -> int:
+    """Read the checksum at the end of a file, without a check of what comes before."""
+    with path.open("rb") as file:
+        file.seek(-4, os.SEEK_END)
+        return int.from_bytes(file.read(), "little")
+
+
 def _crc(file: BinaryIO, limit: int = sys.maxsize) -> int:
     crc = 0
     while limit and (data := file.read(min(_AT_ONCE, limit))):

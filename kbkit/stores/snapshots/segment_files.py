@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kbkit.stores import locks
 from kbkit.stores.snapshots import codes, near_chunks
-from kbkit.stores.snapshots.chunk_table import CHECKED, PART, forget_pages
+from kbkit.stores.snapshots.chunk_table import CHECKED, PART, checksum, forget_pages
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     LaterSummaries,
@@ -36,7 +36,7 @@ from kbkit.stores.snapshots.snapshot import Snapshot, load, load_summaries, save
 
 _LIST = ".json"
 _FILE = ".safetensors"
-_FORMAT = 3
+_FORMAT = 4
 _OLD_SECONDS = 600
 """Age at which unlisted and unfinished files are deleted."""
 _TRIES = 3
@@ -109,6 +109,8 @@ class SegmentFiles:
                 {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
             ],
         }
+        listed = [segment.file for segment in segments] + [name] * bool(name)
+        values["checksums"] = {file: checksum(self.folder / file) for file in listed}
         self._replace(kb_id, json.dumps({**values, _CRC: _crc(values)}))
         used = {segment.file for segment in segments}
         for number_of in list(self._mapped):
@@ -156,6 +158,9 @@ class SegmentFiles:
             summary_embedder=str(values["summary_embedder"]),
             removed=int(values["removed"]),
         )
+        for name, written in values["checksums"].items():
+            if checksum(self.folder / _name(name)) != written:
+                raise ValueError(f"{name} is another file than the one that was listed")
         segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
         last = 0
         for segment in segments:
