@@ -79,6 +79,12 @@ class _Commands(TyperGroup):
             raise
         except UsageError as error:
             error.message = _plain_message(error.message)
+            option = getattr(error, "option_name", "")  # of NoSuchOption
+            if option and any(option in each.opts for each in self.params):
+                error.possibilities = []
+                error.message += (
+                    f". Write it before the command: kbkit {option} ... {ctx.invoked_subcommand}"
+                )
             if not ctx.params.get("log_json"):
                 raise
             configure_logs(as_json=True)  # it may be the command itself that is unknown

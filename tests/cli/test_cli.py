@@ -129,6 +129,12 @@ def uris(run, name):
 # --- sources ----------------------------------------------------------------------------------
 
 
+def test_an_option_of_kbkit_after_the_command_is_explained(here):
+    result = here("search", "tea", "--workspace", "kb")
+    assert result.code == 2
+    assert "before the command: kbkit --workspace ... search" in result.err
+
+
 def test_a_site_is_crawled(here, site):
     outcome = here("new", "house", "--crawl", site, "--allow-private", "--json")
     assert outcome.code == 0

@@ -103,8 +103,8 @@ def test_two_open_the_same_file(database, tmp_path):
     [
         ("attempt to write a readonly database", "make it writable"),
         ("unable to open database file", "may write to it"),
-        ("database disk image is malformed", "restore it"),
-        ("file is not a database", "not a catalog"),
+        ("database disk image is malformed", "restore a backup"),
+        ("file is not a database", "no catalog"),
         ("database or disk is full", "free some space"),
         ("disk I/O error", "full or fails: free some space; kbkit needs a local folder"),
         ("database is locked", "run this again"),
@@ -140,5 +140,5 @@ def test_a_damaged_catalog_is_explained(database, tmp_path):
     path = tmp_path / "catalog.db"
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    with pytest.raises(WorkspaceError, match="restore it from a copy"):
+    with pytest.raises(WorkspaceError, match="restore a backup in a new folder"):
         names(SqliteDatabase(path, FolderLocks(tmp_path / "locks")))

@@ -272,7 +272,7 @@ SERVER = {
     "a column is gone": (
         "ALTER TABLE deleted_documents DROP COLUMN uri CASCADE",
         "catalog",
-        "deleted_documents has a row that cannot be read",
+        "deleted_documents cannot be read",
     ),
     "a table is gone": ("DROP TABLE name_uses CASCADE", "catalog", "name_uses is missing"),
     "an unknown type": (

@@ -120,7 +120,7 @@ def unreadable(transaction: Transaction) -> Iterator[str]:
             raise
         except Exception as error:
             there.remove(table.name)
-            yield f"the table {table.name} has a row that cannot be read ({_message(error)})"
+            yield f"the table {table.name} cannot be read ({_message(error)})"
     for column, odd in _odd():
         if column.table.name in there:
             for value in transaction.execute(sa.select(column).where(odd).limit(1)).scalars():

@@ -317,14 +317,15 @@ _UNREADABLE = (
     SQLAlchemyError,
 )
 """Errors of impossible values; inspected, since they may be kbkit's fault."""
-_DAMAGED = "`kbkit doctor` shows whether it can be repaired; else restore a backup"
+_RESTORE = "restore a backup in a new folder (kbkit --workspace FOLDER restore FILE)"
+_DAMAGED = f"`kbkit doctor` shows whether it can be repaired; else {_RESTORE}"
 
 
 _ADVICE = (
     ("readonly", "kbkit also writes into this folder: make it writable, or copy it"),
     ("unable to open", "make sure that the folder exists and that you may write to it"),
-    ("not a database", "this file is not a catalog: move it away, or restore it from a copy"),
-    ("malformed", "the file is damaged: restore it from a copy, or build the recipe again"),
+    ("not a database", f"the file is no catalog: move it away, or {_RESTORE}"),
+    ("malformed", f"{_RESTORE}, or build the recipe again"),
     ("disk is full", "free some space and run this again"),
     ("disk I/O error", "the disk is full or fails: free some space; kbkit needs a local folder"),
     ("database is locked", "another process has been writing for long; run this again"),
