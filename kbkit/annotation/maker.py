@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from kbkit.annotation.base import Annotator, Passage
 from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.annotation.names import REVISION, names_of
-from kbkit.models import Annotation, Progress
+from kbkit.models import Annotation, Document, Progress
 from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, PluginAnnotation
 from kbkit.runtime.plugins import ANNOTATORS, make
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, reading, subjects
-from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.text.subject_keys import subject_key
 
 CHUNKS = 500
@@ -86,16 +86,17 @@ class AnnotationMaker:
         knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
 
     def _read_names(self, stop: Callable[[], bool]) -> bool:
-        while not stop():
-            with self.database.read() as transaction:
-                documents = names.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
-            if not documents:
-                return True
+        def unread(transaction: Transaction) -> list[Document]:
+            return names.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
+
+        for documents in batches(self.database, unread):
+            if stop():
+                return False
             read = [(document, names_of(document)) for document in documents]
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 names.put(transaction, self.kb_id, REVISION, read)
-        return False
+        return True
 
     def _holding(self, changed: Callable[[str], bool] | None) -> list[int]:
         if changed is None:
@@ -108,14 +109,11 @@ class AnnotationMaker:
     def _parts(self, stale: Sequence[int]) -> Iterable[Sequence[int]]:
         for start in range(0, len(stale), self.at_once):
             yield stale[start : start + self.at_once]
-        while True:
-            with self.database.read() as transaction:
-                seqs = chunk_annotations.lacking(
-                    transaction, self.kb_id, self.annotator.fingerprint, self.at_once
-                )
-            if not seqs:
-                return
-            yield seqs
+        fingerprint = self.annotator.fingerprint
+        yield from batches(
+            self.database,
+            lambda read: chunk_annotations.lacking(read, self.kb_id, fingerprint, self.at_once),
+        )
 
     def _annotate(self, seqs: Sequence[int], gazetteer: NameGazetteer) -> int:
         with self.database.read() as transaction:

@@ -16,7 +16,7 @@ from typing import Any
 from kbkit.models import Document
 from kbkit.models.values import plain
 from kbkit.stores.catalog import reading, writing
-from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.database import Database, batches
 from kbkit.stores.catalog.writing import Description
 from kbkit.text.markdown.blocks import Block, Kind
 from kbkit.text.markdown.plain_text import link_texts, links, plain_text, without_link_targets
@@ -71,11 +71,7 @@ def _first_blocks(structure: Outline) -> Sequence[Block]:
 
 
 def describe_missing(database: Database, kb_id: str) -> None:
-    while True:
-        with database.read() as transaction:
-            documents = reading.undescribed(transaction, kb_id, _BATCH)
-        if not documents:
-            return
+    for documents in batches(database, lambda read: reading.undescribed(read, kb_id, _BATCH)):
         descriptions = {
             document.id: _description(document, document.metadata) for document in documents
         }

@@ -30,7 +30,7 @@ from kbkit.stores.catalog import (
     reading,
     statement_vectors,
 )
-from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.statement_vectors import CHUNK, Source
 from kbkit.stores.catalog.writing import NewDocument, StoredVersion
@@ -323,27 +323,34 @@ def embed_statements(
     with database.read() as transaction:
         text = knowledge_bases.get_by_id(transaction, kb_id).embedded_text
         total = statement_vectors.count_lacking(transaction, kb_id, text)
-    while not stop():
-        with database.read() as transaction:
-            row = knowledge_bases.get_by_id(transaction, kb_id)
-            seqs = statement_vectors.lacking(transaction, kb_id, text, size)
-            before = statement_vectors.sources(transaction, seqs)
-            passages = reading.get_chunks(transaction, seqs)
-        if not seqs or (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
-            break  # another process may have changed what is wanted
+
+    def lacking(transaction: Transaction) -> list[tuple[int, Source, Chunk, Document]]:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
+            return []  # another process has changed what is wanted
+        seqs = statement_vectors.lacking(transaction, kb_id, text, size)
+        sources = statement_vectors.sources(transaction, seqs)
+        passages = reading.get_chunks(transaction, seqs)
+        return [(seq, sources[seq], *passage) for seq, passage in passages.items()]
+
+    for batch in batches(database, lacking):
+        if stop():
+            break
         texts: dict[str, tuple[str, ...]] = {}
         hashes: dict[int, str] = {}
-        for seq, (chunk, document) in passages.items():
-            wanted = embedded_texts(text, document, chunk, before[seq].statements)
+        before: dict[int, Source] = {}
+        for seq, source, chunk, document in batch:
+            wanted = embedded_texts(text, document, chunk, source.statements)
             hashes[seq] = key = hash_of(wanted)
-            if key != before[seq].embed_hash:
+            before[seq] = source
+            if key != source.embed_hash:
                 texts[key] = wanted
         packed = embed_sums(embedder, texts)
         with database.write() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
                 break
-            now = statement_vectors.sources(transaction, seqs)
+            now = statement_vectors.sources(transaction, list(hashes))
             kept = {seq: key for seq, key in hashes.items() if now.get(seq) == before[seq]}
             changed = {before[seq].id: seq for seq, key in kept.items() if key in packed}
             version = row.version + 1

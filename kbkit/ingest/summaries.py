@@ -22,7 +22,7 @@ from kbkit.ingest.embedding import embed
 from kbkit.models import Document, Progress
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import expansions, knowledge_bases, query_encoders, summaries
-from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.expansions import ExpansionRow
 from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.text.markdown.blocks import Block, Kind
@@ -138,19 +138,21 @@ class SummaryMaker:
     def _write(self, least: int) -> int:
         describe_missing(self.database, self.kb_id)
         written = 0
-        while True:
+
+        def outdated(transaction: Transaction) -> list[Document]:
+            return summaries.outdated(transaction, self.kb_id, least, _BATCH)
+
+        for documents in batches(self.database, outdated):
             with self.database.read() as transaction:
-                documents = summaries.outdated(transaction, self.kb_id, least, _BATCH)
                 expanded = expansions.of(transaction, [document.id for document in documents])
-            if not documents:
-                return written
             made = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 put = summaries.put(transaction, self.kb_id, REVISION, made)
             written += put
             if put == len(documents) < _BATCH:
-                return written
+                break
+        return written
 
     def _missing(self, embedder: Embedder) -> dict[str, str]:
         with self.database.read() as transaction:

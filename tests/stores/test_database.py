@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.database import batches
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase, explained
 
@@ -142,3 +143,10 @@ def test_a_damaged_catalog_is_explained(database, tmp_path):
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(WorkspaceError, match="restore a backup in a new folder"):
         names(SqliteDatabase(path, FolderLocks(tmp_path / "locks")))
+
+
+def test_work_that_changes_nothing_ends_with_an_error(database):
+    work = batches(database, lambda transaction: ["a", "b"])
+    assert next(work) == ["a", "b"]
+    with pytest.raises(WorkspaceError, match="rows that were just written are not found"):
+        next(work)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -176,6 +176,33 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Close all connections."""
+
+
+def batches(
+    database: Database, read: Callable[[Transaction], Sequence[_T]]
+) -> Iterator[Sequence[_T]]:
+    """Yield batches of rows to work on until none is left.
+
+    Args:
+        database: Read in a transaction of its own for each batch.
+        read: Returns the rows that lack something, which the caller writes before the next batch.
+
+    Raises:
+        WorkspaceError: The same rows lack it still: an index of the catalog is damaged.
+    """
+    before: Sequence[_T] = ()
+    while True:
+        with database.read() as transaction:
+            batch = read(transaction)
+        if not batch:
+            return
+        if batch == before:
+            raise WorkspaceError(
+                "the catalog is damaged: rows that were just written are not found; `kbkit doctor` "
+                "shows details; restore a backup"
+            )
+        yield batch
+        before = batch
 
 
 class place_of(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - a function of SQL
