@@ -253,8 +253,13 @@ def _check(path: Path, error: Exception) -> None:
 def faults(path: Path) -> list[str]:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
-        reported = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
-        problems = [f"the file is damaged ({each})" for each in reported if each != "ok"]
+        rows = connection.execute("PRAGMA integrity_check(20)")
+        reported = [row[0].removeprefix("*** in database main ***\n") for row in rows]
+        problems = [
+            f"the file is damaged ({'; '.join(each.splitlines())})"
+            for each in reported
+            if each != "ok"
+        ]
         problems += _odd_kinds(connection)
         if problems:
             return problems
