@@ -38,9 +38,14 @@ class Doctor:
     def examine(self) -> Health:
         """Check everything, what others derive from first."""
         database = self.stores.database
-        with database.read() as transaction:
-            faults = [*database.faults(), *inspection.unreadable(transaction)]
-        self._report("catalog", "", faults, _RESTORE)
+        faults = self._catalog()
+        if faults and self.repair:
+            left = self._catalog(repair=True)
+            mended = [fault for fault in faults if fault not in left]
+            self._report("catalog", "", mended, mend=lambda: None)
+            faults = left
+        derived = all(" index " in fault for fault in faults) and not self.repair
+        self._report("catalog", "", faults, _REPAIR if derived else _RESTORE)
         if faults:
             return Health(tuple(self._findings))
         with database.read() as transaction:
@@ -52,6 +57,12 @@ class Doctor:
         self._outside()
         self._mended_before()
         return Health(tuple(self._findings), len(rows))
+
+    def _catalog(self, *, repair: bool = False) -> list[str]:
+        database = self.stores.database
+        faults = database.faults(repair=repair)
+        with database.read() as transaction:
+            return [*faults, *inspection.unreadable(transaction)]
 
     def _report(
         self,

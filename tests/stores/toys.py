@@ -127,7 +127,7 @@ class ToyDatabase:
             engine.dispose()
             raw.close()
 
-    def faults(self):
+    def faults(self, *, repair=False):
         return []
 
     def changes(self):

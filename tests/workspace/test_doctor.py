@@ -218,6 +218,27 @@ def test_a_damaged_catalog_is_one_clear_error(folder, name):
     assert told in found.findings[0].problem
 
 
+def test_a_damaged_index_of_a_table_is_rebuilt(folder):
+    stored = "sqlite_master WHERE name = 'documents_by_type'"
+    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
+        (row,) = connection.execute(f"SELECT * FROM {stored}")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(f"DELETE FROM {stored}")
+        connection.commit()
+    sql(folder, "UPDATE documents SET document_type = 'manual'")  # which the index misses
+    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
+        connection.commit()
+    with kbkit.open(folder) as workspace:
+        for repair in (False, True):
+            health = workspace.doctor(repair=repair)
+            assert "from index documents_by_type" in health.findings[0].problem
+            assert "doctor --repair" in health.findings[0].remedy
+            assert health.findings[0].mended is repair
+        assert workspace.doctor().sound
+
+
 @pytest.mark.parametrize("statement", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
 def test_a_catalog_that_does_not_say_who_made_it_is_refused(folder, statement):
     sql(folder, statement)

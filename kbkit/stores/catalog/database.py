@@ -168,8 +168,12 @@ class Database(Protocol):
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Return chunks by ``seq``, each with its document, whose ``content`` is empty."""
 
-    def faults(self) -> list[str]:
-        """Check the database's own files; return the faults in words."""
+    def faults(self, *, repair: bool = False) -> list[str]:
+        """Check the database's own files; return the faults in words.
+
+        Args:
+            repair: Rebuild the indexes of the tables first, if they can be.
+        """
 
     def compact(self) -> int:
         """Return unused space to the system; return the number of bytes, if known."""

@@ -111,7 +111,7 @@ class PostgresDatabase:
     def image_store(self, before: ImageStore | None) -> PostgresImages:
         return PostgresImages(self._writing, self._place, before)
 
-    def faults(self) -> list[str]:
+    def faults(self, *, repair: bool = False) -> list[str]:
         return []
 
     def compact(self) -> int:

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -149,8 +149,11 @@ class SqliteDatabase:
     def identity(self) -> str:
         return f"sqlite {self.path.stat().st_ino}"
 
-    def faults(self) -> list[str]:
+    def faults(self, *, repair: bool = False) -> list[str]:
         """Check the whole file; return SQLite's findings in words."""
+        if repair:
+            with suppress(sa.exc.DatabaseError), self._connect(writes=True) as connection:
+                connection.exec_driver_sql("REINDEX")
         with explained(self.path):
             return faults(self.path)
 
