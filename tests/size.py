@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 487, "code": 79_780, "docstrings": 11_280}
+BUDGET = {"modules": 487, "code": 79_800, "docstrings": 11_285}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
