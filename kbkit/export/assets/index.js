@@ -157,7 +157,11 @@ class Index {
     const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
     const counted = [...terms.values()].slice(0, ASKED);
     const whole = this.documents.scores(this.settings.page ? terms : new Map());
-    const { chunk, summary: ofSummaries, summaries } = (await model) ?? { summaries: this.summaries };
+    const {
+      chunk,
+      summary: ofSummaries,
+      summaries,
+    } = (await model) ?? { summaries: this.summaries };
     const [near, summary] = await Promise.all([
       this.vectors.near(chunk ?? counted.map((term) => term.vector), lexical, allowed),
       this.#summary(summaries, ofSummaries ?? counted.map((term) => term.summary), whole.page),
@@ -309,7 +313,12 @@ class Index {
     const about = await this.#shard("m");
     const chunk = about.vectors && [this.vectors.projected(vector, about.vectors)];
     if (!about.summaries) return { chunk, summaries: this.summaries };
-    this.#modelSummaries ??= new Vectors(about.summaries, MODEL_CLUSTERS, this.#numbered("e"), octets);
+    this.#modelSummaries ??= new Vectors(
+      about.summaries,
+      MODEL_CLUSTERS,
+      this.#numbered("e"),
+      octets,
+    );
     return { chunk, summary: [vector], summaries: this.#modelSummaries };
   }
 

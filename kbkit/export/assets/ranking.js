@@ -205,7 +205,9 @@ function documentFactors(pools) {
   const documents = pools.reduce((sum, pool) => sum + pool.pageStatistics.chunks, 0);
   const share = documents / (documents + FEW);
   return pools.map((pool) => {
-    const { summary, page } = pool.summaryEmbedder.startsWith("static:") ? STATIC : { summary: 1, page: 1 };
+    const { summary, page } = pool.summaryEmbedder.startsWith("static:")
+      ? STATIC
+      : { summary: 1, page: 1 };
     return { summary: summary * share, page: page * share };
   });
 }
