@@ -18,7 +18,7 @@ import pytest
 
 from tests.faults.actions import ACTIONS, MIGRATE, opened, prepare
 from tests.faults.cases import Case, Children, check_between, check_sound, state_of
-from tests.make_old_catalogs import ARCHIVE
+from tests.make_old_catalogs import ARCHIVE, OLDEST
 from tests.postgres import TO_0024
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -61,7 +61,7 @@ class Cases:
         shutil.rmtree(self.place, ignore_errors=True)
         (self.place / "kb").mkdir(parents=True)
         with zipfile.ZipFile(ARCHIVE) as archive:
-            (self.place / "kb/catalog.db").write_bytes(archive.read("0001.db"))
+            (self.place / "kb/catalog.db").write_bytes(archive.read(f"{OLDEST}.db"))
         return Case(self.place)
 
     def _copied(self, url):

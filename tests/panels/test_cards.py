@@ -87,7 +87,7 @@ def test_the_score_shows_all_its_parts():
         document=0.15,
         title=0.1,
         heading=0.05,
-        card=0.1,
+        summary=0.1,
         page=0.05,
         graph=0.05,
         learned=0.05,

@@ -20,7 +20,7 @@ def test_views_that_send_text_send_it_under_names_of_their_own() -> None:
     for panel in kbkit.panels.__all__:
         assert getattr(kbkit.panels, panel)
     views = View.__subclasses__()
-    assert {"SummariesView", "DocumentView", "TreeView"} <= {view.__name__ for view in views}
+    assert {"CardsView", "DocumentView", "TreeView"} <= {view.__name__ for view in views}
     for view in views:
         own = set(view.class_own_traits(sync=True)) - {"_esm", "_css", "_anywidget_id"}
         assert not own & {"style", "layout", "tooltip", "tabbable"}, view
