@@ -173,7 +173,7 @@ class BundleReader:
             made = values.get("format")
             if isinstance(made, int) and made != FORMAT:
                 age, mend = (
-                    ("a newer", "upgrade") if made > FORMAT else ("an older", "make it again")
+                    ("a newer", "upgrade") if made > FORMAT else ("an older", "use that version")
                 )
                 raise BundleError(
                     f"{self.path}: made by {age} kbkit ({str(values.get('kbkit'))[:20]}, format "

@@ -12,7 +12,7 @@ from kbkit.errors import WorkspaceError
 from kbkit.models.files import BUILT_IN
 from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import reading, runs
-from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.database import RESTORE, Database
 from kbkit.stores.chroma.address import ChromaAddress
 from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.chroma.store import ChromaStore
@@ -277,7 +277,7 @@ def _check_catalog(folder: Path) -> None:
     if derived:
         raise WorkspaceError(
             f"{catalog}: the catalog is {'empty' if catalog.exists() else 'gone'}, while data "
-            f"derived from it exists ({', '.join(derived)}); restore the workspace from a backup, "
+            f"derived from it exists ({', '.join(derived)}); {RESTORE}, "
             "or move the folder away and start again (where a server keeps the catalog, set "
             "KBKIT_DATABASE_URL)"
         )

@@ -10,6 +10,7 @@ from kbkit.errors import KbkitError
 from kbkit.models.problems import Finding, Health, Run
 from kbkit.stores import locks
 from kbkit.stores.catalog import inspection, knowledge_bases, runs
+from kbkit.stores.catalog.database import RESTORE
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kbkit.models import Problem
     from kbkit.stores.stores import Stores
 
-_RESTORE = "restore the workspace from a backup, or build its recipes again in another folder"
+_RESTORE = f"{RESTORE}, or build its recipes again there"
 _REPAIR = "run `kbkit doctor --repair`"
 
 
@@ -41,8 +42,8 @@ class Doctor:
         faults = self._catalog()
         if faults and self.repair:
             left = self._catalog(repair=True)
-            mended = [fault for fault in faults if fault not in left]
-            self._report("catalog", "", mended, mend=lambda: None)
+            mended = (fault for fault in faults if fault not in left)
+            self._findings += [Finding("catalog", "", fault, _REPAIR, True) for fault in mended]
             faults = left
         derived = all(" index " in fault for fault in faults) and not self.repair
         self._report("catalog", "", faults, _REPAIR if derived else _RESTORE)

@@ -239,6 +239,13 @@ def test_a_damaged_index_of_a_table_is_rebuilt(folder):
         assert workspace.doctor().sound
 
 
+def test_a_snapshot_of_another_kbkit_is_no_damage(folder):
+    (path,) = (folder / "snapshots").glob("*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 1}))
+    with kbkit.open(folder) as workspace:
+        assert workspace.doctor().sound
+
+
 @pytest.mark.parametrize("statement", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
 def test_a_catalog_that_does_not_say_who_made_it_is_refused(folder, statement):
     sql(folder, statement)

@@ -24,6 +24,9 @@ from kbkit.stores.catalog.schema import chunks, documents
 _T = TypeVar("_T")
 Condition = sa.ColumnElement[bool]
 
+RESTORE = "restore a backup in a new folder (kbkit --workspace FOLDER restore FILE)"
+DAMAGED = f"`kbkit doctor` shows whether it can be repaired; else {RESTORE}"
+"""Advice for errors of a damaged catalog."""
 _VARIABLES = 5_000
 """Values bound in one statement; SQLite allows 32,766, PostgreSQL 65,535."""
 
@@ -39,8 +42,7 @@ def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
         return flat.reshape(len(blobs), dimensions).astype(np.float32)
     except (TypeError, ValueError) as error:
         raise WorkspaceError(
-            f"the catalog is damaged: a vector is not of {dimensions:,} numbers; `kbkit doctor` "
-            "shows details; restore a backup"
+            f"the catalog is damaged: a vector is not of {dimensions:,} numbers; {DAMAGED}"
         ) from error
 
 
@@ -202,8 +204,7 @@ def batches(
             return
         if batch == before:
             raise WorkspaceError(
-                "the catalog is damaged: rows that were just written are not found; `kbkit doctor` "
-                "shows details; restore a backup"
+                f"the catalog is damaged: rows that were just written are not found; {DAMAGED}"
             )
         yield batch
         before = batch

@@ -9,6 +9,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError, WorkspaceVersionError
+from kbkit.stores.catalog.database import RESTORE
 from kbkit.stores.catalog.schema import HEAD, OLDEST, knowledge_bases, metadata
 
 UNFINISHED = "unfinished"
@@ -27,7 +28,7 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
     if unknown:
         raise WorkspaceError(
             f"{place}: the catalog is damaged: its version is missing (table "
-            f"{VERSION.name}); restore the workspace from a backup, or build the recipe again"
+            f"{VERSION.name}); {RESTORE}, or build the recipe again"
         )
     if revision is None:
         return False

@@ -150,6 +150,12 @@ class SegmentFiles:
                 return None
         return None
 
+    def is_outdated(self, kb_id: str) -> bool:
+        """Whether another version of kbkit wrote the list, so that it is not read."""
+        with contextlib.suppress(*_DAMAGED):
+            return bool(json.loads(self.path(kb_id).read_bytes())["format"] != _FORMAT)
+        return False
+
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
         about = SegmentsVersion(
             version=int(values["version"]),

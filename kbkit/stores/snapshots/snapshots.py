@@ -30,8 +30,8 @@ from kbkit.stores.vector_index import VectorIndex
 
 
 def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """List the defects of a knowledge base's snapshot; none if it has no snapshot."""
-    if files.stamp(row.id) is None:
+    """List the defects of a knowledge base's snapshot; none if it has no current one."""
+    if files.stamp(row.id) is None or files.is_outdated(row.id):
         return
     damaged = False
     for path in files.named(row.id):

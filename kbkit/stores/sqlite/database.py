@@ -19,7 +19,7 @@ from sqlalchemy.util import LRUCache
 
 from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.models import Chunk, Document
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import DAMAGED, RESTORE, Transaction
 from kbkit.stores.catalog.migrating import is_current, migrate, revision_of
 from kbkit.stores.catalog.reading import hydrated
 from kbkit.stores.catalog.schema import HEAD
@@ -250,7 +250,7 @@ def _check(path: Path, error: Exception) -> None:
     except Exception as another:  # what cannot even be examined is damaged
         problems = [" ".join(str(another).split())[:200]]
     if problems:
-        raise WorkspaceError(f"{path}: {problems[0]}; {_DAMAGED}") from error
+        raise WorkspaceError(f"{path}: {problems[0]}; {DAMAGED}") from error
 
 
 def faults(path: Path) -> list[str]:
@@ -325,15 +325,13 @@ _UNREADABLE = (
     SQLAlchemyError,
 )
 """Errors of impossible values; inspected, since they may be kbkit's fault."""
-_RESTORE = "restore a backup in a new folder (kbkit --workspace FOLDER restore FILE)"
-_DAMAGED = f"`kbkit doctor` shows whether it can be repaired; else {_RESTORE}"
 
 
 _ADVICE = (
     ("readonly", "kbkit also writes into this folder: make it writable, or copy it"),
     ("unable to open", "make sure that the folder exists and that you may write to it"),
-    ("not a database", f"the file is no catalog: move it away, or {_RESTORE}"),
-    ("malformed", f"{_RESTORE}, or build the recipe again"),
+    ("not a database", f"the file is no catalog: move it away, or {RESTORE}"),
+    ("malformed", f"{RESTORE}, or build the recipe again"),
     ("disk is full", "free some space and run this again"),
     ("disk I/O error", "the disk is full or fails: free some space; kbkit needs a local folder"),
     ("database is locked", "another process has been writing for long; run this again"),
