@@ -146,7 +146,7 @@ bench: $(DEV)
 
 soak: $(DEV) demo
 	$(BIN)/python -m pytest -q -m soak
-	$(BIN)/python tests/mutants.py --number 25 --floor 0.85
+	$(BIN)/python tests/mutants.py --floor 0.85
 	KBKIT_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q tests/fuzz -o timeout=0
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
