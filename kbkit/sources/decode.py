@@ -76,7 +76,7 @@ class Decoded:
     """A decoded text.
 
     Attributes:
-        note: Note for the reader: that the charset was guessed.
+        note: What was guessed or lost, for the reader.
     """
 
     text: str
@@ -125,28 +125,40 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
         return Decoded(body.decode(wide, errors="replace"))
     shifts = body.isascii() and _SHIFTS.search(body) is not None
     if not shifts and (text := _utf8(body)) is not None:
-        return Decoded(text)
+        return text
     named = [charset]
     if markup:
         for pattern in (_META, _XML):
             if match := pattern.search(body[:_HEAD]):
                 named.append(match.group(1).decode("ascii"))
-    for name in filter(None, named):
+    named = list(filter(None, named))
+    for name in named:
         text = _strictly(body, name)
         if text is not None:
-            return Decoded(text)
-    return _guessed(body)
+            return _with_losses(text, name)
+    return _guessed(body, f"is not in {named[0]}, as it says" if named else "names no charset")
 
 
-def _utf8(body: bytes) -> str | None:
-    """The text if it is UTF-8, but for a few stray bytes among many good letters."""
+def _with_losses(text: str, name: str) -> Decoded:
+    bad = text.count("\ufffd")
+    return Decoded(text, f"bytes that are not {name}, read as \ufffd: {bad:,}" if bad else "")
+
+
+def _utf8(body: bytes) -> Decoded | None:
+    """The text if it is UTF-8 but for some stray bytes.
+
+    Hardly any bytes of another charset are UTF-8 by chance, so a few good letters are enough.
+    """
     try:
-        return body.decode("utf-8")
+        return Decoded(body.decode("utf-8"))
     except UnicodeDecodeError:
         text = body.decode("utf-8", errors="replace")
-        bad = text.count("\ufffd")
-        good = sum(char > "\x7f" for char in text) - bad
-        return text if bad <= len(text) // 1000 and good > 10 * bad else None
+        good = _letters(text) > 2 * text.count("\ufffd")
+        return _with_losses(text, "utf-8") if good else None
+
+
+def _letters(text: str) -> int:
+    return sum(char > "\x7f" for char in text) - text.count("\ufffd")
 
 
 def _strictly(body: bytes, name: str) -> str | None:
@@ -172,8 +184,8 @@ def _try(body: bytes, name: str) -> str | None:
     except (UnicodeError, ValueError):
         # a stray byte in an otherwise good page must not change the charset of the whole
         text = body.decode(name, errors="replace")
-        most = len(text) // (1000 if name == "utf-8" else 100)
-        return text if text.count("\ufffd") <= most else None
+        bad = text.count("\ufffd")
+        return text if bad <= max(1, len(text) // 100) and bad <= _letters(text) else None
 
 
 def _extended(error: UnicodeError) -> tuple[str, int]:
@@ -196,7 +208,7 @@ _EXTENDED = "kbkit-euc-jp"
 codecs.register_error(_EXTENDED, _extended)
 
 
-def _guessed(body: bytes) -> Decoded:
+def _guessed(body: bytes, why: str) -> Decoded:
     """The text by the charset that a detector finds, unless Windows-1252 is as likely."""
     name = _DOS if len(_DOS_LETTERS.findall(body)) >= _MIN_ACCENTS else _detected(body)
     # the five bytes that Windows-1252 leaves out are controls in Latin-1, as browsers have them
@@ -210,10 +222,8 @@ def _guessed(body: bytes) -> Decoded:
         name = "iso8859-16"
         text = _try(body, name)
     if text is None or (text is not western and not _credible(text, western, name)):
-        return Decoded(
-            western, f"names no charset, and none is certain: read as {_WESTERN} ({name}?)"
-        )
-    return Decoded(text, f"names no charset: read as {name}")
+        return Decoded(western, f"{why}, and none is certain: read as {_WESTERN} ({name}?)")
+    return Decoded(text, f"{why}: read as {name}")
 
 
 def _detected(body: bytes) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import yaml
-
 from kbkit.models import DocumentType
+from kbkit.sources.json_yaml import load_values
 from kbkit.sources.markdown import commonmark
 from kbkit.text.markdown.structure import document_title
 
@@ -207,8 +209,16 @@ def _by_headings(headings: list[str]) -> DocumentType:
     return DocumentType.OTHER
 
 
-_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_MAX_FRONT = 20_000
+_FRONT = re.compile(
+    r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_KEYS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'. -]+\s*[:=]")
+_MAX_VALUES = 10_000
+_MARKS = re.compile(
+    r"^(\s*(?:-|[\w\"'. -]+:)[ \t]+)([*@%`].*|[&!]\S+[ \t]+\S.*|[\[{].*[^\s\]},\[{])$", re.MULTILINE
+)
+"""Values that begin with a sign that YAML keeps for itself, though their authors mean text."""
+_COLONS = re.compile(r"^([\w. -]+:[ \t]+)([^\"'|>\[{#\s].*:.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,36 +228,41 @@ class TextFile:
     Attributes:
         title: From the front matter, the first heading, or the name.
         metadata: The rest of the front matter, as JSON values.
+        note: Why the front matter could not be read, or ``""``; then it stays in the content.
     """
 
     title: str
     content: str
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 def read_text(text: str, name: str, *, markdown: bool = False) -> TextFile:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
     front: dict[str, Any] = {}
+    note = ""
     if match := _FRONT.match(text):
-        loaded = _front_matter(match.group(1))
-        if loaded is not None:
-            front = loaded
-            text = text[match.end() :]
+        try:
+            front, end = _front_matter(*match.groups()), match.end()
+            text = text[end:]
+        except ValueError as error:
+            note = f"its front matter cannot be read ({error})" if _KEYS.match(match[2]) else ""
     if markdown:
         text = commonmark(text, components=name.lower().endswith(".mdx"))
     content = text.strip("\n")
     title = front.pop("title", None)
-    title = str(title).strip() if isinstance(title, (str, int, float)) else ""
+    title = _as_written(title)
     tags = front.pop("tags", None) or ()
     if isinstance(tags, str):
         tags = [tag.strip() for tag in tags.split(",")]
-    labels = tuple(str(tag) for tag in tags if tag) if isinstance(tags, (list, tuple)) else ()
+    labels = tuple(filter(None, map(_as_written, tags))) if isinstance(tags, list) else ()
     return TextFile(
         title=" ".join((title or document_title(content) or title_from_name(name)).split())[:500],
         content=content + "\n" if content.strip() else "",
         tags=labels,
         metadata={str(key): json_value(value) for key, value in front.items()},
+        note=note,
     )
 
 
@@ -259,15 +274,31 @@ def title_from_name(name: str) -> str:
     return re.sub(r"[-_]+", " ", stem).strip() or name
 
 
-def _front_matter(text: str) -> dict[str, Any] | None:
-    # aliases can make a small text expand without end
-    if len(text) > _MAX_FRONT or re.search(r"(?m)(?:^|[\s:\[,-])[&*]\w", text):
-        return None
+def _front_matter(fence: str, text: str) -> dict[str, Any]:
+    """Parse front matter, TOML or YAML; raises `ValueError` with line and column."""
+    text = f"\n{text}"  # after the fence, so that errors name the lines of the file
+    if fence == "+++":
+        return tomllib.loads(text)
+    text = _MARKS.sub(_quoted, text)
     try:
-        loaded = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-    return loaded if isinstance(loaded, dict) else None
+        loaded = load_values(text, exact=True, most=_MAX_VALUES)
+    except ValueError:
+        loaded = load_values(_COLONS.sub(_quoted, text), exact=True, most=_MAX_VALUES)
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ValueError("no mapping")
+    return loaded
+
+
+def _quoted(line: re.Match[str]) -> str:
+    return line[1] + json.dumps(line[2].rstrip(), ensure_ascii=False)
+
+
+def _as_written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).strip() if isinstance(value, (str, int, float)) else ""
 
 
 def json_value(value: Any) -> Any:
@@ -280,4 +311,4 @@ def json_value(value: Any) -> Any:
         return {str(key): json_value(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
         return [json_value(inner) for inner in value]
-    return str(value)
+    return value.isoformat() if isinstance(value, date | time) else str(value)

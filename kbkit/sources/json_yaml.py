@@ -31,8 +31,14 @@ _WORDS: dict[str, Any] = {
 }
 
 
-def load_values(text: str) -> Any:
-    """Parse JSON, else YAML (1.2 core schema, with merge keys)."""
+def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
+    """Parse JSON, else YAML (1.2 core schema, with merge keys).
+
+    Args:
+        text: Of unknown origin.
+        exact: Keep numbers that JSON would write in another way, such as ``3.10``, as text.
+        most: Maximum values in all.
+    """
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         try:
             loaded = json.loads(text.lstrip("\ufeff"), parse_constant=str)
@@ -44,10 +50,11 @@ def load_values(text: str) -> Any:
             _check_depth(loaded)
             return valid_values(loaded) if _HALF.search(text) else loaded
     try:
-        return _Builder().build(text)
+        return _Builder(exact, most).build(text)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ValueError(f"not YAML, line {line}: {error.problem}") from None
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "line 1"
+        raise ValueError(f"not YAML, {place}: {error.problem}") from None
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 
@@ -79,7 +86,9 @@ class _Open:
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, exact: bool, most: int) -> None:
+        self._exact = exact
+        self._most = most
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._stack: list[_Open] = []
         self._result: Any = None
@@ -94,6 +103,8 @@ class _Builder:
                     break  # only the first is the description
             elif isinstance(event, yaml.ScalarEvent):
                 value = scalar_value(event)
+                if self._exact and isinstance(value, (int, float)):
+                    value = value if json.dumps(value) == event.value.lower() else event.value
                 if event.anchor:
                     self._anchors[event.anchor] = (value, 1)
                 self._put(value, 1)
@@ -128,8 +139,8 @@ class _Builder:
         top = self._stack[-1]
         top.size += size
         self._total = max(self._total, top.size)
-        if self._total > _MAX:
-            raise ValueError(f"more than {_MAX:,} values (aliases multiply it?)")
+        if self._total > self._most:
+            raise ValueError(f"more than {self._most:,} values (aliases multiply it?)")
         if isinstance(top.value, list):
             top.value.append(value)
         elif not top.has_key:

@@ -85,8 +85,8 @@ class Copier:
             names = knowledge_bases.names(transaction)
         shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
         raise ConflictError(
-            f"{self.place}: a whole workspace exists there{f' (with {shown})' if shown else ''} and "
-            "was not changed; use it, or name an empty place to migrate to"
+            f"{self.place}: a whole workspace exists there{f' (with {shown})' if shown else ''} "
+            "and was not changed; use it, or name an empty place to migrate to"
         )
 
     def _require_rest(self, transaction: Transaction) -> None:

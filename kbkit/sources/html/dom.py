@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import dropwhile
 from typing import Any
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
 from lxml import etree
+
+from kbkit.text.markdown.writing import resolve
 
 Element = Any  # lxml ships no types
 
@@ -127,7 +129,7 @@ def links(root: Element) -> Iterator[str]:
 def joined(base: str, href: str) -> str:
     """Resolve a page's link, cached; ``""`` if it is malformed."""
     try:
-        return urljoin(base, href)
+        return resolve(base, href)
     except ValueError:
         return ""
 

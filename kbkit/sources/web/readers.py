@@ -154,7 +154,8 @@ def _read(
         text = read_text(body.text, uri, markdown=markdown)
         description = text.metadata.get("description")
         described = plain(description[:1_000]) if isinstance(description, str) else ""
-        return ExtractedPage(text.title, text.content, description=described, note=body.note)
+        note = "; ".join(filter(None, (body.note, text.note)))
+        return ExtractedPage(text.title, text.content, description=described, note=note)
     from kbkit.sources.html.site_extractor import ExtractTask, extract_bounded
 
     task = ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)

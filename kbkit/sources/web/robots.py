@@ -10,7 +10,9 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+from urllib.parse import urljoin
 
 from kbkit.sources.base import Outcome
 from kbkit.sources.web.fetch import Fetcher, Response
@@ -78,7 +80,9 @@ class Robots:
 
     def sitemaps(self, url: str) -> list[str]:
         rules = self._of(origin(url))
-        return [] if rules is None or isinstance(rules, Verdict) else list(rules.sitemaps)[:100]
+        if rules is None or isinstance(rules, Verdict):
+            return []
+        return [urljoin(url, sitemap) for sitemap in islice(rules.sitemaps, 100)]
 
     def _of(self, host: str) -> Any:
         with self._lock:
@@ -91,7 +95,7 @@ class Robots:
         if response.outcome is Outcome.FETCHED:
             from protego import Protego
 
-            return Protego.parse(response.body.decode("utf-8", errors="replace"))
+            return Protego.parse(response.body.decode("utf-8-sig", errors="replace"))
         if 400 <= response.status < 500 and response.status != 429:
             return None  # "unavailable": everything is allowed
         if response.status == 0:
@@ -105,7 +109,9 @@ _MAX_FILES = 50
 _MAX_SITEMAP_BYTES = 50_000_000  # what sitemaps.org permits
 _MAX_URLS = 50_000
 _MAX_SECONDS = 120.0  # for all of them
-_LOC = re.compile(r"<(?:\w+:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{1,2000})", re.IGNORECASE)
+_ROOT = re.compile(r"<([\w.-]+:)?(sitemapindex|urlset)\b", re.IGNORECASE)
+_LOC = r"<{}loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{{1,2000}})"
+"""The address of a page; that of a picture is in another namespace."""
 _ENTITIES = (("&amp;", "&"), ("&apos;", "'"), ("&quot;", '"'), ("&lt;", "<"), ("&gt;", ">"))
 
 
@@ -139,14 +145,17 @@ def read_sitemaps(
         if response.outcome is not Outcome.FETCHED:
             continue
         text = _text(response.body)
-        nested = "<sitemapindex" in text[:2000]
-        if "<loc>" in text or nested or ":loc>" in text:
-            locations = [_unescaped(match) for match in _LOC.findall(text)]
+        root = _ROOT.search(text[:2000])
+        nested = root is not None and root[2].lower() == "sitemapindex"
+        if root is not None or "<loc>" in text:
+            loc = re.compile(_LOC.format((root and root[1]) or ""), re.IGNORECASE)
+            locations = [_unescaped(match) for match in loc.findall(text)]
         elif "<" in text[:200]:
             continue
         else:
             locations = text.split()
-        for location in locations[:_MAX_URLS]:
+        for relative in locations[:_MAX_URLS]:
+            location = _joined(url, relative)
             if nested:
                 # a site's index must not send us to the hosts of others
                 if location not in seen and origin(location) == origin(url):
@@ -157,13 +166,20 @@ def read_sitemaps(
     return list(pages)[:_MAX_URLS]
 
 
+def _joined(base: str, url: str) -> str:
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return ""
+
+
 def _text(body: bytes) -> str:
     if body.startswith(b"\x1f\x8b"):
         try:
             body = zlib.decompressobj(31).decompress(body, _MAX_SITEMAP_BYTES)
         except zlib.error:
             return ""
-    return body.decode("utf-8", errors="replace")
+    return body.decode("utf-8-sig", errors="replace")
 
 
 def _unescaped(text: str) -> str:

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from kbkit.globs import admits
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.web.fetch import refused_url
+from kbkit.text.markdown.writing import resolve
 
 _PORTS = {"http": 80, "https": 443}
 _UNRESERVED = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -55,7 +56,7 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     """
     try:
         url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
-        joined = urljoin(base, url) if base else url
+        joined = resolve(base, url)
         parts = urlsplit(joined)
         if parts.scheme.lower() not in _PORTS or len(joined) > _MAX_LENGTH * 2:
             return ""
@@ -155,7 +156,12 @@ class CrawlScope:
         self.prefix = self.prefix or folder(self.start)
 
     def follow_start(self, target: str) -> None:
-        if not target.startswith(self.prefix):
+        asked = urlsplit(self.start).path
+        if not asked.endswith("/") and urlsplit(target).path.endswith("/"):
+            # a folder that was named without its slash
+            inside = f"{origin(target)}{asked}/"
+            self.prefix = inside if target.startswith(inside) else folder(target)
+        elif not target.startswith(self.prefix):
             moved = origin(target) + urlsplit(self.prefix).path
             self.prefix = moved if target.startswith(moved) else folder(target)
 

@@ -65,7 +65,12 @@ _VERBATIM = re.compile(
 )
 _KEPT = re.compile(r"\0(\d+)\0")
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^\s<>]*)>")
-_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
+_TAG = re.compile(
+    r"</?(?:abbr|b|big|br|BR|center|cite|code|del|div|em|font|h[1-6]|i|img|IMG|ins|kbd|mark|p|picture|"
+    r"q|s|samp|small|source|span|strong|sub|sup|svg|tt|u|var|wbr)(?:\s[^<>]*)?/?>|"
+    r"<a\s[^<>]*>|</a>|<!--.*?-->"
+)
+"""HTML; other names between angle brackets are types (``List<String>``) or elements by name."""
 _REFERENCE = re.compile(r"(?<![\w\]])!?\[([^\[\]]{0,400})\]\[[^\[\]]{0,400}\]")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
 _EMPHASIS = re.compile(

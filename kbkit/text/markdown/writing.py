@@ -77,9 +77,24 @@ def quote(block: str) -> str:
     return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
 
 
+def resolve(base: str, href: str) -> str:
+    """Resolve a link as browsers do: backslashes in the path of a web address are slashes.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    path = _PATH.match(href)
+    if path is not None:
+        href = path[0].replace("\\", "/") + href[path.end() :]
+    return urljoin(base, href)
+
+
+_PATH = re.compile(r"(?!(?!https?:)[a-z][a-z0-9+.-]*:)[^?#]*", re.IGNORECASE)
+
+
 def safe_url(href: str, base: str, *, relative: bool = False) -> str:
     try:
-        url = urljoin(base, href.strip())
+        url = resolve(base, href.strip())
         split = urlsplit(url)
     except ValueError:
         return ""
