@@ -21,7 +21,7 @@ from kbkit.sources.html.dom import (
     linked_share,
     normalized_text,
 )
-from kbkit.sources.html.regions import key_of
+from kbkit.sources.html.regions import heading_key, key_of
 
 MAX_LENGTH = 500  # characters of a title that are kept
 _TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
@@ -55,6 +55,7 @@ def page_title(
     named = named.strip(_SEPARATORS)
     # with several, the first is one of its sections, unless the head says otherwise
     several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
+    sole = len([head for head in body.iter("h1") if normalized_text(head)]) == 1
     section: Element | None = None  # the first heading of the content, if most pages have it
     bare = bare_title(named, common)
     for place in (region, body):
@@ -63,7 +64,7 @@ def page_title(
             if not text:
                 continue
             # what the head says as well is no text of the template, though each menu has it
-            if key_of(text) in common and text != bare:
+            if _is_of_template(text, common, sole=sole) and text != bare:
                 section = heading if section is None and place is region else section
                 continue
             # outside of the content, a heading may as well be the name of the site, and behind
@@ -88,6 +89,11 @@ def page_title(
         if text and key_of(text) not in common:
             return heading, text[:MAX_LENGTH]
     return None, ""
+
+
+def _is_of_template(text: str, common: frozenset[int], *, sole: bool) -> bool:
+    """Whether most pages have a heading; the only one of a page, such as "Overview", nearly all."""
+    return key_of(text) in common and (not sole or heading_key(text) in common)
 
 
 def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:

@@ -33,6 +33,7 @@ _LANDMARK_IDS = frozenset(
 _WORD = re.compile(r"\w+")
 _MIN = 3  # pages from which something is said of a small site
 _SHARED, _SHARED_PAGES = 0.5, 4  # share and number of pages that have a text of the template
+_HEADED = 0.75  # share of them that have a heading of the template
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
 _SHORT = 600  # characters up to which a block may be one of the template
 _LINKED = 0.5  # share of the words of a menu that are links
@@ -162,7 +163,12 @@ def narrowed(region: Element, common: Collection[int]) -> Element:
 
 def block_keys(body: Element) -> frozenset[int]:
     keys = {key_of(text) for block in body.iter(*BLOCKS) if (text := _short_text(block))}
-    return frozenset(keys)
+    return frozenset(keys) | {heading_key(normalized_text(head)) for head in body.iter("h1")}
+
+
+def heading_key(text: str) -> int:
+    """Hash a heading of level 1, which three quarters of the pages share only as a template's."""
+    return -key_of(text)
 
 
 def key_of(text: str) -> int:
@@ -282,8 +288,12 @@ class SiteTemplate:
             return
         if not self.common:
             keys = Counter(key for texts in self._texts for key in texts)
-            need = max(_SHARED_PAGES, _SHARED * len(self._texts))
-            self.common = frozenset(key for key, count in keys.items() if count >= need)
+            pages = len(self._texts)
+            self.common = frozenset(
+                key
+                for key, count in keys.items()
+                if count >= max(_SHARED_PAGES, (_HEADED if key < 0 else _SHARED) * pages)
+            )
         ballots = list(self._votes)
         chosen = list(self.regions)
         for _ in range(3):
