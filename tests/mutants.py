@@ -21,7 +21,7 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[1]
 _LEFT_OUT = {".git", ".venv", "node_modules", "build", ".hypothesis", ".mypy_cache"}
-_KINDS = "not browser and not soak and not slow"
+_KINDS = "not browser and not soak"
 _LONGEST = 600
 """Seconds after which tests that a fault keeps from ending are stopped."""
 

@@ -125,3 +125,22 @@ def test_documents_are_listed_without_their_text(kb, tmp_path):
     listed = kb.documents.list()
     assert listed == [replace(document, content="") for document in kb.documents]
     assert [document.title for document in listed] == ["Tea", "Zen"]
+
+
+def test_tags_given_while_a_document_is_embedded_stay(kb, tmp_path, monkeypatch):
+    from kbkit.ingest import document_writer
+
+    read(kb, tmp_path / "a.jsonl", "Steep it.")
+    embed, tagged = document_writer.vectors_of, []
+
+    def slow(*arguments, **options):
+        if not tagged:
+            tagged.append(URI)
+            kb.documents.update(URI, tags=["mine"])
+        return embed(*arguments, **options)
+
+    monkeypatch.setattr(document_writer, "vectors_of", slow)
+    read(kb, tmp_path / "a.jsonl", "Steep it long.")
+    assert tagged
+    assert labels(kb)[1] == ("mine",)
+    assert kb.documents[URI].content.strip() == "Steep it long."

@@ -275,3 +275,26 @@ def test_a_document_of_two_sources_counts_once(workspace, tmp_path):
     last = kb.refresh(local=True)
     assert (last.new, last.changed, last.same) == (0, 0, 1)
     assert not last.failed_sources
+
+
+def test_what_is_gone_is_not_found_until_it_comes_back_as_it_was(workspace, script):
+    kb = workspace.create("notes")
+    for found in (
+        text("tea", "steeped"),
+        said("tea", Outcome.GONE, "HTTP 404"),
+        text("tea", "steeped"),
+    ):
+        script(found)
+        kb.ingest(SCRIPTED)
+        there = found.outcome is Outcome.FETCHED
+        for mode in ("lexical", "dense"):
+            assert bool(kb.search("steeped", mode=mode)) is there
+        assert len(list(kb.chunks)) == there
+
+
+def test_what_is_gone_is_counted_once(workspace, script):
+    kb = workspace.create("notes")
+    script(text("tea"), text("mate"))
+    kb.ingest(SCRIPTED)
+    script(text("mate"))
+    assert [kb.refresh().gone for _ in range(2)] == [1, 0]

@@ -262,3 +262,12 @@ def test_ratings_only_scale():
     assert (good / plain, bad / plain) == (pytest.approx(1.05), pytest.approx(0.95))
     none = fuse(features(rows), replace(chosen, rating=0.0)).total
     assert none == pytest.approx([plain] * 3)
+
+
+def test_a_page_of_links_comes_last_unless_people_chose_it():
+    row = {**NOTHING, "cosine": 0.9, "bm25": 9, "documents": 0}
+    of = replace(features([row, row, row]), index=np.array([1.0, 0.0, 1.0]))
+    of = replace(of, learned=np.array([0.0, 0.0, 0.5]))
+    links, other, chosen = fuse(of, Weights(0.5, 0, 0, 0, 0, 0, 0, learned=1.0)).total
+    assert links == pytest.approx(other / 10)
+    assert chosen > other

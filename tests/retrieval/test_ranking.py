@@ -1,5 +1,7 @@
 """Ranking, with candidates made up: laws of the order, and of what fills it up."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics
 from kbkit.retrieval.candidates.base import Candidates, WholeDocuments
-from kbkit.retrieval.ranking import CandidatePool, document_factors, rank
+from kbkit.retrieval.ranking import CandidatePool, document_factors, rank, with_joint_statistics
 
 pytestmark = pytest.mark.local
 
@@ -284,3 +286,15 @@ def test_nothing_is_ranked_as_nothing():
     assert rank([], 9) == []
     assert rank([pool(), pool()], 9) == []
     assert rank([pool((-0.5, 0.0, "a"), (0.0, 0.0, "b"), ranked=1)], 9) == []
+
+
+def test_a_word_is_as_rare_as_in_all_knowledge_bases_together():
+    def of(chunks, frequency):
+        some = pool((0.5, 1.0, "a"))
+        statistics = CorpusStatistics(chunks, 1.0, {"tea": frequency})
+        candidates = replace(some.candidates, counts=[{"tea": 1}], statistics=statistics)
+        return replace(some, candidates=candidates)
+
+    small, large = with_joint_statistics([of(5, 1), of(5_000, 2_000)])
+    assert small.columns["bm25"].tolist() == large.columns["bm25"].tolist()
+    assert with_joint_statistics([small]) == [small]

@@ -243,12 +243,16 @@ def test_a_place_with_another_workspace_is_refused(folder, tmp_path, postgres, m
     with opened(tmp_path / "other", url) as workspace:
         workspace.create("mine").add("Cup", "A cup.")
     before = answers(tmp_path / "other", url)
-    with pytest.raises(ConflictError, match=r"a whole workspace exists there \(with mine\).*empty place"):
+    with pytest.raises(
+        ConflictError, match=r"a whole workspace exists there \(with mine\).*empty place"
+    ):
         kbkit.migrate(folder, to=url)
     assert answers(tmp_path / "other", url) == before
     whole = contents(folder)
     to_server(monkeypatch, url)
-    with pytest.raises(ConflictError, match=r"a whole workspace exists there \(with drinks, files\)"):
+    with pytest.raises(
+        ConflictError, match=r"a whole workspace exists there \(with drinks, files\)"
+    ):
         kbkit.migrate(tmp_path / "other", to=folder)
     assert contents(folder) == whole
     with pytest.raises(ImpossibleError, match="there already"):

@@ -277,3 +277,22 @@ def test_who_writes_to_the_index_waits_for_who_does(folder):
             vectors.apply(kb.id, wait=0)
         assert kb.info().pending == 1
         assert vectors.apply(kb.id) == 1
+
+
+def test_changes_of_another_knowledge_base_wait_for_it(folder):
+    with kbkit.open(folder) as workspace:
+        first, second = workspace["drinks"], workspace.create("more")
+        index = workspace._stores.vectors
+        index.gather()
+        first.add("kvass", "# kvass\n\nBread that is drunk.\n")
+        second.add("mate", "# mate\n\nLeaves that are drunk.\n")
+        index.apply(second.id)
+        assert [pending_of(folder, each.id) for each in (first, second)] == [1, 0]
+        index.apply(first.id)
+        assert pending_of(folder, first.id) == 0
+
+
+def pending_of(folder, kb_id):
+    with sqlite3.connect(folder / "catalog.db") as connection:
+        query = "SELECT count(*) FROM outbox WHERE kb_id = ?"
+        return connection.execute(query, (kb_id,)).fetchone()[0]

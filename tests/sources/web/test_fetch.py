@@ -379,3 +379,13 @@ def test_cookies_do_not_pile_up(site, fetcher) -> None:
     fetcher.get(site.url + "/")
     fetcher.get(site.url + "/next")
     assert "Cookie" not in dict(site.requests)["/next"]
+
+
+@pytest.mark.parametrize("name", ["ann@", "ann:secret@", ":@"])
+def test_a_name_in_an_address_is_not_sent(site, fetcher, name) -> None:
+    response = fetcher.get(site.url.replace("//", f"//{name}") + "/")
+    assert (response.outcome, response.reason) == (
+        Outcome.SKIPPED,
+        "the address holds a user name or password",
+    )
+    assert site.asked == []

@@ -74,3 +74,32 @@ def test_routes_of_scripts_are_kept_where_they_are_asked_for() -> None:
     )
     scope = CrawlScope("https://x.org/docs/", routes=True)
     assert scope.link("#/guide", "https://x.org/docs/#/tea") == "https://x.org/docs/#/guide"
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("back\\slash.html", "https://h/d/back/slash.html"),
+        ("\\\\h\\x", "https://h/x"),
+        ("https:\\\\h\\x", "https://h/x"),
+        ("a?b=\\c", "https://h/d/a?b=%5Cc"),
+    ],
+)
+def test_backslashes_in_paths_are_slashes(href, url) -> None:
+    assert canonical(href, "https://h/d/") == url
+
+
+@pytest.mark.parametrize(
+    ("start", "target", "prefix"),
+    [
+        ("https://h/docs", "https://h/docs/", "https://h/docs/"),
+        ("https://h/docs", "https://h/docs/v2/", "https://h/docs/"),
+        ("https://h/docs", "https://www.h/manual/", "https://www.h/manual/"),
+        ("https://h/docs", "https://h/docs.html", "https://h/"),
+        ("https://h/docs/", "https://h/docs/v2/", "https://h/docs/"),
+    ],
+)
+def test_a_folder_without_its_slash_is_the_scope(start, target, prefix) -> None:
+    scope = CrawlScope(start)
+    scope.follow_start(target)
+    assert scope.prefix == prefix

@@ -17,6 +17,7 @@ from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.web.browser_fetcher import illustrated
+from tests.sources.web.test_fetch import answer
 
 
 class Memory:
@@ -628,3 +629,34 @@ def test_pictures_of_private_addresses_are_refused(site, page) -> None:
     assert event.document is not None
     assert not event.document.images
     assert site.asked == []
+
+
+def test_pages_are_read_again_when_include_changes(site, page) -> None:
+    site.pages |= {"/": page("Home", "/a"), "/a": page("A")}
+    first = crawl(site.url + "/", exclude=("/a",), sitemap=False)
+    assert read(first, site) == ["/"]
+    first = crawl(site.url + "/", include=("/",), sitemap=False)
+    again = crawl(site.url + "/", Memory(first), sitemap=False)
+    assert read(again, site) == ["/", "/a"]
+
+
+def test_a_page_that_moved_is_stored_under_its_new_address(site, page) -> None:
+    site.pages |= {"/": page("Home", "/a"), "/a": page("A"), "/b": page("A")}
+    first = crawl(site.url + "/", sitemap=False)
+    site.pages["/a"] = answer(301, Location="/b")
+    events = crawl(site.url + "/", Memory(first), sitemap=False)
+    assert read(events, site) == ["/b"]
+
+
+def test_addresses_in_robots_txt_and_sitemaps_may_be_relative(site, page) -> None:
+    site.pages["/robots.txt"] = (
+        "\ufeffUser-agent: *\nDisallow: /no\nSitemap: /all.txt\nSitemap: b/s.xml"
+    )
+    site.pages["/all.txt"] = "\ufeff/a\n/no\n"
+    picture = "<image:image><image:loc>/picture</image:loc></image:image>"
+    site.pages["/b/s.xml"] = f"<sm:urlset><sm:url><sm:loc>c</sm:loc>{picture}</sm:url></sm:urlset>"
+    for name in ("/", "/a", "/no", "/b/c", "/picture"):
+        site.pages[name] = page(name)
+    assert read(crawl(site.url + "/"), site) == ["/", "/a", "/b/c"]
+    assert site.asked[0] == "/robots.txt"
+    assert "/no" not in site.asked
