@@ -12,6 +12,7 @@ from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.formats.word_xml import Word
 from kbkit.sources.html.extract import markdown_of
 from kbkit.text.markdown.structure import document_title
 
@@ -66,8 +67,9 @@ def read(data: bytes, name: str) -> list[Part]:
     if b"word/" not in safe:
         raise UnreadableError("broken: not a Word document")
     logging.getLogger("mammoth").setLevel(logging.CRITICAL)
+    word = Word(safe)
     html = mammoth.convert_to_html(
-        io.BytesIO(safe),
+        io.BytesIO(word.data),
         style_map=_STYLES,
         include_embedded_style_map=False,
         external_file_access=False,
@@ -75,7 +77,7 @@ def read(data: bytes, name: str) -> list[Part]:
         ignore_empty_paragraphs=True,
         transform_document=mammoth.transforms.element_of_type(mammoth.documents.Table, _with_head),
     ).value
-    content = markdown_of(_HIDDEN_ANCHOR.sub("", html))
+    content = markdown_of(word.with_formulas(_HIDDEN_ANCHOR.sub("", html)))
     about = properties(safe)
     title = about.get("title") or one_line(document_title(content))
     title = title or PurePosixPath(name.replace("\\", "/")).stem
@@ -83,7 +85,8 @@ def read(data: bytes, name: str) -> list[Part]:
     if author := about.get("creator"):
         metadata["author"] = author
     metadata |= license(safe).to_metadata()
-    return [Part(title, content + "\n", metadata=metadata)]
+    note = f"left out: {', '.join(word.left_out)}" if word.left_out else ""
+    return [Part(title, content + "\n", metadata=metadata, note=note)]
 
 
 def _with_head(table: Any) -> Any:

@@ -1,0 +1,75 @@
+"""Write formulas of Office files as LaTeX."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_DEEPEST = 60
+_SPECIAL = re.compile(r"[#$%&_{}]")
+_INTEGRAL = "\u222b"
+_ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0307": "dot", "\u20d7": "vec"}
+_SHAPES = {
+    "f": r"\frac{{{num}}}{{{den}}}",
+    "sSup": "{{{e}}}^{{{sup}}}",
+    "sSub": "{{{e}}}_{{{sub}}}",
+    "sSubSup": "{{{e}}}_{{{sub}}}^{{{sup}}}",
+    "sPre": "{{}}_{{{sub}}}^{{{sup}}}{{{e}}}",
+    "limLow": "{{{e}}}_{{{lim}}}",
+    "limUpp": "{{{e}}}^{{{lim}}}",
+    "bar": r"\overline{{{e}}}",
+}
+"""LaTeX of elements, with the names of their parts (ECMA-376, part 1, section 22.1)."""
+
+
+def latex(formula: Any) -> str:
+    """Write an ``m:oMath`` element; signs stay as they are, since renderers read Unicode."""
+    return " ".join(_inside(formula, 0).split())
+
+
+def _inside(element: Any, depth: int) -> str:
+    if depth > _DEEPEST:
+        return ""
+    return "".join(_written(child, depth + 1) for child in element if isinstance(child.tag, str))
+
+
+def _written(element: Any, depth: int) -> str:
+    name = element.tag.rpartition("}")[2]
+    if name.endswith("Pr"):
+        return ""
+    if name == "t":
+        return _SPECIAL.sub(r"\\\g<0>", element.text or "")
+
+    def part(of: str) -> str:
+        return "".join(_inside(each, depth) for each in element.findall(f"{MATH}{of}"))
+
+    def value(of: str, default: str) -> str:
+        setting = element.find(f"{MATH}{name}Pr/{MATH}{of}")
+        return default if setting is None else setting.get(f"{MATH}val", "")
+
+    if name in _SHAPES:
+        parts = {of: part(of) for of in ("num", "den", "e", "sup", "sub", "lim")}
+        return _SHAPES[name].format(**parts)
+    if name == "rad":
+        degree = part("deg")
+        return rf"\sqrt[{degree}]{{{part('e')}}}" if degree else rf"\sqrt{{{part('e')}}}"
+    if name == "nary":
+        return f"{value('chr', _INTEGRAL)}_{{{part('sub')}}}^{{{part('sup')}}} {part('e')}"
+    if name == "acc":
+        return rf"\{_ACCENTS.get(value('chr', ''), 'hat')}{{{part('e')}}}"
+    if name == "d":
+        inner = value("sepChr", "|").join(
+            _inside(each, depth) for each in element.findall(f"{MATH}e")
+        )
+        return f"{_fence(value('begChr', '('))}{inner}{_fence(value('endChr', ')'))}"
+    if name in ("m", "eqArr"):
+        rows = element.findall(f"{MATH}mr") or [[each] for each in element.findall(f"{MATH}e")]
+        lines = [" & ".join(_inside(cell, depth) for cell in row) for row in rows]
+        kind = "{matrix}" if name == "m" else "{aligned}"
+        return rf"\begin{kind}" + r" \\ ".join(lines) + rf"\end{kind}"
+    return _inside(element, depth)
+
+
+def _fence(sign: str) -> str:
+    return rf"\{sign}" if sign in "{}" else sign

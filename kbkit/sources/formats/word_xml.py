@@ -1,0 +1,141 @@
+"""Rewrite parts of Word's XML that mammoth leaves out: readings, fields, directions, formulas."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+from lxml import etree
+
+from kbkit.sources.formats.base import UnreadableError
+from kbkit.sources.formats.formulas import MATH, latex
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_BODIES = ("word/document.xml", "word/footnotes.xml", "word/endnotes.xml")
+_LEFT_OUT = (
+    (re.compile(r"word/(?:header|footer)\d*\.xml"), "headers and footers"),
+    (re.compile(r"word/comments\.xml"), "comments"),
+)
+_LINK = re.compile(r'\s*HYPERLINK\s+(?:\\l\s+)?"')
+_PLACE = re.compile("(<p>)?\ue000(\\d{1,7})\ue001(?(1)</p>)")
+
+
+class Word:
+    """A Word file for mammoth, and the formulas in it.
+
+    Attributes:
+        data: The file.
+        left_out: Kinds of text that it has and mammoth is not given.
+    """
+
+    def __init__(self, safe: bytes) -> None:
+        self._formulas: list[str] = []
+        self.left_out: list[str] = []
+        target = io.BytesIO()
+        with (
+            zipfile.ZipFile(io.BytesIO(safe)) as given,
+            zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as made,
+        ):
+            for name in given.namelist():
+                body = given.read(name)
+                for pattern, kind in _LEFT_OUT:
+                    if pattern.fullmatch(name) and "".join(_parsed(body).itertext()).strip():
+                        self._leave_out(kind)
+                made.writestr(name, self._rewritten(body) if name in _BODIES else body)
+        self.data = target.getvalue()
+
+    def with_formulas(self, page: str) -> str:
+        """Put the formulas back into mammoth's HTML."""
+
+        def formula(place: re.Match[str]) -> str:
+            if int(place[2]) >= len(self._formulas):
+                return place[0]
+            text = html.escape(self._formulas[int(place[2])])
+            return f'<{(tag := "div" if place[1] else "span")} class="math">{text}</{tag}>'
+
+        return _PLACE.sub(formula, page)
+
+    def _leave_out(self, kind: str) -> None:
+        if kind not in self.left_out:
+            self.left_out.append(kind)
+
+    def _rewritten(self, body: bytes) -> bytes:
+        root = _parsed(body)
+        for tag, rewrite in self._rewrites().items():
+            for element in list(root.iter(tag)):
+                rewrite(element)
+        return etree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+    def _rewrites(self) -> dict[str, Callable[[Any], None]]:
+        return {
+            f"{_WORD}vanish": self._hide,
+            f"{_WORD}ruby": _write_reading,
+            f"{_WORD}fldSimple": _unwrap_field,
+            f"{_WORD}dir": _unwrap,
+            f"{_WORD}bdo": _unwrap,
+            f"{_WORD}cr": lambda each: setattr(each, "tag", f"{_WORD}br"),
+            f"{_WORD}ptab": lambda each: setattr(each, "tag", f"{_WORD}tab"),
+            f"{MATH}oMath": self._take_formula,
+            f"{MATH}oMathPara": _unwrap,
+        }
+
+    def _hide(self, mark: Any) -> None:
+        run = mark.getparent().getparent()
+        if mark.get(f"{_WORD}val", "1") in ("0", "false", "off") or run.tag != f"{_WORD}r":
+            return
+        self._leave_out("hidden text")
+        run.getparent().remove(run)
+
+    def _take_formula(self, formula: Any) -> None:
+        run = _run("t", f"\ue000{len(self._formulas)}\ue001")
+        self._formulas.append(latex(formula))
+        run.tail = formula.tail
+        formula.getparent().replace(formula, run)
+
+
+def _parsed(body: bytes) -> Any:
+    # no entities (see `archive`), and no more than 200 MB
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+    try:
+        return etree.fromstring(body, parser)
+    except etree.XMLSyntaxError as error:
+        raise UnreadableError(f"broken: its XML cannot be read ({error})") from None
+
+
+def _run(tag: str, text: str, **attributes: str) -> Any:
+    run = etree.Element(f"{_WORD}r")
+    inner = etree.SubElement(
+        run, f"{_WORD}{tag}", {f"{_WORD}{k}": v for k, v in attributes.items()}
+    )
+    inner.text = text or None
+    return run
+
+
+def _write_reading(ruby: Any) -> None:
+    base, reading = (
+        "".join(ruby.xpath(f"./*[local-name()='{name}']//*[local-name()='t']/text()"))
+        for name in ("rubyBase", "rt")
+    )
+    text = etree.Element(f"{_WORD}t")
+    text.text = f"{base}\uff08{reading}\uff09" if reading else base
+    ruby.getparent().replace(ruby, text)
+
+
+def _unwrap_field(field: Any) -> None:
+    instruction = field.get(f"{_WORD}instr") or ""
+    if _LINK.match(instruction):
+        field.insert(0, _run("fldChar", "", fldCharType="begin"))
+        field.insert(1, _run("instrText", instruction))
+        field.insert(2, _run("fldChar", "", fldCharType="separate"))
+        field.append(_run("fldChar", "", fldCharType="end"))
+    _unwrap(field)
+
+
+def _unwrap(element: Any) -> None:
+    parent = element.getparent()
+    at = parent.index(element)
+    parent[at : at + 1] = list(element)
