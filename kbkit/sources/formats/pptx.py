@@ -1,23 +1,30 @@
-"""PPTX: a heading a slide, its text by outline level, its tables, and the speaker's notes."""
+"""PPTX: a heading a slide, text by outline level, tables, charts, diagrams, and speaker's notes."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Any
+
+from lxml import etree
 
 from kbkit.extras import extra
 from kbkit.sources.formats.archive import is_media, office
 from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.formats.docx import license, properties
+from kbkit.sources.formats.sheet import cell_text
 from kbkit.sources.html.tables import pipe_table
-from kbkit.text.markdown.writing import escape, guard, quote
+from kbkit.text.markdown.writing import escape, guard, quote, safe_url
 
 _MAX_SLIDES = 5_000
 _MAX_SHAPES = 100_000
 _MAX_CELLS = 50_000
 _DEEPEST = 20
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 
 
 def read(data: bytes, name: str) -> list[Part]:
@@ -34,7 +41,12 @@ def read(data: bytes, name: str) -> list[Part]:
     about = properties(safe)
     out: list[str] = []
     title = about.get("title", "")
+    hidden: list[int] = []
     for number, slide in enumerate(slides, 1):
+        if slide._element.get("show") in ("0", "false"):
+            hidden.append(number)
+            out.append("")
+            continue
         head, blocks = _slide(slide)
         title = title or head
         if not head and not blocks:
@@ -49,7 +61,8 @@ def read(data: bytes, name: str) -> list[Part]:
     metadata |= license(safe).to_metadata()
     end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""
-    return [Part(title, content, metadata=metadata)]
+    note = f"left out: hidden slides ({', '.join(map(str, hidden))})" if hidden else ""
+    return [Part(title, content, metadata=metadata, note=note)]
 
 
 def _slide(slide: Any) -> tuple[str, list[str]]:
@@ -62,8 +75,12 @@ def _slide(slide: Any) -> tuple[str, list[str]]:
             continue
         if getattr(shape, "has_table", False) and shape.has_table:
             blocks.extend(_table(shape.table))
+        elif getattr(shape, "has_chart", False) and shape.has_chart:
+            blocks.extend(_chart(shape.chart))
         elif shape.has_text_frame:
             blocks.extend(_text(shape))
+        elif texts := _diagram(shape):
+            blocks.append("\n".join(f"- {guard(escape(text))}" for text in texts))
         elif words := _described(shape):
             blocks.append(guard(escape(words)))
     if slide.has_notes_slide:
@@ -86,15 +103,59 @@ def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
 
 
 def _text(shape: Any) -> list[str]:
-    paragraphs = [
-        (paragraph.level, one_line(paragraph.text.replace("\v", " ")))
-        for paragraph in shape.text_frame.paragraphs
-    ]
-    paragraphs = [(level, text) for level, text in paragraphs if text]
+    paragraphs = [(each.level, _linked(each)) for each in shape.text_frame.paragraphs]
+    paragraphs = [(level, guard(text)) for level, text in paragraphs if text]
     listed = len(paragraphs) > 1 or any(level for level, _ in paragraphs)
     if not listed:
-        return [guard(escape(text)) for _, text in paragraphs]
-    return ["\n".join(f"{'    ' * level}- {guard(escape(text))}" for level, text in paragraphs)]
+        return [text for _, text in paragraphs]
+    return ["\n".join(f"{'    ' * level}- {text}" for level, text in paragraphs)]
+
+
+def _linked(paragraph: Any) -> str:
+    """The text of a paragraph as Markdown, with its links."""
+    runs = [(run.text, run.hyperlink.address) for run in paragraph.runs]
+    if not any(address for _, address in runs):
+        return escape(one_line(paragraph.text.replace("\v", " ")))
+    texts = [
+        f"[{escape(one_line(text))}]({url})"
+        if address and text.strip() and (url := safe_url(address, ""))
+        else escape(text)
+        for text, address in runs
+    ]
+    return one_line("".join(texts))
+
+
+def _chart(chart: Any) -> list[str]:
+    """The figures of a chart: a row for each category, a column for each series."""
+    named = chart.has_title and chart.chart_title.has_text_frame
+    title = one_line(chart.chart_title.text_frame.text) if named else ""
+    blocks = [f"**{escape(title)}**"] if title else []
+    for plot in chart.plots:
+        series = [(one_line(each.name), list(each.values)) for each in plot.series]
+        labels = [one_line(label) for label in plot.categories]
+        rows = max([len(labels), *(len(values) for _, values in series)])
+        if not series or rows * len(series) > _MAX_CELLS:
+            continue
+        columns = [["", *labels], *([name, *map(cell_text, values)] for name, values in series)]
+        cells = zip_longest(*columns, fillvalue="")
+        blocks.append(pipe_table([list(map(escape, row)) for row in cells]))
+    return blocks
+
+
+def _diagram(shape: Any) -> list[str]:
+    """The texts of a SmartArt diagram, in the order in which they were written."""
+    ids = next((each for each in shape._element.iter(f"{_DIAGRAM}relIds")), None)
+    if ids is None:
+        return []
+    try:
+        root = etree.fromstring(shape.part.related_part(ids.get(f"{_RELATION}dm")).blob, _PARSER)
+    except (KeyError, etree.XMLSyntaxError):
+        return []
+    texts = (
+        "".join(point.xpath(".//*[local-name()='t']/text()"))
+        for point in root.iter(f"{_DIAGRAM}pt")
+    )
+    return [text for each in texts if (text := one_line(each))]
 
 
 def _table(table: Any) -> list[str]:
