@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import unicodedata
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -18,6 +21,7 @@ from kbkit.text.markdown.structure import document_title
 
 _MAX_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
+_NAMED = 5  # chapters that cannot be read
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,500})</title>", re.IGNORECASE)
 
 
@@ -30,7 +34,7 @@ def read(data: bytes, name: str) -> list[Part]:
         raise UnreadableError("broken: its container names no book")
     book = _xml(archive.read(path))
     folder = posixpath.dirname(path)
-    chapters = _spine(book, folder)
+    chapters = _spine(book, folder, archive.names)
     if len(chapters) > _MAX_CHAPTERS:
         raise UnreadableError(f"more than {_MAX_CHAPTERS:,} chapters")
     _check_rights(archive, chapters)
@@ -42,14 +46,16 @@ def read(data: bytes, name: str) -> list[Part]:
         metadata["author"] = ", ".join(filter(None, authors))
     metadata |= _license(book).to_metadata()
     parts: list[Part] = []
-    size = bad = 0
+    listed = _listed_titles(archive, book, folder)
+    bad: list[str] = []
+    size = 0
     for number, chapter in enumerate(chapters, 1):
         try:
             text = decode(archive.read(chapter))
         except UnreadableError as error:
             if "unpacks" in str(error) or "encrypted" in str(error):
                 raise
-            bad += 1
+            bad.append(chapter)
             continue
         content = markdown_of(text)
         size += len(content)
@@ -58,14 +64,47 @@ def read(data: bytes, name: str) -> list[Part]:
         if not content:
             continue
         match = _TITLE.search(text[:5_000])
-        head = one_line(document_title(content)) or (one_line(match.group(1)) if match else "")
+        head = one_line(document_title(content)) or listed.get(chapter, "")
+        head = head or (one_line(match.group(1)) if match else "")
         full = title if head in ("", title) else f"{title}: {head}"
         parts.append(
             Part(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})
         )
     if not parts and bad:
         raise UnreadableError("broken: no chapter can be read")
+    if bad:
+        note = f"{len(bad):,} chapters cannot be read: {', '.join(bad[:_NAMED])}"
+        parts[0] = replace(parts[0], note=note)
     return parts
+
+
+def _listed_titles(archive: Archive, book: Any, folder: str) -> dict[str, str]:
+    """Titles of chapters by the book's tables of contents (EPUB 3, EPUB 2)."""
+    titles: dict[str, str] = {}
+    for item in _all(book, "item"):
+        is_nav = "nav" in (item.get("properties") or "").split()
+        if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
+            continue
+        name = _inside(folder, item.get("href") or "", archive.names)
+        if name not in archive.names:
+            continue
+        for entry in _all(_xml(archive.read(name)), "a" if is_nav else "navPoint"):
+            place = entry if is_nav else next(iter(_all(entry, "content")), entry)
+            label = entry if is_nav else next(iter(_all(entry, "navLabel")), entry)
+            href = place.get("href" if is_nav else "src") or ""
+            chapter = _inside(posixpath.dirname(name), href, archive.names)
+            titles.setdefault(chapter, one_line("".join(label.itertext())))
+    return titles
+
+
+def _inside(folder: str, href: str, names: Collection[str]) -> str:
+    """The member that an address means: as it stands, decoded, or in other letters."""
+    bare = href.partition("#")[0]
+    ways = [posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(bare), bare)]
+    if found := next((way for way in ways if way in names), ""):
+        return found
+    folded = {unicodedata.normalize("NFC", name).casefold(): name for name in names}
+    return folded.get(unicodedata.normalize("NFC", ways[0]).casefold(), ways[0])
 
 
 def _xml(data: bytes) -> Any:
@@ -108,7 +147,7 @@ def _license(book: Any) -> License:
     return license
 
 
-def _spine(book: Any, folder: str) -> list[str]:
+def _spine(book: Any, folder: str, names: Collection[str]) -> list[str]:
     items = {
         node.get("id"): (
             node.get("href") or "",
@@ -121,8 +160,7 @@ def _spine(book: Any, folder: str) -> list[str]:
     for reference in _all(book, "itemref"):
         href, kind, properties = items.get(reference.get("idref"), ("", "", ""))
         if href and (not kind or kind in _PAGES) and "nav" not in properties.split():
-            inside = posixpath.normpath(posixpath.join(folder, unquote(href.partition("#")[0])))
-            chapters.setdefault(inside)
+            chapters.setdefault(_inside(folder, href, names))
     return list(chapters)
 
 

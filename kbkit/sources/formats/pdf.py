@@ -11,7 +11,7 @@ import ctypes
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -201,6 +201,10 @@ _MAX_PAGES = 5_000
 _MAX_ENTRIES = 20_000
 _REPEATED = 4  # pages on which a first or last line makes it a running head or foot
 _HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
+_PRINTED = re.compile("[^\n\x02\ufffe]*(?:[\x02\ufffe]\r?\n?|\n)|[^\n\x02\ufffe]+")
+"""A line as it is printed: PDFium joins those of a word with a hyphen."""
+_PREFIXES = frozenset({"self", "well"})
+_COMPOUND = re.compile(r"\w+(?:-\w+)+")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST = re.compile(r"^\s*(?:[•‣◦▪●–]|\d{1,3}[.)]|\([a-z0-9]\))\s")
 _ITEM = re.compile(r"\s*(?:(?P<number>\d{1,3}[.)])|[•‣◦▪●])\s+(?=\S)")
@@ -208,7 +212,11 @@ _WIDE_GAP = 1.0  # times the height of letters
 _BOLD = 600  # weight of a font, of 100 to 900
 _BOLD_NAME = re.compile(r"bold|black|heavy|(?<![a-z])bd(?![a-z])", re.IGNORECASE)
 # what programs write when nobody named the document
-_NO_TITLE = re.compile(r"^(?:untitled|microsoft word|.*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)", re.I)
+_NO_TITLE = re.compile(
+    r"^(?:\W*(?:anonymous|untitled|no title|unknown)\W*$|untitled|microsoft word|"
+    r".*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)",
+    re.I,
+)
 
 
 def read(data: bytes, name: str) -> list[Part]:
@@ -388,10 +396,9 @@ def _lines(text: Any) -> list[Line]:
     count = text.count_chars()
     exact = count == len(whole)
     rows: list[tuple[str, float, float, bool, bool]] = []
-    start = 0
-    for raw in whole.split("\n"):
-        position, start = start, start + len(raw) + 1
-        line = raw.rstrip("\r")
+    compounds = set(_COMPOUND.findall(whole))
+    for raw in _PRINTED.finditer(whole):
+        position, line = raw.start(), raw[0].rstrip("\r\n")
         if not line.strip():
             continue
         bottom = top = 0.0
@@ -423,9 +430,8 @@ def _lines(text: Any) -> list[Line]:
         if result and result[-1].text.endswith("\u00ad"):
             before = result[-1].text
             word, _, rest = clean.lstrip().partition(" ")
-            # PDF does not tell the hyphen of a broken word from that of a compound
-            joint = "" if word[:1].islower() else "-"
-            result[-1].text = before.rstrip("\u00ad") + joint + word
+            before = before.rstrip("\u00ad")
+            result[-1].text = before + ("-" if _is_compound(before, word, compounds) else "") + word
             clean = rest
             if not clean:
                 continue
@@ -435,6 +441,18 @@ def _lines(text: Any) -> list[Line]:
         broken = each.text.endswith("\u00ad")
         each.text = each.text.replace("\u00ad", "-" if broken else "")
     return result
+
+
+def _is_compound(before: str, word: str, compounds: Collection[str]) -> bool:
+    """Whether a hyphen at the end of a line belongs to its word.
+
+    PDF does not tell it from that of a broken word. It does if the word has another one, after a
+    single letter, "self" and "well", before a capital, and if the page has the word elsewhere.
+    """
+    first = (before.split() or [""])[-1]
+    if not word[:1].islower() or "-" in first or first.lower() in _PREFIXES or len(first) == 1:
+        return True
+    return any(each in compounds for each in _COMPOUND.findall(f"{first}-{word}"))
 
 
 def _is_spread(text: Any, first: int, last: int) -> bool:

@@ -6,56 +6,95 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Iterable, Iterator
-from datetime import date, datetime, time, timedelta
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice, zip_longest
 from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.extras import extra
-from kbkit.sources.decode import decode
-from kbkit.sources.formats.archive import is_media, office
+from kbkit.sources.decode import decoded
+from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import GROUP, MAX_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.formats.cell_formats import shown
 from kbkit.sources.html.tables import pipe_table
 from kbkit.text.markdown.writing import escape
 
+Spans = Mapping[int, list[tuple[int, int]]]
+"""Cells of a row that span several columns: first and last column, from 0, by number of the row."""
+_LOOKED_AT = 12  # rows among which the heads are
 MAX_ROWS = 200_000
 MAX_COLUMNS = 500
 MAX_CELLS = 3_000_000
 _WIDE = 300  # characters of header; wider tables are written a row at a time
 
 
-def grouped(rows: Iterable[tuple[int, list[str]]], level: int) -> Iterator[str]:
-    """Write rows under headings that say which they are."""
-    header: list[str] | None = None
-    group: list[tuple[int, list[str]]] = []
-    size = room = count = cells = 0
-    for number, raw in rows:
-        row = _trimmed(raw)
-        count += 1
-        cells += len(row)
-        if count > MAX_ROWS or cells > MAX_CELLS or len(row) > MAX_COLUMNS:
-            raise UnreadableError(
-                f"a table of more than {MAX_ROWS:,} rows, {MAX_COLUMNS} columns or "
-                f"{MAX_CELLS:,} cells"
-            )
-        if not row:
-            continue
-        if header is None:
-            header = row
-            room = _length(header) + 6 * len(header) + 30  # with the rule below it, and a heading
-            continue
+Row = tuple[int, list[str]]
+"""Number of a row, from 1, and its cells."""
+
+
+def grouped(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
+    """Write rows under headings that say which they are; lines above the heads come first."""
+    filled = _bounded(rows)
+    first = list(islice(filled, _LOOKED_AT))
+    before, header, others = _heads(first, spans)
+    yield from (escape(" ".join(filter(None, row))) for _, row in before)
+    if header is None:
+        return
+    group: list[Row] = []
+    size = 0
+    room = _length(header) + 6 * len(header) + 30  # with the rule below it, and a heading
+    for number, row in chain(others, filled):
         length = _length(row, len(header))
         if group and size + length + room > GROUP:
             yield _group(header, group, level)
             group, size = [], 0
         group.append((number, row))
         size += length
-    if header is None:
-        return
     if group:
         yield _group(header, group, level)
     else:
         yield pipe_table([[escape(cell) for cell in header]])
+
+
+def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows that have cells, without empty ones at their ends."""
+    cells = 0
+    for count, (number, raw) in enumerate(rows, 1):
+        row = _trimmed(raw)
+        cells += len(row)
+        if count > MAX_ROWS or cells > MAX_CELLS or len(row) > MAX_COLUMNS:
+            raise UnreadableError(
+                f"a table of more than {MAX_ROWS:,} rows, {MAX_COLUMNS} columns or "
+                f"{MAX_CELLS:,} cells"
+            )
+        if row:
+            yield number, row
+
+
+def _heads(rows: list[Row], spans: Spans) -> tuple[list[Row], list[str] | None, list[Row]]:
+    """Tell lines above a table, its heads, and its rows apart.
+
+    The heads are the first row that fills half of the columns. If cells of it span columns, the row
+    below says more of each.
+    """
+    if not rows:
+        return [], None, []
+    counts = [sum(map(bool, row)) for _, row in rows]
+    width = max(counts)
+    at = next(n for n, count in enumerate(counts) if 2 * count > width or rows[n][0] in spans)
+    while counts[at] == 1 < width:  # a title that spans all columns
+        at += 1
+    number, header = rows[at][0], list(rows[at][1])
+    below = rows[at + 1][1] if at + 1 < len(rows) else []
+    if number not in spans or not below:
+        return rows[:at], header, rows[at + 1 :]
+    header += [""] * (len(below) - len(header))
+    for start, end in spans[number]:
+        header[start : end + 1] = [header[start]] * len(header[start : end + 1])
+    names = zip_longest(header, below, fillvalue="")
+    joined = [" ".join(dict.fromkeys(filter(None, pair))) for pair in names]
+    return rows[:at], joined, rows[at + 2 :]
 
 
 def cell_text(value: object) -> str:
@@ -104,102 +143,15 @@ def _group(header: list[str], group: list[tuple[int, list[str]]], level: int) ->
     return "\n\n---\n\n".join([f"{title}\n\n{records[0]}", *records[1:]])
 
 
-_QUOTED = re.compile(r'"([^"]*)"|\\(.)|\[(?!h|m|s)[^\]]*\]|_.|\*.', re.IGNORECASE)
-_PARTS = re.compile(
-    r"am/pm|a/p|yyyy|yy|mmmmm|mmmm|mmm|mm|m|dddd|ddd|dd|d|\[h+\]|\[m+\]|\[s+\]|hh|h|ss|s|0+|.",
-    re.IGNORECASE,
-)
-_PERCENT = re.compile(r"0(?:\.(0+))?\s*%")
-# what Excel writes for "the date of this country"
-_LOCAL = frozenset({"mm-dd-yy", "m/d/yy h:mm", "general", ""})
-
-
-def shown(value: Any, number_format: str | None) -> str:
-    """A cell's value as its format shows it, on one line.
-
-    A date whose format is that of the reader's country is written as ISO 8601 has it.
-    """
-    form = (number_format or "").partition(";")[0]
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, timedelta):
-        return _duration(value)
-    if isinstance(value, (datetime, date, time)):
-        return _date(value, form)
-    if isinstance(value, (int, float)) and (percent := _PERCENT.search(form)):
-        return f"{value:.{len(percent[1] or '')}%}"
-    if isinstance(value, float) and not value.is_integer():
-        return f"{value:.15g}"  # what Excel keeps
-    return "" if value is None else str(int(value) if isinstance(value, float) else value)
-
-
-def _duration(value: timedelta) -> str:
-    seconds = round(value.total_seconds())
-    sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
-    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-
-
-def _date(value: datetime | date | time, form: str) -> str:
-    if form.lower() in _LOCAL or not re.search("[ymdhs]", form, re.IGNORECASE):
-        return _iso(value, form)
-    plain = _QUOTED.sub(lambda found: found[1] or found[2] or "", form)
-    parts = _PARTS.findall(plain)
-    half = any(part.lower() in {"am/pm", "a/p"} for part in parts)
-    return " ".join("".join(_written(value, parts, half)).split())
-
-
-def _iso(value: datetime | date | time, form: str) -> str:
-    if isinstance(value, datetime):
-        day = value.time() == time() and "h" not in form.lower()
-        return value.date().isoformat() if day else value.isoformat(" ", "auto")
-    return value.isoformat()
-
-
-def _written(value: datetime | date | time, parts: list[str], half: bool) -> list[str]:
-    out: list[str] = []
-    names = [part.lower() for part in parts]
-    for number, part in enumerate(names):
-        before = next((one for one in reversed(names[:number]) if one[0] in "ymdhs["), "")
-        after = next((one for one in names[number + 1 :] if one[0] in "ymdhs["), "")
-        if part in {"m", "mm"} and (before.strip("[")[:1] == "h" or after.strip("[")[:1] == "s"):
-            part = part.replace("m", "n")  # noqa: PLW2901 - minutes
-        directive = _DIRECTIVES.get(part)
-        if directive is None:
-            out.append(parts[number])
-            continue
-        if "%I" in directive and not half:
-            directive = directive.replace("%I", "%H")
-        dated = isinstance(value, time) and directive[-1] in "YymBbdAa"
-        text = "" if dated else value.strftime(directive.lstrip("-"))
-        out.append(text.lstrip("0") or "0" if directive.startswith("-") else text)
-    return out
-
-
-_DIRECTIVES = {
-    "yyyy": "%Y",
-    "yy": "%y",
-    "mmmm": "%B",
-    "mmm": "%b",
-    "mm": "%m",
-    "m": "-%m",
-    "dddd": "%A",
-    "ddd": "%a",
-    "dd": "%d",
-    "d": "-%d",
-    "hh": "%I",
-    "h": "-%I",
-    "[h]": "-%H",
-    "[hh]": "%H",
-    "nn": "%M",
-    "n": "-%M",
-    "ss": "%S",
-    "s": "-%S",
-    "am/pm": "%p",
-    "a/p": "%p",
-}
-
-
 _MAX_SHEETS = 500
+_SEPARATOR = re.compile(r"\ufeff?sep=(.)\r?\n", re.IGNORECASE)
+_MERGED = re.compile(
+    rb'<(?:\w+:)?mergeCell [^>]{0,200}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"'
+)
+_NO_VALUE = re.compile(
+    rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^>]*)?/>)\s*(?:<v\s*/>|<v></v>)?\s*</(?:\w+:)?c>"
+)
+_MAX_MERGED = 20_000
 _EMPTY_RUN = 10_000  # rows without a cell in a row: what follows is formatting, not data
 
 
@@ -212,14 +164,20 @@ def read(data: bytes, name: str) -> list[Part]:
 
 
 def _text(data: bytes, path: PurePosixPath) -> Part:
-    text = decode(data, markup=False).replace("\x00", "")
+    file = decoded(data, markup=False)
+    text = file.text.replace("\x00", "")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
+    if named := _SEPARATOR.match(text):  # a line for Excel
+        text, delimiter = text[named.end() :], named[1]
     csv.field_size_limit(10_000_000)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    rows = ((number, [cell_text(cell) for cell in row]) for number, row in enumerate(reader, 1))
-    body = "\n\n".join(grouped(rows, 2))
+    rows = (
+        (number, [cell_text(cell) for cell in row])
+        for number, row in enumerate(reader, 1 + bool(named))
+    )
+    body = "\n\n".join(grouped(rows, {}, 2))
     content = f"# {escape(path.stem)}\n\n{body}\n" if body else ""
-    return Part(path.stem, content, metadata={"format": "csv"})
+    return Part(path.stem, content, metadata={"format": "csv"}, note=file.note)
 
 
 def _delimiter(text: str) -> str:
@@ -248,9 +206,20 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
         if len(sheets) > _MAX_SHEETS:
             raise UnreadableError(f"more than {_MAX_SHEETS} sheets")
         size = 0
+        hidden = [sheet.title for sheet in sheets if sheet.sheet_state != "visible"]
+        notes = [f"left out: hidden sheets ({', '.join(hidden)})"] if hidden else []
+        sheets = [sheet for sheet in sheets if sheet.sheet_state == "visible"]
         single = len(sheets) == 1
+        archive = Archive(safe)
         for sheet in sheets:
-            body = "\n\n".join(grouped(_rows(sheet), 2))
+            xml = archive.read(sheet._worksheet_path)
+            below, spans = _merged(xml)
+            body = "\n\n".join(grouped(_rows(sheet, below), spans, 2))
+            if count := len(_NO_VALUE.findall(xml)):
+                notes.append(
+                    f"{sheet.title}: {count:,} formulas have no value; open the workbook in a "
+                    "spreadsheet program and save it"
+                )
             size += len(body)
             if size > MAX_CHARACTERS:
                 raise UnreadableError(
@@ -265,19 +234,44 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
                 f"# {escape(title)}\n\n{body}\n",
                 name="" if single else sheet.title,
                 metadata={"format": "sheet", "sheet": sheet.title},
+                note="; ".join(notes),
             )
+            notes = []
 
 
-def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
+def _merged(xml: bytes) -> tuple[dict[tuple[int, int], tuple[int, int]], Spans]:
+    """Map cells below the first row of merged ones to the cell that they repeat; return spans."""
+    from openpyxl.utils import column_index_from_string
+
+    below: dict[tuple[int, int], tuple[int, int]] = {}
+    spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for left, top, right, bottom in islice(_MERGED.findall(xml), _MAX_MERGED):
+        first, last = (column_index_from_string(name.decode()) - 1 for name in (left, right))
+        if last > first:
+            spans[int(top)].append((first, last))
+        for row in range(int(top) + 1, min(int(bottom), int(top) + _MAX_MERGED) + 1):
+            below[row, first] = int(top), first
+        if len(below) > _MAX_MERGED:
+            break
+    return below, spans
+
+
+def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Iterator[Row]:
     # a sheet's own claim about its size may be wrong or a million columns wide
     sheet.reset_dimensions()
     empty = 0
+    kept = dict.fromkeys(below.values(), "")
     for number, row in enumerate(sheet.iter_rows(), 1):
         if number > MAX_ROWS * 5:
             raise UnreadableError("a table of more rows than can be read")
         if len(row) > MAX_COLUMNS:
             row = row[:MAX_COLUMNS]  # noqa: PLW2901
         cells = [cell_text(_shown(cell)) for cell in row]
+        for column, cell in enumerate(cells) if below else ():
+            if (number, column) in kept:
+                kept[number, column] = cell
+            elif not cell and (number, column) in below:
+                cells[column] = kept[below[number, column]]
         if not any(cells):
             empty += 1
             if empty > _EMPTY_RUN:

@@ -11,7 +11,7 @@ from fpdf import FPDF
 from openpyxl import Workbook
 
 from kbkit.sources.formats import Part, parse
-from kbkit.sources.formats.sheet import shown
+from kbkit.sources.formats.cell_formats import shown
 
 SENTENCE = "The valve is closed slowly. "
 LONG = "Valves of a kind, and a heading of which there is so much that it takes two lines"
@@ -125,7 +125,7 @@ DAY = datetime(2024, 3, 5, 14, 7, 9)
         (0.25, "0%", "25%"),
         (0.1234, "0.0%", "12.3%"),
         (0.1 + 0.2, "General", "0.3"),
-        (3.0, "0.00", "3"),
+        (3.0, "0.00", "3.00"),
         (True, "General", "TRUE"),
     ],
 )
