@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -54,6 +54,7 @@ from kbkit.mcp.tools import (
     explained,
     reason,
 )
+from kbkit.models.values import valid_values
 from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
@@ -99,6 +100,22 @@ def _fault(error: Exception) -> ErrorData:
         return ErrorData(code=PARSE_ERROR, message="the line is not JSON; send one message a line")
     message = 'the line is no message of JSON-RPC 2.0: {"jsonrpc": "2.0", "id": ..., "method": ...}'
     return ErrorData(code=INVALID_REQUEST, message=message)
+
+
+async def _lines(stdin: TextIO) -> AsyncIterator[str]:
+    async for line in anyio.wrap_file(stdin):
+        yield _answerable(line)
+
+
+def _answerable(line: str) -> str:
+    """Replace halves of characters, which no answer could repeat, and refuse ids of other types."""
+    try:
+        values = json.loads(line)
+        whole = json.dumps(valid_values(values)) if "\\ud" in line.lower() else line
+    except (ValueError, RecursionError):
+        return line
+    known = values.get("id", "") if isinstance(values, dict) and "method" in values else ""
+    return whole if isinstance(known, (str, int)) and not isinstance(known, bool) else "{}"
 
 
 def _add_files(tools: Tools) -> None:
@@ -289,7 +306,8 @@ class WorkspaceServer(MCPServer[Any]):
     async def run_on(self, stdin: TextIO, stdout: TextIO) -> None:
         """Serve a client until its input ends."""
         low = self._lowlevel_server
-        async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
+        lines: Any = _lines(stdin)
+        async with stdio_server(lines, anyio.wrap_file(stdout)) as (read, write):
             messages = Messages(read, write)
             await low.run(messages, write, low.create_initialization_options())
 

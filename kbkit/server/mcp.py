@@ -64,7 +64,7 @@ def mcp_part(
     )
     manager = made.session_manager
     endpoint = _Endpoint(manager.handle_request, made, settings)
-    return MountedApp([Route(PATH, endpoint)], manager.run)
+    return MountedApp([Route(path, endpoint) for path in (PATH, f"{PATH}/")], manager.run)
 
 
 def caller_of(request: Any) -> Caller:

@@ -21,7 +21,7 @@ from kbkit.recipes import FilesSource
 from kbkit.regular_files import bytes_of
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.navigation import CATEGORIES, NavEntry, nav_entries
-from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
+from kbkit.sources.formats import MULTIPLE, UnreadableError, belongs, format_of
 from kbkit.sources.formats.base import MAX_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 from kbkit.sources.front_matter import detect, title_from_name
@@ -254,7 +254,7 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
         paths = [
             path
             for path, inside in walk(full)
-            if path.suffix.lower() in FORMATS
+            if belongs(path.name)
             and not path.name.startswith(".")
             and path.name not in CATEGORIES
             and not matches(inside, spec.exclude)

@@ -16,7 +16,16 @@ from kbkit.errors import MissingExtraError
 from kbkit.sources.decode import binary_kind, decoded
 from kbkit.sources.formats.base import MAX_BYTES, MAX_CHARACTERS, Part, UnreadableError
 
-__all__ = ["FORMATS", "MULTIPLE", "NEED_PROCESS", "Part", "UnreadableError", "format_of", "parse"]
+__all__ = [
+    "FORMATS",
+    "MULTIPLE",
+    "NEED_PROCESS",
+    "Part",
+    "UnreadableError",
+    "belongs",
+    "format_of",
+    "parse",
+]
 
 _SUFFIXES = {
     "markdown": "md markdown mdown mkd mdx",
@@ -63,6 +72,12 @@ _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
 _MARKED = frozenset({"html", "code"})  # which say their charset themselves
 
 
+def belongs(name: str) -> bool:
+    """Whether a file of a folder is read, or reported since its format is an old one."""
+    suffix = posixpath.splitext(name)[1].lower()
+    return not suffix or suffix in FORMATS or suffix in _OLD
+
+
 def format_of(name: str) -> str:
     suffix = posixpath.splitext(name.replace("\\", "/").rpartition("/")[2])[1].lower()
     if not suffix:
@@ -106,5 +121,5 @@ def parse(name: str, data: bytes) -> list[Part]:
     if sum(len(part.content) for part in kept) > MAX_CHARACTERS:
         raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters of text")
     if form not in _BINARY and (note := decoded(data, markup=form in _MARKED).note):
-        kept[0] = replace(kept[0], note=note)
+        kept[0] = replace(kept[0], note="; ".join(filter(None, (note, kept[0].note))))
     return kept

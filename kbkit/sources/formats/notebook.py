@@ -80,8 +80,12 @@ def _output(output: dict[str, Any]) -> list[str]:
         if markdown := _text(data.get("text/markdown")).strip():
             return [_short(markdown)]
         text = _text(data.get("text/plain", data.get("text", "")))
-    text = _ANSI.sub("", text.replace("\r\n", "\n")).strip("\n")
+    text = _ANSI.sub("", _OVERWRITTEN.sub("", text.replace("\r\n", "\n"))).strip("\n")
     return [fence(_short(text), "text")] if text.strip() else []
+
+
+_OVERWRITTEN = re.compile(r"[^\n\r]*\r(?=[^\n\r])")
+"""What a progress bar wrote before it went back to the start of its line."""
 
 
 def _short(text: str) -> str:

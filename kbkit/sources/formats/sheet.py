@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.extras import extra
-from kbkit.sources.decode import decoded
+from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import GROUP, MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.formats.cell_formats import shown
@@ -164,8 +164,7 @@ def read(data: bytes, name: str) -> list[Part]:
 
 
 def _text(data: bytes, path: PurePosixPath) -> Part:
-    file = decoded(data, markup=False)
-    text = file.text.replace("\x00", "")
+    text = decode(data, markup=False).replace("\x00", "")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
     if named := _SEPARATOR.match(text):  # a line for Excel
         text, delimiter = text[named.end() :], named[1]
@@ -177,7 +176,7 @@ def _text(data: bytes, path: PurePosixPath) -> Part:
     )
     body = "\n\n".join(grouped(rows, {}, 2))
     content = f"# {escape(path.stem)}\n\n{body}\n" if body else ""
-    return Part(path.stem, content, metadata={"format": "csv"}, note=file.note)
+    return Part(path.stem, content, metadata={"format": "csv"})
 
 
 def _delimiter(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from kbkit.sources.decode import decode, decoded
+from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import Part, UnreadableError, one_line
 from kbkit.sources.front_matter import read_text as read_front_matter
 from kbkit.text.markdown.structure import document_title
@@ -21,24 +21,19 @@ def read_text(data: bytes, name: str) -> list[Part]:
 
 
 def _with_front_matter(data: bytes, name: str, *, markdown: bool) -> list[Part]:
-    file = decoded(data, markup=False)
-    text = read_front_matter(file.text, name, markdown=markdown)
-    note = "; ".join(filter(None, (file.note, text.note)))
-    return [Part(text.title, text.content, tags=text.tags, metadata=text.metadata, note=note)]
+    text = read_front_matter(decode(data, markup=False), name, markdown=markdown)
+    return [Part(text.title, text.content, tags=text.tags, metadata=text.metadata, note=text.note)]
 
 
 def read_html(data: bytes, name: str) -> list[Part]:
     """Read the content of a page; links that lead to other files are kept as text."""
     from kbkit.sources.html.extract import extract
 
-    file = decoded(data)
-    page = extract(file.text, "", alone=False)
+    page = extract(decode(data), "", alone=False)
     if not page.content:
         raise UnreadableError(page.reason or "no text")
     title = page.title or _stem(name)
-    return [
-        Part(title, page.content, metadata=page.metadata, note=file.note, template=page.template)
-    ]
+    return [Part(title, page.content, metadata=page.metadata, template=page.template)]
 
 
 def read_rst(data: bytes, name: str) -> list[Part]:
