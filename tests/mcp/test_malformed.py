@@ -63,3 +63,16 @@ def test_what_cannot_be_asked_is_an_error_that_says_why(method, params, message)
     (answer,) = answered(request(method, **params))
     assert answer["error"]["code"] == -32602
     assert message in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("identity", ["null", "{}", "1.5", "true"])
+def test_an_id_of_another_type_is_answered(identity):
+    (answer,) = answered(f'{{"jsonrpc":"2.0","id":{identity},"method":"tools/list"}}')
+    assert answer["error"]["code"] == -32600
+
+
+def test_half_a_character_is_replaced():
+    half = request("tools/list").replace('"id": 1', '"id": "a\\ud800\\ud83d\\ude00"')
+    (answer,) = answered(half)
+    assert answer["id"] == "a?\U0001f600"
+    assert answer["result"]["tools"]

@@ -288,3 +288,7 @@ def test_an_open_stream_does_not_keep_a_server_from_ending(serve):
         assert opened.status_code == 200
     # the server has ended, with the stream open
     opened.close()
+
+
+def test_the_address_may_end_in_a_slash(client):
+    assert client.post("/mcp/", json=INITIALIZE, headers=HEADERS).status_code == 200

@@ -186,3 +186,19 @@ def test_reports_tell_what_was_guessed() -> None:
     counters.measured(SourceDocument("b.md", "B", "text"))
     (note,) = counters.report().notes
     assert (note.uri, note.reason) == ("a.md", "names no charset: read as cp1252")
+
+
+@pytest.mark.parametrize(
+    "text", ["これは日本語の文章です。" * 20, "Русский текст о поиске. " * 20, "Größe für Übung"]
+)
+@pytest.mark.parametrize("charset", ["utf-8", ""])
+def test_a_stray_byte_costs_one_character_and_is_said(text: str, charset: str) -> None:
+    found = decoded(text[:3].encode() + b"\xff" + text[3:].encode(), charset)
+    assert found.text.replace("\ufffd", "") == text
+    assert found.note == "bytes that are not utf-8, read as \ufffd: 1"
+
+
+def test_a_wrong_charset_is_said_to_be_wrong() -> None:
+    assert (
+        decoded(b"A caf\xe9 is open", "utf-8").note == "is not in utf-8, as it says: read as cp1252"
+    )

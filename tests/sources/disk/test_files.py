@@ -292,3 +292,11 @@ def test_a_folder_that_says_nothing_of_positions_is_told_by_its_names(tmp_path: 
     (tmp_path / "one").mkdir()
     (tmp_path / "one/a.md").write_text("# A\n\nsidebar_position: 1\n")
     assert placed(tmp_path, ".") == {"one/a.md": Navigation()}
+
+
+def test_files_without_a_suffix_are_read_and_old_formats_reported(tmp_path: Path) -> None:
+    for name in ("NOTES", "a.md", "old.doc", "picture.png"):
+        (tmp_path / name).write_text("Some text.\n")
+    events = list(open_reader(FilesSource(path=str(tmp_path))).events(SourceContext()))
+    read = {event.uri.rpartition("/")[2]: event.reason for event in events}
+    assert read == {"NOTES": "", "a.md": "", "old.doc": ".doc files are not read; save it as .docx"}

@@ -6,6 +6,7 @@ import pytest
 
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
+from kbkit.sources.html.regions import SiteTemplate
 from kbkit.sources.html.site_extractor import SiteExtractor
 from tests.sources.html.generated_pages import PAGES
 
@@ -437,3 +438,22 @@ def test_what_introduces_the_page_beside_its_content_is_kept_whole() -> None:
     assert pages[3].content.startswith("# Module `Kettle.P3`\n\nP3. It takes a while")
     assert "```\npour P3\n```" in pages[3].content
     assert pages[3].title == "Module tea.Kettle.P3"
+
+
+@pytest.mark.parametrize("title", ["My Docs", "", "Overview | My Docs", "Thing {n} | My Docs"])
+def test_a_heading_that_some_pages_share_is_their_title(title: str) -> None:
+    site = SiteTemplate()
+    heads = ["Overview"] * 4 + [f"Topic {n}" for n in range(17)]
+
+    def page(n: int) -> str:
+        words = f"<p>This is a paragraph about subject {n}, which says enough to be read.</p>"
+        head = title.format(n=n)
+        return f"<title>{head}</title><body><main><h1>{heads[n]}</h1>{words}</main></body>"
+
+    for n in range(len(heads)):
+        read = extract(page(n), f"https://h/{n}")
+        site.vote(read.ballot, read.texts)
+    site.count()
+    for n in (0, 3, 9):
+        read = extract(page(n), f"https://h/{n}", site.regions, common=site.common, alone=False)
+        assert (read.title, read.content.split("\n")[0]) == (heads[n], f"# {heads[n]}")

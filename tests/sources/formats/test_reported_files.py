@@ -1,0 +1,314 @@
+"""Files like those in other projects' bug reports: what was lost, or read as something else."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from fpdf import FPDF
+from openpyxl import Workbook
+
+from kbkit.sources.formats import Part, parse
+from kbkit.sources.formats.cell_formats import shown
+from tests.sources.formats.samples import zipped
+
+WORD = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+    'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+)
+RELATIONS = "application/vnd.openxmlformats-package.relationships+xml"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
+
+
+def one(name: str, data: bytes | str) -> Part:
+    (part,) = parse(name, data if isinstance(data, bytes) else data.encode())
+    return part
+
+
+def word(*paragraphs: str, **members: str) -> bytes:
+    body = "".join(f"<w:p>{paragraph}</w:p>" for paragraph in paragraphs)
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    return zipped(
+        {
+            "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Default '
+            f'Extension="rels" ContentType="{RELATIONS}"/><Override '
+            f'PartName="/word/document.xml" ContentType="{kind}"/></Types>',
+            "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r1" '
+            f'Type="{OFFICE}" Target="word/document.xml"/></Relationships>',
+            "word/document.xml": f"<w:document {WORD}><w:body>{body}</w:body></w:document>",
+            **{f"word/{name}.xml": text for name, text in members.items()},
+        }
+    )
+
+
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r>{properties}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def math(text: str) -> str:
+    return f"<m:r><m:t>{text}</m:t></m:r>"
+
+
+READING = (
+    "<w:r><w:ruby><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt>"
+    "<w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby></w:r>"
+)
+LINK = 'HYPERLINK "https://h.example/x"'
+FRACTION = f"<m:f><m:num>{math('a')}</m:num><m:den>{math('2%')}</m:den></m:f>"
+SUM = (
+    f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{math("i")}</m:sub>'
+    f"<m:sup>{math('n')}</m:sup><m:e><m:sSup><m:e>{math('x')}</m:e><m:sup>{math('2')}</m:sup>"
+    "</m:sSup></m:e></m:nary>"
+)
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "text"),
+    [
+        (READING, "東京（とうきょう）"),
+        (f'<w:fldSimple w:instr=" REF c ">{run("SEVEN")}</w:fldSimple>', "SEVEN"),
+        (
+            f"<w:fldSimple w:instr='{LINK}'>{run('a link')}</w:fldSimple>",
+            "[a link](https://h.example/x)",
+        ),
+        (f'<w:bdo w:val="rtl">{run("turned")}</w:bdo>', "turned"),
+        ("<w:r><w:t>one</w:t><w:cr/><w:t>two</w:t></w:r>", "one  \ntwo"),
+        (run("x = ") + f"<m:oMath>{FRACTION}</m:oMath>", r"x = $\frac{a}{2\%}$"),
+        (f"<m:oMathPara><m:oMath>{SUM}</m:oMath></m:oMathPara>", "$$\n∑_{i}^{n} {x}^{2}\n$$"),
+        (f"<m:oMath><m:d><m:e>{math('a')}</m:e></m:d></m:oMath>", "$$\n(a)\n$$"),
+        (f"<m:oMath><m:rad><m:deg/><m:e>{math('y')}</m:e></m:rad></m:oMath>", "$$\n\\sqrt{y}\n$$"),
+    ],
+)
+def test_word_keeps_readings_fields_breaks_and_formulas(paragraph: str, text: str) -> None:
+    assert one("x.docx", word(run("Begin"), paragraph)).content == f"Begin\n\n{text}\n"
+
+
+def test_what_is_left_out_of_word_is_said() -> None:
+    hidden = run(" secret", "<w:rPr><w:vanish/></w:rPr>") + run(
+        "!", '<w:rPr><w:vanish w:val="0"/></w:rPr>'
+    )
+    text = f"<w:x {WORD}>{run('text')}</w:x>"
+    part = one("x.docx", word(run("Shown") + hidden, header1=text, comments=text))
+    assert part.content == "Shown!\n"
+    assert part.note == "left out: hidden text, headers and footers, comments"
+
+
+def test_powerpoint_keeps_figures_and_links_and_leaves_hidden_slides_out() -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    made = Presentation()
+    slide, hidden = (made.slides.add_slide(made.slide_layouts[5]) for _ in range(2))
+    slide.shapes.title.text = "Sales"
+    hidden.shapes.title.text = "Secret"
+    hidden._element.set("show", "0")
+    figures = CategoryChartData()
+    figures.categories = ["East", "West"]
+    figures.add_series("Q1", (19.5, 21))
+    figures.add_series("Q2", (22, None))
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9, 9, figures)
+    paragraph = slide.shapes.add_textbox(0, 0, 9, 9).text_frame.paragraphs[0]
+    paragraph.add_run().text = "See "
+    linked = paragraph.add_run()
+    linked.text, linked.hyperlink.address = "the docs", "https://h.example/x"
+    target = io.BytesIO()
+    made.save(target)
+    part = one("x.pptx", target.getvalue())
+    assert "| East | 19.5 | 22 |\n| West | 21 |  |" in part.content
+    assert "See [the docs](https://h.example/x)" in part.content
+    assert "Secret" not in part.content
+    assert part.note == "left out: hidden slides (2)"
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (42, "00000", "00042"),
+        (3.14159, "0.00", "3.14"),
+        (2.675, "0.00", "2.68"),
+        (1234567.5, "#,##0", "1,234,568"),
+        (-5, "#,##0;(#,##0)", "(5)"),
+        (0, '0;-0;"none"', "none"),
+        (99.5, '"$"#,##0.00', "$99.50"),
+        (99.5, "[$€-407] #,##0.00", "€ 99.50"),
+        (1234.5, '_("$"* #,##0.00_)', "$1,234.50"),
+        (1234, '"SKU-"0000', "SKU-1234"),
+        (123456789, "000-00-0000", "123-45-6789"),
+        (5551234567, "(000) 000-0000", "(555) 123-4567"),
+        (1234, "0.##", "1234"),
+        (1_500_000, '0.0,,"M"', "1.5M"),
+        (-0.001, "0.0", "0.0"),
+        (3, "# ?/?", "3"),
+        (1e20, "0", "100000000000000000000"),
+    ],
+)
+def test_numbers_are_written_as_their_formats_show_them(value: float, form: str, text: str) -> None:
+    assert shown(value, form) == text
+
+
+def book(*rows: list[object], merged: tuple[str, ...] = (), state: str = "visible") -> bytes:
+    made = Workbook()
+    sheet = made.active
+    for row in rows:
+        sheet.append(row)
+    for cells in merged:
+        sheet.merge_cells(cells)
+    other = made.create_sheet("Other")
+    other.append(["secret", "=A1"])
+    other.sheet_state = state
+    target = io.BytesIO()
+    made.save(target)
+    return target.getvalue()
+
+
+def test_a_title_and_two_rows_of_heads_stand_where_they_belong() -> None:
+    rows = (
+        ["Report"],
+        ["Region", "2023", None, "2024", None],
+        [None, "Q1", "Q2", "Q1", "Q2"],
+        ["East", 1, 2, 3, 4],
+        [None, 5, 6, 7, 8],
+    )
+    part = one(
+        "x.xlsx", book(*rows, merged=("A1:E1", "B2:C2", "D2:E2", "A4:A5"), state="veryHidden")
+    )
+    assert "Report\n\n## Rows 4 to 5" in part.content
+    assert "| Region | 2023 Q1 | 2023 Q2 | 2024 Q1 | 2024 Q2 |" in part.content
+    assert "| East | 5 | 6 | 7 | 8 |" in part.content
+    assert part.note == "left out: hidden sheets (Other)"
+
+
+def test_a_formula_without_a_value_is_said() -> None:
+    *_, other = parse("x.xlsx", book(["a", "b"], [1, 2]))
+    assert other.note.startswith("Other: 1 formulas have no value")
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("sep=;\nName;Age\nAnn;3\n", "## Row 3\n\n| Name | Age |\n| --- | --- |\n| Ann | 3 |"),
+        ("Of 2024\n\nA,B,C\n1,2,3\n", "Of 2024\n\n## Row 4\n\n| A | B | C |"),
+        ("Name\nAnn\nBob\n", "## Rows 2 to 3\n\n| Name |\n| --- |\n| Ann |\n| Bob |"),
+        ("Name,Age\nAnn,\nBob,4\n", "| Name | Age |\n| --- | --- |\n| Ann |  |\n| Bob | 4 |"),
+    ],
+)
+def test_lines_above_a_table_are_not_its_heads(text: str, content: str) -> None:
+    assert content in one("x.csv", text).content
+
+
+def epub(href: str, name: str, *extra: str) -> bytes:
+    page = "<html><head><title>Book</title></head><body><p>Once upon a time.</p></body></html>"
+    container = '<container><rootfiles><rootfile full-path="o/b.opf"/></rootfiles></container>'
+    toc = (
+        f'<ncx><navMap><navPoint><navLabel><text>The well</text></navLabel><content src="{href}"/>'
+        "</navPoint></navMap></ncx>"
+    )
+    items = f'<item id="c" href="{href}" media-type="application/xhtml+xml"/>' + "".join(
+        f'<item id="{each}" href="{each}" media-type="application/xhtml+xml"/>' for each in extra
+    )
+    spine = "".join(f'<itemref idref="{each}"/>' for each in ("c", *extra))
+    ncx = '<item id="n" href="toc.ncx" media-type="application/x-dtbncx+xml"/>'
+    opf = f"<package><manifest>{items}{ncx}</manifest><spine>{spine}</spine></package>"
+    return zipped(
+        {"META-INF/container.xml": container, "o/b.opf": opf, "o/toc.ncx": toc, f"o/{name}": page}
+    )
+
+
+@pytest.mark.parametrize(
+    ("href", "name"),
+    [
+        ("a%20b.xhtml", "a b.xhtml"),
+        ("a%20b.xhtml", "a%20b.xhtml"),
+        ("Chapter.xhtml", "chapter.XHTML"),
+        ("caf%C3%A9.xhtml", "cafe\u0301.xhtml"),
+    ],
+)
+def test_chapters_are_found_by_any_form_of_their_name(href: str, name: str) -> None:
+    part = one("x.epub", epub(href, name, "missing.xhtml"))
+    assert part.title == "x: The well"
+    assert part.note == "1 chapters cannot be read: o/missing.xhtml"
+
+
+def printed(*lines: str, title: str = "") -> bytes:
+    made = FPDF()
+    made.set_title(title)
+    made.add_page()
+    made.set_font("Helvetica", size=12)
+    for line in lines:
+        made.cell(0, 6, line, new_x="LMARGIN", new_y="NEXT")
+    return bytes(made.output())
+
+
+def test_hyphens_at_line_ends_part_no_paragraphs_and_stay_in_compounds() -> None:
+    lines = (
+        "The coffee is brew-",
+        "ed by a state-of-the-",
+        "art pot, and by e-",
+        "mail too. It is",
+    )
+    part = one("x.pdf", printed(*lines, "a self-", "made thing.", title="(anonymous)"))
+    assert " ".join(part.content.replace("\n\n", "|").strip("| \n\f").split()) == (
+        "The coffee is brewed by a state-of-the-art pot, and by e-mail too. "
+        "It is a self-made thing."
+    )
+    assert part.title == "x"
+
+
+def test_a_progress_bar_keeps_its_last_state() -> None:
+    text = ["0%|  \r", "50%|# \r100%|##\n", "done\n"]
+    output = {"output_type": "stream", "name": "stdout", "text": text}
+    cell = {"cell_type": "code", "metadata": {}, "source": ["go()"], "outputs": [output]}
+    part = one("x.ipynb", json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}))
+    assert "```text\n100%|##\ndone\n```" in part.content
+
+
+@pytest.mark.parametrize(
+    ("front", "title"),
+    [
+        ('title: "The meaning of *args"', "The meaning of *args"),
+        ("title: *args and **kwargs", "*args and **kwargs"),
+        ('title: "Q &A"', "Q &A"),
+        ("title: &A and B", "&A and B"),
+        ("title: Foo: a bar", "Foo: a bar"),
+        ("title: [draft] One", "[draft] One"),
+        ("title: @user", "@user"),
+        ("title: 3.10", "3.10"),
+        ("title: 007", "007"),
+        ("title: Yes", "Yes"),
+        ("title: true", "true"),
+        ("title: 12:30", "12:30"),
+        ("title: 2024-01-02", "2024-01-02"),
+        ("", "Head"),
+    ],
+)
+def test_front_matter_is_what_its_authors_mean(front: str, title: str) -> None:
+    part = one("x.md", f"---\n{front}\ntags: [3.10, no]\n---\n# Head\n\nText.\n")
+    assert (part.title, part.content, part.tags) == (title, "# Head\n\nText.\n", ("3.10", "no"))
+    assert not part.note
+
+
+def test_front_matter_may_be_toml_or_empty() -> None:
+    part = one("x.md", '+++\ntitle = "T"\ndate = 2024-01-02\n+++\nText.\n')
+    assert (part.title, part.content, part.metadata) == ("T", "Text.\n", {"date": "2024-01-02"})
+    assert one("x.md", "---\n---\nText.\n").content == "Text.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('---\ntags: [a]\ntitle: "open\n---\nText.\n', "line 4, column 1"),
+        ('+++\ntitle = "T\n+++\nText.\n', "line 2, column 11"),
+    ],
+)
+def test_front_matter_that_cannot_be_read_stays_and_is_named(text: str, place: str) -> None:
+    part = one("x.md", text)
+    assert part.content.startswith(text[:3])
+    assert place in part.note
+
+
+def test_a_title_keeps_its_types() -> None:
+    text = "# A <b>bold</b> Map<K, List<String>>\n\nText.\n"
+    assert one("x.md", text).title == "A bold Map<K, List<String>>"
