@@ -53,6 +53,7 @@ from kbkit.sources.html.regions import (
     widened,
     word_counts,
 )
+from kbkit.sources.html.tabs import label_tabs
 from kbkit.sources.html.writer import MarkdownWriter
 from kbkit.text.markdown.writing import escape
 
@@ -176,6 +177,7 @@ def _read(
         return ExtractedPage(reason=NEEDS_BROWSER, **about)
     own = self_links(body)
     stated = not regions and articles.is_stated(root)
+    tabs = label_tabs(body)
     clean(body)
     heads = (normalized_text(part) for part in root.iter("title"))
     named = next((text for text in heads if text and not _PLACEHOLDER.match(text)), "")
@@ -193,6 +195,7 @@ def _read(
             article = (
                 tree is not None
                 and not regions
+                and not any(region in label.iterancestors() for label in tabs)
                 and articles.is_article(body, region, kept, own, stated=stated, alone=alone)
             )
             if not article and not alone:

@@ -863,3 +863,36 @@ def test_what_holds_the_content_is_no_title():
     text = f"<p>{words * 3}</p><h2>More</h2><p>{words}</p>"
     html = f"<title>Tea</title><body><a class=title>Tea<ul><li><main>{text}"
     assert "## More" in extract(html, "https://h/").content
+
+
+SETS = {
+    "roles": '<div role="tablist"><button role="tab" aria-controls="p1" id="b1">Debian</button>'
+    '<button role="tab" aria-controls="p2" id="b2">Fedora</button></div><div id="p1" '
+    'role="tabpanel"><p>apt</p></div><div id="p2" role="tabpanel" hidden><p>dnf</p></div>',
+    "places": '<div><ul role="tablist"><li role="tab">Debian</li><li role="tab">Fedora</li></ul>'
+    '<div><div role="tabpanel"><p>apt</p></div><div role="tabpanel" hidden><p>dnf</p></div></div></div>',
+    "links": '<ul role="tablist"><li><a role="tab" href="#d">Debian</a></li><li><a role="tab" '
+    'href="#f">Fedora</a></li></ul><div id="d"><p>apt</p></div><div id="f"><p>dnf</p></div>',
+    "buttons before": '<div><input type="radio" id="a"><input type="radio" id="b"><div>'
+    '<label for="a">Debian</label><label for="b">Fedora</label></div><div><div><p>apt</p></div>'
+    "<div><p>dnf</p></div></div></div>",
+    "in turn": '<div><input type="radio" id="a"><label for="a">Debian</label><div><p>apt</p></div>'
+    '<input type="radio" id="b"><label for="b">Fedora</label><div><p>dnf</p></div></div>',
+}
+
+
+@pytest.mark.parametrize("kind", SETS)
+@pytest.mark.parametrize("alone", [True, False])
+def test_each_panel_of_tabs_stands_below_its_label(kind: str, alone: bool) -> None:
+    text = "<p>This is how to install it on the systems that many people use.</p>"
+    html = f"<body><main><h1>Install</h1>{text}{SETS[kind]}{text}</main></body>"
+    content = extract(html, "https://h/x", alone=alone).content
+    assert "\n\n**Debian**\n\napt\n\n**Fedora**\n\ndnf\n\n" in content
+
+
+def test_radio_buttons_of_a_form_are_no_tabs() -> None:
+    form = "".join(f'<input type="radio" id="{n}"><label for="{n}">{n}</label>' for n in "ab")
+    html = (
+        f"<body><main><h1>Ask</h1><p>Choose one of these answers, please.</p>{form}</main></body>"
+    )
+    assert "**" not in extract(html, "https://h/x", alone=False).content
