@@ -195,7 +195,7 @@ def _read(
             article = (
                 tree is not None
                 and not regions
-                and not any(region in label.iterancestors() for label in tabs)
+                and (stated or not any(region in label.iterancestors() for label in tabs))
                 and articles.is_article(body, region, kept, own, stated=stated, alone=alone)
             )
             if not article and not alone:

@@ -870,7 +870,8 @@ SETS = {
     '<button role="tab" aria-controls="p2" id="b2">Fedora</button></div><div id="p1" '
     'role="tabpanel"><p>apt</p></div><div id="p2" role="tabpanel" hidden><p>dnf</p></div>',
     "places": '<div><ul role="tablist"><li role="tab">Debian</li><li role="tab">Fedora</li></ul>'
-    '<div><div role="tabpanel"><p>apt</p></div><div role="tabpanel" hidden><p>dnf</p></div></div></div>',
+    '<div><div role="tabpanel"><p>apt</p></div><div role="tabpanel" hidden><p>dnf</p></div></div>'
+    "</div>",
     "links": '<ul role="tablist"><li><a role="tab" href="#d">Debian</a></li><li><a role="tab" '
     'href="#f">Fedora</a></li></ul><div id="d"><p>apt</p></div><div id="f"><p>dnf</p></div>',
     "buttons before": '<div><input type="radio" id="a"><input type="radio" id="b"><div>'
