@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from kbkit.export import build_site, export_pages, write_project
 from kbkit.export.pages.paths import LinkMap
+from kbkit.recipes import SiteSpec
 
 BASE = "https://docs.example.org/guide/start.html"
 PATH = "pages/docs.example.org/guide/start.md"
@@ -75,3 +77,40 @@ def test_routes_of_scripts_are_pages_of_their_own():
     assert leads("https://x.org/docs/#!/old") == "old.md"
     assert leads("https://x.org/docs/#part") == "index.md#part"
     assert leads("https://x.org/docs/#/none") == "https://x.org/docs/#/none"
+
+
+@pytest.mark.parametrize(
+    ("href", "uri"),
+    [
+        ("C%23.md", "docs/C#.md"),
+        ("100%2520.md", "docs/100%20.md"),
+        ("Q%26A%20%231%3F.md#x", "docs/Q&A #1?.md"),
+        ("sub/", "docs/sub/index.md"),
+        ("sub", "docs/sub/index.md"),
+        ("./a", "docs/a.md"),
+        ("../docs/a.md?plain=1", "docs/a.md"),
+        ("A.MD", "docs/a.md"),
+        ("/a.md", "docs/a.md"),
+        ("cafe%CC%81.md", "docs/caf\u00e9.md"),
+        ("missing.md", None),
+        ("../../docs/a.md", None),
+        ("javascript:alert(1)", None),
+    ],
+)
+def test_links_between_files_are_read_as_their_authors_mean_them(href, uri):
+    names = ("C#.md", "100%20.md", "Q&A #1?.md", "sub/index.md", "a.md", "caf\u00e9.md")
+    paths = {f"docs/{name}": f"pages/{number}.md" for number, name in enumerate(names)}
+    page = LinkMap(paths).resolve(href, base="docs/b.md", path="pages/b.md")
+    expected = uri and paths[uri].removeprefix("pages/") + ("#x" if "#" in href else "")
+    assert page == expected
+
+
+def test_a_link_that_leads_nowhere_keeps_its_text_and_address(tmp_path, document, info, caplog):
+    one = document(
+        "docs/a.md", "# A\n\nSee [the rest](lost/b.md) and [b](javascript:x).\n", title="A"
+    )
+    write_project(tmp_path, info("kb", documents=1), SiteSpec())
+    export_pages(info("kb", documents=1), [one], tmp_path / "docs", SiteSpec())
+    assert "docs/a.md: links that lead nowhere: lost/b.md" in caplog.text
+    (page,) = (build_site(tmp_path) / "pages").rglob("a.html")
+    assert "See the rest <code>lost/b.md</code> and b." in page.read_text("utf-8")

@@ -20,6 +20,7 @@ from kbkit.export.pages.outline import OutlineEntry, SiteOutline
 from kbkit.export.pages.paths import LinkMap, in_page, relative
 from kbkit.models import Document, DocumentType
 from kbkit.models.values import plain
+from kbkit.text.markdown.plain_text import RELATIVE
 from kbkit.text.markdown.rendering import NEXT, PREVIOUS
 from kbkit.text.markdown.sanitizing import escape, prepare
 
@@ -54,14 +55,25 @@ class PageLayout:
 
 
 def document_page(
-    document: Document, title: str, layout: PageLayout, links: LinkMap, path: str
+    document: Document,
+    title: str,
+    layout: PageLayout,
+    links: LinkMap,
+    path: str,
+    *,
+    dead: list[str],
 ) -> str:
+    """Write a document's page; relative links that lead nowhere stay, and go into ``dead``."""
     images = document.images
 
     def rewrite(href: str) -> str | None:
         if name := images.get(href):
             return relative(f"{IMAGES}/{name}", path)
-        return links.resolve(href, base=document.uri, path=path)
+        target = links.resolve(href, base=document.uri, path=path)
+        if target is None and RELATIVE.fullmatch(href):
+            dead.append(href)
+            return href
+        return target
 
     body = prepare(document.content, title=title, rewrite=rewrite)
     anchor = f" {{#{body.anchor}}}" if body.anchor else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -161,6 +162,9 @@ class LinkMap:
                 bare = uri.removesuffix("index.html").rstrip("/")
                 for alias in (bare, f"{bare}/", f"{bare}/index.html"):
                     self._paths.setdefault(alias, path)
+        self._files = {_name(uri): path for uri, path in paths.items() if not _scheme(uri)}
+        for name, path in list(self._files.items()):
+            self._files.setdefault(name.casefold(), path)
 
     def page(self, uri: str) -> str | None:
         return self._paths.get(canonical(uri))
@@ -179,6 +183,9 @@ class LinkMap:
             return None
         if href.startswith("#"):
             return in_page(href[1:]) if href[1:] else None
+        if not scheme and not _scheme(base):
+            page = self._file(href, base)
+            return page and relative(page, path) + (in_page(fragment) if fragment else "")
         page = self._paths.get(canonical(target)) or self._paths.get(canonical(href))
         if page is not None:
             _, hash_, fragment = target.partition("#")
@@ -190,6 +197,33 @@ class LinkMap:
             return quote(target, safe="!#$%&'*+,/:;=?@[]~")
         return None
 
+    def _file(self, href: str, base: str) -> str | None:
+        """The page of a file that another links to, as it is written or as file systems read it."""
+        name = unquote(href.partition("#")[0].partition("?")[0])
+        folder = posixpath.dirname(base)
+        if name.startswith("/"):  # from the folder that was read
+            folder, name = base.partition("/")[0], name.lstrip("/")
+        target = _name(posixpath.normpath(posixpath.join(folder, name)))
+        for way in (target, *(f"{target}{end}" for end in _ENDS)):
+            if page := self._files.get(way) or self._files.get(way.casefold()):
+                return page
+        return None
+
+
+_ENDS = (".md", "/index.md", "/README.md", "/index.html", "/index.rst")
+"""What a link to a folder, or to a file without its suffix, leaves out."""
+
+
+def _name(uri: str) -> str:
+    return unicodedata.normalize("NFC", uri)
+
+
+def _scheme(uri: str) -> str:
+    match = _SCHEME.match(uri)
+    return match[0] if match else ""
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 # a page's links to the parts of another are many
 _joined = lru_cache(maxsize=4_096)(urljoin)

@@ -85,6 +85,7 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=10).hexdigest()
 
 
+_NAMED = 5  # links of a page that lead nowhere
 _log = logging.getLogger(__name__)
 _LOCK = ".kbkit-export.lock"
 ReadImage = Callable[[str], bytes | None]
@@ -241,7 +242,10 @@ def _texts(
         if fingerprints.keep(path, directory / path, sources):
             yield path, None
             continue
-        text = document_page(document, entry.title, layout, links, path)
+        dead: list[str] = []
+        text = document_page(document, entry.title, layout, links, path, dead=dead)
+        if dead:
+            _log.warning("%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_NAMED]))
         fingerprints.add(path, sources, text)
         yield path, text
 

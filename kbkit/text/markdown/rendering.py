@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
@@ -36,7 +36,7 @@ from kbkit.text.markdown.extensions import (
     marked,
     with_mathml,
 )
-from kbkit.text.markdown.plain_text import SAFE_SCHEMES
+from kbkit.text.markdown.plain_text import RELATIVE, SAFE_SCHEMES
 from kbkit.text.markdown.structure import anchors, split_anchor
 from kbkit.text.markdown.writing import shown_as
 
@@ -355,23 +355,28 @@ def _bold(inline: Token) -> str:
 def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage) -> list[Token]:
     """Keep links that lead to pages and to web addresses; turn images into links to them."""
     kept: list[Token] = []
-    open_links: list[bool] = []
+    open_links: list[str] = []  # addresses of those that lead nowhere, "" for others
     for token in children:
         if token.type == "link_open":
-            href = _safe_href(str(token.attrGet("href") or ""), resolve)
-            open_links.append(href is not None)
+            address = str(token.attrGet("href") or "")
+            href = _safe_href(address, resolve)
+            open_links.append("" if href is not None else address or "#")
             if href is not None:
                 kept.append(_link(href, token))
         elif token.type == "link_close":
-            if open_links.pop():
+            address = open_links.pop()
+            if not address:
                 kept.append(token)
+            elif RELATIVE.fullmatch(address):
+                kept.append(Token("text", "", 0, content=" "))
+                kept.append(Token("code_inline", "code", 0, content=unquote(address), markup="`"))
         elif token.type == "image" and (src := image(str(token.attrGet("src") or ""))):
             token.attrs = {"src": src, "alt": "", "loading": "lazy"}
             kept.append(token)
         elif token.type == "image":
             label = Token("text", "", 0, content=token.content or "image")
             href = _safe_href(str(token.attrGet("src") or ""), lambda _: None)
-            if href is None or any(open_links):
+            if href is None or "" in open_links:
                 kept.append(label)
             else:
                 kept += [_link(href, token), label, Token("link_close", "a", -1)]
