@@ -124,8 +124,8 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
     if wide := _wide(body):
         return Decoded(body.decode(wide, errors="replace"))
     shifts = body.isascii() and _SHIFTS.search(body) is not None
-    if not shifts and (text := _utf8(body)) is not None:
-        return text
+    if not shifts and (unicode := _utf8(body)) is not None:
+        return unicode
     named = [charset]
     if markup:
         for pattern in (_META, _XML):

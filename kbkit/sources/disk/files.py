@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import nullcontext
@@ -26,6 +27,8 @@ from kbkit.sources.formats.base import MAX_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 from kbkit.sources.front_matter import detect, title_from_name
 from kbkit.sources.images import collect, local_reader
+from kbkit.text.markdown.extensions import Address, resolve_wiki_links
+from kbkit.text.markdown.structure import slug
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
@@ -85,6 +88,17 @@ class _Waiting(NamedTuple):
 _UNNAMED = NavEntry("")
 
 
+def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
+    """Files by what notes call them: name or path without a suffix, those near the top first."""
+    places = [path.resolve() for path in paths]
+    inside = [place.relative_to(root) for place in places if root in place.parents]
+    names: dict[str, str] = {}
+    for path in sorted(inside, key=lambda each: (len(each.parts), each)):
+        for name in (path.stem, path.with_suffix("").as_posix()):
+            names.setdefault(name.casefold(), path.as_posix())
+    return names
+
+
 def _navigation(entry: NavEntry, place: DiskPlace) -> Navigation:
 
     def uri(page: Path | None) -> str:
@@ -104,11 +118,13 @@ class FilesReader:
 
     def __init__(self, spec: FilesSource) -> None:
         self._spec = spec
+        self._names: dict[str, str] = {}
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Read the files in the order of their names."""
         paths, root = files_of(self._spec, context.base)
         entries = nav_entries(root, paths) if root else {}
+        self._names = _names(paths, root) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()
         with FileParser(min(os.cpu_count() or 1, len(paths)), context.engine) as reader:
@@ -180,6 +196,10 @@ class FilesReader:
             ]
         for plain_document in documents:
             document = plain_document
+            if format_of(path.name) == "markdown" and self._names:
+                address = self._address_from(path, folder)
+                content = resolve_wiki_links(document.content, address, keep=True)
+                document = replace(document, content=content)
             if format_of(path.name) in _ILLUSTRATED:
                 read = local_reader(path, folder)
                 document = replace(document, images=collect(document.content, read))
@@ -191,6 +211,18 @@ class FilesReader:
                 # remembered so that a failure of the file is known to be one of its parts, too
                 record = PageRecord(document.uri, document_uri=document.uri)
             yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
+
+    def _address_from(self, path: Path, folder: Path) -> Address:
+        start = path.resolve().relative_to(folder).parent.as_posix()
+
+        def address(name: str, heading: str) -> str | None:
+            target = self._names.get(name.removesuffix(".md").casefold())
+            if target is None:
+                return None
+            href = quote(posixpath.relpath(target, start))
+            return f"{href}#{quote(slug(heading))}" if heading else href
+
+        return address
 
     def _kept(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
         if format_of(uri) in MULTIPLE:
@@ -255,6 +287,7 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
             path
             for path, inside in walk(full)
             if belongs(path.name)
+            and (path.suffix or path.is_file())
             and not path.name.startswith(".")
             and path.name not in CATEGORIES
             and not matches(inside, spec.exclude)

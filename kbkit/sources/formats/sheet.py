@@ -201,7 +201,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about extensions that it does not know
         book = openpyxl.load_workbook(io.BytesIO(safe), read_only=True, data_only=True)
-        sheets = book.worksheets
+        sheets: list[Any] = book.worksheets
         if len(sheets) > _MAX_SHEETS:
             raise UnreadableError(f"more than {_MAX_SHEETS} sheets")
         size = 0

@@ -68,7 +68,8 @@ class Word:
         for tag, rewrite in self._rewrites().items():
             for element in list(root.iter(tag)):
                 rewrite(element)
-        return etree.tostring(root, encoding="utf-8", xml_declaration=True)
+        data: bytes = etree.tostring(root, encoding="utf-8", xml_declaration=True)
+        return data
 
     def _rewrites(self) -> dict[str, Callable[[Any], None]]:
         return {

@@ -26,7 +26,7 @@ def _with_front_matter(data: bytes, name: str, *, markdown: bool) -> list[Part]:
 
 
 def read_html(data: bytes, name: str) -> list[Part]:
-    """Read the content of a page; links that lead to other files are kept as text."""
+    """Read the content of a page; links to other files stay relative."""
     from kbkit.sources.html.extract import extract
 
     page = extract(decode(data), "", alone=False)

@@ -214,7 +214,7 @@ def _read(
             lead(region, *title_parts)
         heading, title = page_title(body, region, own_name, common, shared=named)
     title = title or named[:MAX_LENGTH]
-    content = _RULES.sub("", MarkdownWriter(base, own).write(region)).strip()
+    content = _RULES.sub("", MarkdownWriter(base, own, relative=not base).write(region)).strip()
     if not re.search(r"\w", content):
         return ExtractedPage(title=title, **{"reason": "no text", **about})
     inside = heading is not None and (region is heading or region in heading.iterancestors())

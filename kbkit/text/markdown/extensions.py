@@ -255,8 +255,8 @@ Address = Callable[[str, str], str | None]
 """Address of a name and heading (``""`` for none); ``None`` if unknown."""
 
 
-def resolve_wiki_links(markdown: str, address: Address) -> str:
-    """Convert links by name to Markdown links; broken ones become text. Code stays."""
+def resolve_wiki_links(markdown: str, address: Address, *, keep: bool = False) -> str:
+    """Convert links by name to Markdown links; broken ones become text, or stay. Code stays."""
     if "[[" not in markdown:
         return markdown
 
@@ -264,7 +264,9 @@ def resolve_wiki_links(markdown: str, address: Address) -> str:
         name, heading = match[1].strip(), (match[2] or "").strip()
         text = escape(match[3] or (f"{name} › {heading}" if heading else name))
         target = address(name, heading)
-        return text if target is None else f"[{text}]({target})"
+        if target is None:
+            return match[0] if keep else text
+        return f"[{text}]({target})"
 
     def prose(text: str) -> str:
         return _LINK.sub(linked, text) if "[[" in text else text

@@ -300,3 +300,21 @@ def test_files_without_a_suffix_are_read_and_old_formats_reported(tmp_path: Path
     events = list(open_reader(FilesSource(path=str(tmp_path))).events(SourceContext()))
     read = {event.uri.rpartition("/")[2]: event.reason for event in events}
     assert read == {"NOTES": "", "a.md": "", "old.doc": ".doc files are not read; save it as .docx"}
+
+
+def test_links_by_name_and_between_pages_are_links(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    note = "# Note\n\nSee [[Other Note]], [[sub/deep#The end|the deep]], [[nobody]], `[[code]]`.\n"
+    (tmp_path / "sub/note.md").write_text(note)
+    (tmp_path / "Other Note.md").write_text("# Other\n\nText.\n")
+    (tmp_path / "sub/deep.md").write_text("# Deep\n\nText.\n")
+    words = "<p>This page has words enough to be read as a page of its own.</p>"
+    page = f'<main><h1>Page</h1><p>See <a href="sub/note.md#x">the note</a>.</p>{words}</main>'
+    (tmp_path / "page.html").write_text(f"<html><body>{page}</body></html>")
+    events = open_reader(FilesSource(path=str(tmp_path))).events(SourceContext())
+    read = {event.document.title: event.document.content for event in events}
+    assert read["Note"] == (
+        "# Note\n\nSee [Other Note](../Other%20Note.md), [the deep](deep.md#the-end), [[nobody]], "
+        "`[[code]]`.\n"
+    )
+    assert "See [the note](sub/note.md#x)." in read["Page"]
