@@ -4,8 +4,8 @@ Documents, queries and reranking go through `Analyzer.terms`, and the browser th
 it in JavaScript. So everything here can be said in both languages, and this is all of it. *Letter*
 means ``[\p{L}\p{Nl}\p{No}]``.
 
-1. **Normalise.** Delete what is not seen (soft hyphen, zero width joiner and non-joiner, word
-   joiner, byte order mark), then NFKC.
+1. **Normalise.** Delete what is not seen (soft hyphen, zero width space, joiner and non-joiner,
+   word joiner, invisible operators, byte order mark), then NFKC.
 2. **Tokens.** A *word* is one of ``[\p{L}\p{N}_]`` and any number of ``[\p{L}\p{N}\p{M}_]``. A
    token is a word, or several with a *joint* between: ``.``, ``-`` or an apostrophe (``'`` or
    ``’``), and ``:``, ``::``, ``->``, ``/`` or ``@`` if a letter or ``_`` follows. Before it may
@@ -17,7 +17,7 @@ means ``[\p{L}\p{Nl}\p{No}]``.
 4. **Runs of scripts written without spaces**, and of Hangul (`_SPACELESS`), give every pair of
    neighbouring characters, or the one there is. What stands between them is read by itself.
 5. **Contractions.** ``n't 's 't 're 've 'll 'd 'm`` are cut from the end of a token of up to 64
-   characters.
+   characters. If that leaves no term, a document's token is read without its apostrophe.
 6. **Segments** are what joints but ``-`` and apostrophes divide, if they have letters or digits,
    and *pieces* what in these ``_``, ``-``, apostrophes and capitals divide (`_PIECE`:
    ``appendEvent``, ``HTTPServer``). A segment written together is folded and lacks ``_``,
@@ -32,12 +32,16 @@ means ``[\p{L}\p{Nl}\p{No}]``.
    b. Of each segment (read from step 4 on where there are several, or a sign, ``++`` or ``#``),
       unless it is the single letter before ``++`` or ``#``: itself written together between the
       underscores that begin and end it, if there are any; of several pieces, itself written
-      together, stemmed; each piece, folded and stemmed.
+      together, stemmed, and each part between ``_``, ``-`` and apostrophes that has several; each
+      piece, folded and stemmed. Letters with three digits or more give both too (``rfc9110``).
+   c. In documents, a word that is not ASCII also stemmed without its accents, and with its umlauts
+      spelled out (``groesse``), unless that is a stop word.
 8. **Stop words** are pieces that give no term, unless they are *named*: the only piece of their
    segment and all capitals of two letters or more (``WHERE``, ``GET``), or all of their token and
    beside a backtick.
 9. **Stemming** is Snowball's, unless nothing would be left. A term has at most 64 code points, and
-   a word is cut to them before it is stemmed.
+   a word is cut to them before it is stemmed. Terms are *bare*: without accents on Latin and Greek
+   letters, and with plain letters for ``ø đ ł ð þ æ œ ı``.
 
 So terms hold letters, digits, marks and ``_ . - + # @ $``. A query is read in the same way, but
 for what `Analyzer.query_terms` says.
@@ -54,13 +58,13 @@ from itertools import chain, groupby
 from kbkit.errors import ImpossibleError
 from kbkit.text.language import stop_words
 
-REVISION = 1
+REVISION = 2
 """Counts changes of these rules, since terms of different ones do not meet."""
 
 _MAX_TERM_LENGTH = 64
 _MAX_REMEMBERED = 300_000
 
-_UNSEEN = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060-\u2064\ufeff]")
 _LETTER = r"[^\W\d_]"
 _BLOCKS_WITH_MARKS = (
     (0x300, 0x370),
@@ -129,6 +133,13 @@ _PIECE = re.compile(
     r"|(?<=[a-z])(?=[A-Z])"  # appendEvent
     r"|(?<=[A-Z0-9])(?=[A-Z][a-z])"  # HTTPServer, utf8Decode
 )
+_PARTS = re.compile(r"[-_'’]+")
+_NUMBERED = re.compile("([a-z]{2,})([0-9]{3,})")
+_ACCENTS = re.compile("(?<=[a-z\u0370-\u03ff])[\u0300-\u036f]+")
+_PLAIN = str.maketrans(
+    {**dict(zip("øđłðı", "odldi", strict=True)), "þ": "th", "æ": "ae", "œ": "oe"}
+)
+_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 _VERSION = re.compile(r"v\d+\.")
 _CONTRACTION = re.compile(r"(.+?)(?:n['’]t|['’](?:s|t|re|ve|ll|d|m))", re.IGNORECASE)
 _SPACELESS = re.compile(
@@ -165,9 +176,21 @@ class _Memory(dict[str, tuple[str, ...]]):
 
 
 class Analyzer:
-    """Turns text into terms for one language."""
+    """Turns text into terms for one language.
 
-    def __init__(self, language: str = "english", stem: Callable[[str], str] | None = None) -> None:
+    Args:
+        language: Snowball's name of it.
+        stem: Stemmer of it; by default Snowball's.
+        asks: Read words as queries do, in one form.
+    """
+
+    def __init__(
+        self,
+        language: str = "english",
+        stem: Callable[[str], str] | None = None,
+        *,
+        asks: bool = False,
+    ) -> None:
         import Stemmer
 
         if language not in Stemmer.algorithms():
@@ -177,6 +200,8 @@ class Analyzer:
         self.stop_words = frozenset(fold(_normal(word)) for word in stop_words(language))
         self._stem = stem or Stemmer.Stemmer(language, 0).stemWord
         self._memory = _Memory(self._terms_of)
+        self._asks = asks
+        self._asking = self if asks else Analyzer(language, self._stem, asks=True)
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, with repetitions, without stop words."""
@@ -186,10 +211,11 @@ class Analyzer:
     def query_terms(self, text: str) -> list[str]:
         """The different terms of a query, in order.
 
-        They are those of `terms`, with these differences: a word in quotation marks counts as
-        named; so does, in English, a stop word right after an article (``the with statement``) or
-        before ``loop``, ``statement``, ``clause`` or ``operator``. Capitals say nothing in a query
-        that has nothing else. When nothing is left, every word counts as named.
+        They are those of `terms`, with these differences: a word has no other forms, which are for
+        those who ask without accents or apostrophes; a word in quotation marks counts as named; so
+        does, in English, a stop word right after an article (``the with statement``) or before
+        ``loop``, ``statement``, ``clause`` or ``operator``. Capitals say nothing in a query that
+        has nothing else. When nothing is left, words have their other forms, else all are named.
         """
         text = _normal(text)
         if text.isupper():
@@ -197,7 +223,8 @@ class Analyzer:
         marked = _QUOTED.sub(r"`\1`", text)
         if self.language in ("english", "porter"):
             marked = _SPOKEN_OF.sub(_in_backticks, marked)
-        terms = self.terms(marked) or self.terms(_WORD.sub(r"`\g<0>`", text))
+        asked = self._asking.terms
+        terms = asked(marked) or self.terms(text) or asked(_WORD.sub(r"`\g<0>`", text))
         return list(dict.fromkeys(terms))
 
     def _terms_of(self, token: str) -> tuple[str, ...]:
@@ -216,7 +243,7 @@ class Analyzer:
             and len(token) <= _MAX_TERM_LENGTH
             and (cut := _CONTRACTION.fullmatch(token))
         ):
-            return self._memory[cut[1]]
+            return self._memory[cut[1]] or self._contracted(folded)
         body = token.lstrip("-@#$.")
         sign = token[: len(token) - len(body)]
         end = "".join(_END.findall(body)) if "+" in body or "#" in body else ""
@@ -230,6 +257,9 @@ class Analyzer:
             terms += chain.from_iterable(map(self._memory.__getitem__, segments))
         return tuple(dict.fromkeys(terms))
 
+    def _contracted(self, folded: str) -> tuple[str, ...]:
+        return () if self._asks else self._word(_together(folded))
+
     def _wholes(self, sign: str, together: list[str], end: str) -> list[str]:
         letters = len(together) > 1 and all(len(s) == 1 and s.isalpha() for s in together)
         whole = ("" if letters else ".").join(together)
@@ -242,17 +272,19 @@ class Analyzer:
                 terms.append(whole[1:])
         if end:
             terms += [whole + end, whole + end.rstrip("0123456789")]
-        return [term[:_MAX_TERM_LENGTH] for term in terms]
+        return [bare(term)[:_MAX_TERM_LENGTH] for term in terms]
 
     def _segment(self, segment: str) -> tuple[str, ...]:
         pieces = [fold(piece) for piece in _PIECE.split(segment) if piece]
         named = len(pieces) == 1 and len(pieces[0]) > 1 and segment.isupper()
         terms = []
         joined = _together(segment)
-        if (bare := segment.strip("_")) != segment:  # __init__
-            terms.append(segment.replace(bare, joined, 1)[:_MAX_TERM_LENGTH])
+        if (inner := segment.strip("_")) != segment:  # __init__
+            terms.append(bare(segment.replace(inner, joined, 1))[:_MAX_TERM_LENGTH])
         if len(pieces) > 1:
             terms.append(self._stemmed(joined))
+            parts = filter(None, _PARTS.split(segment))
+            terms += (self._stemmed(_together(each)) for each in parts if _PIECE.search(each))
         for piece in pieces:
             terms += self._word(piece, named)
         return tuple(dict.fromkeys(terms))
@@ -269,11 +301,19 @@ class Analyzer:
     def _word(self, folded: str, named: bool = False) -> tuple[str, ...]:
         if not folded or (folded in self.stop_words and not named):
             return ()
-        return (self._stemmed(folded),)
+        if folded.isascii() and not (numbered := _NUMBERED.fullmatch(folded)):
+            return (self._stemmed(folded),)
+        forms = [folded]
+        if folded.isascii():
+            forms += numbered.groups() if numbered else ()
+        elif not self._asks:
+            others = bare(folded), bare(folded.translate(_SPELLED))
+            forms += (each for each in others if each not in self.stop_words)
+        return tuple(dict.fromkeys(map(self._stemmed, forms)))
 
     def _stemmed(self, folded: str) -> str:
         word = folded[:_MAX_TERM_LENGTH]
-        return (self._stem(word) or word)[:_MAX_TERM_LENGTH]
+        return bare(self._stem(word) or word)[:_MAX_TERM_LENGTH]
 
 
 def _together(segment: str) -> str:
@@ -290,6 +330,14 @@ def fold(text: str) -> str:
         return text
     text = text.replace("ß", "ss").replace("ς", "σ").replace("i\u0307", "i")
     return text.replace("’", "'")
+
+
+def bare(folded: str) -> str:
+    """Folded text without accents on Latin and Greek letters."""
+    if folded.isascii():
+        return folded
+    text = _ACCENTS.sub("", unicodedata.normalize("NFD", folded))
+    return unicodedata.normalize("NFC", text.translate(_PLAIN))
 
 
 def _normal(text: str) -> str:

@@ -13,7 +13,7 @@ const NO_SPACE = SPACE.replace("[", "[^");
 
 // 1. Normalise.
 const ASCII = /^[\0-\x7f]*$/;
-const UNSEEN = /[\u00ad\u200c\u200d\u2060\ufeff]/g; // eslint-disable-line no-misleading-character-class
+const UNSEEN = /[\u00ad\u200b-\u200d\u2060-\u2064\ufeff]/g; // eslint-disable-line no-misleading-character-class
 
 // 4. Runs of scripts written without spaces, and of Hangul.
 const SPACELESS = new RegExp(
@@ -31,6 +31,13 @@ const SEGMENT_JOINT = /::?|->|[./@]/u;
 const EMPTY_SEGMENT = /^[-_'’]*$/u;
 const GLUE = new RegExp(String.raw`[_'’]|(?<=${LETTER})-|-(?=${LETTER})`, "gu");
 const PIECE = /[-_'’]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])/u;
+const PARTS = /[-_'’]+/u;
+const NUMBERED = /^([a-z]{2,})([0-9]{3,})$/;
+const ACCENTS = /(?<=[a-z\u0370-\u03ff])[\u0300-\u036f]+/gu;
+/** @type {Record<string, string>} */
+const PLAIN_LETTERS = { ø: "o", đ: "d", ł: "l", ð: "d", ı: "i", þ: "th", æ: "ae", œ: "oe" };
+/** @type {Record<string, string>} */
+const SPELLED = { ä: "ae", ö: "oe", ü: "ue", å: "aa", ø: "oe" };
 const VERSION = /^v\p{Nd}+\./u;
 
 const PLAIN = /^[A-Za-z0-9]+$/;
@@ -103,6 +110,10 @@ class Analyzer {
   #english;
   /** @type {Map<string, string[]>} */
   #memory = new Map();
+  /** @type {boolean} */
+  #asks;
+  /** @type {Analyzer} */
+  #asking;
 
   /**
    * @param {object} options
@@ -111,11 +122,14 @@ class Analyzer {
    *   are folded
    * @param {(word: string) => string} options.stem  Snowball's stemmer of the language, which
    *   kbkit/export/index/terms.py writes
+   * @param {boolean} [options.asks]  read words as queries do, in one form
    */
-  constructor({ language, stopWords, stem }) {
+  constructor({ language, stopWords, stem, asks = false }) {
     this.#stopWords = new Set(stopWords);
     this.#stem = stem;
     this.#english = language === "english" || language === "porter";
+    this.#asks = asks;
+    this.#asking = asks ? this : new Analyzer({ language, stopWords, stem, asks: true });
   }
 
   /**
@@ -141,8 +155,10 @@ class Analyzer {
     const { quoted, spokenOf, words } = expressionsFor(text);
     let marked = text.replace(quoted, "`$1`");
     if (this.#english) marked = marked.replace(spokenOf, inBackticks);
-    const terms = this.terms(marked);
-    return [...new Set(terms.length ? terms : this.terms(text.replace(words, "`$&`")))];
+    let terms = this.#asking.terms(marked);
+    if (!terms.length) terms = this.terms(text);
+    if (!terms.length) terms = this.#asking.terms(text.replace(words, "`$&`"));
+    return [...new Set(terms)];
   }
 
   /** @param {string} token */
@@ -177,7 +193,10 @@ class Analyzer {
     if (SPACELESS.test(token)) return this.#spaceless(token);
     if (folded.includes("'") && !isLonger(token, LONGEST_TERM)) {
       const contracted = CONTRACTION.exec(token);
-      if (contracted) return this.#remembered(contracted[1]);
+      if (contracted) {
+        const terms = this.#remembered(contracted[1]);
+        return terms.length || this.#asks ? terms : this.#word(together(folded), false);
+      }
     }
     const body = token.replace(/^[-@#$.]+/u, "");
     const sign = token.slice(0, token.length - body.length);
@@ -212,7 +231,7 @@ class Analyzer {
       if (VERSION.test(whole)) terms.push(whole.slice(1));
     }
     if (end) terms.push(whole + end, whole + end.replace(/[0-9]+$/u, ""));
-    return terms.map(cut);
+    return terms.map((term) => cut(bare(term)));
   }
 
   /** @param {string} segment */
@@ -221,9 +240,14 @@ class Analyzer {
     const named = pieces.length === 1 && isLonger(pieces[0], 1) && isUpper(segment);
     const terms = [];
     const joined = together(segment);
-    const bare = strip(segment, "_");
-    if (bare !== segment) terms.push(cut(segment.replace(bare, () => joined))); // __init__
-    if (pieces.length > 1) terms.push(this.#stemmed(joined));
+    const inner = strip(segment, "_");
+    if (inner !== segment) terms.push(cut(bare(segment.replace(inner, () => joined)))); // __init__
+    if (pieces.length > 1) {
+      terms.push(this.#stemmed(joined));
+      for (const part of segment.split(PARTS)) {
+        if (PIECE.test(part)) terms.push(this.#stemmed(together(part)));
+      }
+    }
     for (const piece of pieces) terms.push(...this.#word(piece, named));
     return [...new Set(terms)];
   }
@@ -241,13 +265,19 @@ class Analyzer {
    * @param {boolean} named
    */
   #word(folded, named) {
-    return !folded || (this.#stopWords.has(folded) && !named) ? [] : [this.#stemmed(folded)];
+    if (!folded || (this.#stopWords.has(folded) && !named)) return [];
+    const forms = [folded, ...(NUMBERED.exec(folded) ?? []).slice(1)];
+    if (!this.#asks && !ASCII.test(folded)) {
+      const others = [bare(folded), bare(translate(folded, SPELLED))];
+      forms.push(...others.filter((form) => !this.#stopWords.has(form)));
+    }
+    return [...new Set(forms.map((form) => this.#stemmed(form)))];
   }
 
   /** @param {string} folded */
   #stemmed(folded) {
     const word = cut(folded);
-    return cut(this.#stem(word) || word);
+    return cut(bare(this.#stem(word) || word));
   }
 }
 
@@ -289,6 +319,24 @@ function fold(text) {
     .replaceAll("ς", "σ")
     .replaceAll("i\u0307", "i")
     .replaceAll("’", "'");
+}
+
+/**
+ * Folded text without accents on Latin and Greek letters.
+ *
+ * @param {string} folded
+ */
+function bare(folded) {
+  if (ASCII.test(folded)) return folded;
+  return translate(folded.normalize("NFD").replace(ACCENTS, ""), PLAIN_LETTERS).normalize("NFC");
+}
+
+/**
+ * @param {string} text
+ * @param {Record<string, string>} letters
+ */
+function translate(text, letters) {
+  return text.replace(/[^\0-\x7f]/gu, (letter) => letters[letter] ?? letter);
 }
 
 /** @param {string} text */
