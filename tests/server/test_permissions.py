@@ -403,7 +403,7 @@ def test_each_route_that_is_there_has_a_scope_that_is_known(served):
         if method != "HEAD"
     }
     beside = {(method, path.replace(":path}", "}")) for method, path in table(BESIDE)}
-    assert routes - KNOWN.keys() == beside | {("MCP", "/mcp")}
+    assert routes - KNOWN.keys() == beside | {("MCP", "/mcp"), ("MCP", "/mcp/")}
 
 
 @pytest.mark.parametrize("route", ALL.values(), ids=lambda route: f"{route.method} {route.path}")
