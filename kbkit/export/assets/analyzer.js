@@ -13,7 +13,7 @@ const NO_SPACE = SPACE.replace("[", "[^");
 
 // 1. Normalise.
 const ASCII = /^[\0-\x7f]*$/;
-const UNSEEN = /[\u00ad\u200b-\u200d\u2060-\u2064\ufeff]/g; // eslint-disable-line no-misleading-character-class
+const UNSEEN = /[\u00ad\u200b-\u200d\u2060-\u2064\ufeff]/g;
 
 // 4. Runs of scripts written without spaces, and of Hangul.
 const SPACELESS = new RegExp(
