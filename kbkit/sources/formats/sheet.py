@@ -58,7 +58,7 @@ def grouped(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
 
 
 def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
-    """Rows that have cells, without empty ones at their ends."""
+    """Leave out empty rows, and empty cells at the ends of others."""
     cells = 0
     for count, (number, raw) in enumerate(rows, 1):
         row = _trimmed(raw)
@@ -73,15 +73,15 @@ def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _heads(rows: list[Row], spans: Spans) -> tuple[list[Row], list[str] | None, list[Row]]:
-    """Tell lines above a table, its heads, and its rows apart.
+    """Split rows into lines above a table, its heads, and its rows.
 
-    The heads are the first row that fills half of the columns. If cells of it span columns, the row
-    below says more of each.
+    The heads are the first row that fills half of as many columns as most rows have. If cells of it
+    span columns, the row below says more of each.
     """
     if not rows:
         return [], None, []
     counts = [sum(map(bool, row)) for _, row in rows]
-    width = max(counts)
+    width = max(counts, key=lambda count: (counts.count(count), count))
     at = next(n for n, count in enumerate(counts) if 2 * count > width or rows[n][0] in spans)
     while counts[at] == 1 < width:  # a title that spans all columns
         at += 1

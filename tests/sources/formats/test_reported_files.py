@@ -192,6 +192,7 @@ def test_a_formula_without_a_value_is_said() -> None:
         ("sep=;\nName;Age\nAnn;3\n", "## Row 3\n\n| Name | Age |\n| --- | --- |\n| Ann | 3 |"),
         ("Of 2024\n\nA,B,C\n1,2,3\n", "Of 2024\n\n## Row 4\n\n| A | B | C |"),
         ("Name\nAnn\nBob\n", "## Rows 2 to 3\n\n| Name |\n| --- |\n| Ann |\n| Bob |"),
+        ("A,B,C\n1,2,3\n1,2,3,4,5,6,7\n4,5,6\n", "## Rows 2 to 4\n\n| A | B | C |"),
         ("Name,Age\nAnn,\nBob,4\n", "| Name | Age |\n| --- | --- |\n| Ann |  |\n| Bob | 4 |"),
     ],
 )
