@@ -1,7 +1,7 @@
 """Whatever is done ends before each point at which something lasts; nothing is lost or half there.
 
 All points, random instants beside them, and servers that go down are for `make soak`, which counts
-them; `make test` has some points of one action.
+them; `make test` has twenty points.
 """
 
 from __future__ import annotations
@@ -197,8 +197,11 @@ def check_points(trial, most):
         trial.kill("before a point", kill_at=kill_at)
 
 
-def test_some_points(children, cases):
-    check_points(Trial(children, cases(), "ingest", Tally()), 2)
+@pytest.mark.parametrize("action", ["ingest", "refresh", "delete", "rate", "learn"])
+def test_some_points(children, cases, action):
+    tally = Tally()
+    check_points(Trial(children, cases(), action, tally), 4)
+    assert tally.kills.total() == 4
 
 
 def check_all(children, server_of, tally, target, capsys):
