@@ -191,6 +191,15 @@ def definition_groups(element: Element) -> list[tuple[list[Element], list[Elemen
     return groups
 
 
+def flatten_names(region: Element) -> None:
+    """Write terms without a definition, which stand alone in cells of tables, as code; in place."""
+    for terms in list(region.iter("dl")):
+        names = [part for part in terms if part.tag == "dt"]
+        empty = len(names) == 1 and normalized_text(terms) == normalized_text(names[0])
+        if empty and next(terms.iterancestors("td", "th"), None) is not None:
+            terms.tag, names[0].tag = "span", "code"
+
+
 def gather_terms(region: Element) -> None:
     """Put loose terms and their definitions into a list; in place."""
     for term in list(region.iter("dt")):

@@ -32,6 +32,7 @@ from kbkit.sources.html.tables import (
     admonition_title,
     definition_groups,
     drop_icons,
+    flatten_names,
     gather_terms,
     grid,
     has_head,
@@ -94,6 +95,7 @@ class MarkdownWriter:
         }
 
     def write(self, region: Element) -> str:
+        flatten_names(region)
         gather_terms(region)
         for block in region.iter(*BLOCKS):
             parent = block.getparent()

@@ -897,3 +897,15 @@ def test_radio_buttons_of_a_form_are_no_tabs() -> None:
         f"<body><main><h1>Ask</h1><p>Choose one of these answers, please.</p>{form}</main></body>"
     )
     assert "**" not in extract(html, "https://h/x", alone=False).content
+
+
+def test_a_name_alone_in_a_cell_does_not_break_the_table() -> None:
+    rows = "".join(
+        f'<tr><td><dl class="c macro"><dt id="c.{name}"><span>{name}</span></dt><dd></dd></dl></td>'
+        "<td><p>yes</p></td></tr>"
+        for name in ("NDIM", "SIMPLE")
+    )
+    table = f"<table><thead><tr><th>Request</th><th>shape</th></tr></thead>{rows}</table>"
+    html = f"<body><main><h1>Flags</h1><p>These are the flags of a request.</p>{table}</main></body>"
+    content = extract(html, "https://h/x", alone=False).content
+    assert "| Request | shape |\n| --- | --- |\n| `NDIM` | yes |\n| `SIMPLE` | yes |" in content
