@@ -17,6 +17,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import LazySnippet
 from kbkit.retrieval.delimiting import quoted
 from kbkit.retrieval.fusion import hits_needed, postprocess
+from kbkit.retrieval.phrases import PHRASED, phrases_first, phrases_in
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
 from kbkit.retrieval.retriever import Retriever
@@ -42,22 +43,25 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """Search knowledge bases, best first.
 
     Candidates are normalised together with common statistics, so scores are comparable; weights are
-    those of each knowledge base. Postprocessors run on all hits, if all knowledge bases name the
-    same.
+    those of each knowledge base. Passages with a phrase that the query quotes go first.
+    Postprocessors run on all hits, if all knowledge bases name the same.
     """
     start = time.perf_counter()
     _check_version(query, retrievers)
+    phrases = phrases_in(query.text)
     for left in reversed(range(_TRIES)):
         pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
         named = [pool.retrieval.postprocessors for pool in pools]
         agreed = all(name == named[0] for name in named)
         last = named[0] if named and agreed else ()
-        ranked = rank(pools, hits_needed(last, query.limit), query.mode)
+        limit = max(query.limit, PHRASED) if phrases else query.limit
+        ranked = rank(pools, hits_needed(last, limit), query.mode)
         ranked_hits = _hits(retrievers, pools, ranked)
         # a document that was stored anew between the two looks has other chunks
         if len(ranked_hits) == len(ranked) or not left or not _all_there(retrievers):
             break
-    shown = postprocess(ranked_hits, query.text, last, query.limit)
+    ordered = phrases_first(ranked_hits, phrases, lambda hit: f"{hit.title} {hit.chunk.text}")
+    shown = postprocess(ordered, query.text, last, query.limit)
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
         notes[_DIFFERENT_LAST] = None

@@ -71,6 +71,7 @@ def test_the_engine_finds_what_python_finds(node, index, tmp_path):
     if QUESTIONS.exists():
         queries += [line.split("\t")[0] for line in QUESTIONS.read_text().splitlines()]
     queries += ["", "?!", "the with statement", "zzzz", "İstanbul ﬁle", "naïve " * 300]
+    queries += ['"command line" parsers', "“abstract base class”", '"no such phrase" file', '"one']
     assert len(queries) >= 300
     shared, first = [], []
     for query, hits in zip(queries, in_node(node, published, tmp_path, queries), strict=True):

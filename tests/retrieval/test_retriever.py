@@ -357,3 +357,20 @@ def test_a_hit_far_behind_its_heading_has_words_to_go_to(workspace):
     assert place == "https://odd.example/pan.html#_options"
     assert unquote(words) in " ".join(far.chunk.text.split())
     assert "gauge" in words
+
+
+@pytest.mark.parametrize("marks", ['"{}"', "“{}”", "«{}»"])
+def test_a_phrase_in_quotation_marks_goes_first(workspace, marks):
+    kb = workspace.create("notes")
+    kb.add(
+        "Kettles", "# Kettles\n\nBoil water. Water, boil it! To boil is what water and boil mean.\n"
+    )
+    kb.add("Pots", "# Pots\n\nThe kettle that whistles should let the  WATER\nBoil for long.\n")
+    for n in range(20):
+        kb.add(f"Boil {n}", f"# Boil {n}\n\nBoil the water, boil water {n}, boil.\n")
+    plain = [hit.title for hit in kb.search("water boil", limit=3)]
+    assert "Pots" not in plain
+    hits = kb.search(marks.format("water boil"), limit=3)
+    assert hits[0].title == "Pots"
+    assert len(hits) == 3
+    assert [hit.title for hit in kb.search(marks.format("no such words"), limit=3)]

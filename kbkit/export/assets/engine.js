@@ -1,6 +1,6 @@
 // Search in the knowledge bases of a site.
 
-import { Analyzer } from "./analyzer.js";
+import { Analyzer, fold } from "./analyzer.js";
 import { Index } from "./index.js";
 import { rank } from "./ranking.js";
 import { Matches, ends, marked, snippet } from "./snippet.js";
@@ -52,6 +52,7 @@ const LONGEST = 1_000; // characters of a query that are read
  * @property {string} kbTitle
  * @property {number} row  number of the chunk in the index
  * @property {number} score
+ * @property {boolean} [phrased]  holds the phrases in quotation marks that were asked
  * @property {string} url  relative to the site's root, with what `passage.js` marks
  * @property {string} place  the page's address and the anchor
  * @property {string} page  the page's address alone
@@ -154,12 +155,17 @@ class Engine {
         return { ...(await index.pool(text, { filters, typing }, embed)), kb, index };
       }),
     );
-    return Promise.all(
-      rank(pools, limit).map(({ pool, place, score }) => {
-        const { kb, index } = /** @type {typeof pools[number]} */ (pool);
-        return this.#hit(kb, index, pool.rows[place], score, pool.terms);
-      }),
+    const phrases = phrasesIn(text);
+    const hits = await Promise.all(
+      rank(pools, phrases.length ? Math.max(limit, PHRASED) : limit).map(
+        ({ pool, place, score }) => {
+          const { kb, index } = /** @type {typeof pools[number]} */ (pool);
+          return this.#hit(kb, index, pool.rows[place], score, pool.terms, phrases);
+        },
+      ),
     );
+    const held = hits.filter(({ phrased }) => phrased);
+    return held.concat(hits.filter(({ phrased }) => !phrased)).slice(0, limit);
   }
 
   /**
@@ -182,9 +188,10 @@ class Engine {
    * @param {number} row
    * @param {number} score
    * @param {string[]} terms
+   * @param {string[]} phrases
    * @returns {Promise<Hit>}
    */
-  async #hit(kb, index, row, score, terms) {
+  async #hit(kb, index, row, score, terms, phrases) {
     const { text, anchor, page, ...shown } = await index.shown(row);
     const matches = new Matches(terms, index.analyzer);
     const path = kb.base + this.#address(page);
@@ -198,6 +205,9 @@ class Engine {
       place: path + place,
       page: path,
       ...shown,
+      phrased:
+        phrases.length > 0 &&
+        phrases.every((each) => folded(`${shown.title} ${text}`).includes(each)),
       titleParts: marked(shown.title, matches),
       headingParts: marked(shown.heading, matches),
       snippet: marked(snippet(text, matches), matches),
@@ -267,6 +277,20 @@ class Engine {
 /** Whether the reader has asked for little to be loaded. */
 function savesData() {
   return Boolean(/** @type {any} */ (globalThis).navigator?.connection?.saveData);
+}
+
+// As kbkit/retrieval/phrases.py says it: hits with a phrase in quotation marks go first.
+const PHRASED = 50;
+const QUOTED = /["“„«]([^"“”„«»]*\S\s+\S[^"“”„«»]*)["”“»]/gu;
+
+/** @param {string} query */
+function phrasesIn(query) {
+  return [...query.matchAll(QUOTED)].map(([, phrase]) => folded(phrase));
+}
+
+/** @param {string} text */
+function folded(text) {
+  return fold(text).split(/\s+/u).filter(Boolean).join(" ");
 }
 
 export { Engine };

@@ -46,6 +46,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts, length_norms
 from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
 from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.retrieval.phrases import PHRASED, phrases_first, phrases_in
 from kbkit.retrieval.ranking import CandidatePool, rank
 from kbkit.text.analysis import analyzer
 
@@ -163,11 +164,10 @@ class PublishedIndex:
         Raises:
             ConfigError: A condition is not in the index.
         """
-        pool = self.pool(query, vector, Filters.of(filters))
-        return [
-            self._hit(int(place.seq), place.parts.total)
-            for place in rank([pool], limit, Mode.HYBRID)
-        ]
+        pool, phrases = self.pool(query, vector, Filters.of(filters)), phrases_in(query)
+        ranked = rank([pool], max(limit, PHRASED) if phrases else limit, Mode.HYBRID)
+        hits = [self._hit(int(place.seq), place.parts.total) for place in ranked]
+        return phrases_first(hits, phrases, lambda hit: f"{hit.title} {hit.text}")[:limit]
 
     def pool(
         self, query: str, vector: Vector | None = None, filters: Filters = _NO_FILTERS

@@ -906,6 +906,8 @@ def test_a_name_alone_in_a_cell_does_not_break_the_table() -> None:
         for name in ("NDIM", "SIMPLE")
     )
     table = f"<table><thead><tr><th>Request</th><th>shape</th></tr></thead>{rows}</table>"
-    html = f"<body><main><h1>Flags</h1><p>These are the flags of a request.</p>{table}</main></body>"
+    html = (
+        f"<body><main><h1>Flags</h1><p>These are the flags of a request.</p>{table}</main></body>"
+    )
     content = extract(html, "https://h/x", alone=False).content
     assert "| Request | shape |\n| --- | --- |\n| `NDIM` | yes |\n| `SIMPLE` | yes |" in content

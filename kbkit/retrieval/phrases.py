@@ -1,0 +1,36 @@
+"""Phrases in quotation marks: passages that contain them go first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from kbkit.text.analysis import fold
+
+_T = TypeVar("_T")
+
+PHRASED = 50
+"""Hits among which those with a phrase go first."""
+_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]*\S\s+\S[^\"“”„«»]*)[\"”“»]")
+
+
+def phrases_in(query: str) -> list[str]:
+    """Return the phrases of two words or more in a query, folded."""
+    return [_folded(phrase) for phrase in _QUOTED.findall(query)]
+
+
+def phrases_first(
+    hits: Sequence[_T], phrases: Sequence[str], text_of: Callable[[_T], str]
+) -> list[_T]:
+    """Put hits whose text contains all phrases first; else the order stays."""
+
+    def lacks(hit: _T) -> bool:
+        text = _folded(text_of(hit))
+        return not all(phrase in text for phrase in phrases)
+
+    return sorted(hits, key=lacks) if phrases else list(hits)
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold(text).split())
