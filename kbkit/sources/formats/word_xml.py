@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 
 from kbkit.sources.formats.base import UnreadableError
-from kbkit.sources.formats.formulas import MATH, latex
+from kbkit.text.markdown.formulas import MATH, office_latex
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _BODIES = ("word/document.xml", "word/footnotes.xml", "word/endnotes.xml")
@@ -93,7 +93,7 @@ class Word:
 
     def _take_formula(self, formula: Any) -> None:
         run = _run("t", f"\ue000{len(self._formulas)}\ue001")
-        self._formulas.append(latex(formula))
+        self._formulas.append(office_latex(formula))
         run.tail = formula.tail
         formula.getparent().replace(formula, run)
 

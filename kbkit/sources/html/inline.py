@@ -75,6 +75,8 @@ class InlineWriter:
             return self.image(element)
         if tag == "math":
             return inline_math(element)
+        if tag == "rt" and next(element.getparent().iter("rp"), None) is None:
+            return f"({self._children(element)})"
         if tag == "span" and "math" in classes(element):
             text = formula(normalized_text(element))
             return f"${text}$" if text else ""

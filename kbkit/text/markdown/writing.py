@@ -6,6 +6,8 @@ import re
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from kbkit.text.markdown.formulas import mathml_latex
+
 BREAK = "\x00"
 _MARKS = {"*": ("\x01", "\x02"), "**": ("\x03", "\x04")}
 _OPENING, _CLOSING = "\x01\x03", "\x02\x04"
@@ -185,12 +187,13 @@ def formula(text: str) -> str:
 
 
 def inline_math(element: Any) -> str:
-    """A ``math`` element as the TeX that it was made from, or else as its text."""
+    """A ``math`` element as the TeX that it was made from, or that says the same."""
     for note in element.iter("annotation"):
         if "tex" in (note.get("encoding") or "").lower():
             text = formula(_flat(note))
             return f"${text}$" if text else ""
-    return escape(_flat(element))
+    text = mathml_latex(element)
+    return f"${text}$" if re.search(r"[\^_]\{|\\[a-z]", text) else escape(_flat(element))
 
 
 def guard(text: str) -> str:

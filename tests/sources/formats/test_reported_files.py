@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from importlib import import_module
 
 import pytest
 from fpdf import FPDF
 from openpyxl import Workbook
 
-from kbkit.sources.formats import Part, parse
+from kbkit.sources.formats import _MODULES, FORMATS, Part, UnreadableError, parse
 from kbkit.sources.formats.cell_formats import shown
 from tests.sources.formats.samples import zipped
 
@@ -313,3 +314,18 @@ def test_front_matter_that_cannot_be_read_stays_and_is_named(text: str, place: s
 def test_a_title_keeps_its_types() -> None:
     text = "# A <b>bold</b> Map<K, List<String>>\n\nText.\n"
     assert one("x.md", text).title == "A bold Map<K, List<String>>"
+
+
+@pytest.mark.parametrize("form", sorted(set(FORMATS.values())))
+@pytest.mark.parametrize("error", [KeyError("x"), RecursionError(), MemoryError()])
+def test_whatever_a_reader_raises_is_a_reason(form: str, error: Exception, monkeypatch) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    suffix = next(suffix for suffix, each in FORMATS.items() if each == form)
+    module = import_module(f"kbkit.sources.formats.{_MODULES.get(form, form)}")
+    monkeypatch.setattr(
+        module, next(n for n in (f"read_{form}", "read") if hasattr(module, n)), broken
+    )
+    with pytest.raises(UnreadableError, match=r"broken|nested too deeply|too much memory"):
+        parse(f"x{suffix}", b"text")

@@ -911,3 +911,28 @@ def test_a_name_alone_in_a_cell_does_not_break_the_table() -> None:
     )
     content = extract(html, "https://h/x", alone=False).content
     assert "| Request | shape |\n| --- | --- |\n| `NDIM` | yes |\n| `SIMPLE` | yes |" in content
+
+
+def mi(name: str) -> str:
+    return f"<mi>{name}</mi>"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<ruby>東京<rt>とうきょう</rt></ruby>", "東京(とうきょう)"),
+        ("<ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>", "東京(とうきょう)"),
+        (
+            f"<math><mfrac>{mi('a')}<mrow>{mi('b')}{mi('c')}</mrow></mfrac></math>",
+            r"$\frac{a}{bc}$",
+        ),
+        (f"<math><msubsup>{mi('x')}{mi('i')}{mi('n')}</msubsup></math>", "${x}_{i}^{n}$"),
+        (f"<math><mroot>{mi('x')}<mn>3</mn></mroot></math>", r"$\sqrt[3]{x}$"),
+        (f"<math><msqrt>{mi('x')}<mo>%</mo></msqrt></math>", r"$\sqrt{x\%}$"),
+        (f"<math>{mi('x')}<mo>+</mo>{mi('y')}</math>", "x+y"),
+    ],
+)
+def test_readings_and_formulas_are_told_from_what_they_stand_on(html: str, text: str) -> None:
+    words = "<p>These words are enough to be read.</p>"
+    page = f"<body><main><h1>Head</h1>{words}<p>Is {html}.</p></main></body>"
+    assert f"\n\nIs {text}.\n" in extract(page, "https://h/x", alone=False).content

@@ -1,4 +1,4 @@
-"""Write formulas of Office files as LaTeX."""
+"""Write formulas of Office files and of MathML as LaTeX."""
 
 from __future__ import annotations
 
@@ -23,9 +23,42 @@ _SHAPES = {
 """LaTeX of elements, with the names of their parts (ECMA-376, part 1, section 22.1)."""
 
 
-def latex(formula: Any) -> str:
+_PRESENTED = {
+    "mfrac": r"\frac{{{}}}{{{}}}",
+    "msup": "{{{}}}^{{{}}}",
+    "msub": "{{{}}}_{{{}}}",
+    "msubsup": "{{{}}}_{{{}}}^{{{}}}",
+    "munder": "{{{}}}_{{{}}}",
+    "mover": "{{{}}}^{{{}}}",
+    "munderover": "{{{}}}_{{{}}}^{{{}}}",
+    "mroot": r"\sqrt[{1}]{{{0}}}",
+}
+"""LaTeX of MathML elements, with their children in order."""
+_THREE = ("msubsup", "munderover")
+
+
+def office_latex(formula: Any) -> str:
     """Write an ``m:oMath`` element; signs stay as they are, since renderers read Unicode."""
     return " ".join(_inside(formula, 0).split())
+
+
+def mathml_latex(element: Any, depth: int = 0) -> str:
+    """Write presentation MathML; signs stay as they are."""
+    if depth > _DEEPEST or not isinstance(element.tag, str):
+        return ""
+    name = element.tag.rpartition("}")[2]
+    parts = [text for each in element if (text := mathml_latex(each, depth + 1))]
+    if name in _PRESENTED and len(parts) == (3 if name in _THREE else 2):
+        return _PRESENTED[name].format(*parts)
+    if name == "msqrt":
+        return rf"\sqrt{{{''.join(parts)}}}"
+    if name in ("mtable", "mtr"):
+        lines = (r" \\ " if name == "mtable" else " & ").join(parts)
+        return rf"\begin{{matrix}}{lines}\end{{matrix}}" if name == "mtable" else lines
+    if name.startswith("annotation"):
+        return ""
+    own = "" if parts else _SPECIAL.sub(r"\\\g<0>", " ".join((element.text or "").split()))
+    return own + "".join(parts)
 
 
 def _inside(element: Any, depth: int) -> str:
