@@ -12,6 +12,8 @@ means ``[\p{L}\p{Nl}\p{No}]``.
    stand a *sign*, one of ``- -- @ # $ .``, if a letter or ``_`` follows and none of
    ``[\p{L}\p{N}_.\-)\]]`` precedes. After it may stand ``++`` with up to two digits, if no word
    follows, or ``#`` after a token of one letter. A backtick before and one after belong to it.
+   An *operator* (`_OPERATOR`: ``??``, ``=>``) that stands alone, or in backticks or parentheses, is
+   a token and its own term.
 3. **Fold**: lower case, then ``ß`` to ``ss``, ``ς`` to ``σ``, ``i`` with U+0307 to ``i``, and
    ``’`` to ``'``.
 4. **Runs of scripts written without spaces**, and of Hangul (`_SPACELESS`), give every pair of
@@ -43,8 +45,8 @@ means ``[\p{L}\p{Nl}\p{No}]``.
    a word is cut to them before it is stemmed. Terms are *bare*: without accents on Latin and Greek
    letters, and with plain letters for ``ø đ ł ð þ æ œ ı``.
 
-So terms hold letters, digits, marks and ``_ . - + # @ $``. A query is read in the same way, but
-for what `Analyzer.query_terms` says.
+So terms hold letters, digits, marks, ``_ . - + # @ $`` and signs of operators. A query is read in
+the same way, but for what `Analyzer.query_terms` says.
 """
 
 from __future__ import annotations
@@ -103,10 +105,17 @@ def _no_marks() -> str:
     return "\u0300"  # stands for them where there are none
 
 
+_OPERATOR = (
+    r"\?\?=?|\?[.:]|&&|\|\||[!=]==?|<=>|[<>]=|<<=?|>>=?|[-=]>|<-|[-+*/%:|&^]="
+    r"|\*\*|\|>|=~|!~|!!|\+\+"
+)
+
+
 @cache
 def _token(marks: Callable[[], str]) -> re.Pattern[str]:
     joint = r"(?:[.\-'’]|(?:::?|->|[/@])(?=[^\W\d]))"
     return re.compile(
+        rf"(?<![^\s`(])(?:{_OPERATOR})(?![^\s`).,;])|"
         r"(?:[`@#$.\-](?:"
         r"(?<=`)(?:(?:--?|[@#$.])(?=[^\W\d]))?"  # a backtick, perhaps with a sign
         r"|(?<![\w.\-)\]].)(?:(?<=-)-)?(?=[^\W\d])"  # a sign
@@ -124,6 +133,7 @@ def _tokens(text: str) -> list[str]:
     return tokens
 
 
+_ALONE = re.compile(_OPERATOR)
 _END = re.compile(r"\+\+\d*$|#$")
 _JOINTS = ".-'’:/@>"
 _JOINT = re.compile(r"::?|->|[./@]")
@@ -228,6 +238,8 @@ class Analyzer:
         return list(dict.fromkeys(terms))
 
     def _terms_of(self, token: str) -> tuple[str, ...]:
+        if _ALONE.fullmatch(token):
+            return (token,)
         if "`" in token:
             written = token.strip("`")
             folded = fold(written)

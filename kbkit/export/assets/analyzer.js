@@ -47,6 +47,11 @@ const ONE_POINT = /^.$/su;
 const NOT_UPPER = /\p{Lowercase}|\p{Lt}/u;
 const UPPER = /\p{Uppercase}/u;
 
+const OPERATOR =
+  String.raw`\?\?=?|\?[.:]|&&|\|\||[!=]==?|<=>|[<>]=|<<=?|>>=?|[\-=]>|<-|[\-+*\/%:|&^]=` +
+  String.raw`|\*\*|\|>|=~|!~|!!|\+\+`;
+const ALONE = new RegExp(`^(?:${OPERATOR})$`, "u");
+
 /**
  * The expressions that read all of a text.
  *
@@ -58,7 +63,8 @@ function expressions({ word, letter, begin, mark }) {
   return {
     // 2. Tokens.
     token: new RegExp(
-      "(?:[`@#$.\\-](?:" +
+      `(?<!${NO_SPACE.replace("]", "`(]")})(?:${OPERATOR})(?!${NO_SPACE.replace("]", "`).,;]")})|` +
+        "(?:[`@#$.\\-](?:" +
         `(?<=\`)(?:(?:--?|[@#$.])(?=${begin}))?` + // a backtick, perhaps with a sign
         String.raw`|(?<!(?:${word}|[.\-)\]]).)(?:(?<=-)-)?(?=${begin})` + // a sign
         `))?${word}+` +
@@ -180,6 +186,7 @@ class Analyzer {
    * @returns {string[]}
    */
   #termsOf(token) {
+    if (ALONE.test(token)) return [token];
     if (token.includes("`")) {
       const written = strip(token, "`");
       const folded = fold(written);

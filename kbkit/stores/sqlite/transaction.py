@@ -17,7 +17,7 @@ from kbkit.stores.catalog.database import Condition, Postings, Transaction, in_p
 from kbkit.stores.catalog.schema import checked_shape, chunks
 
 # The analyzer has done the work: every character that may stand in a term belongs to a token.
-_TOKENIZER = "ascii tokenchars '_.-+#@$'"
+_TOKENIZER = "ascii tokenchars '_.-+#@$!%&*/:<=>?^|~'"
 
 
 def _table(kb_id: str) -> str:
