@@ -168,7 +168,7 @@ def _project_file(folder: Path) -> tuple[Path | None, dict[str, str]]:
             table = _table(path) if _is_own(path) else None
             if table is not None:
                 return path, table
-        if (place / ".git").exists() or place == home:
+        if os.path.exists(place / ".git") or place == home:  # noqa: PTH110 - of a folder that is shut, too
             break
     return None, {}
 

@@ -124,7 +124,7 @@ class Vectors {
     best.slice(0, FIRST).forEach((row, place) => {
       if (this.has(row)) weights[this.#clusters[row]] += 1 / (10 + place);
     });
-    let nearest = byScore(near);
+    let nearest = byScore(near.map((score) => Math.round(score * 1e9)));
     if (allowed) {
       const there = new Set(this.#clusters.filter((_, row) => allowed(row)));
       nearest = nearest.filter((number) => there.has(number));

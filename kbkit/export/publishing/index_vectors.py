@@ -112,7 +112,8 @@ class IndexVectors:
         for position, row in enumerate(best[:FIRST].tolist()):
             if self._clusters[row] >= 0:
                 weights[self._clusters[row]] += 1 / (10 + position)
-        nearest = np.argsort(-near, kind="stable")
+        # sums in another order, as browsers make them, differ in the last digits
+        nearest = np.argsort(-np.rint(near * 1e9), kind="stable")
         if allowed is not None:
             nearest = nearest[np.isin(nearest, self._clusters[allowed])]
         chosen: list[int] = nearest[: self._read.near].tolist()
