@@ -23,10 +23,9 @@ def label_tabs(body: Element) -> list[Element]:
     named = {each.get("id"): each for each in body.iter() if each.get("id")}
     for tabs in [each for each in body.iter() if each.get("role") == "tablist"]:
         labels = [each for each in tabs.iter() if each.get("role") == "tab"]
-        panels = _controlled(labels, named) or _beside(tabs, len(labels), by_role=True)
-        if above := _move(labels, panels):
-            drop_tree(tabs)
-            moved += above
+        moved += _move(
+            labels, _controlled(labels, named) or _beside(tabs, len(labels), by_role=True)
+        )
     groups: defaultdict[Element, list[Element]] = defaultdict(list)
     for label in body.iter("label"):
         button = named.get(label.get("for"))
@@ -36,10 +35,7 @@ def label_tabs(body: Element) -> list[Element]:
         panels = [_next(label) for label in labels]
         if any(panel is None or panel.tag == "label" for panel in panels):
             panels = _beside(parent, len(labels), by_role=False)
-        if above := _move(labels, panels):
-            for label in labels:
-                drop_tree(label)
-            moved += above
+        moved += _move(labels, panels)
     return moved
 
 
@@ -48,8 +44,11 @@ def _move(labels: Sequence[Element], panels: Sequence[Element | None]) -> list[E
     whole = [panel for panel in panels if panel is not None and panel.getparent() is not None]
     if not labels or not all(texts) or len(set(whole)) != len(labels):
         return []
+    if any(panel in label.iterancestors() for label in labels for panel in whole):
+        return []
     above = []
-    for text, panel in zip(texts, whole, strict=True):
+    for label, text, panel in zip(labels, texts, whole, strict=True):
+        drop_tree(label)  # and no more: what holds the labels may hold the panels, too
         paragraph = etree.Element("p")
         etree.SubElement(paragraph, "strong").text = text
         panel.addprevious(paragraph)
@@ -59,14 +58,14 @@ def _move(labels: Sequence[Element], panels: Sequence[Element | None]) -> list[E
 
 def _controlled(labels: Sequence[Element], named: dict[str, Element]) -> list[Element | None]:
     """The panels that labels name, or that name their labels."""
-    by_label = {each.get("aria-labelledby"): each for each in named.values()}
+    by_label = {name: each for each in named.values() if (name := each.get("aria-labelledby"))}
     panels = []
     for label in labels:
         target = label.get("aria-controls") or (label.get("href") or "").partition("#")[2]
         target = target or (label.get("data-bs-target") or label.get("data-target") or "").strip(
             "#"
         )
-        panels.append(named.get(target, by_label.get(label.get("id") or None)))
+        panels.append(named.get(target, by_label.get(label.get("id"))))
     return panels if all(panel is not None for panel in panels) else []
 
 

@@ -869,6 +869,9 @@ SETS = {
     "roles": '<div role="tablist"><button role="tab" aria-controls="p1" id="b1">Debian</button>'
     '<button role="tab" aria-controls="p2" id="b2">Fedora</button></div><div id="p1" '
     'role="tabpanel"><p>apt</p></div><div id="p2" role="tabpanel" hidden><p>dnf</p></div>',
+    "an accordion": '<div role="tablist"><div><a role="tab" href="#c1">Debian</a><div id="c1" '
+    'role="tabpanel"><p>apt</p></div></div><div><a role="tab" href="#c2">Fedora</a><div id="c2" '
+    'role="tabpanel"><p>dnf</p></div></div></div>',
     "places": '<div><ul role="tablist"><li role="tab">Debian</li><li role="tab">Fedora</li></ul>'
     '<div><div role="tabpanel"><p>apt</p></div><div role="tabpanel" hidden><p>dnf</p></div></div>'
     "</div>",
@@ -886,7 +889,7 @@ SETS = {
 @pytest.mark.parametrize("alone", [True, False])
 def test_each_panel_of_tabs_stands_below_its_label(kind: str, alone: bool) -> None:
     text = "<p>This is how to install it on the systems that many people use.</p>"
-    html = f"<body><main><h1>Install</h1>{text}{SETS[kind]}{text}</main></body>"
+    html = f'<body><main id="main"><h1 id="x">Install</h1>{text}{SETS[kind]}{text}</main></body>'
     content = extract(html, "https://h/x", alone=alone).content
     assert "\n\n**Debian**\n\napt\n\n**Fedora**\n\ndnf\n\n" in content
 
@@ -930,6 +933,10 @@ def mi(name: str) -> str:
         (f"<math><mroot>{mi('x')}<mn>3</mn></mroot></math>", r"$\sqrt[3]{x}$"),
         (f"<math><msqrt>{mi('x')}<mo>%</mo></msqrt></math>", r"$\sqrt{x\%}$"),
         (f"<math>{mi('x')}<mo>+</mo>{mi('y')}</math>", "x+y"),
+        (
+            f"<math><msup>{mi('x')}<mtext>the <b>end</b> of</mtext></msup></math>",
+            r"${x}^{\text{the end of}}$",
+        ),
     ],
 )
 def test_readings_and_formulas_are_told_from_what_they_stand_on(html: str, text: str) -> None:
