@@ -10,9 +10,11 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 
 from kbkit.sources.formats.base import UnreadableError
 
@@ -46,6 +48,14 @@ class Archive:
         """Names of the members, in order, without folders."""
         return list(self._infos)
 
+    def find(self, name: str) -> str:
+        """The member of a name, in other letters or in another form of Unicode; ``""`` for none."""
+        return name if name in self._infos else self._folded.get(_folded(name), "")
+
+    @cached_property
+    def _folded(self) -> dict[str, str]:
+        return {_folded(name): name for name in reversed(self._infos)}
+
     def read(self, name: str) -> bytes:
         info = self._infos.get(name)
         if info is None:
@@ -77,6 +87,10 @@ class Archive:
     @staticmethod
     def _too_much() -> str:
         return f"unpacks to more than {_MAX_UNPACKED / 1e6:g} MB"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def office(data: bytes, drop: Callable[[str], bool]) -> bytes:

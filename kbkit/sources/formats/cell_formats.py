@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 _QUOTED = re.compile(r'"([^"]*)"|\\(.)|\[(?!h|m|s)[^\]]*\]|_.|\*.', re.IGNORECASE)
@@ -17,6 +17,9 @@ _TOKEN = re.compile(
     r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.|(General)|([0#?.,]+)|(.)',
     re.IGNORECASE,
 )
+_CONDITION = re.compile(r"\[[<>=]")  # which section counts, by the value
+_LONGEST_FORMAT = 255  # characters, as Excel has it
+_EXACT = Context(prec=1_200, rounding=ROUND_HALF_UP)
 _LONGEST = 1e15  # greater numbers are written as they are
 # what Excel writes for "the date of this country"
 _LOCAL = frozenset({"mm-dd-yy", "m/d/yy h:mm", "general", ""})
@@ -109,6 +112,8 @@ _DIRECTIVES = {
 
 def _number(value: float, number_format: str) -> str:
     """Format a number (ECMA-376, part 1, section 18.8.31), but for fractions and exponents."""
+    if len(number_format) > _LONGEST_FORMAT or _CONDITION.search(number_format):
+        return f"{value:.15g}"
     sections = _SECTION.split(number_format)
     which = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
     form = sections[which]
@@ -117,14 +122,15 @@ def _number(value: float, number_format: str) -> str:
         for quoted, escaped, money, general, digits, sign in _TOKEN.findall(form)
     ]
     masks = "".join(mask for _, mask in tokens)
-    if not form or "eneral" in masks or "E+" in form or "?/" in form or "@" in form:
+    if not form or "eneral" in masks.lower() or "E+" in form or "?/" in form or "@" in form:
         return f"{value:.15g}"
     if not re.search("[0#?]", masks):
         return "".join(text for text, _ in tokens).strip()
     whole, point, part = masks.partition(".")
-    scaled = Decimal(repr(value)) * 100 ** form.count("%") / 1000 ** _scale(masks)
+    power = 2 * form.count("%") - 3 * _scale(masks)
     places = len(re.sub("[^0#?]", "", part))
-    written = f"{abs(scaled).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
+    shifted = _EXACT.scaleb(Decimal(repr(abs(value))), power)
+    written = f"{_EXACT.quantize(shifted, Decimal((0, (1,), -places))):f}"
     units, _, rest = written.partition(".")
     while rest and part.rstrip(",").endswith("#") and rest.endswith("0"):
         rest, part = rest[:-1], part.rstrip(",")[:-1]

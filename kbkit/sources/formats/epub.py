@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import unicodedata
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -34,7 +32,7 @@ def read(data: bytes, name: str) -> list[Part]:
         raise UnreadableError("broken: its container names no book")
     book = _xml(archive.read(path))
     folder = posixpath.dirname(path)
-    chapters = _spine(book, folder, archive.names)
+    chapters = _spine(book, folder, archive)
     if len(chapters) > _MAX_CHAPTERS:
         raise UnreadableError(f"more than {_MAX_CHAPTERS:,} chapters")
     _check_rights(archive, chapters)
@@ -85,26 +83,23 @@ def _listed_titles(archive: Archive, book: Any, folder: str) -> dict[str, str]:
         is_nav = "nav" in (item.get("properties") or "").split()
         if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
             continue
-        name = _inside(folder, item.get("href") or "", archive.names)
-        if name not in archive.names:
+        name = _inside(folder, item.get("href") or "", archive)
+        if not archive.find(name):
             continue
         for entry in _all(_xml(archive.read(name)), "a" if is_nav else "navPoint"):
             place = entry if is_nav else next(iter(_all(entry, "content")), entry)
             label = entry if is_nav else next(iter(_all(entry, "navLabel")), entry)
             href = place.get("href" if is_nav else "src") or ""
-            chapter = _inside(posixpath.dirname(name), href, archive.names)
+            chapter = _inside(posixpath.dirname(name), href, archive)
             titles.setdefault(chapter, one_line("".join(label.itertext())))
     return titles
 
 
-def _inside(folder: str, href: str, names: Collection[str]) -> str:
-    """The member that an address means: as it stands, decoded, or in other letters."""
+def _inside(folder: str, href: str, archive: Archive) -> str:
+    """The member that an address means, decoded or as it stands, else its name decoded."""
     bare = href.partition("#")[0]
     ways = [posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(bare), bare)]
-    if found := next((way for way in ways if way in names), ""):
-        return found
-    folded = {unicodedata.normalize("NFC", name).casefold(): name for name in names}
-    return folded.get(unicodedata.normalize("NFC", ways[0]).casefold(), ways[0])
+    return next(filter(None, map(archive.find, ways)), ways[0])
 
 
 def _xml(data: bytes) -> Any:
@@ -147,7 +142,7 @@ def _license(book: Any) -> License:
     return license
 
 
-def _spine(book: Any, folder: str, names: Collection[str]) -> list[str]:
+def _spine(book: Any, folder: str, archive: Archive) -> list[str]:
     items = {
         node.get("id"): (
             node.get("href") or "",
@@ -160,7 +155,7 @@ def _spine(book: Any, folder: str, names: Collection[str]) -> list[str]:
     for reference in _all(book, "itemref"):
         href, kind, properties = items.get(reference.get("idref"), ("", "", ""))
         if href and (not kind or kind in _PAGES) and "nav" not in properties.split():
-            chapters.setdefault(_inside(folder, href, names))
+            chapters.setdefault(_inside(folder, href, archive))
     return list(chapters)
 
 

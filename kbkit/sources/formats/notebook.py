@@ -80,12 +80,14 @@ def _output(output: dict[str, Any]) -> list[str]:
         if markdown := _text(data.get("text/markdown")).strip():
             return [_short(markdown)]
         text = _text(data.get("text/plain", data.get("text", "")))
-    text = _ANSI.sub("", _OVERWRITTEN.sub("", text.replace("\r\n", "\n"))).strip("\n")
+    text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))
+    text = _ANSI.sub("", text).strip("\n")
     return [fence(_short(text), "text")] if text.strip() else []
 
 
-_OVERWRITTEN = re.compile(r"[^\n\r]*\r(?=[^\n\r])")
-"""What a progress bar wrote before it went back to the start of its line."""
+def _last_state(line: str) -> str:
+    """A line as it is left by a progress bar, which goes back to its start again and again."""
+    return line.rstrip("\r").rpartition("\r")[2]
 
 
 def _short(text: str) -> str:

@@ -204,7 +204,7 @@ _HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
 _PRINTED = re.compile("[^\n\x02\ufffe]*(?:[\x02\ufffe]\r?\n?|\n)|[^\n\x02\ufffe]+")
 """A line as it is printed: PDFium joins those of a word with a hyphen."""
 _PREFIXES = frozenset({"self", "well"})
-_COMPOUND = re.compile(r"\w+(?:-\w+)+")
+_COMPOUND = re.compile(r"\b\w++(?:-\w++)+")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST = re.compile(r"^\s*(?:[•‣◦▪●–]|\d{1,3}[.)]|\([a-z0-9]\))\s")
 _ITEM = re.compile(r"\s*(?:(?P<number>\d{1,3}[.)])|[•‣◦▪●])\s+(?=\S)")

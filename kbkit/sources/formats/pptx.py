@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,7 +13,6 @@ from kbkit.extras import extra
 from kbkit.sources.formats.archive import is_media, office
 from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.formats.docx import license, properties
-from kbkit.sources.formats.sheet import cell_text
 from kbkit.sources.html.tables import pipe_table
 from kbkit.text.markdown.writing import escape, guard, quote, safe_url
 
@@ -22,6 +20,7 @@ _MAX_SLIDES = 5_000
 _MAX_SHAPES = 100_000
 _MAX_CELLS = 50_000
 _DEEPEST = 20
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
@@ -126,20 +125,44 @@ def _linked(paragraph: Any) -> str:
 
 
 def _chart(chart: Any) -> list[str]:
-    """The figures of a chart: a row for each category, a column for each series."""
-    named = chart.has_title and chart.chart_title.has_text_frame
-    title = one_line(chart.chart_title.text_frame.text) if named else ""
+    """The figures of a chart of any kind: a row for each category, a column for each series."""
+    root = chart._chartSpace
+    title = one_line("".join(root.xpath("./c:chart/c:title//a:t/text()")))
     blocks = [f"**{escape(title)}**"] if title else []
-    for plot in chart.plots:
-        series = [(one_line(each.name), list(each.values)) for each in plot.series]
-        labels = [one_line(label) for label in plot.categories]
-        rows = max([len(labels), *(len(values) for _, values in series)])
-        if not series or rows * len(series) > _MAX_CELLS:
-            continue
-        columns = [["", *labels], *([name, *map(cell_text, values)] for name, values in series)]
-        cells = zip_longest(*columns, fillvalue="")
-        blocks.append(pipe_table([list(map(escape, row)) for row in cells]))
+    labels: dict[int, str] = {}
+    series: list[tuple[str, dict[int, str]]] = []
+    for each in root.iter(f"{_CHART}ser"):
+        labels |= _points(each, "cat", "xVal")
+        name = one_line(" ".join(v.text or "" for v in each.iterfind(f"{_CHART}tx//{_CHART}v")))
+        series.append((name, _points(each, "val", "yVal")))
+    rows = sorted({*labels, *(number for _, values in series for number in values)})
+    if rows and len(rows) * len(series) <= _MAX_CELLS:
+        table = [["", *(name for name, _ in series)]]
+        table += [[labels.get(n, ""), *(each.get(n, "") for _, each in series)] for n in rows]
+        blocks.append(pipe_table([list(map(escape, row)) for row in table]))
     return blocks
+
+
+def _points(series: Any, *parts: str) -> dict[int, str]:
+    """Values that the file keeps of parts of a series, by their number."""
+    points: dict[int, str] = {}
+    for part in parts:
+        for point in (
+            each for one in series.findall(_CHART + part) for each in one.iter(f"{_CHART}pt")
+        ):
+            number, text = point.get("idx", ""), one_line(point.findtext(f"{_CHART}v"))
+            if number.isascii() and number.isdigit():
+                # the names of outer categories come after those of inner ones
+                key = int(number[:9])
+                points[key] = f"{text} {points[key]}" if key in points else _figure(text)
+    return points
+
+
+def _figure(text: str) -> str:
+    try:
+        return f"{float(text):.15g}"
+    except ValueError:
+        return text
 
 
 def _diagram(shape: Any) -> list[str]:

@@ -149,8 +149,10 @@ _MERGED = re.compile(
     rb'<(?:\w+:)?mergeCell [^>]{0,200}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"'
 )
 _NO_VALUE = re.compile(
-    rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^>]*)?/>)\s*(?:<v\s*/>|<v></v>)?\s*</(?:\w+:)?c>"
+    rb'<(?:\w+:)?c (?![^>]*\bt="str")[^>]*>\s*<(?:\w+:)?f(?:[^>]*/>|[^>]*>[^<]*</(?:\w+:)?f>)'
+    rb"\s*(?:<v\s*/>|<v></v>)?\s*</(?:\w+:)?c>"
 )
+"""A formula without a value; an empty text (`str`) is one."""
 _MAX_MERGED = 20_000
 _EMPTY_RUN = 10_000  # rows without a cell in a row: what follows is formatting, not data
 

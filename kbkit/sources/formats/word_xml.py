@@ -86,7 +86,8 @@ class Word:
 
     def _hide(self, mark: Any) -> None:
         run = mark.getparent().getparent()
-        if mark.get(f"{_WORD}val", "1") in ("0", "false", "off") or run.tag != f"{_WORD}r":
+        shown = mark.get(f"{_WORD}val", "1") in ("0", "false", "off")
+        if shown or run is None or run.tag != f"{_WORD}r" or run.getparent() is None:
             return
         self._leave_out("hidden text")
         run.getparent().remove(run)

@@ -8,6 +8,7 @@ from typing import Any
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _DEEPEST = 60
 _SPECIAL = re.compile(r"[#$%&_{}]")
+_LEAVES = frozenset({"mi", "mn", "mo", "ms", "mtext"})
 _INTEGRAL = "\u222b"
 _ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0307": "dot", "\u20d7": "vec"}
 _SHAPES = {
@@ -47,6 +48,9 @@ def mathml_latex(element: Any, depth: int = 0) -> str:
     if depth > _DEEPEST or not isinstance(element.tag, str):
         return ""
     name = element.tag.rpartition("}")[2]
+    if name in _LEAVES:
+        text = _plain(" ".join("".join(element.itertext()).split()))
+        return rf"\text{{{text}}}" if name == "mtext" and text else text
     parts = [text for each in element if (text := mathml_latex(each, depth + 1))]
     if name in _PRESENTED and len(parts) == (3 if name in _THREE else 2):
         return _PRESENTED[name].format(*parts)
@@ -57,8 +61,7 @@ def mathml_latex(element: Any, depth: int = 0) -> str:
         return rf"\begin{{matrix}}{lines}\end{{matrix}}" if name == "mtable" else lines
     if name.startswith("annotation"):
         return ""
-    own = "" if parts else _SPECIAL.sub(r"\\\g<0>", " ".join((element.text or "").split()))
-    return own + "".join(parts)
+    return "".join(parts)
 
 
 def _inside(element: Any, depth: int) -> str:
@@ -72,7 +75,7 @@ def _written(element: Any, depth: int) -> str:
     if name.endswith("Pr"):
         return ""
     if name == "t":
-        return _SPECIAL.sub(r"\\\g<0>", element.text or "")
+        return _plain(element.text or "")
 
     def part(of: str) -> str:
         return "".join(_inside(each, depth) for each in element.findall(f"{MATH}{of}"))
@@ -102,6 +105,11 @@ def _written(element: Any, depth: int) -> str:
         kind = "{matrix}" if name == "m" else "{aligned}"
         return rf"\begin{kind}" + r" \\ ".join(lines) + rf"\end{kind}"
     return _inside(element, depth)
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is a command of TeX."""
+    return _SPECIAL.sub(r"\\\g<0>", text.replace("\\", "\u2216"))
 
 
 def _fence(sign: str) -> str:

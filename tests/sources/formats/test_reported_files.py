@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from importlib import import_module
 
 import pytest
@@ -124,6 +125,63 @@ def test_powerpoint_keeps_figures_and_links_and_leaves_hidden_slides_out() -> No
     assert part.note == "left out: hidden slides (2)"
 
 
+def changed(data: bytes, old: bytes, new: bytes) -> bytes:
+    """An archive in whose members something is written in another way."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name).replace(old, new) for name in archive.namelist()}
+    return zipped(members)
+
+
+@pytest.mark.parametrize("kind", [b"bar3DChart", b"surfaceChart", b"stockChart"])
+def test_charts_of_all_kinds_keep_their_figures(kind: bytes) -> None:
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    made, figures = Presentation(), CategoryChartData()
+    figures.categories = ["East", "West"]
+    figures.add_series("Q1", (19.2, 21))
+    slide = made.slides.add_slide(made.slide_layouts[5])
+    slide.shapes.title.text = "Sales"
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, 0, 0, 9, 9, figures)
+    target = io.BytesIO()
+    made.save(target)
+    part = one("x.pptx", changed(target.getvalue(), b"c:barChart", b"c:" + kind))
+    assert "|  | Q1 |\n| --- | --- |\n| East | 19.2 |\n| West | 21 |" in part.content
+
+
+DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
+RELATION = OFFICE.removesuffix("/officeDocument")
+FRAME = f"""<p:graphicFrame
+    xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"
+    xmlns:a="{DRAWING}/main" xmlns:dgm="{DRAWING}/diagram" xmlns:r="{RELATION}">
+  <p:nvGraphicFramePr><p:cNvPr id="9" name="d"/><p:cNvGraphicFramePr/><p:nvPr/>
+  </p:nvGraphicFramePr><p:xfrm><a:off x="0" y="0"/><a:ext cx="9" cy="9"/></p:xfrm>
+  <a:graphic><a:graphicData uri="{DRAWING}/diagram"><dgm:relIds r:dm="ID"/></a:graphicData>
+  </a:graphic></p:graphicFrame>"""
+
+
+def test_the_texts_of_a_diagram_are_a_list() -> None:
+    from pptx import Presentation
+    from pptx.opc.package import Part as PackagePart
+    from pptx.opc.packuri import PackURI
+    from pptx.oxml import parse_xml
+
+    made = Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[5])
+    slide.shapes.title.text = "Steps"
+    points = "".join(f"<dgm:pt><a:t>{name}</a:t></dgm:pt>" for name in ("Prime", "Open"))
+    spaces = f'xmlns:dgm="{DRAWING}/diagram" xmlns:a="{DRAWING}/main"'
+    data = f"<dgm:dataModel {spaces}>{points}</dgm:dataModel>".encode()
+    place, kind = PackURI("/ppt/diagrams/data1.xml"), "application/xml"
+    part = PackagePart(place, kind, slide.part.package, data)
+    identity = slide.part.relate_to(part, f"{RELATION}/diagramData")
+    slide.shapes._spTree.append(parse_xml(FRAME.replace("ID", identity)))
+    target = io.BytesIO()
+    made.save(target)
+    assert "## Steps\n\n- Prime\n- Open" in one("x.pptx", target.getvalue()).content
+
+
 @pytest.mark.parametrize(
     ("value", "form", "text"),
     [
@@ -144,6 +202,9 @@ def test_powerpoint_keeps_figures_and_links_and_leaves_hidden_slides_out() -> No
         (-0.001, "0.0", "0.0"),
         (3, "# ?/?", "3"),
         (1e20, "0", "100000000000000000000"),
+        (123456789, "0." + "0" * 20, "123456789." + "0" * 20),
+        (500, '[>=1000000]0.0,,"M";[>=1000]0.0,"K";0', "500"),
+        (5, "0" + "," * 30_000, "5"),
     ],
 )
 def test_numbers_are_written_as_their_formats_show_them(value: float, form: str, text: str) -> None:
@@ -183,8 +244,11 @@ def test_a_title_and_two_rows_of_heads_stand_where_they_belong() -> None:
 
 
 def test_a_formula_without_a_value_is_said() -> None:
-    *_, other = parse("x.xlsx", book(["a", "b"], [1, 2]))
+    data = book(["a", "b"], [1, 2])
+    *_, other = parse("x.xlsx", data)
     assert other.note.startswith("Other: 1 formulas have no value")
+    empty = changed(data, b'<c r="B1">', b'<c r="B1" t="str">')  # its value is no text
+    assert [part.note for part in parse("x.xlsx", empty)] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -259,12 +323,13 @@ def test_hyphens_at_line_ends_part_no_paragraphs_and_stay_in_compounds() -> None
     assert part.title == "x"
 
 
+@pytest.mark.timeout(20)
 def test_a_progress_bar_keeps_its_last_state() -> None:
-    text = ["0%|  \r", "50%|# \r100%|##\n", "done\n"]
+    text = ["0%|  \r", "50%|# \r100%|##\n", "done\n", "x" * 1_000_000]
     output = {"output_type": "stream", "name": "stdout", "text": text}
     cell = {"cell_type": "code", "metadata": {}, "source": ["go()"], "outputs": [output]}
     part = one("x.ipynb", json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}))
-    assert "```text\n100%|##\ndone\n```" in part.content
+    assert "```text\n100%|##\ndone\nxxx" in part.content
 
 
 @pytest.mark.parametrize(
@@ -329,3 +394,24 @@ def test_whatever_a_reader_raises_is_a_reason(form: str, error: Exception, monke
     )
     with pytest.raises(UnreadableError, match=r"broken|nested too deeply|too much memory"):
         parse(f"x{suffix}", b"text")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\n" + "\n" * 19_000 + "a: [b\n---\n",
+        "---\n" + " " * 19_000 + "\n---\n",
+        "---\n" + " " * 9_000 + '"x' + " " * 9_000 + "\n---\n",
+        "+++\na = " + "[" * 19_000 + "\n+++\n",
+    ],
+)
+def test_front_matter_that_is_made_to_take_for_ever_does_not(front: str) -> None:
+    assert one("x.md", f"{front}# Head\n\nText.\n").content.endswith("# Head\n\nText.\n")
+
+
+def test_formulas_hold_no_commands_of_strangers() -> None:
+    text = one(
+        "x.docx", word(run("Is") + f"<m:oMath>{math(chr(92) + 'input{x}')}</m:oMath>")
+    ).content
+    assert chr(92) + "input" not in text
