@@ -212,13 +212,15 @@ def _by_headings(headings: list[str]) -> DocumentType:
 _FRONT = re.compile(
     r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_KEYS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'. -]+\s*[:=]")
+_KEYS = re.compile(r"(?:[ \t]*+(?:#.*+)?\n)*+[ \t]*+[\w\"'.][\w\"'. \t-]*+[:=]")
 _MAX_VALUES = 10_000
 _MARKS = re.compile(
-    r"^(\s*(?:-|[\w\"'. -]+:)[ \t]+)([*@%`].*|[&!]\S+[ \t]+\S.*|[\[{].*[^\s\]},\[{])$", re.MULTILINE
+    r"^([ \t]*+(?:-|[\w\"'.][\w\"'. -]*+:)[ \t]++)"
+    r"([*@%`].*|[&!]\S+[ \t]+\S.*|[\[{].*[^\s\]},\[{])$",
+    re.MULTILINE,
 )
 """Values that begin with a sign that YAML keeps for itself, though their authors mean text."""
-_COLONS = re.compile(r"^([\w. -]+:[ \t]+)([^\"'|>\[{#\s].*:.*)$", re.MULTILINE)
+_COLONS = re.compile(r"^([\w.][\w. -]*+:[ \t]++)([^\"'|>\[{#\s].*:.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,10 @@ def _front_matter(fence: str, text: str) -> dict[str, Any]:
     """Parse front matter, TOML or YAML; raises `ValueError` with line and column."""
     text = f"\n{text}"  # after the fence, so that errors name the lines of the file
     if fence == "+++":
-        return tomllib.loads(text)
+        try:
+            return tomllib.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
     text = _MARKS.sub(_quoted, text)
     try:
         loaded = load_values(text, exact=True, most=_MAX_VALUES)

@@ -107,10 +107,12 @@ def test_links_between_files_are_read_as_their_authors_mean_them(href, uri):
 
 def test_a_link_that_leads_nowhere_keeps_its_text_and_address(tmp_path, document, info, caplog):
     one = document(
-        "docs/a.md", "# A\n\nSee [the rest](lost/b.md) and [b](javascript:x).\n", title="A"
+        "docs/a.md",
+        "# A\n\nSee [the rest](lost/b%E2%80%AE%1B.md) and [b](javascript:x), [c](//evil.test).\n",
+        title="A",
     )
     write_project(tmp_path, info("kb", documents=1), SiteSpec())
     export_pages(info("kb", documents=1), [one], tmp_path / "docs", SiteSpec())
-    assert "docs/a.md: links that lead nowhere: lost/b.md" in caplog.text
+    assert "docs/a.md: links that lead nowhere: lost/b%E2%80%AE%1B.md" in caplog.text
     (page,) = (build_site(tmp_path) / "pages").rglob("a.html")
-    assert "See the rest <code>lost/b.md</code> and b." in page.read_text("utf-8")
+    assert "See the rest <code>lost/b .md</code> and b, c." in page.read_text("utf-8")

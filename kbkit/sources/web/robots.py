@@ -82,7 +82,7 @@ class Robots:
         rules = self._of(origin(url))
         if rules is None or isinstance(rules, Verdict):
             return []
-        return [urljoin(url, sitemap) for sitemap in islice(rules.sitemaps, 100)]
+        return list(filter(None, (_joined(url, each) for each in islice(rules.sitemaps, 100))))
 
     def _of(self, host: str) -> Any:
         with self._lock:

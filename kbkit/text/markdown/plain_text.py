@@ -15,8 +15,8 @@ from kbkit.text.markdown.blocks import Kind, blocks, text_anchor
 SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 """Schemes that a link of a page may have."""
 
-RELATIVE = re.compile(r"[\w./%~+-][\w./%~+#?&=-]*")
-"""A relative address, without characters that mean something in Markdown."""
+RELATIVE = re.compile(r"(?!//)[\w./%~+-][\w./%~+#?&=-]*")
+"""An address within a site, without characters that mean something in Markdown."""
 
 DESTINATION = re.compile(
     r"\]\(\s*(?:<([^<>\n]*)>|(?!<)((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\])*))(?=[\s)])"

@@ -28,6 +28,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from kbkit.models.values import plain
 from kbkit.text.markdown.blocks import without_text_anchor
 from kbkit.text.markdown.extensions import (
     formula,
@@ -369,7 +370,9 @@ def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage)
                 kept.append(token)
             elif RELATIVE.fullmatch(address):
                 kept.append(Token("text", "", 0, content=" "))
-                kept.append(Token("code_inline", "code", 0, content=unquote(address), markup="`"))
+                kept.append(
+                    Token("code_inline", "code", 0, content=plain(unquote(address)), markup="`")
+                )
         elif token.type == "image" and (src := image(str(token.attrGet("src") or ""))):
             token.attrs = {"src": src, "alt": "", "loading": "lazy"}
             kept.append(token)

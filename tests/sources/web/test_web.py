@@ -660,3 +660,9 @@ def test_addresses_in_robots_txt_and_sitemaps_may_be_relative(site, page) -> Non
     assert read(crawl(site.url + "/"), site) == ["/", "/a", "/b/c"]
     assert site.asked[0] == "/robots.txt"
     assert "/no" not in site.asked
+
+
+def test_a_malformed_sitemap_line_stops_no_crawl(site, page) -> None:
+    site.pages["/robots.txt"] = "Sitemap: http://[bad\nSitemap: /s.txt"
+    site.pages |= {"/s.txt": "http://[bad\n/a\n", "/": page("Home"), "/a": page("A")}
+    assert read(crawl(site.url + "/"), site) == ["/", "/a"]
