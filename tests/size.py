@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 492, "code": 80_550, "docstrings": 11_390}
+BUDGET = {"modules": 492, "code": 80_590, "docstrings": 11_390}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,

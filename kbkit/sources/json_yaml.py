@@ -52,7 +52,8 @@ def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
     try:
         return _Builder(exact, most).build(text)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
+        open_ended = "end of stream" in str(error.problem)
+        mark = error.context_mark if open_ended else error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "line 1"
         raise ValueError(f"not YAML, {place}: {error.problem}") from None
     except yaml.YAMLError as error:

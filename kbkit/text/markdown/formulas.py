@@ -39,12 +39,12 @@ _THREE = ("msubsup", "munderover")
 
 
 def office_latex(formula: Any) -> str:
-    """Write an ``m:oMath`` element; signs stay as they are, since renderers read Unicode."""
+    """Write an ``m:oMath`` element."""
     return " ".join(_inside(formula, 0).split())
 
 
 def mathml_latex(element: Any, depth: int = 0) -> str:
-    """Write presentation MathML; signs stay as they are."""
+    """Write presentation MathML."""
     if depth > _DEEPEST or not isinstance(element.tag, str):
         return ""
     name = element.tag.rpartition("}")[2]
@@ -91,14 +91,14 @@ def _written(element: Any, depth: int) -> str:
         degree = part("deg")
         return rf"\sqrt[{degree}]{{{part('e')}}}" if degree else rf"\sqrt{{{part('e')}}}"
     if name == "nary":
-        return f"{value('chr', _INTEGRAL)}_{{{part('sub')}}}^{{{part('sup')}}} {part('e')}"
+        return f"{_plain(value('chr', _INTEGRAL))}_{{{part('sub')}}}^{{{part('sup')}}} {part('e')}"
     if name == "acc":
         return rf"\{_ACCENTS.get(value('chr', ''), 'hat')}{{{part('e')}}}"
     if name == "d":
         inner = value("sepChr", "|").join(
             _inside(each, depth) for each in element.findall(f"{MATH}e")
         )
-        return f"{_fence(value('begChr', '('))}{inner}{_fence(value('endChr', ')'))}"
+        return f"{_plain(value('begChr', '('))}{inner}{_plain(value('endChr', ')'))}"
     if name in ("m", "eqArr"):
         rows = element.findall(f"{MATH}mr") or [[each] for each in element.findall(f"{MATH}e")]
         lines = [" & ".join(_inside(cell, depth) for cell in row) for row in rows]
@@ -108,9 +108,10 @@ def _written(element: Any, depth: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is a command of TeX."""
-    return _SPECIAL.sub(r"\\\g<0>", text.replace("\\", "\u2216"))
+    """Text in which no command of TeX stands, but for those of signs."""
+    text = _SPECIAL.sub(r"\\\g<0>", text.replace("\\", "\u2216"))
+    if text.isascii():
+        return text
+    from docutils.utils.math.unichar2tex import uni2tex_table
 
-
-def _fence(sign: str) -> str:
-    return rf"\{sign}" if sign in "{}" else sign
+    return text.translate(uni2tex_table)

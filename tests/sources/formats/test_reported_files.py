@@ -78,7 +78,7 @@ SUM = (
         (f'<w:bdo w:val="rtl">{run("turned")}</w:bdo>', "turned"),
         ("<w:r><w:t>one</w:t><w:cr/><w:t>two</w:t></w:r>", "one  \ntwo"),
         (run("x = ") + f"<m:oMath>{FRACTION}</m:oMath>", r"x = $\frac{a}{2\%}$"),
-        (f"<m:oMathPara><m:oMath>{SUM}</m:oMath></m:oMathPara>", "$$\n∑_{i}^{n} {x}^{2}\n$$"),
+        (f"<m:oMathPara><m:oMath>{SUM}</m:oMath></m:oMathPara>", "$$\n\\sum _{i}^{n} {x}^{2}\n$$"),
         (f"<m:oMath><m:d><m:e>{math('a')}</m:e></m:d></m:oMath>", "$$\n(a)\n$$"),
         (f"<m:oMath><m:rad><m:deg/><m:e>{math('y')}</m:e></m:rad></m:oMath>", "$$\n\\sqrt{y}\n$$"),
     ],
@@ -366,7 +366,7 @@ def test_front_matter_may_be_toml_or_empty() -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ('---\ntags: [a]\ntitle: "open\n---\nText.\n', "line 4, column 1"),
+        ('---\ntags: [a]\ntitle: "open\n---\nText.\n', "line 3, column 8"),
         ('+++\ntitle = "T\n+++\nText.\n', "line 2, column 11"),
     ],
 )

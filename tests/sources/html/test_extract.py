@@ -943,3 +943,14 @@ def test_readings_and_formulas_are_told_from_what_they_stand_on(html: str, text:
     words = "<p>These words are enough to be read.</p>"
     page = f"<body><main><h1>Head</h1>{words}<p>Is {html}.</p></main></body>"
     assert f"\n\nIs {text}.\n" in extract(page, "https://h/x", alone=False).content
+
+
+def test_formulas_made_of_mathml_are_drawn_again() -> None:
+    from kbkit.text.markdown.rendering import render
+
+    sum_ = "<munderover><mo>∑</mo><mi>i</mi><mo>∞</mo></munderover>"
+    html = f"<math>{sum_}<msup><mi>α</mi><mrow><mo>−</mo><mn>2</mn></mrow></msup></math>"
+    page = f"<body><main><h1>Head</h1><p>These words are enough.</p><p>Is {html}.</p></main></body>"
+    content = extract(page, "https://h/x", alone=False).content
+    assert r"${\sum }_{i}^{\infty }{\alpha }^{-2}$" in content
+    assert "<msubsup>" in render(content, lambda _: None).html
