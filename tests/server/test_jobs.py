@@ -49,11 +49,11 @@ def go():
 
 @pytest.fixture(scope="module")
 def client(serve, go):
-    def count(workspace, arguments, on_progress, stop):
-        on_progress(Progress("store", 1, 2, "a.md"))
-        while not stop() and not go.wait(0.01):
+    def count(run):
+        run.on_progress(Progress("store", 1, 2, "a.md"))
+        while not run.stop() and not go.wait(0.01):
             pass
-        return {"counted": arguments["kb"]}
+        return {"counted": run.arguments["kb"]}
 
     before = rest_app.ROUTERS
     TASKS["count"] = count

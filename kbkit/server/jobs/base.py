@@ -1,28 +1,59 @@
-"""What tasks share: they stop through their progress callback, and delete old files."""
+"""What a task works with, and files that jobs leave for some days."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Progress
 from kbkit.runtime.progress import OnProgress
+from kbkit.workspace import Workspace
 
 
 class Stopped(Exception):  # noqa: N818 - it ends work, and is no error
     """The job was cancelled."""
 
 
-def stopping(on_progress: OnProgress, stop: Callable[[], bool]) -> OnProgress:
-    def tell(progress: Progress) -> None:
-        if stop():
-            raise Stopped
-        on_progress(progress)
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One run of a job; a second run continues the first.
 
-    return tell
+    Attributes:
+        arguments: As the request gave them, JSON values.
+        on_progress: Stores the progress.
+        stop: Asked often; true ends the work cleanly.
+    """
+
+    workspace: Workspace
+    arguments: Mapping[str, Any]
+    on_progress: OnProgress = lambda _: None
+    stop: Callable[[], bool] = lambda: False
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        """The knowledge base that the arguments name."""
+        return self.workspace[self.arguments["kb"]]
+
+    @property
+    def calls(self) -> dict[str, Any]:
+        """Arguments of methods that ask whether to stop."""
+        return {"on_progress": self.on_progress, "stop": self.stop}
+
+    def tell(self, progress: Progress) -> None:
+        """Take the progress of a method that does not ask whether to stop.
+
+        Raises:
+            Stopped: It shall.
+        """
+        if self.stop():
+            raise Stopped
+        self.on_progress(progress)
 
 
 def delete_old(places: Iterable[Path], seconds: float) -> None:

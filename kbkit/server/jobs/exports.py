@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,8 +23,7 @@ from kbkit.errors import (
 )
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import BundleArchive, ExportReport, SiteArchive
-from kbkit.runtime.progress import OnProgress
-from kbkit.server.jobs.base import Stopped, delete_old, stopping
+from kbkit.server.jobs.base import JobRun, delete_old
 from kbkit.server.jobs.knowledge import uploaded
 from kbkit.workspace import Workspace, restored
 
@@ -45,28 +44,22 @@ def waiting_place(workspace: Workspace, name: str) -> Path:
     return place
 
 
-def export(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
+def export(run: JobRun) -> Any:
     """Export a knowledge base to an archive, which is kept for a day, or update its published site.
 
     Arguments: ``kb``; ``publish``, whether to update the site; those of `KnowledgeBase.export`
     except for the folder.
     """
-    kb = workspace[arguments["kb"]]
+    kb, arguments = run.kb, run.arguments
     options = {name: arguments[name] for name in _OPTIONS if arguments.get(name) is not None}
-    tell = stopping(on_progress, stop)
     archive = uuid4().hex
     try:
         if arguments.get("publish"):
-            return _archive_values(kb.export(on_progress=tell, **options))
-        place = waiting_place(workspace, kb.id)
+            return _archived(kb.export(on_progress=run.tell, **options))
+        place = waiting_place(run.workspace, kb.id)
         with TemporaryDirectory(prefix="kbkit-", dir=place) as made:
             folder = Path(made, kb.name)
-            report = kb.export(folder=folder, on_progress=tell, **options)
+            report = kb.export(folder=folder, on_progress=run.tell, **options)
             draft = Path(made, "draft.zip")
             with ZipFile(draft, "w", ZIP_DEFLATED) as packed:
                 for path in sorted(folder.rglob("*")):
@@ -74,16 +67,14 @@ def export(
                         packed.write(path, path.relative_to(folder).as_posix())
             size = draft.stat().st_size
             draft.rename(place / f"{archive}.zip")
-    except Stopped:
-        return {}
     except OSError as error:
         raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
-    return _archive_values(report, archive, size)
+    return _archived(report, archive, size)
 
 
-def _archive_values(report: ExportReport, archive: str = "", size: int = 0) -> Mapping[str, Any]:
+def _archived(report: ExportReport, archive: str = "", size: int = 0) -> SiteArchive:
     built = report.site is not None
-    return SiteArchive(archive, size, built, report.documents, report.seconds).to_dict()
+    return SiteArchive(archive, size, built, report.documents, report.seconds)
 
 
 def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
@@ -101,23 +92,15 @@ _FOLDER = "bundles"
 _SHOWN = "the bundle"
 
 
-def bundle(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
+def bundle(run: JobRun) -> Any:
     """Write a bundle, which is kept for a day.
 
     Arguments: ``kbs``, names of knowledge bases; null for all, with files and entries.
     """
     archive = uuid4().hex
-    tell = stopping(on_progress, stop)
     try:
-        place = waiting_place(workspace, _FOLDER) / f"{archive}.zip"
-        done = workspace.bundle(place, kbs=arguments["kbs"], on_progress=tell)
-    except Stopped:
-        return {}
+        place = waiting_place(run.workspace, _FOLDER) / f"{archive}.zip"
+        done = run.workspace.bundle(place, kbs=run.arguments["kbs"], on_progress=run.tell)
     except (BundleError, OSError) as error:  # which names a path of this machine
         reason = getattr(error.__cause__ or error, "strerror", None)
         raise WorkspaceError(f"the bundle cannot be written: {reason}") from error
@@ -130,7 +113,7 @@ def bundle(
         done.sha256,
         done.skipped,
         done.seconds,
-    ).to_dict()
+    )
 
 
 def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
@@ -147,16 +130,12 @@ def _is_for(caller: Caller, place: Path) -> bool:
     return not manifest["whole"] and caller.visible(names) == names
 
 
-def restore(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
+def restore(run: JobRun) -> Any:
     """Restore an uploaded bundle. Its sources never read this machine's disk.
 
     Arguments: ``uploads``, its folder; ``name``; ``verify``, whether a key is there; ``trust``.
     """
+    workspace, arguments = run.workspace, run.arguments
     folder = uploaded(workspace, arguments["uploads"])
     file, key = folder / UPLOAD, folder / KEY
     if not file.is_file():
@@ -169,7 +148,7 @@ def restore(
             verify=key if arguments["verify"] else None,
             trust=arguments["trust"],
             paths=False,
-            tell=on_progress,
+            tell=run.on_progress,
         )
     except KbkitError as error:
         text = str(error).replace(str(file), _SHOWN).replace(str(key), "the key")
@@ -177,4 +156,4 @@ def restore(
         if type(error) is ConfigError:  # the text is one, as the schema has it
             raise ImpossibleError(text) from None
         raise
-    return {**done.to_dict(), "bundle": ""}
+    return replace(done, bundle="")

@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 from kbkit.errors import ConfigError, ConflictError, KbkitError
 from kbkit.models import Job, JobError, JobProgress, JobState, Progress
+from kbkit.models.values import to_json
+from kbkit.server.jobs.base import JobRun, Stopped
 from kbkit.server.jobs.knowledge import forget_uploads
 from kbkit.server.jobs.tasks import TASKS, JobTask
 from kbkit.stores.catalog import jobs as job_table
@@ -122,20 +125,7 @@ class Jobs:
         progress = self._progress.get(job.id)
         if progress is None or job.state is not JobState.RUNNING:
             return job
-        return Job(
-            job.id,
-            job.kind,
-            job.kbs,
-            job.owner,
-            job.state,
-            job.created_at,
-            progress,
-            job.result,
-            job.problem,
-            job.attempts,
-            job.started_at,
-            job.ended_at,
-        )
+        return replace(job, progress=progress)
 
     def _do(self, job_id: str) -> None:
         try:
@@ -171,7 +161,10 @@ class Jobs:
             return
         watch = _Watch(self, job_id)
         try:
-            result = task(self._workspace, arguments, watch.tell, watch.stop)
+            try:
+                result = to_json(task(JobRun(self._workspace, arguments, watch.tell, watch.stop)))
+            except Stopped:
+                result = {}
         except KbkitError as error:
             problem = JobError(type(error).__name__, str(error))
             self._end(job_id, JobState.FAILED, problem=problem)

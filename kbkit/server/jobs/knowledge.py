@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -13,11 +13,10 @@ from pydantic import TypeAdapter
 from kbkit.errors import SourceError, WorkspaceError
 from kbkit.files.paths import parts_of
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import DocumentInfo, ImportReport, IngestReport, SourceDocument, to_json
+from kbkit.models import DocumentInfo, ImportReport, IngestReport, SourceDocument
 from kbkit.models.values import from_dict
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, parse_source
-from kbkit.runtime.progress import OnProgress
-from kbkit.server.jobs.base import delete_old
+from kbkit.server.jobs.base import JobRun, delete_old
 from kbkit.workspace import Workspace
 
 UPLOADS = "uploads"
@@ -60,12 +59,7 @@ def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
         shutil.rmtree(uploaded(workspace, name), ignore_errors=True)
 
 
-def import_sources(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
+def import_sources(run: JobRun) -> Any:
     """Read sources, or documents of the request, into a knowledge base.
 
     Arguments: ``kb``, its name; ``sources``, as in recipes; ``documents``, as llama-index's
@@ -73,105 +67,59 @@ def import_sources(
     ``remember``; ``sync``, whether to remove other sources; ``strict``, whether it is an error if
     nothing is read.
     """
-    kb = workspace[arguments["kb"]]
+    kb, arguments = run.kb, run.arguments
     uploads = arguments.get("uploads", "")
-    base = uploaded(workspace, uploads) if uploads else workspace.path
+    base = uploaded(run.workspace, uploads) if uploads else run.workspace.path
     sources = [parse_source(each) for each in arguments.get("sources", ())]
     if arguments.get("sync"):
-        report = kb.sync(sources, base=base, on_progress=on_progress, stop=stop)
+        report = kb.sync(sources, base=base, **run.calls)
     else:
         report = kb.ingest(
             *sources,
             *map(_document, arguments.get("documents", ())),
             base=base,
             remember=arguments.get("remember", True) and not uploads,
-            on_progress=on_progress,
-            stop=stop,
+            **run.calls,
         )
     if arguments.get("strict") and report.nothing_read and not report.interrupted:
         raise SourceError(_problems(report))
     return _result(kb, report)
 
 
-def refresh(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
-    kb = workspace[arguments["kb"]]
-    local = arguments.get("local", False)
-    return _result(kb, kb.refresh(local=local, on_progress=on_progress, stop=stop))
+def refresh(run: JobRun) -> Any:
+    local = run.arguments.get("local", False)
+    return _result(run.kb, run.kb.refresh(local=local, **run.calls))
 
 
-def configure(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
+def configure(run: JobRun) -> Any:
     """Change the settings of a knowledge base.
 
     Arguments: ``kb``, ``spec``, ``description``, ``if_match``, the version of the spec before.
     """
-    kb = workspace[arguments["kb"]]
-    spec = KnowledgeBaseSpec.model_validate(arguments["spec"])
-    description = arguments.get("description")
-    report = kb.configure(
-        spec,
-        description=description,
-        if_match=arguments.get("if_match"),
-        on_progress=on_progress,
-        stop=stop,
-    )
-    return _result(kb, report)
+    spec = KnowledgeBaseSpec.model_validate(run.arguments["spec"])
+    options: dict[str, Any] = {
+        name: run.arguments.get(name) for name in ("description", "if_match")
+    }
+    return _result(run.kb, run.kb.configure(spec, **options, **run.calls))
 
 
-def improve(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
-    embedding = arguments.get("embedding")
+def improve(run: JobRun) -> Any:
+    embedding = run.arguments.get("embedding")
     if isinstance(embedding, Mapping):
         embedding = TypeAdapter(AnyEmbedding).validate_python(embedding)
-    left = workspace[arguments["kb"]].improve(
-        embedding=embedding, on_progress=on_progress, stop=stop
-    )
-    return left.to_dict()
+    return run.kb.improve(embedding=embedding, **run.calls)
 
 
-def annotate(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
-    made = workspace[arguments["kb"]].annotations.make(on_progress=on_progress, stop=stop)
-    return made.to_dict()
-
-
-def expand(
-    workspace: Workspace,
-    arguments: Mapping[str, Any],
-    on_progress: OnProgress,
-    stop: Callable[[], bool],
-) -> Mapping[str, Any]:
-    documents = workspace[arguments["kb"]].documents
-    return documents.expand(
-        arguments.get("llm"),
-        questions=arguments.get("questions"),
-        on_progress=on_progress,
-        stop=stop,
-    ).to_dict()
+def expand(run: JobRun) -> Any:
+    options: dict[str, Any] = {name: run.arguments.get(name) for name in ("llm", "questions")}
+    return run.kb.documents.expand(**options, **run.calls)
 
 
 def _document(values: Mapping[str, Any]) -> Any:
     return from_dict(SourceDocument, values) if "uri" in values else values
 
 
-def _result(kb: KnowledgeBase, report: IngestReport) -> Mapping[str, Any]:
+def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:
     documents = []
     for document_id in report.documents:
         if document_id in kb.documents:
@@ -179,8 +127,7 @@ def _result(kb: KnowledgeBase, report: IngestReport) -> Mapping[str, Any]:
                 DocumentInfo.of(kb.documents[document_id], len(kb.chunks.of(document_id)))
             )
     chunks = sum(document.chunks for document in documents)
-    values: Mapping[str, Any] = to_json(ImportReport(tuple(documents), chunks, report))
-    return values
+    return ImportReport(tuple(documents), chunks, report)
 
 
 def _problems(report: IngestReport) -> str:

@@ -17,7 +17,8 @@ from kbkit.models import Mode
 from kbkit.models.hits import HitDict
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.server.access import READ, WRITE, Caller, Kb, WorkspaceOf, base_of
-from kbkit.server.jobs.tasks import evaluated
+from kbkit.server.jobs.base import JobRun
+from kbkit.server.jobs.tasks import evaluate
 from kbkit.server.parameters import (
     Body,
     Cursor,
@@ -160,7 +161,7 @@ def evaluate_search(
     arguments = {**values, "kb": kb.name, "k": check_number("k", body.k, 1, 100)}
     given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
     if len(given) <= _AT_ONCE and not body.improve:
-        return answer(evaluated(workspace, arguments, lambda _: None))
+        return answer(evaluate(JobRun(workspace, arguments)))
     return work.start("evaluate", arguments, wait=body.wait, key=values)
 
 

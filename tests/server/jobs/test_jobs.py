@@ -14,6 +14,7 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import JobState, Progress, from_dict
 from kbkit.models.jobs import Job
 from kbkit.server.jobs import Jobs
+from kbkit.server.jobs.base import JobRun
 from kbkit.server.jobs.knowledge import store_uploads, uploaded
 from kbkit.server.jobs.tasks import TASKS
 from kbkit.stores.catalog import jobs as job_table
@@ -43,10 +44,10 @@ def jobs(workspace):
 
 
 def until_stopped(begun):
-    def task(workspace, arguments, on_progress, stop):
-        on_progress(Progress("store", 1, 3, "a.md"))
+    def task(run):
+        run.on_progress(Progress("store", 1, 3, "a.md"))
         begun.set()
-        while not stop():
+        while not run.stop():
             begun.wait(0.001)
         return {"documents": 1}
 
@@ -54,9 +55,9 @@ def until_stopped(begun):
 
 
 def test_a_job_comes_to_its_end_and_says_what_came_of_it(jobs):
-    def task(workspace, arguments, on_progress, stop):
-        on_progress(Progress("store", 2, 3, "b.md"))
-        return {"url": arguments["url"], "workspace": type(workspace).__name__}
+    def task(run):
+        run.on_progress(Progress("store", 2, 3, "b.md"))
+        return {"url": run.arguments["url"], "workspace": type(run.workspace).__name__}
 
     made = jobs(read=task)
     asked = made.start("read", {"url": "a"}, owner="ann", kbs=["drinks"])
@@ -77,10 +78,10 @@ def test_a_job_comes_to_its_end_and_says_what_came_of_it(jobs):
 
 
 def test_a_job_that_fails_says_why_and_nothing_of_the_servers_own(jobs, caplog):
-    def refuse(workspace, arguments, on_progress, stop):
+    def refuse(run):
         raise NotFoundError("no knowledge base 'a'")
 
-    def crash(workspace, arguments, on_progress, stop):
+    def crash(run):
         raise RuntimeError("/secret/path")
 
     made = jobs(refuse=refuse, crash=crash)
@@ -114,14 +115,14 @@ def test_what_is_at_work_when_the_server_ends_is_taken_up_by_the_next(jobs):
     assert begun.wait(SOON)
     first.close()
     assert first.get(asked.id).state is JobState.INTERRUPTED
-    second = jobs(read=lambda workspace, arguments, on_progress, stop: dict(arguments))
+    second = jobs(read=lambda run: dict(run.arguments))
     second.resume()
     job = second.wait(asked.id, SOON)
     assert (job.state, job.result, job.attempts) == (JobState.DONE, {"url": "a"}, 2)
 
 
 def test_files_that_came_with_a_request_stay_until_its_job_has_ended(jobs, workspace):
-    def fails(workspace, arguments, on_progress, stop):
+    def fails(run):
         raise ConfigError("no")
 
     def sent(kind):
@@ -144,7 +145,7 @@ def test_files_that_came_with_a_request_stay_until_its_job_has_ended(jobs, works
     made.close()
     assert made.get(interrupted).state is JobState.INTERRUPTED
     assert of_interrupted.is_file()
-    second = jobs(read=lambda workspace, arguments, on_progress, stop: {})
+    second = jobs(read=lambda _: {})
     second.resume()
     assert second.wait(interrupted, SOON).state is JobState.DONE
     for file in (of_failed, of_cancelled, of_waiting, of_interrupted):
@@ -161,19 +162,19 @@ def test_an_import_of_files_that_was_stopped_is_taken_up_where_it_was(workspace)
         "uploads": store_uploads(workspace, pages),
     }
     told = []
-    first = TASKS["import"](workspace, arguments, told.append, lambda: bool(told))
-    assert first["report"]["interrupted"]
+    first = TASKS["import"](JobRun(workspace, arguments, told.append, lambda: bool(told)))
+    assert first.report.interrupted
     assert 0 < len(kb.documents) < len(pages)
-    second = TASKS["import"](workspace, arguments, told.append, lambda: False)
-    assert not second["report"]["interrupted"]
+    second = TASKS["import"](JobRun(workspace, arguments, told.append))
+    assert not second.report.interrupted
     assert len(kb.documents) == len(pages)
 
 
 KILLED = """
 import os, signal, sys, kbkit
 from kbkit.server.jobs import Jobs
-def task(workspace, arguments, on_progress, stop):
-    print(arguments["id"], flush=True)
+def task(run):
+    print(run.arguments["id"], flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 workspace = kbkit.open(sys.argv[1])
 jobs = Jobs(workspace, tasks={"die": task})
