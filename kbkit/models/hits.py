@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from kbkit.extras import whole
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.values import Value, plain, plain_lines, pluralize
+from kbkit.models.values import Value, disambiguated, plain, plain_lines, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -398,11 +398,12 @@ class Hits(Sequence[Hit]):
         printer.text("\n".join(lines))
 
     def _repr_html_(self) -> str:
+        labels = disambiguated({hit.uri: hit.title for hit in self.hits})
         rows = "".join(
             "<tr>"
             f"<td style='text-align:right'>{rank}</td>"
             f"<td style='text-align:right'>{hit.score:.3f}</td>"
-            f"<td style='text-align:left'>{linked(hit)}<br>"
+            f"<td style='text-align:left'>{linked(hit, labels[hit.uri])}<br>"
             f"<small>{html.escape(' › '.join(hit.headings))}</small>{_described(hit)}</td>"
             f"<td style='text-align:left;white-space:pre-wrap'>{html.escape(hit.snippet)}</td>"
             "</tr>"
@@ -444,8 +445,8 @@ def _described(hit: Hit) -> str:
     return f"<div style='{style}' title='{line}'><small>{line}</small></div>" if line else ""
 
 
-def linked(hit: Hit) -> str:
-    title = html.escape(hit.title or hit.uri)
+def linked(hit: Hit, label: str = "") -> str:
+    title = html.escape(label or hit.title or hit.uri)
     if hit.uri.startswith(("http://", "https://")):
         return f"<a href='{html.escape(hit.url)}' rel='noopener nofollow'>{title}</a>"
     return title

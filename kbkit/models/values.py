@@ -9,13 +9,15 @@ import html
 import json
 import re
 import secrets
-from collections.abc import Hashable, Iterable, Mapping, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum, StrEnum
 from functools import cache
+from itertools import takewhile
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -181,6 +183,40 @@ def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> s
         return otherwise
     more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
     return f"choose from {', '.join(names[:_MAX_NAMES]) or 'none'}{more}"
+
+
+_PLACE_LENGTH = 40
+"""Maximum characters of the part of an address that tells equal titles apart."""
+
+
+def disambiguated(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return titles by URI; equal ones with the part of the path that tells them apart.
+
+    ``Overview`` of ``/install/`` and of ``/api/`` become ``Overview (install)`` and ``Overview
+    (api)``.
+    """
+    alike: dict[str, list[str]] = {}
+    for uri, title in titles.items():
+        alike.setdefault(title.casefold(), []).append(uri)
+    labels = dict(titles)
+    for uris in alike.values():
+        paths = [_SEPARATORS.split(unquote(_SUFFIX.sub("", uri))) for uri in uris]
+        shared = _shared(paths)
+        ending = _shared([path[shared:][::-1] for path in paths])
+        for uri, path in zip(uris, paths, strict=True):
+            place = plain("/".join(filter(None, path[shared : len(path) - ending])))
+            if place and len(uris) > 1:
+                labels[uri] += f" ({place[:_PLACE_LENGTH]})"
+    return labels
+
+
+def _shared(paths: Iterable[Sequence[str]]) -> int:
+    """Count the first parts that all paths have in common."""
+    return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
+
+
+_SEPARATORS = re.compile(r"[/?#]")
+_SUFFIX = re.compile(r"(?:/?(?:index|README))?\.[A-Za-z]{1,5}$|/$")
 
 
 def pluralize(number: int, noun: str = "document") -> str:

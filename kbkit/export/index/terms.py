@@ -55,6 +55,7 @@ class IndexedDocument:
         day: Days from 1970-01-01 to when it was fetched.
         rating: Average rating, 0 without ratings.
         section: Titles of the sections above it, outermost first.
+        label: Title in results, if it is not the title.
     """
 
     path: str
@@ -67,6 +68,7 @@ class IndexedDocument:
     chunks: int
     is_index: bool = False
     section: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

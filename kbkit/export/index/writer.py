@@ -377,6 +377,8 @@ def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple
                 [chunk.text, chunk.heading, chunk.anchor, *shown_of(content.annotations, row)]
                 for row, chunk in enumerate(content.chunks[part], start)
             ],
-            "d": [[n, page.path, page.title, page.section] for n, page in pages.items()],
+            "d": [
+                [n, page.path, page.label or page.title, page.section] for n, page in pages.items()
+            ],
         }
         yield f"x/{number}", encode_shard(values)

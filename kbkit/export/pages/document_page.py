@@ -160,11 +160,11 @@ def _related(related: RelatedPassage, outline: SiteOutline, links: LinkMap, path
     place = relative(outline.paths[related.uri], path)
     place += f"?passage={quote(related.passage, safe='')}" if related.passage else ""
     place += in_page(related.anchor) if related.anchor else ""
-    label = outline.entries[related.uri].title
+    label = outline.entries[related.uri].label
     if plain(related.heading):
         label += f" › {plain(related.heading)}"
     return f"- [{escape(label)}]({place})"
 
 
 def _page_link(uri: str, outline: SiteOutline, path: str) -> str:
-    return f"[{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], path)})"
+    return f"[{escape(outline.entries[uri].label)}]({relative(outline.paths[uri], path)})"

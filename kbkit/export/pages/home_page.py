@@ -73,7 +73,7 @@ def _questions(outline: SiteOutline) -> list[str]:
         answers = [uri for uri in example.uris if uri in outline.paths]
         if answers and plain(example.question):
             links = ", ".join(
-                f"[{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], HOME)})"
+                f"[{escape(outline.entries[uri].label)}]({relative(outline.paths[uri], HOME)})"
                 for uri in answers[:2]
             )
             lines.append(f"- {escape(plain(example.question))} → {links}")
@@ -85,7 +85,7 @@ def _sections(outline: SiteOutline) -> list[str]:
     for section in outline.root.sections:
         link = relative(outline.page_of(section), HOME)
         about = about_line(outline, section.page) if section.page else ""
-        titles = (outline.entries[uri].title for uri in section.documents[:NAMED])
+        titles = (outline.entries[uri].label for uri in section.documents[:NAMED])
         about = about or ", ".join(map(escape, titles))
         size = pluralize(section.size)
         lines.append(f"- [{escape(section.label)}]({link})  ")
@@ -95,7 +95,7 @@ def _sections(outline: SiteOutline) -> list[str]:
 
 def _changes(outline: SiteOutline) -> list[str]:
     lines = [
-        f"- [{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], HOME)}): "
+        f"- [{escape(outline.entries[uri].label)}]({relative(outline.paths[uri], HOME)}): "
         f"{revision.change} {revision.day}"
         for uri, revision in latest_changes(outline.history(), CHANGES)
     ]
@@ -241,7 +241,7 @@ def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
         [edge.source, edge.target, relations[edge.name], edge.weight] for edge in graph.further
     ]
     gaps = [[gap.name, gap.kind, gap.reason, places(gap.places)] for gap in graph.gaps]
-    documents = [[outline.entries[uri].title, outline.paths[uri]] for uri in pages]
+    documents = [[outline.entries[uri].label, outline.paths[uri]] for uri in pages]
     values = {
         "format": FORMAT,
         "state": graph.state,
@@ -288,7 +288,7 @@ def navigation(outline: SiteOutline) -> Iterator[dict[str, Any]]:
 def _items(outline: SiteOutline, section: TreeSection) -> Iterator[dict[str, Any]]:
     for item in section.items:
         if isinstance(item, str):
-            yield {"title": outline.entries[item].title, "path": outline.paths[item]}
+            yield {"title": outline.entries[item].label, "path": outline.paths[item]}
         else:
             path = outline.page_of(item)
             entry = {"title": plain(item.label), "path": path}

@@ -121,7 +121,7 @@ def document_list(outline: SiteOutline, uris: Sequence[str], here: str) -> list[
 
 def document_line(outline: SiteOutline, uri: str, here: str) -> str:
     entry = outline.entries[uri]
-    line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
+    line = f"- [{escape(entry.label)}]({relative(outline.paths[uri], here)})"
     about = about_line(outline, uri)
     return f"{line}: {about}" if about else line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ from kbkit.export.pages.paths import assign_paths, digest, natural_path
 from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, TreeSection, section_tree
 from kbkit.models import Document, DocumentState, License
 from kbkit.models.documents import Navigation
-from kbkit.models.values import plain
+from kbkit.models.values import disambiguated, plain
 
 Change = Literal["first", "new", "changed"]
 """``first``: it was there when the knowledge base was first exported."""
@@ -82,6 +82,7 @@ class OutlineEntry:
     """A document without its text.
 
     Attributes:
+        label: Title in lists; equal titles are told apart by a part of their path.
         description: Description in a line of plain text.
         contents: Links of a contents page.
     """
@@ -100,6 +101,7 @@ class OutlineEntry:
     contents: tuple[ContentsLink, ...]
     navigation: Navigation
     images: tuple[str, ...]
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +164,13 @@ def make_outline(
 ) -> SiteOutline:
     """Give every document a page and a place."""
     entries = {entry.uri: entry for entry in listed}
+    labels = disambiguated({uri: entry.title for uri, entry in entries.items()})
+    entries = {uri: replace(entry, label=labels[uri]) for uri, entry in entries.items()}
     root = section_tree(
         entries,
         {uri: entry.contents for uri, entry in entries.items() if entry.contents},
         {uri: entry.navigation for uri, entry in entries.items() if entry.navigation},
-        {uri: entry.title for uri, entry in entries.items()},
+        labels,
     )
     paths = assign_paths(
         entries, "pages", kept=before.documents, taken=_foreign(directory, before.files)

@@ -28,7 +28,7 @@ from kbkit.export.index import (
 from kbkit.export.index.packing import Integers
 from kbkit.export.manifest import Manifest
 from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType, SubjectKind
-from kbkit.models.values import plain
+from kbkit.models.values import disambiguated, plain
 from kbkit.models.values import plain as one_line
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
@@ -205,6 +205,8 @@ def index_content(
             for document in reading.iter_documents(transaction, kb_id, gone=False)
             if document.uri in pages
         }
+        uris = {path: uri for uri, path in pages.items()}
+        labels = disambiguated({uris[each.path]: each.title for each in of_documents.values()})
         ids: list[str] = []
         chunks: list[IndexedChunk] = []
         owners: list[str] = []
@@ -245,7 +247,11 @@ def index_content(
         rows=rows,
         prior=prior,
         documents=[
-            replace(of_documents[owner], chunks=sum(1 for _ in parts))
+            replace(
+                of_documents[owner],
+                chunks=sum(1 for _ in parts),
+                label=labels[uris[of_documents[owner].path]],
+            )
             for owner, parts in groupby(owners)
         ],
         chunks=chunks,

@@ -16,7 +16,7 @@ from kbkit.errors import KbkitError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Chunk, ChunkSummary, DocumentState, DocumentType, Hit, Hits, Rating
 from kbkit.models.reports import fold_query
-from kbkit.models.values import pluralize
+from kbkit.models.values import disambiguated, pluralize
 from kbkit.panels import render
 from kbkit.panels.panel import Handler, Panel, View
 from kbkit.text.analysis import Analyzer, analyzer
@@ -159,6 +159,7 @@ def card(
     highlight: Highlighter,
     now: datetime,
     *,
+    label: str = "",
     follows: bool = False,
     kb: bool = False,
     ratings: RatingSummary = RatingSummary(),
@@ -173,7 +174,7 @@ def card(
         "id": card_id(hit),
         "rank": rank,
         "follows": follows,
-        "marked_title": highlight(heading["title"]),
+        "marked_title": highlight(render.plain(label, render.TITLE_LENGTH) or heading["title"]),
         "about": _about(hit, snippet),
         "badges": _badges(hit, summary, kb=kb),
         "age": {
@@ -381,6 +382,7 @@ class Results:
         ratings, summaries = self._rating_summaries(), self._chunk_summaries()
         highlighters = self._highlighters()
         now = datetime.now(UTC)
+        labels = disambiguated({hit.uri: hit.title for hit in shown.hits})
         cards = []
         above = ""
         for rank, hit in _by_document(shown.hits):
@@ -392,6 +394,7 @@ class Results:
                     rank,
                     highlighters[hit.kb],
                     now,
+                    label=labels[hit.uri],
                     follows=follows,
                     kb=shown.several,
                     ratings=ratings.get(name, RatingSummary()),
