@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from lxml import etree
 from lxml.html import defs
@@ -104,8 +105,12 @@ def _lost(region: Element, kept: str) -> float:
     return missing.total() / max(1, len(words))
 
 
-def complete(tree: Element, region: Element, kept: str, own: dict[Element, str]) -> None:
-    """Add anchors of headings and links that trafilatura left out; in place."""
+def complete(
+    tree: Element, region: Element, kept: str, own: dict[Element, str], tabs: Sequence[Element]
+) -> None:
+    """Add anchors of headings, labels of tabs and links that trafilatura left out; in place."""
+    if tabs:
+        _restore_labels(tree, tabs)
     places = {normalized_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
     for heading in tree.iter(*HEADINGS):
         if place := places.get(normalized_text(heading)):
@@ -127,6 +132,20 @@ def complete(tree: Element, region: Element, kept: str, own: dict[Element, str])
     last = etree.SubElement(tree, "ul")
     for href, named in links.items():
         etree.SubElement(etree.SubElement(last, "li"), "a", href=href).text = named
+
+
+def _restore_labels(tree: Element, tabs: Sequence[Element]) -> None:
+    blocks: dict[str, Element] = {}
+    for block in tree.iterdescendants(etree.Element):
+        blocks.setdefault(normalized_text(block), block)
+    for label in tabs:
+        panel = label.getnext()
+        parts = () if panel is None else panel.iter(etree.Element)
+        texts = (text for part in parts if (text := normalized_text(part)))
+        if (first := next((blocks[text] for text in texts if text in blocks), None)) is not None:
+            paragraph = etree.Element("p")
+            etree.SubElement(paragraph, "strong").text = normalized_text(label)
+            first.addprevious(paragraph)
 
 
 def _folded(text: str) -> str:

@@ -203,7 +203,7 @@ def _read(
     own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
     if article:
         heading, title = page_title(body, region, own_name, common, shared=named)
-        articles.complete(tree, region, kept, own)
+        articles.complete(tree, region, kept, own, tabs)
         region, heading = tree, same_heading(tree, title)
     else:
         title_parts = title_block(body, region, own_name, common)

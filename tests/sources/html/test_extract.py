@@ -894,6 +894,20 @@ def test_each_panel_of_tabs_stands_below_its_label(kind: str, alone: bool) -> No
     assert "\n\n**Debian**\n\napt\n\n**Fedora**\n\ndnf\n\n" in content
 
 
+@pytest.mark.parametrize("kind", SETS)
+def test_panels_of_tabs_in_an_article_keep_their_labels(kind: str) -> None:
+    text = "<p>This is how we install it on the systems that many people use today.</p>"
+    tabs = SETS[kind]
+    for name in ("apt", "dnf"):
+        tabs = tabs.replace(f"<p>{name}", f"<p>The program {name} comes with the whole system.")
+    head = '<head><meta property="og:type" content="article"></head>'
+    html = f"{head}<body><article><h1>Install</h1>{text * 6}{tabs}{text * 6}</article></body>"
+    page = extract(html, "https://h/x")
+    assert page.article
+    assert "\n\n**Debian**\n\nThe program apt" in page.content
+    assert "\n\n**Fedora**\n\nThe program dnf" in page.content
+
+
 def test_radio_buttons_of_a_form_are_no_tabs() -> None:
     form = "".join(f'<input type="radio" id="{n}"><label for="{n}">{n}</label>' for n in "ab")
     html = (
