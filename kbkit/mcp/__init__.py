@@ -12,8 +12,8 @@ declares each tool as a function with `Tools.read` or `Tools.write`::
             *, max_tokens: MaxTokens = 0, cursor: Cursor = ""
         ) -> Annotated[CallToolResult, KnowledgeBases]:
             # the docstring goes here: "The knowledge bases that can be searched, ..."
-            start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-            return result(replies.knowledge_bases_reply(tools.list(), start=start, budget=budget))
+            budget = tools.budget(max_tokens, cursor)
+            return result(replies.knowledge_bases_reply(tools.list(), budget=budget))
 
 Parameters with their types and notes become the schema of the arguments, the ``TypedDict`` that of
 the values, and the docstring the description: one sentence, since each session pays for each word.

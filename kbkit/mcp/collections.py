@@ -141,13 +141,13 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, Passages]:
         """Passages of collections that answer a question, best first, each with its source."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         kbs = tools.kbs(collection_name) if collection_name else _collections(tools)
-        hits = tools.searches.search(query, kbs=kbs, limit=replies.SOUGHT * (start + limit + 1))
+        hits = tools.searches.search(
+            query, kbs=kbs, limit=replies.SOUGHT * (budget.start + limit + 1)
+        )
         return result(
-            replies.search_reply(
-                hits, start=start, limit=limit, budget=budget, with_ids=tools.allow_write
-            )
+            replies.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
         )
 
     @tools.read
@@ -155,10 +155,10 @@ def add(tools: Tools) -> None:
         *, collection_name: CollectionName, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, Collection]:
         """Describe a collection: its topic, figures, and documents with their ids."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         kb = tools.workspace[_allowed(tools, collection_name)]
         documents = kb.documents.list()
-        return result(replies.collection_reply(kb.info(), documents, start=start, budget=budget))
+        return result(replies.collection_reply(kb.info(), documents, budget=budget))
 
     @tools.write(destructive=True, idempotent=False, scope="admin")
     def drop_kb_collection(

@@ -121,17 +121,15 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, Passages]:
         """Passages that answer a question, best first, each with its source, date and state."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         hits = tools.searches.search(
             query,
             kbs=tools.kbs(kb_name),
-            limit=replies.SOUGHT * (start + limit + 1),
+            limit=replies.SOUGHT * (budget.start + limit + 1),
             filters=filters,
         )
         return result(
-            replies.search_reply(
-                hits, start=start, limit=limit, budget=budget, with_ids=tools.allow_write
-            )
+            replies.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
         )
 
     @tools.read
@@ -139,8 +137,8 @@ def add(tools: Tools) -> None:
         *, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, KnowledgeBases]:
         """List the knowledge bases that can be searched, with their topics."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        return result(replies.knowledge_bases_reply(tools.list(), start=start, budget=budget))
+        budget = tools.budget(max_tokens, cursor)
+        return result(replies.knowledge_bases_reply(tools.list(), budget=budget))
 
     @tools.read
     def get_document(
@@ -153,17 +151,11 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, DocumentPartValues]:
         """A document as Markdown: all of it, a section, or lines; long ones in parts."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         kb, document, anchor = _document(tools, document_name, kb_name)
         return result(
             replies.document_reply(
-                document,
-                kb=kb,
-                section=section,
-                lines=lines,
-                anchor=anchor,
-                start=start,
-                budget=budget,
+                document, kb=kb, section=section, lines=lines, anchor=anchor, budget=budget
             )
         )
 

@@ -71,22 +71,22 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, EntryRows]:
         """Find solutions that worked before, ranked by fit and rating."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         entries = tools.workspace.entries
         if query.strip():
-            matches = entries.find(query, limit=start + limit + 1)
+            matches = entries.find(query, limit=budget.start + limit + 1)
         else:
-            matches = list(entries.list(status="active", limit=start + limit + 1).entries)
-        return result(replies.entries_reply(matches, start=start, limit=limit, budget=budget))
+            matches = list(entries.list(status="active", limit=budget.start + limit + 1).entries)
+        return result(replies.entries_reply(matches, limit=limit, budget=budget))
 
     @tools.read
     def get_entry(
         *, slug: Slug, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, EntryText]:
         """Read a solution: instructions and names of its files."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         entry = tools.workspace.entries.read(slug)
-        return result(replies.entry_reply(entry, start=start, budget=budget))
+        return result(replies.entry_reply(entry, budget=budget))
 
     @tools.write(destructive=False, idempotent=False)
     def create_entry(

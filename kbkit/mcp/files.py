@@ -66,7 +66,7 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, FileRows]:
         """List a folder; kb/ shows the knowledge bases and collections as folders."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
         infos = files.list(path)
         if not path.strip("/ "):  # collections too, which are knowledge bases
@@ -75,17 +75,17 @@ def add(tools: Tools) -> None:
                 for info in infos
                 for below in ([info, *files.list(info.path)] if info.read_only else [info])
             ]
-        return result(replies.folder_reply(infos, path=path, start=start, budget=budget))
+        return result(replies.folder_reply(infos, path=path, budget=budget))
 
     @tools.read
     def kb_read(
         *, path: FilePath, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, FileText]:
         """The text of a file; a long one in parts."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
         info, content = files.info(path), files.read(path)
-        return result(replies.file_reply(info, content, start=start, budget=budget))
+        return result(replies.file_reply(info, content, budget=budget))
 
     @tools.read
     def kb_tree(
@@ -95,9 +95,9 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, FileRows]:
         """List everything below a folder."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         tree = tools.workspace.files.tree(path)
-        return result(replies.folder_reply(_below(tree), path=path, start=start, budget=budget))
+        return result(replies.folder_reply(_below(tree), path=path, budget=budget))
 
     @tools.write(destructive=True, idempotent=True)
     def kb_write(

@@ -96,11 +96,11 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, EntityRows]:
         """List things that documents mention, the most mentioned first."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         matches = tools.workspace.graph.entities(
-            query, type=type or (), kbs=tools.kbs(""), limit=start + limit + 1
+            query, type=type or (), kbs=tools.kbs(""), limit=budget.start + limit + 1
         )
-        return result(replies.entities_reply(matches, start=start, limit=limit, budget=budget))
+        return result(replies.entities_reply(matches, limit=limit, budget=budget))
 
     @tools.read
     def graph_neighbors(
@@ -113,12 +113,12 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, NeighborRows]:
         """List what relations reach from a thing, the nearest and strongest first."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         walk = tools.workspace.graph.neighbors(
-            entity, depth=depth, relation=relation or (), limit=start + limit + 2
+            entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
         )
         steps = [step for step in walk if step.relation is not None]  # without the start
-        return result(replies.steps_reply(steps, start=start, limit=limit, budget=budget))
+        return result(replies.steps_reply(steps, limit=limit, budget=budget))
 
     @tools.read
     def about(
@@ -130,9 +130,9 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, AboutRows]:
         """Find documents and statements about a subject, and names mentioned beside it."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         facts = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
-        return result(replies.about_reply(facts, start=start, limit=limit, budget=budget))
+        return result(replies.about_reply(facts, limit=limit, budget=budget))
 
     @tools.write(destructive=False, idempotent=True)
     def graph_relate(

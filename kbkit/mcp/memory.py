@@ -53,7 +53,7 @@ def add(tools: Tools) -> None:
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, MemoryReply]:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
-        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        budget = tools.budget(max_tokens, cursor)
         given = {
             "command": command,
             "path": path,
@@ -70,6 +70,4 @@ def add(tools: Tools) -> None:
         answer = tools.workspace.files.memory_tool().handle(values)
         if answer.is_error:
             raise ToolError(str(answer))
-        return result(
-            replies.memory_reply(answer, quoted=command in _SHOWING, start=start, budget=budget)
-        )
+        return result(replies.memory_reply(answer, quoted=command in _SHOWING, budget=budget))

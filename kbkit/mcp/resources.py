@@ -104,20 +104,17 @@ class ResourceHandlers:
             kbs = self._tools.kbs(name) if name else None
             if not kbs or not path:
                 raise NotFoundError(f"{address[:200]}: names no document, as {SCHEME}NAME/SOURCE")
-            start, budget = replies.read_cursor(cursor), self._tools.budget(0)
+            budget = self._tools.budget(0, cursor)
             kb = self._tools.workspace[name]
             if path == INDEX:
                 reply = replies.index_reply(
                     kb.info(),
                     kb.documents.list(),
                     lambda each: address_of(name, each.uri),
-                    start=start,
                     budget=budget,
                 )
             else:
-                reply = replies.document_reply(
-                    self._document(name, path), kb=name, start=start, budget=budget
-                )
+                reply = replies.document_reply(self._document(name, path), kb=name, budget=budget)
         except (KbkitError, ToolError) as error:
             raise ResourceNotFoundError(reason(error)) from None
         following = replies.next_address(reply, whole)

@@ -210,9 +210,9 @@ class Tools:
         """Runs searches and contexts of the workspace."""
         return self._searches or self.workspace
 
-    def budget(self, max_tokens: int) -> Budget:
+    def budget(self, max_tokens: int, cursor: str = "") -> Budget:
         """Return the budget of an answer; 0 takes the server's default."""
-        return replies.Budget.of(max_tokens, self.max_tokens)
+        return replies.Budget.of(max_tokens, self.max_tokens, cursor)
 
     def kbs(self, kb_name: str) -> list[str] | None:
         """The knowledge bases that a call is about."""

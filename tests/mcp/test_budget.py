@@ -154,7 +154,7 @@ def test_passages_of_one_document_give_its_date_once(tmp_path):
         parts = "".join(f"## Part {n}\n\n{text * 60}\n\n" for n, text in enumerate(texts))
         workspace.create("kilns").add("Kilns", parts, source="https://example.org/kilns")
         hits = workspace["kilns"].search("fire or cool a kiln", limit=3)
-    text = search_reply(hits, start=0, limit=5, budget=Budget(2_500)).text
+    text = search_reply(hits, limit=5, budget=Budget(2_500)).text
     assert text.count("title: Kilns") > 1
     assert text.count("title: Kilns") == text.count("source: https://example.org/kilns#part-")
     assert text.count("fetched: ") == text.count("kb: kilns") == text.count("version: ") == 1

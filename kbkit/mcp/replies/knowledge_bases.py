@@ -11,19 +11,14 @@ from kbkit.models.values import pluralize
 from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 
 
-def knowledge_bases_reply(
-    infos: Iterable[KnowledgeBaseInfo], *, start: int, budget: Budget
-) -> Reply:
+def knowledge_bases_reply(infos: Iterable[KnowledgeBaseInfo], *, budget: Budget) -> Reply:
     quotes = Quotes()
     return listing(
         (row_of(info, quotes) for info in infos),
+        quotes,
         name="knowledge_bases",
-        head=f"{quotes.note}\n<{quotes.mark}>",
-        foot=f"</{quotes.mark}>",
         nothing="No knowledge base yet.",
-        start=start,
         budget=budget,
-        more={"note": quotes.note},
     )
 
 
@@ -77,25 +72,21 @@ _MAX_SKIPPED = 5
 
 
 def collection_reply(
-    info: KnowledgeBaseInfo, documents: Iterable[Document], *, start: int, budget: Budget
+    info: KnowledgeBaseInfo, documents: Iterable[Document], *, budget: Budget
 ) -> Reply:
     quotes = Quotes()
     about = cut(one_line(info.description), LINE_TOKENS)
     figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
     updated = f"{info.updated_at:%Y-%m-%d}"
-    head = f"{info.name}: {figures}, updated {updated}.\n{quotes.note}\n<{quotes.mark}>"
-    if about:
-        head += f"\n{about}"
     return listing(
         (_document(each, quotes) for each in documents),
+        quotes,
         name="documents",
-        head=head,
-        foot=f"</{quotes.mark}>",
+        above=f"{info.name}: {figures}, updated {updated}.\n",
+        about=about,
         nothing=f"{info.name} holds no document yet.",
-        start=start,
         budget=budget,
         more={
-            "note": quotes.note,
             "collection_name": info.name,
             "description": quotes.value(about),
             "documents_in_all": info.documents,

@@ -47,11 +47,9 @@ _MIN_LENGTH = 200
 """Characters of a long passage that are worth telling beside its source."""
 
 
-def search_reply(
-    hits: Hits, *, start: int, limit: int, budget: Budget, with_ids: bool = False
-) -> Reply:
+def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = False) -> Reply:
     """Passages of a search, from one of them on."""
-    quotes, now = Quotes(), datetime.now(UTC)
+    quotes, now, start = Quotes(), datetime.now(UTC), budget.start
     extracts = excerpts(hits, start + limit + 1)
     notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
     noted = [quotes.text("note", note) for note in notes]
@@ -199,7 +197,6 @@ def document_reply(
     section: str = "",
     lines: str = "",
     anchor: str = "",
-    start: int,
     budget: Budget,
 ) -> Reply:
     """A document, from a character on."""
@@ -225,7 +222,6 @@ def document_reply(
         document.content[begin:end],
         name="1",
         heading="\n".join(facts),
-        start=start,
         budget=budget,
         first_line=document.content.count("\n", 0, begin) + 1,
         lines_in_all=total,
@@ -263,13 +259,10 @@ def index_reply(
     documents: Iterable[Document],
     address: Callable[[Document], str],
     *,
-    start: int,
     budget: Budget,
 ) -> Reply:
     quotes = Quotes()
     about = cut(one_line(info.description), 2 * LINE_TOKENS)
-    head = f"# {info.name}\n\n{pluralize(info.documents, 'document')}. {quotes.note}\n"
-    head += f"<{quotes.mark}>" + f"\n> {about}" * bool(about)
 
     def row(document: Document) -> tuple[str, dict[str, Any]]:
         title = cut(one_line(document.title), LINE_TOKENS).translate(_BRACKETS)
@@ -278,11 +271,11 @@ def index_reply(
 
     return listing(
         map(row, documents),
+        quotes,
         name="documents",
-        head=head,
-        foot=f"</{quotes.mark}>",
+        above=f"# {info.name}\n\n{pluralize(info.documents, 'document')}. ",
+        about=about and f"> {about}",
         nothing=f"# {info.name}\n\nIt holds no document yet.",
-        start=start,
         budget=budget,
     )
 

@@ -41,15 +41,20 @@ class Budget:
 
     Counted by the tokenizer of the static embedder (Llama 2's), which on most texts counts more
     than newer ones.
+
+    Attributes:
+        start: Number of items or characters in earlier replies.
     """
 
     room: int
+    start: int = 0
 
     @classmethod
-    def of(cls, max_tokens: int, limit: int) -> Budget:
+    def of(cls, max_tokens: int, limit: int, cursor: str = "") -> Budget:
+        start = read_cursor(cursor)
         if max_tokens and max_tokens < MIN_TOKENS:
             raise ConfigError(f"max_tokens: {MIN_TOKENS} or more")
-        return cls(min(max_tokens or limit, limit) - CURSOR_TOKENS)
+        return cls(min(max_tokens or limit, limit) - CURSOR_TOKENS, start)
 
     def holds(self, text: str, values: Any = None) -> bool:
         return size(text, values) <= self.room
@@ -131,14 +136,13 @@ def part_reply(
     heading: str,
     values: dict[str, Any],
     quoted: Collection[str] = (),
-    start: int,
     first_line: int = 1,
     numbered: bool = True,
     lines_in_all: int = 0,
     budget: Budget,
 ) -> Reply:
     """A long text from a character on, as much as the budget holds."""
-    quotes = Quotes()
+    quotes, start = Quotes(), budget.start
     every = f" of {lines_in_all}" if lines_in_all else ""
 
     def above(first: int, last: int) -> str:
@@ -208,17 +212,20 @@ _TOO_LONG = "(one is too long to be shown)"
 
 def listing(
     rows: Iterable[tuple[str, Mapping[str, Any]]],
+    quotes: Quotes,
     *,
     name: str,
-    head: str,
+    above: str = "",
+    about: str = "",
     nothing: str,
-    start: int,
     budget: Budget,
-    foot: str = "",
     more: Mapping[str, Any] | None = None,
     limit: int | None = None,
 ) -> Reply:
-    frame = {**(more or {}), name: [], "next_cursor": ""}
+    """List rows between marks, below a line; `about` is text of others."""
+    frame = {"note": quotes.note, **(more or {}), name: [], "next_cursor": ""}
+    head = f"{above}{quotes.note}\n<{quotes.mark}>" + f"\n{about}" * bool(about)
+    foot, start = f"</{quotes.mark}>", budget.start
     budget.take(f"{head}\n\n{foot}\n\n{_TOO_LONG}", frame)
     lines: list[str] = []
     shown: list[Mapping[str, Any]] = []

@@ -14,14 +14,13 @@ from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 _MAX_FILES = 12
 
 
-def entries_reply(infos: Iterable[EntryInfo], *, start: int, limit: int, budget: Budget) -> Reply:
-    quotes = Quotes()
+def entries_reply(infos: Iterable[EntryInfo], *, limit: int, budget: Budget) -> Reply:
     rows = (
         (
             _line(info),
             {
                 "slug": info.slug,
-                "about": quotes.value(_about(info)),
+                "about": _about(info),
                 "status": info.status.value,
                 "rating": round(info.rating.average, 1),
                 "votes": info.rating.count,
@@ -29,20 +28,12 @@ def entries_reply(infos: Iterable[EntryInfo], *, start: int, limit: int, budget:
         )
         for info in infos
     )
-    return listing(
-        rows,
-        name="entries",
-        head=f"{quotes.note}\n<{quotes.mark}>",
-        foot=f"</{quotes.mark}>",
-        nothing="No entry fits.",
-        start=start,
-        budget=budget,
-        more={"note": quotes.note},
-        limit=limit,
+    return _quoted_listing(
+        rows, name="entries", nothing="No entry fits.", limit=limit, budget=budget
     )
 
 
-def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
+def entry_reply(entry: Entry, *, budget: Budget) -> Reply:
     """An entry with its prompt, from a character on."""
     paths = [cut(one_line(file.path), LINE_TOKENS) for file in entry.files]
     files = cut(", ".join(paths[:_MAX_FILES]), 2 * LINE_TOKENS)
@@ -53,7 +44,6 @@ def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
         entry.prompt,
         name=entry.slug,
         heading="\n".join(lines),
-        start=start,
         budget=budget,
         quoted=("title",),
         values={
@@ -79,7 +69,7 @@ def _about(info: EntryInfo) -> str:
     return f"{title}: {description}" if description else title
 
 
-def folder_reply(infos: Iterable[FileInfo], *, path: str, start: int, budget: Budget) -> Reply:
+def folder_reply(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
     rows = (
         (
             f"{one_line(info.path)}/"
@@ -94,36 +84,29 @@ def folder_reply(infos: Iterable[FileInfo], *, path: str, start: int, budget: Bu
         )
         for info in infos
     )
-    quotes, name = Quotes(), one_line(path)[:200] or "the root"
+    name = one_line(path)[:200] or "the root"
+    nothing = f"Nothing is in {name}."
     return listing(
-        rows,
-        name="files",
-        head=f"In {name}: {quotes.note}\n<{quotes.mark}>",
-        foot=f"</{quotes.mark}>",
-        nothing=f"Nothing is in {name}.",
-        start=start,
-        budget=budget,
-        more={"note": quotes.note},
+        rows, Quotes(), name="files", above=f"In {name}: ", nothing=nothing, budget=budget
     )
 
 
-def file_reply(info: FileInfo, content: str, *, start: int, budget: Budget) -> Reply:
+def file_reply(info: FileInfo, content: str, *, budget: Budget) -> Reply:
     """The text of a file, from a character on."""
     return part_reply(
         content,
         name=one_line(info.path)[:200],
         heading=f"version: {info.version}",
         values={"path": info.path[:200], "version": info.version},
-        start=start,
         budget=budget,
     )
 
 
-def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Reply:
+def memory_reply(answer: str, *, quoted: bool, budget: Budget) -> Reply:
     """An answer of the memory tool, from a character on."""
     if quoted:
         return part_reply(
-            answer, name="memory", heading="", values={}, start=start, budget=budget, numbered=False
+            answer, name="memory", heading="", values={}, budget=budget, numbered=False
         )
     text = shortened(answer, budget.room // 2 - 40)
     return Reply(text, {"note": "", "text": text, "next_cursor": ""})
@@ -132,23 +115,21 @@ def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Re
 _MAX_ALIASES = 5
 
 
-def entities_reply(entities: Iterable[Entity], *, start: int, limit: int, budget: Budget) -> Reply:
+def entities_reply(entities: Iterable[Entity], *, limit: int, budget: Budget) -> Reply:
     return _quoted_listing(
         map(_entity, entities),
         name="entities",
         nothing="No entity is called so.",
-        start=start,
         limit=limit,
         budget=budget,
     )
 
 
-def steps_reply(steps: Iterable[Step], *, start: int, limit: int, budget: Budget) -> Reply:
+def steps_reply(steps: Iterable[Step], *, limit: int, budget: Budget) -> Reply:
     return _quoted_listing(
         map(_step, steps),
         name="neighbors",
         nothing="Nothing is related to it.",
-        start=start,
         limit=limit,
         budget=budget,
     )
@@ -170,7 +151,7 @@ def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
     )
 
 
-def about_reply(facts: About, *, start: int, limit: int, budget: Budget) -> Reply:
+def about_reply(facts: About, *, limit: int, budget: Budget) -> Reply:
     rows: list[tuple[str, dict[str, Any]]] = []
     for subject in facts.subjects[:limit]:
         label = f"{_short(subject.name)} ({subject.type or subject.kind.value})"
@@ -186,14 +167,7 @@ def about_reply(facts: About, *, start: int, limit: int, budget: Budget) -> Repl
         rows.append(_row("statement", label, chunk.statement, kb=chunk.kb))
     for entity in facts.entities[:limit]:
         rows.append(_row("beside", f"{entity.name} ({entity.type or entity.kind.value})", ""))
-    return _quoted_listing(
-        iter(rows),
-        name="found",
-        nothing="Nothing speaks of it.",
-        start=start,
-        limit=None,
-        budget=budget,
-    )
+    return _quoted_listing(rows, name="found", nothing="Nothing speaks of it.", budget=budget)
 
 
 def _quoted_listing(
@@ -201,8 +175,7 @@ def _quoted_listing(
     *,
     name: str,
     nothing: str,
-    start: int,
-    limit: int | None,
+    limit: int | None = None,
     budget: Budget,
 ) -> Reply:
     quotes = Quotes()
@@ -213,20 +186,10 @@ def _quoted_listing(
         )
         for line, each in rows
     )
-    return listing(
-        quoted,
-        name=name,
-        head=f"{quotes.note}\n<{quotes.mark}>",
-        foot=f"</{quotes.mark}>",
-        nothing=nothing,
-        start=start,
-        budget=budget,
-        more={"note": quotes.note},
-        limit=limit,
-    )
+    return listing(quoted, quotes, name=name, nothing=nothing, budget=budget, limit=limit)
 
 
-_QUOTED = ("description", "said", "text")
+_QUOTED = ("about", "description", "said", "text")
 """Values that may be sentences; names have no marks, so that they can be handed back."""
 
 
