@@ -14,7 +14,7 @@ from kbkit.errors import ArgumentError, VersionConflictError
 from kbkit.models import Entry, EntryInfo, EntryStatus, Target, TargetKind
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.runtime.validation import check_text
-from kbkit.server.parameters import Body, whole
+from kbkit.server.parameters import Body, Options, whole
 from kbkit.server.uploads import Content
 
 MAX = 1_000_000
@@ -213,7 +213,7 @@ class Pair(Body):
     by: By = ""
 
 
-class UndoRequest(Body):
+class UndoRequest(Options):
     """A change to revert."""
 
     edit: Number | None = Field(None, description="Number of the edit; by default the last one.")
@@ -230,7 +230,7 @@ class Targets(Body):
     ]
 
 
-class Picture(Body):
+class Picture(Options):
     """The part of the graph to lay out."""
 
     around: Annotated[

@@ -15,7 +15,6 @@ from json import dumps, loads
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from fastapi import Body as BodyParameter
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -42,9 +41,8 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
-def left_out(kind: type[BaseModel]) -> Any:
-    """Make a body optional whose fields are all optional."""
-    return BodyParameter(default_factory=kind)
+class Options(Body):
+    """Base of bodies that may be omitted: all fields have defaults."""
 
 
 def _json_schema(**schema: Any) -> WithJsonSchema:

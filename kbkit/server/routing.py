@@ -18,6 +18,7 @@ from typing import (
 )
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Body as BodyParameter
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
@@ -27,6 +28,7 @@ from kbkit.models import Job, JobState
 from kbkit.models.values import did_you_mean
 from kbkit.server.access import READ, Caller, JobsOf
 from kbkit.server.middleware import Once
+from kbkit.server.parameters import Options
 from kbkit.server.responses import Paged, answer, documented, no_content, page, refused
 
 T = TypeVar("T")
@@ -171,11 +173,20 @@ def _endpoint(handler: Callable[..., Any], status: int, hints: Mapping[str, Any]
             return _response(handler(**arguments), status)
 
     declared = signature(handler)
-    named = [each.replace(annotation=hints[name]) for name, each in declared.parameters.items()]
+    named = [
+        each.replace(annotation=_optional(hints[name]))
+        for name, each in declared.parameters.items()
+    ]
     endpoint.__signature__ = declared.replace(  # type: ignore[attr-defined]  # FastAPI reads it
         parameters=named, return_annotation=Response
     )
     return endpoint
+
+
+def _optional(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, Options):
+        return Annotated[annotation, BodyParameter(default_factory=annotation)]
+    return annotation
 
 
 def _response(value: Any, status: int) -> Response:

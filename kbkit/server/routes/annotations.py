@@ -13,11 +13,10 @@ from kbkit.server.access import READ, WRITE, Kb
 from kbkit.server.parameters import (
     Behind,
     BehindPosition,
-    Body,
     ChunkIds,
     Cursor,
     Limit,
-    left_out,
+    Options,
     part_after,
     read_cursor,
 )
@@ -47,7 +46,7 @@ class Waiting(BaseModel):
     waiting: int = Field(description="Chunks.")
 
 
-class NewAnnotations(Body):
+class NewAnnotations(Options):
     """Options of an annotation run."""
 
     estimate: StrictBool = False
@@ -90,9 +89,7 @@ def count_waiting_chunks(kb: Kb) -> Waiting:
 
 
 @routes.post("/annotate", WRITE, work=AnnotationReport)
-def annotate_chunks(
-    kb: Kb, body: Annotated[NewAnnotations, left_out(NewAnnotations)], work: Work
-) -> Response:
+def annotate_chunks(kb: Kb, body: NewAnnotations, work: Work) -> Response:
     """Annotate the remaining chunks, without the limit on calls to a language model."""
     if body.estimate:
         return answer(kb.annotations.make(estimate=True))

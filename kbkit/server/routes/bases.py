@@ -10,7 +10,7 @@ from kbkit.errors import ConfigError
 from kbkit.models import Compaction, DeletedKnowledgeBase, KnowledgeBaseInfo
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 from kbkit.server.access import ADMIN, Caller, Kb, KbPath, WorkspaceOf
-from kbkit.server.parameters import Body, Cursor, Limit, boolean, integer, left_out, part_of
+from kbkit.server.parameters import Body, Cursor, Limit, Options, boolean, integer, part_of
 from kbkit.server.responses import IfMatch, Paged
 from kbkit.server.routing import Created, Routes
 
@@ -48,7 +48,7 @@ class BaseChange(Body):
     """Description of its topic."""
 
 
-class NewName(Body):
+class NewName(Options):
     """New name of a deleted knowledge base."""
 
     to: MaybeSlug = None
@@ -161,10 +161,7 @@ def list_deleted_bases(
 
 @routes.post("/trash/{name}/undelete", ADMIN)
 def undelete_base(
-    name: KbPath,
-    body: Annotated[NewName, left_out(NewName)],
-    workspace: WorkspaceOf,
-    caller: Caller,
+    name: KbPath, body: NewName, workspace: WorkspaceOf, caller: Caller
 ) -> KnowledgeBaseInfo:
     """Restore a deleted knowledge base, by name or id."""
     deleted = [each.name for each in workspace.trash() if name in (each.name, each.id)]

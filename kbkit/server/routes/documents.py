@@ -20,11 +20,11 @@ from kbkit.server.parameters import (
     KbName,
     KbQuery,
     Limit,
+    Options,
     SomeKb,
     boolean,
     filters_of,
     integer,
-    left_out,
     part_after,
     part_of,
     read_cursor,
@@ -82,7 +82,7 @@ class DocumentName(Body):
     """Its id or URI."""
 
 
-class NewExpansion(Body):
+class NewExpansion(Options):
     """Text for a language model to write about documents."""
 
     llm: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
@@ -195,9 +195,7 @@ def undelete_document(kb: Kb, body: DocumentName) -> DocumentInfo | None:
 
 
 @routes.post("/bases/{name}/expansions", WRITE, work=Expansion)
-def expand_documents(
-    kb: Kb, body: Annotated[NewExpansion, left_out(NewExpansion)], caller: Caller, work: Work
-) -> Response:
+def expand_documents(kb: Kb, body: NewExpansion, caller: Caller, work: Work) -> Response:
     """Write summaries and questions with a language model, for documents without them."""
     if body.llm is not None:
         caller.require(Scope.ADMIN)

@@ -43,7 +43,7 @@ from kbkit.server.bodies import (
     changed_at,
     target_of,
 )
-from kbkit.server.parameters import Cursor, integer, left_out, part_found
+from kbkit.server.parameters import Cursor, integer, part_found
 from kbkit.server.responses import IfMatch, Page, Paged
 from kbkit.server.routing import Created, Routes
 
@@ -254,9 +254,7 @@ def list_graph_edits(
 
 
 @routes.post("/undo", WRITE)
-def undo_graph_edit(
-    graph: GraphOf, caller: Caller, body: Annotated[UndoRequest, left_out(UndoRequest)]
-) -> GraphEdit:
+def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphEdit:
     """Revert a change of the graph in one step."""
     return graph.undo(body.edit, by=body.by or caller.name)
 
@@ -324,7 +322,7 @@ def list_names(graph: GraphOf, body: Targets) -> list[dict[str, Any]]:
 
 
 @routes.post("/layout", READ)
-def lay_out_graph(graph: GraphOf, body: Annotated[Picture, left_out(Picture)]) -> GraphLayout:
+def lay_out_graph(graph: GraphOf, body: Picture) -> GraphLayout:
     """Lay out the graph or a part of it: nodes, sizes and positions."""
     around = [target_of(each) for each in body.around]
     return graph.layout(around, **body.model_dump(exclude={"around"}))

@@ -13,7 +13,7 @@ from kbkit.models.files import BUILT_IN
 from kbkit.server.access import ADMIN, Caller, WorkspaceOf
 from kbkit.server.jobs.exports import KEY, UPLOAD, bundle_of
 from kbkit.server.jobs.knowledge import store_uploads
-from kbkit.server.parameters import MAX, Body, Cursor, KbName, KbsQuery, Limit, left_out, part_of
+from kbkit.server.parameters import MAX, Cursor, KbName, KbsQuery, Limit, Options, part_of
 from kbkit.server.responses import Paged, Wait
 from kbkit.server.routes.bases import SLUG
 from kbkit.server.routing import Routes, Work
@@ -24,13 +24,13 @@ routes = Routes("/api/knowledge", "maintenance")
 ArchiveId = Annotated[str, Path(description="Id of a bundle.", min_length=1, max_length=64)]
 
 
-class Examination(Body):
+class Examination(Options):
     """An examination."""
 
     wait: Wait = True
 
 
-class NewBundle(Body):
+class NewBundle(Options):
     """Contents of a bundle."""
 
     kbs: Annotated[list[KbName], Field(max_length=MAX)] | None = None
@@ -49,21 +49,14 @@ def list_runs(
 
 
 @routes.post("/doctor", ADMIN, work=Health)
-def examine_workspace(
-    body: Annotated[Examination, left_out(Examination)], caller: Caller, work: Work
-) -> Response:
+def examine_workspace(body: Examination, caller: Caller, work: Work) -> Response:
     """Check the workspace by content and list what is wrong; repairs nothing."""
     caller.require_all_kbs()
     return work.start("doctor", {}, wait=body.wait)
 
 
 @routes.post("/bundles", ADMIN, work=BundleArchive)
-def make_bundle(
-    body: Annotated[NewBundle, left_out(NewBundle)],
-    workspace: WorkspaceOf,
-    caller: Caller,
-    work: Work,
-) -> Response:
+def make_bundle(body: NewBundle, workspace: WorkspaceOf, caller: Caller, work: Work) -> Response:
     """Write knowledge bases into a bundle, one file that `restore` reads anywhere."""
     names = caller.restrict(body.kbs)
     if body.kbs is None and caller.kbs:

@@ -24,9 +24,9 @@ from kbkit.server.parameters import (
     Cursor,
     KbName,
     Limit,
+    Options,
     QueryText,
     check_number,
-    left_out,
     number,
     part_of,
     whole,
@@ -48,7 +48,7 @@ ChunkGrades = Annotated[dict[str, Grade], Field(min_length=1)]
 Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MAX_QUERIES)]
 
 
-class GroundTruth(Body):
+class GroundTruth(Options):
     """Queries of known answers; by default, those of ratings."""
 
     questions: Questions | None = None
@@ -145,12 +145,7 @@ def pool_candidates(kb: Kb, body: PoolBody, caller: Caller) -> dict[str, Any]:
 
 @routes.post("/evaluate", READ, work=Evaluation)
 def evaluate_search(
-    *,
-    kb: Kb,
-    body: Annotated[EvaluationBody, left_out(EvaluationBody)],
-    workspace: WorkspaceOf,
-    caller: Caller,
-    work: Work,
+    *, kb: Kb, body: EvaluationBody, workspace: WorkspaceOf, caller: Caller, work: Work
 ) -> Response:
     """Measure search with queries of known answers."""
     for settings in (body.retrieval, body.against):
@@ -167,12 +162,7 @@ def evaluate_search(
 
 @routes.post("/tune", WRITE, work=TuneReport)
 def tune_search(
-    *,
-    kb: Kb,
-    body: Annotated[TuningBody, left_out(TuningBody)],
-    workspace: WorkspaceOf,
-    caller: Caller,
-    work: Work,
+    *, kb: Kb, body: TuningBody, workspace: WorkspaceOf, caller: Caller, work: Work
 ) -> Response:
     """Learn the weights of hybrid search from queries whose answers are known."""
     for other in body.others:

@@ -17,7 +17,7 @@ from kbkit.models import SiteArchive
 from kbkit.models.files import ENTRIES, FILES
 from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf
 from kbkit.server.jobs.exports import archive_of
-from kbkit.server.parameters import Body, left_out
+from kbkit.server.parameters import Options
 from kbkit.server.problems import base_url
 from kbkit.server.responses import Wait
 from kbkit.server.routing import Routes, Work
@@ -32,7 +32,7 @@ ArchiveId = Annotated[
 Name = Annotated[str, PathParameter(max_length=100)]
 
 
-class NewExport(Body):
+class NewExport(Options):
     """Contents of an export."""
 
     build: StrictBool = True
@@ -55,9 +55,7 @@ class NewExport(Body):
 
 
 @exports.post("", WRITE, work=SiteArchive)
-def export_base(
-    kb: Kb, body: Annotated[NewExport, left_out(NewExport)], caller: Caller, work: Work
-) -> Response:
+def export_base(kb: Kb, body: NewExport, caller: Caller, work: Work) -> Response:
     """Write a knowledge base with its site into an archive, or renew the site shown here."""
     if body.pages_only and (body.standalone or body.files or body.entries):
         raise ImpossibleError("pages_only: leave out standalone, files and entries")

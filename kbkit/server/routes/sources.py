@@ -17,7 +17,7 @@ from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
 from kbkit.models import ImportReport, Improvement, SourceInfo
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.server.access import ADMIN, WRITE, Caller, Kb
-from kbkit.server.parameters import MAX, Body, Cursor, Limit, boolean, left_out, part_of
+from kbkit.server.parameters import MAX, Body, Cursor, Limit, Options, boolean, part_of
 from kbkit.server.responses import IfMatch, Paged, Wait, answer
 from kbkit.server.routing import Routes, Work
 
@@ -42,7 +42,7 @@ class _AsSource:
 SourceValues = Annotated[dict[str, Any], _AsSource()]
 
 
-class Ingest(Body):
+class Ingest(Options):
     """Sources, as recipes have them, and documents, as llama-index's `to_dict` gives them."""
 
     sources: Annotated[list[SourceValues], Field(max_length=MAX)] = Field(default_factory=list)
@@ -58,7 +58,7 @@ class Ingest(Body):
     wait: Wait = True
 
 
-class Refresh(Body):
+class Refresh(Options):
     """Sources to read again."""
 
     local: StrictBool = False
@@ -76,7 +76,7 @@ class Configuration(Body):
     wait: Wait = True
 
 
-class Improve(Body):
+class Improve(Options):
     """Models to embed and annotate with."""
 
     embedding: AnyEmbedding | str | None = None
@@ -125,9 +125,7 @@ def _checked(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[Any
 
 
 @routes.post("/bases/{name}/ingest", WRITE, work=ImportReport)
-def ingest_sources(
-    kb: Kb, body: Annotated[Ingest, left_out(Ingest)], caller: Caller, work: Work
-) -> Response:
+def ingest_sources(kb: Kb, body: Ingest, caller: Caller, work: Work) -> Response:
     """Read sources as a recipe has them; files, packages and plugins of the server need admin."""
     sources = [each.model_dump(mode="json") for each in _checked(body.sources, caller)]
     values = body.model_dump(mode="json")
@@ -137,7 +135,7 @@ def ingest_sources(
 
 
 @routes.post("/bases/{name}/refresh", WRITE, work=ImportReport)
-def refresh_base(kb: Kb, body: Annotated[Refresh, left_out(Refresh)], work: Work) -> Response:
+def refresh_base(kb: Kb, body: Refresh, work: Work) -> Response:
     """Read all sources of a knowledge base again and store changes."""
     return work.start("refresh", {"kb": kb.name, "local": body.local}, wait=body.wait)
 
@@ -156,9 +154,7 @@ def configure_base(kb: Kb, body: Configuration, work: Work, expected: IfMatch) -
 
 
 @routes.post("/bases/{name}/improve", WRITE, work=Improvement)
-def improve_base(
-    kb: Kb, body: Annotated[Improve, left_out(Improve)], caller: Caller, work: Work
-) -> Response:
+def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
     """Embed and annotate with models; return what is left."""
     embedding: Any = body.embedding
     if embedding is not None:
