@@ -36,21 +36,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LONG = 600.0
-"""Seconds that an answer may take which is worked for meanwhile."""
+"""Timeout in seconds of requests that start work."""
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 Steps = Generator["Request[Any]", Any, T]
-"""Requests in order; each result or error is sent back."""
+"""Requests in order; the generator receives the result or error of each."""
 
 
 class Sink(Protocol):
-    """Takes the body of an answer."""
+    """Receives the body of a response."""
 
     def empty(self) -> None:
-        """Discard what was written: the request is sent again."""
+        """Discard all parts before the request is sent again."""
 
     def write(self, part: bytes) -> None:
-        """Write a part."""
+        """Append a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +60,14 @@ class Request(Generic[T]):
     Attributes:
         method: HTTP method.
         path: From the root of the server, quoted; see `url`.
-        read: Makes a value of an answer that is no error.
-        query: Query parameters: ``None`` is left out, a list is repeated.
-        json: The body as JSON; or
-        content: The body as bytes; or
-        files: The parts of a form, as httpx takes them.
+        read: Parses a successful response.
+        query: Query parameters. ``None`` is omitted, a list is repeated.
+        json: JSON body.
+        content: Body as bytes.
+        files: Parts of a form, as httpx takes them.
         headers: Additional headers.
-        timeout: Timeout in seconds; by default the client's.
-        into: Receives the body of a successful response in parts, in place of `read`.
+        timeout: Seconds; by default the client's timeout.
+        into: Receives the body of a successful response instead of `read`.
         on_event: Receives server-sent events, and ``None`` as a heartbeat; returns whether to go
             on.
     """
@@ -86,12 +86,12 @@ class Request(Generic[T]):
 
     @property
     def may_repeat(self) -> bool:
-        """Whether to repeat it when its outcome is unknown."""
+        """Whether the request may be sent again if its outcome is unknown."""
         return self.method in _IDEMPOTENT or "Idempotency-Key" in self.headers
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
-        """The query as pairs of strings."""
+        """Query parameters as pairs of strings."""
         return tuple(
             (name, _parameter(each))
             for name, value in self.query.items()
@@ -119,7 +119,7 @@ class AnyAsyncTransport(Protocol):
 
 
 class Blocking:
-    """Calls that return when they are answered."""
+    """Base of clients that block until the response."""
 
     def __init__(self, transport: AnyTransport) -> None:
         self._transport = transport
@@ -134,12 +134,12 @@ class Blocking:
                 return result
             try:
                 advance = partial(steps.send, self._transport.send(request))
-            except KbkitError as error:  # the steps may know what to do
+            except KbkitError as error:  # the generator may handle it
                 advance = partial(steps.throw, error)
 
 
 class Awaited:
-    """Calls that are awaited."""
+    """Base of clients whose calls are awaited."""
 
     def __init__(self, transport: AnyAsyncTransport) -> None:
         self._transport = transport
@@ -154,12 +154,12 @@ class Awaited:
                 return result
             try:
                 advance = partial(steps.send, await self._transport.send(request))
-            except KbkitError as error:  # the steps may know what to do
+            except KbkitError as error:  # the generator may handle it
                 advance = partial(steps.throw, error)
 
 
 class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
-    """Method of a generator that yields requests and receives their responses."""
+    """Turn a generator, which yields requests and receives their results, into a method."""
 
     def __init__(self, define: Callable[Concatenate[Any, P], Steps[T]]) -> None:
         update_wrapper(self, define)
@@ -171,7 +171,7 @@ class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
         self._method = explained_method(update_wrapper(run, define))
 
     def __call__(self, instance: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
-        """The requests of a call of an object, for ``yield from`` in another one."""
+        """Return the generator itself, for ``yield from`` in another call."""
         return self._define(instance, *args, **kwargs)
 
     @overload
@@ -185,7 +185,7 @@ class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
 
 
 def call(define: Callable[Concatenate[Any, P], Request[T]]) -> steps[P, T]:
-    """Make a method of a function that returns one request."""
+    """Turn a function that returns one request into a method."""
 
     def one(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
         return _one(define(self, *args, **kwargs))
@@ -200,42 +200,42 @@ def _one(request: Request[T]) -> Steps[T]:
 
 
 def url(template: str, *names: str, rest: str = "") -> str:
-    """A path of a server with names in it, quoted."""
+    """Format a path with quoted names."""
     above = template.format(*(_segment(name) for name in names))
     return above + "/".join(map(_segment, rest.split("/")))
 
 
 def reads(kind: type[T]) -> Callable[[httpx.Response], T]:
-    """Reads a value object."""
+    """Parse a response into a value object."""
     return lambda response: from_dict(kind, response.json())
 
 
 def reads_many(kind: type[T], key: str = "data") -> Callable[[httpx.Response], list[T]]:
-    """Reads a list of value objects, under a key."""
+    """Parse a response into a list of value objects, below a key."""
     return lambda response: [from_dict(kind, each) for each in response.json()[key]]
 
 
 def reads_text(response: httpx.Response) -> str:
-    """Read a text response."""
+    """Return the text of a response."""
     return response.content.decode()
 
 
 def reads_json(response: httpx.Response) -> Any:
-    """Reads JSON values."""
+    """Return the JSON values of a response."""
     return response.json()
 
 
 def reads_nothing(_: httpx.Response) -> None:
-    """Reads nothing of an answer."""
+    """Ignore the body of a response."""
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """Return the values that are not ``None`` as JSON, for a request body."""
+    """Return the values that are not ``None`` as a JSON body."""
     return {name: to_json(value) for name, value in values.items() if value is not None}
 
 
 def _segment(name: str) -> str:
-    """Quote a path segment; ``.`` and ``..`` would be resolved."""
+    """Quote a path segment, also ``.`` and ``..``, which clients would resolve."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
@@ -244,10 +244,10 @@ def _parameter(value: Any) -> str:
 
 
 class Served:
-    """Raises a helpful error for attributes that a served object lacks."""
+    """Names the way out when a remote object lacks an attribute."""
 
     _only_local: ClassVar[Mapping[str, str]] = {}
-    """Methods of a folder's alone, and the commands that do the same where it is."""
+    """Methods that need the workspace's folder, with the equivalent commands."""
 
     def __getattr__(self, name: str) -> Any:
         kind = type(self).__name__
@@ -268,7 +268,7 @@ class Served:
 
 
 def only_local(name: str, command: str) -> LocalOnlyError:
-    """Return the error for an operation that only works in the workspace's folder."""
+    """Return the error for an operation that needs the workspace's folder."""
     return LocalOnlyError(
         f"{name}: no server does that for who asks it; on its machine, run `{command}` in the "
         "workspace, or call it on kbkit.open(...) of the folder"

@@ -52,13 +52,13 @@ class ChunksCalls(CollectionCalls[Chunk]):
     def list(
         self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
     ) -> Steps[builtins.list[Chunk]]:
-        """Chunks in order of their documents' URIs and of their places there."""
+        """List chunks in order of their documents' URIs and of their positions."""
         query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
         return (yield from listed(Chunk, self._at, query, limit))
 
     @steps
     def of(self, document: str) -> Steps[builtins.list[Chunk]]:
-        """The chunks of one document, in its order."""
+        """List the chunks of a document in their order."""
         return (yield from listed(Chunk, self._at, {"document": document}))
 
     @call
@@ -122,7 +122,7 @@ class RatingsCalls(CollectionCalls[Rating]):
 
     @steps
     def list(self, *, after: int = 0, limit: int | None = None) -> Steps[builtins.list[Rating]]:
-        """Ratings, oldest first."""
+        """List ratings, oldest first."""
         return (yield from listed(Rating, self._at, {"behind": after}, limit))
 
     @call
@@ -139,12 +139,12 @@ class RatingsCalls(CollectionCalls[Rating]):
 
     @call
     def of(self, target: str | Target) -> Request[builtins.list[Rating]]:
-        """The ratings of one chunk or document, oldest first, also of one that is gone."""
+        """List the ratings of a chunk or document, oldest first, even if it is gone."""
         return Request("GET", _target(self._base.name, target), reads_many(Rating))
 
     @call
     def total(self, target: str | Target) -> Request[RatingTotal | None]:
-        """Average and number of the ratings of a chunk or a document; ``None`` without any."""
+        """Return average and number of ratings of a chunk or document; ``None`` without any."""
 
         def read(response: httpx.Response) -> RatingTotal | None:
             total: Any = response.json()["total"]
@@ -200,7 +200,7 @@ def around(kb: str, chunk_id: str, before: int, after: int) -> Request[list[Chun
 def rated(
     kb: str, target: str | Target, score: int, *, query: str, note: str, rater: str
 ) -> Request[Rating]:
-    """Asks to rate something."""
+    """Request a rating."""
     body = given(score=score, query=query, note=note, rater=rater)
     return Request("POST", _target(kb, target), reads(Rating), json=body)
 
@@ -222,7 +222,7 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
         *,
         base: str | Path = ".",
     ) -> Request[builtins.list[SourceInfo]]:
-        """Remember sources without reading them: the next refresh does."""
+        """Store sources without reading them; the next refresh reads them."""
         specs, documents = split([source])
         if documents:
             raise ConfigError("sources.add: takes sources; documents go into `ingest`")
@@ -238,19 +238,19 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
 
     @call
     def enable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
-        """Have refreshes read a source again."""
+        """Let refreshes read a source again."""
         return self._changing(source, {"enabled": True}, if_match)
 
     @call
     def disable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
-        """Have refreshes and builds skip a source; its documents stay."""
+        """Let refreshes and builds skip a source; its documents stay."""
         return self._changing(source, {"enabled": False}, if_match)
 
     @call
     def remove(
         self, source: str, *, keep_documents: bool = False, if_match: str | None = None
     ) -> Request[None]:
-        """Forget a source and delete its documents."""
+        """Delete a source and its documents."""
         query = {"keep_documents": keep_documents}
         at, headers = self._of(source), matching(if_match)
         return Request("DELETE", at, reads_nothing, query, headers=headers)
@@ -269,7 +269,7 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
         return Request("PATCH", self._of(source), reads(SourceInfo), json=body, headers=headers)
 
     def paths(self) -> builtins.list[tuple[Path, tuple[str, ...]]]:
-        """Return local paths that sources read: none, on a server."""
+        """Raise an error: a server does not tell the paths that it reads."""
         raise ConfigError(
             "sources.paths: a server reads its own disk, and tells nobody where; list `kb.sources`,"
             " and have it read them again with `kb.refresh(local=True)`"

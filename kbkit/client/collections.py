@@ -25,7 +25,7 @@ _MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class ListPart(Generic[T]):
-    """A part of a list.
+    """A page of a list.
 
     Attributes:
         cursor: Cursor of the next page; ``None`` at the end.
@@ -36,7 +36,7 @@ class ListPart(Generic[T]):
 
 
 def reads_part(kind: type[T]) -> Callable[[httpx.Response], ListPart[T]]:
-    """Reads a part of a list of value objects."""
+    """Parse a response into a page of value objects."""
 
     def read(response: httpx.Response) -> ListPart[T]:
         answer = response.json()
@@ -48,7 +48,7 @@ def reads_part(kind: type[T]) -> Callable[[httpx.Response], ListPart[T]]:
 def part_of(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int = _MAX
 ) -> Request[ListPart[T]]:
-    """Asks for the first part of a list."""
+    """Request the first page of a list."""
     return Request("GET", path, reads_part(kind), {**query, "limit": limit})
 
 
@@ -79,15 +79,15 @@ KNOWLEDGE = "/api/knowledge"
 
 
 class Named(Protocol):
-    """A knowledge base, as its collections know it."""
+    """A knowledge base with a name."""
 
     @property
     def name(self) -> str:
-        """The current name."""
+        """Its current name."""
 
 
 class CollectionCalls(Generic[T]):
-    """Requests of all collections."""
+    """Requests that all collections share."""
 
     _noun: str
     """Noun for the representation."""
@@ -98,19 +98,19 @@ class CollectionCalls(Generic[T]):
 
     @abstractmethod
     def _all(self) -> Request[ListPart[T]]:
-        """Asks for the first part of it."""
+        """Request the first page."""
 
     @staticmethod
     @abstractmethod
     def _framed(values: Iterable[Any]) -> pd.DataFrame:
-        """It as a DataFrame."""
+        """Return items as a DataFrame."""
 
     def __repr__(self) -> str:
         return f"<{self._noun} of {self._base.name!r}>"
 
 
 class RemoteList(CollectionCalls[T], Blocking):
-    """A collection that is used like one of a folder, and in which nothing is looked up."""
+    """A remote collection without lookup by key."""
 
     def __init__(self, transport: AnyTransport, base: Named) -> None:
         super().__init__(transport)
@@ -139,10 +139,10 @@ class RemoteList(CollectionCalls[T], Blocking):
 
 
 class RemoteCollection(RemoteList[T]):
-    """A collection that is used like one of a folder."""
+    """A remote collection with lookup by key."""
 
     _find: Any
-    """A call: one of it by id; raises `NotFoundError` where that is not there."""
+    """Call that returns an item by id, or raises `NotFoundError`."""
 
     def __getitem__(self, key: Any) -> T:
         """Return the item of an id or another key."""
@@ -152,12 +152,12 @@ class RemoteCollection(RemoteList[T]):
     def __contains__(self, key: object) -> bool:
         try:
             return self[key] is not None
-        except (NotFoundError, ConfigError):  # no id at all
+        except (NotFoundError, ConfigError):  # not a valid id
             return False
 
 
 class AsyncList(CollectionCalls[T], Awaited):
-    """Collection whose calls are awaited; ``async for`` iterates over it."""
+    """A remote collection whose calls are awaited; ``async for`` iterates over it."""
 
     def __init__(self, transport: AnyAsyncTransport, base: Named) -> None:
         super().__init__(transport)
@@ -182,10 +182,10 @@ class AsyncList(CollectionCalls[T], Awaited):
 
 
 class AsyncCollection(AsyncList[T]):
-    """A collection whose answers are awaited, and in which things are looked up."""
+    """An awaited collection with lookup by key."""
 
     _find: Any
-    """A call: one of it by id; raises `NotFoundError` where that is not there."""
+    """Call that returns an item by id, or raises `NotFoundError`."""
 
     async def get(self, key: Any) -> T:
         """Return the item of an id or another key."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 _WITH_TEXT = 50
-"""Documents that come at once with their text."""
+"""Page size of documents with their text."""
 
 
 class DocumentsCalls(CollectionCalls[Document]):
@@ -54,7 +54,7 @@ class DocumentsCalls(CollectionCalls[Document]):
         limit: int | None = None,
         content: bool = False,
     ) -> Steps[builtins.list[Document]]:
-        """Documents in order of URI, without their text if that is not asked for."""
+        """List documents in order of URI, by default without their text."""
         params = Filters.of(filters)
         params.check_of_documents()
         query = {**conditions(params), "kb": self._base.name, "behind": after, "content": content}
@@ -70,7 +70,7 @@ class DocumentsCalls(CollectionCalls[Document]):
         end: int | None = None,
         chunks: tuple[int, int] | None = None,
     ) -> Request[DocumentPart]:
-        """A document, or a part of its text."""
+        """Return a document or a part of its text."""
         first, last = (None, None) if chunks is None else chunks
         query = {
             "kb": self._base.name,
@@ -151,7 +151,7 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @steps
     def trash(self) -> Steps[builtins.list[DeletedDocument]]:
-        """The deleted documents that `undelete` can bring back, the last first."""
+        """List documents that `undelete` can restore, the last deleted first."""
         path = url(f"{KNOWLEDGE}/bases/{{}}/trash", self._base.name)
         return (yield from listed(DeletedDocument, path, {}))
 
@@ -235,7 +235,7 @@ class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
 
 
 def conditions(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Filters as the query of an address."""
+    """Return filters as query parameters."""
     values: dict[str, Any] = to_json(Filters.of(filters))
     return {name: value for name, value in values.items() if value not in ("", [], None)}
 
@@ -249,7 +249,7 @@ def _at(document: str) -> str:
 
 
 def matching(version: str | None) -> dict[str, str]:
-    """Headers of a change that is only made to a version; ``None`` for any."""
+    """Return headers that limit a change to a version; ``None`` for any version."""
     return {} if version is None else {"If-Match": f'"{version}"'}
 
 

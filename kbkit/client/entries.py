@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _AT = "/api/entries"
 _MAX = 1_000
-"""Entries that a server gives at once."""
+"""Page size."""
 
 
 class EntriesCalls(Served):
@@ -75,7 +75,7 @@ class EntriesCalls(Served):
         limit: int | None = 50,
         offset: int = 0,
     ) -> Steps[EntryPage]:
-        """Entries in order, without their text."""
+        """List entries without their text."""
         most = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
         params = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
@@ -90,8 +90,8 @@ class EntriesCalls(Served):
 
     @call
     def open(self, slug: str, path: str) -> Request[BinaryIO]:
-        """A file of an entry, to be read and closed; used as a ``with`` block."""
-        parts_of(path)  # what may be no path is told at once
+        """Open a file of an entry; use it in a ``with`` block."""
+        parts_of(path)  # raises for an invalid path
         return Request("GET", url(f"{_at(slug)}/artifacts/", rest=path), reads_bytes)
 
     @call
@@ -189,7 +189,7 @@ class EntriesCalls(Served):
 
     @call
     def find(self, prompt: str, *, limit: int = 10) -> Request[builtins.list[EntryInfo]]:
-        """The active entries that fit a prompt, by relevance to it and by rating."""
+        """Find active entries for a prompt, ranked by relevance and rating."""
         body = given(prompt=prompt, limit=limit)
         return Request("POST", f"{_AT}/find", reads_many(EntryInfo), json=body)
 
@@ -197,13 +197,13 @@ class EntriesCalls(Served):
     def context(
         self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
     ) -> Request[Context]:
-        """The active entries that fit a prompt, as a short numbered list for an agent."""
+        """Find active entries for a prompt, as a short numbered list for an agent."""
         body = given(prompt=prompt, limit=limit, max_tokens=max_tokens)
         return Request("POST", f"{_AT}/context", reads(Context), json=body)
 
     @call
     def learn(self, folder: str | Path, *, task_id: str = "") -> Request[Entry]:
-        """Create an entry from a task's folder on this machine, which is sent."""
+        """Create an entry from a task's folder on this machine."""
         body = {"files": as_json(knowledge(Path(folder))), "task_id": task_id}
         return Request("POST", f"{_AT}/learn", reads(Entry), json=body)
 
@@ -227,7 +227,7 @@ class EntriesCalls(Served):
 
     @call
     def import_skills(self, folder: str | Path) -> Request[tuple[Entry, ...]]:
-        """Import Agent Skills from a folder on this machine, which is sent."""
+        """Import Agent Skills from a folder on this machine."""
         body = {"files": as_json(skills(Path(folder)))}
 
         def read(response: httpx.Response) -> tuple[Entry, ...]:
@@ -237,18 +237,18 @@ class EntriesCalls(Served):
 
 
 class RemoteEntries(EntriesCalls, Blocking):
-    """The entries of a workspace that a server holds; ``workspace.entries``."""
+    """Entries of a remote workspace: ``workspace.entries``."""
 
     def __repr__(self) -> str:
         return "<RemoteEntries>"
 
 
 class AsyncEntries(EntriesCalls, Awaited):
-    """The entries of a workspace that a server holds; each call is awaited."""
+    """Entries of a remote workspace; each call is awaited."""
 
 
 def _at(slug: str) -> str:
-    return url(f"{_AT}/{{}}", check_slug(slug))  # what may be no slug is told at once
+    return url(f"{_AT}/{{}}", check_slug(slug))  # raises for an invalid slug
 
 
 def _reads_page(response: httpx.Response) -> EntryPage:

@@ -171,7 +171,7 @@ class AsyncFeedback(FeedbackCalls, Awaited):
         self._base = base
 
     def judging(self, queries: Queries, **_: Any) -> JudgingRound:
-        """A round of judging is for people, who wait for it."""
+        """Raise an error: a judging round needs the blocking client."""
         raise ConfigError(
             "judging: a round waits for its answers; use kbkit.connect(url), or await "
             "`feedback.pool(query)` and `kb.rate(chunk, score, query=query)`"

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class AsyncMemoryTool:
-    """Handles commands of the memory tool, and is awaited; see `MemoryTool` of `kbkit.files`.
+    """Memory tool whose commands are awaited; see `kbkit.files.memory_tool.MemoryTool`.
 
     Attributes:
         description: Description for tools declared by a schema.
@@ -62,14 +62,14 @@ class AsyncMemoryTool:
         self.definition, self.schema = tool.definition, tool.schema
 
     async def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
-        """Run a command; the event loop goes on meanwhile."""
+        """Run a command in a thread; the event loop keeps running."""
         files = _Waiting(self._files, asyncio.get_running_loop())
         tool = MemoryTool(files, self._folder)
         return await asyncio.to_thread(tool.handle, command)
 
 
 class _Waiting:
-    """Calls of another thread, waiting for an event loop."""
+    """Runs calls on the event loop and waits for them in another thread."""
 
     def __init__(self, files: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._files = files
@@ -87,7 +87,7 @@ class _Waiting:
 
 _AT = "/api/files"
 _ROUTES = ("tree", "prompt", "revision", "mkdir", "move", "sync")
-"""Names of routes: files at the root that are called so are asked for another way."""
+"""Names of routes; files of these names at the root need another address."""
 
 
 class FilesCalls(Served):
@@ -107,17 +107,17 @@ class FilesCalls(Served):
 
     @call
     def tree(self, path: str = "", *, depth: int | None = None) -> Request[FileTree]:
-        """A folder with all that is in it; as text, a drawing."""
+        """Return a folder with everything in it; ``str`` draws the tree."""
         return Request("GET", f"{_AT}/tree", reads(FileTree), {"path": path, "depth": depth})
 
     @steps
     def roots(self) -> Steps[builtins.list[FileInfo]]:
-        """The folders at the root."""
+        """List the folders at the root."""
         return [info for info in (yield from FilesCalls.list(self)) if info.is_folder]
 
     @call
     def read(self, path: str) -> Request[str]:
-        """The text of a file."""
+        """Read the text of a file."""
 
         def text(response: httpx.Response) -> str:
             try:
@@ -131,12 +131,12 @@ class FilesCalls(Served):
 
     @call
     def open(self, path: str) -> Request[BinaryIO]:
-        """A file, text or not, as bytes."""
+        """Open a file, text or not, as bytes."""
         return Request("GET", _at(path), reads_bytes, {"as": "raw"})
 
     @call
     def view(self, path: str, lines: Sequence[int] | None = None) -> Request[str]:
-        """The text of a file with numbered lines, or the drawing of a folder."""
+        """Return a file with numbered lines, or a folder as a tree."""
         shown = None if lines is None else list(lines)
         return Request("GET", _at(path), reads_text, {"as": "numbered", "lines": shown})
 
@@ -147,7 +147,7 @@ class FilesCalls(Served):
 
     @call
     def append(self, path: str, content: str, *, if_match: str | None = None) -> Request[FileInfo]:
-        """Add text at the end of a file, on a line of its own; makes the file."""
+        """Append text to a file on a new line; creates a missing file."""
         return _written("POST", path, content, if_match)
 
     @call
@@ -211,7 +211,7 @@ class FilesCalls(Served):
 
     @call
     def backlinks(self, path: str) -> Request[builtins.list[str]]:
-        """The paths of the files that link to one, sorted."""
+        """List the paths of files that link to a file, sorted."""
         return Request("GET", _at(path), reads_many(str), {"as": "backlinks"})
 
     @call
@@ -221,7 +221,7 @@ class FilesCalls(Served):
 
 
 class RemoteFiles(FilesCalls, Blocking):
-    """The files of a workspace that a server holds; ``workspace.files``."""
+    """Files of a remote workspace: ``workspace.files``."""
 
     def memory_tool(self, *, folder: str = "") -> MemoryTool:
         """Return a handler for the commands of the memory tool that models are trained on."""
@@ -232,7 +232,7 @@ class RemoteFiles(FilesCalls, Blocking):
 
 
 class AsyncFiles(FilesCalls, Awaited):
-    """The files of a workspace that a server holds; each call is awaited."""
+    """Files of a remote workspace; each call is awaited."""
 
     def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
         """Return a handler for the commands of the memory tool, awaited."""
@@ -240,13 +240,13 @@ class AsyncFiles(FilesCalls, Awaited):
 
 
 class Revised(Protocol):
-    """A value that is polled; remembers the last answer."""
+    """Keeps the last revision of a polled value."""
 
     _known_revision: str
 
 
 def revised(held: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
-    """Poll a revision; an unchanged one has no body."""
+    """Request a revision; the response to an unchanged one has no body."""
 
     def read(response: httpx.Response) -> str:
         if response.status_code != 304:
@@ -258,7 +258,7 @@ def revised(held: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
 
 
 def reads_bytes(response: httpx.Response) -> BinaryIO:
-    """Reads a file."""
+    """Return the body of a response as a file."""
     return BytesIO(response.content)
 
 
@@ -270,7 +270,7 @@ def expecting(version: str | None) -> Mapping[str, str]:
 
 
 def _at(path: str) -> str:
-    parts_of(path)  # what may be no path is told at once
+    parts_of(path)  # raises for an invalid path
     return f"{_AT}/%2E/{path}" if path in _ROUTES else url(f"{_AT}/", rest=path)
 
 
@@ -291,7 +291,7 @@ _SKILL = "SKILL.md"
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    """The files of a folder, by path within it; hidden ones are left out."""
+    """Read the files of a folder by relative path, without hidden ones."""
     if not folder.is_dir():
         raise MissingPathError(f"{folder}: there is no such folder")
     contents: dict[str, bytes] = {}
@@ -330,7 +330,7 @@ def knowledge(folder: Path) -> dict[str, bytes]:
 
 
 def skills(folder: Path) -> dict[str, bytes]:
-    """A skill, or a folder of skills, each in a folder of its name."""
+    """Read a skill, or a folder of skills, each below its name."""
     place = folder.expanduser().absolute()
     files = read_folder(place)
     return (
@@ -341,7 +341,7 @@ def skills(folder: Path) -> dict[str, bytes]:
 
 
 def as_json(files: Mapping[str, str | bytes | None]) -> dict[str, Any]:
-    """Files as JSON: text as it is, other bytes in Base64, ``None`` for one to delete."""
+    """Return files as JSON: text, Base64 for other bytes, ``None`` to delete one."""
     return {path: _content(content) for path, content in files.items()}
 
 

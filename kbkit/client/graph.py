@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _AT = "/api/knowledge/graph"
 
 Named = str | Target | Entity
-"""An entity or target: its id, its name, or the object."""
+"""An entity or target by id, name or object."""
 
 
 class GraphCalls:
@@ -91,7 +91,7 @@ class GraphCalls:
         by: str | None = None,
         limit: int = 50,
     ) -> Request[list[Relation]]:
-        """Relations, the strongest first."""
+        """List relations, the strongest first."""
         end = {} if target is None else _end("target", "kind", target)
         params = {**end, "name": name, "by": by, "limit": limit}
         return Request("GET", f"{_AT}/relationships", reads_many(Relation), params)
@@ -151,7 +151,7 @@ class GraphCalls:
 
     @call
     def suggestions(self, *, limit: int = 20) -> Request[list[MergeSuggestion]]:
-        """Pairs of entities that may be one, the surest first; `merge` or `refuse` them."""
+        """List pairs of entities that may be one, the surest first; `merge` or `refuse` them."""
         params = {"limit": limit}
         return Request("GET", f"{_AT}/suggestions", reads_many(MergeSuggestion), params)
 
@@ -307,14 +307,14 @@ class GraphCalls:
 
 
 class RemoteGraph(GraphCalls, Blocking):
-    """The graph of a workspace that a server holds; ``workspace.graph``."""
+    """Graph of a remote workspace: ``workspace.graph``."""
 
     def __repr__(self) -> str:
         return "<RemoteGraph>"
 
 
 class AsyncGraph(GraphCalls, Awaited):
-    """The graph of a workspace that a server holds; each call is awaited."""
+    """Graph of a remote workspace; each call is awaited."""
 
 
 def _place_of(self: GraphCalls, entity: str | Entity) -> Steps[tuple[str, Mapping[str, str]]]:

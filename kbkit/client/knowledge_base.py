@@ -80,7 +80,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
         retrieval: RetrievalSpec | None = None,
         graph: float | None = None,
     ) -> Request[Hits]:
-        """The chunks that answer a query, best first."""
+        """Find the chunks that answer a query, best first."""
         return searched(
             query,
             [self.name],
@@ -95,7 +95,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
     def similar(
         self, chunk_id: str, *, limit: int = 10, filters: Filters | Mapping[str, Any] | None = None
     ) -> Request[Hits]:
-        """Other chunks that speak of the same as a chunk, nearest first."""
+        """Find other chunks about the same subject as a chunk, nearest first."""
         path = url(f"{KNOWLEDGE}/chunks/{{}}/similar", str(chunk_id))
         query = {**conditions(filters), "kb": self.name, "limit": limit}
         return Request("GET", path, reads(Hits), query)
@@ -154,7 +154,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
 
 @explained
 class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
-    """A knowledge base that a server holds, used like one of a folder."""
+    """A remote knowledge base with the calls of a local one."""
 
     def __init__(self, transport: AnyTransport, name: str) -> None:
         super().__init__(transport)
@@ -190,7 +190,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """The search as a llama-index retriever, for its query engines and agents."""
+        """Return the search as a llama-index retriever, for query engines and agents."""
         with whole("A retriever"):
             from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
@@ -199,7 +199,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
     def as_tool(
         self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
     ) -> FunctionTool:
-        """The search as a llama-index tool, for agents."""
+        """Return the search as a llama-index tool for agents."""
         with whole("A tool"):
             from kbkit.retrieval.llamaindex import search_tool
 
@@ -211,7 +211,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
 
 @explained
 class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
-    """Knowledge base on a server, awaited."""
+    """A remote knowledge base whose calls are awaited."""
 
     def __init__(self, transport: AnyAsyncTransport, name: str) -> None:
         super().__init__(transport)
@@ -239,7 +239,7 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """The search as a llama-index retriever that is awaited (``aretrieve``)."""
+        """Return the search as a llama-index retriever that is awaited (``aretrieve``)."""
         with whole("A retriever"):
             from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
 
@@ -248,7 +248,7 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
     async def as_tool(
         self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
     ) -> FunctionTool:
-        """The search as a llama-index tool that is awaited, for agents."""
+        """Return the search as an awaited llama-index tool for agents."""
         with whole("A tool"):
             from kbkit.retrieval.llamaindex import search_tool
 
@@ -266,7 +266,7 @@ def searched(
     retrieval: RetrievalSpec | None,
     graph: float | None,
 ) -> Request[Hits]:
-    """Asks for the passages that answer a query."""
+    """Request a search."""
     if retrieval is not None and not isinstance(retrieval, RetrievalSpec):
         raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
     body = given(
@@ -289,7 +289,7 @@ def params(
     llm: object | None,
     filters: Filters | Mapping[str, Any] | None,
 ) -> Request[Answer]:
-    """Asks for an answer to a question."""
+    """Request an answer."""
     if llm is not None:
         raise ConfigError(
             "llm: a server asks its own language model; leave llm out, or hand what `search` or "
@@ -300,5 +300,5 @@ def params(
 
 
 def filters_of(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Filters as a body says them; ``None`` for none."""
+    """Return filters as JSON; ``None`` without any."""
     return conditions(filters) or None

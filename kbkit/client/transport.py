@@ -44,7 +44,7 @@ class _Base:
                 **({"Authorization": f"Bearer {_checked_token(token)}"} if token else {}),
             },
             "timeout": httpx.Timeout(timeout, connect=min(timeout, 10.0)),
-            "follow_redirects": False,  # a token must not follow to somebody else
+            "follow_redirects": False,  # the token must not reach another host
         }
 
     def _built(
@@ -68,18 +68,18 @@ class _Base:
         self, client: httpx.Client | httpx.AsyncClient, request: Request[Any]
     ) -> tuple[httpx.Request, Callable[[str | None], bool] | None, Sink | None]:
         if request.into is not None:
-            request.into.empty()  # of an attempt that was cut off
+            request.into.empty()  # left by a failed attempt
         return self._built(client, request), request.on_event, request.into
 
     def _wait(
         self, request: Request[Any], attempt: int, response: httpx.Response | None
     ) -> float | None:
         status = None if response is None else response.status_code
-        # who is asked too often has done nothing yet
+        # a rate limit applies before any work
         again = status == 429 or (status in _REPEATED and request.may_repeat)
         if attempt >= ATTEMPTS or not again:
             return None
-        # exponential, with jitter; no secret hangs on it
+        # exponential backoff with jitter; needs no secure randomness
         backoff: float = 0.2 * 2**attempt * (0.5 + random.random() / 2)  # noqa: S311
         return backoff if response is None else max(backoff, _wanted_wait(response))
 
@@ -96,14 +96,14 @@ class _Base:
 
 
 class Transport(_Base):
-    """Sends requests and waits for the answers; may be used from several threads."""
+    """Sends requests and waits for the responses; safe to use from several threads."""
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
         super().__init__(url, token, timeout)
         self._client = httpx.Client(**self._options)
 
     def send(self, request: Request[T]) -> T:
-        """Send a request and read its answer."""
+        """Send a request and return its parsed response."""
         attempt = 0
         while True:
             attempt += 1
@@ -137,14 +137,14 @@ class Transport(_Base):
 
 
 class AsyncTransport(_Base):
-    """Sends requests and lets the answers be awaited."""
+    """Sends requests; responses are awaited."""
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
         super().__init__(url, token, timeout)
         self._client = httpx.AsyncClient(**self._options)
 
     async def send(self, request: Request[T]) -> T:
-        """Send a request and read its answer; see `Transport.send`."""
+        """Send a request; see `Transport.send`."""
         attempt = 0
         while True:
             attempt += 1

@@ -37,7 +37,7 @@ def worked(
     on_progress: OnProgress | None = None,
     stop: Stop | None = None,
 ) -> Steps[T | None]:
-    """Ask for work that may take long, and wait for its end.
+    """Start work that may take long, and wait for its end.
 
     Server-sent events report its progress.
     """
@@ -52,7 +52,7 @@ def worked(
             watch.job = yield Request("GET", path, reads(Job), {"wait": _PATIENCE}, timeout=60.0)
         elif watch.ends and not watch.cancelled:
             watch.cancelled = True
-            with suppress(ForbiddenError):  # who may only read measures, and ends nothing
+            with suppress(ForbiddenError):  # a token for reading cannot cancel
                 yield Request("DELETE", path, reads_nothing)
             if watch.error is not None:
                 raise watch.error
@@ -90,7 +90,7 @@ class _Watch:
 def asking(
     kb: str, work: str, body: Mapping[str, Any], on_progress: OnProgress | None
 ) -> Request[Any]:
-    """Asks for work on a knowledge base, whose answer may be sent for twice."""
+    """Request work on a knowledge base; safe to send twice."""
     path = url(f"{KNOWLEDGE}/bases/{{}}/{work}", kb)
     sent = {**body, "wait": on_progress is None}
     headers = {"Idempotency-Key": uuid4().hex}
@@ -115,7 +115,7 @@ def _error_of(job: Job) -> KbkitError:
 
 
 _RECORD = ".kbkit-files.json"
-"""Names the files of a folder that came out of an archive; MkDocs does not publish it."""
+"""Lists the files that an archive wrote into a folder; MkDocs does not publish it."""
 _MAX_BYTES = 4_000_000_000
 
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @explained
 class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
-    """A workspace that a server holds, used like one in a folder.
+    """A remote workspace with the calls of a local one.
 
-    May be used from several threads, and closes at the end of a ``with`` block.
+    Safe to use from several threads; a ``with`` block closes it.
     """
 
     _transport: Transport
@@ -39,7 +39,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         self._knowledge_bases: dict[str, RemoteKnowledgeBase] = {}
 
     def __getitem__(self, name: str) -> RemoteKnowledgeBase:
-        """The knowledge base of that name."""
+        """Return the knowledge base of a name."""
         return self._knowledge_base(self._find(name).name)
 
     def __contains__(self, name: object) -> bool:
@@ -52,7 +52,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         return len(self.list())
 
     def to_frame(self) -> pd.DataFrame:
-        """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        """Return figures of all knowledge bases as a DataFrame, indexed by name."""
         from kbkit.frames import workspace_frame
 
         return workspace_frame(self.list())
@@ -65,7 +65,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """The search over several knowledge bases as a llama-index retriever."""
+        """Return the search over several knowledge bases as a llama-index retriever."""
         with whole("A retriever"):
             from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
@@ -107,7 +107,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
 
 @explained
 class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
-    """Workspace on a server, awaited.
+    """A remote workspace whose calls are awaited.
 
     ``workspace["name"]`` sends no request; the first call of the knowledge base does.
 
@@ -120,7 +120,7 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
     _transport: AsyncTransport
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
-        """Name a server; nothing is asked of it yet."""
+        """Prepare a client; sends no request yet."""
         transport = AsyncTransport(url, token=token, timeout=timeout)
         super().__init__(transport)
         self.files = AsyncFiles(transport)
@@ -136,7 +136,7 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
             yield info.name
 
     async def to_frame(self) -> pd.DataFrame:
-        """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        """Return figures of all knowledge bases as a DataFrame, indexed by name."""
         from kbkit.frames import workspace_frame
 
         return workspace_frame(await self.list())
@@ -149,7 +149,7 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """The search over several knowledge bases as a retriever that is awaited."""
+        """Return the search over several knowledge bases as an awaited retriever."""
         with whole("A retriever"):
             from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
 
@@ -181,12 +181,12 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
 
 
 def connect(url: str, *, token: str | None = None, timeout: float = 30.0) -> RemoteWorkspace:
-    """The workspace that a server (`kbkit serve`) holds; nothing is asked of it yet.
+    """Open the workspace of a server (`kbkit serve`); sends no request yet.
 
     Args:
         url: Address of the server.
-        token: A token from `kbkit token create`; none if the server needs none.
-        timeout: Seconds that an answer may take.
+        token: A token from `kbkit token create`, if the server needs one.
+        timeout: Seconds until a response.
 
     Raises:
         ConfigError: The address or the token is malformed.

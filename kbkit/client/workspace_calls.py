@@ -83,7 +83,7 @@ class SubjectCalls:
 
 
 def names(kbs: Sequence[str] | None) -> list[str] | None:
-    """Names of knowledge bases, or ``None`` for all."""
+    """Return names of knowledge bases; ``None`` for all."""
     if kbs is None:
         return None
     if not kbs:
@@ -105,7 +105,7 @@ class BundleCalls:
     ) -> Steps[BundleInfo]:
         """Bundle knowledge bases on the server, and fetch the file.
 
-        It is signed here: the key stays where it is.
+        The file is signed on this machine: the key is not sent.
         """
         from kbkit.bundles import reader
         from kbkit.bundles.writer import NewFile, bundle_path
@@ -187,8 +187,8 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     """Requests for a workspace, with knowledge bases of class `K`; see `kbkit.Workspace`.
 
     Attributes:
-        files: Folders and files of text that agents and people write.
-        entries: Solutions that worked, with votes, which agents find again.
+        files: Notes that agents and people write, in folders.
+        entries: Rated solutions that worked.
         graph: Entities of its knowledge bases and the relations between them.
     """
 
@@ -203,7 +203,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @abstractmethod
     def _knowledge_base(self, name: str, *, was: str = "") -> K:
-        """The one of that name, which was called otherwise before."""
+        """Return the knowledge base of a name, which may have had another name before."""
 
     @call
     def health(self) -> Request[dict[str, Any]]:
@@ -216,7 +216,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @steps
     def list(self) -> Steps[builtins.list[KnowledgeBaseInfo]]:
-        """Figures of all knowledge bases, in order of name."""
+        """List all knowledge bases with their figures, in order of name."""
         return (yield from listed(KnowledgeBaseInfo, f"{KNOWLEDGE}/bases", {}))
 
     @steps
@@ -252,7 +252,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @steps
     def trash(self) -> Steps[builtins.list[DeletedKnowledgeBase]]:
-        """The deleted knowledge bases that `undelete` can bring back, the last first."""
+        """List knowledge bases that `undelete` can restore, the last deleted first."""
         return (yield from listed(DeletedKnowledgeBase, f"{KNOWLEDGE}/trash", {}))
 
     @call
