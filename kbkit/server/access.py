@@ -24,7 +24,7 @@ _bearer = HTTPBearer(
 )
 
 
-# Dependencies that are no coroutines are run in threads, each of which waits for its turn.
+# Coroutines, since FastAPI runs other dependencies in threads of a limited pool.
 
 
 async def _caller(request: Request) -> AccessCaller:
@@ -57,23 +57,23 @@ async def _jobs(request: Request) -> Jobs:
 
 
 READ = Security(_check, scopes=[Scope.READ.value])
-"""Dependency of a route that only reads."""
+"""Dependency of routes that only read."""
 WRITE = Security(_check, scopes=[Scope.WRITE.value])
-"""Dependency of a route that writes knowledge bases, files or entries."""
+"""Dependency of routes that write knowledge bases, files or entries."""
 ADMIN = Security(_check, scopes=[Scope.ADMIN.value])
-"""Dependency of a route that makes, renames or deletes knowledge bases, or empties the trash."""
+"""Dependency of routes that create, rename or delete knowledge bases, or empty the trash."""
 
 Caller = Annotated[AccessCaller, Depends(_caller)]
-"""Parameter of a handler: the caller."""
+"""Parameter: the caller."""
 WorkspaceOf = Annotated[Workspace, Depends(_workspace)]
 SearchesOf = Annotated[SearchProcesses, Depends(_searches)]
-"""Parameter of a handler: the workspace that is served."""
+"""Parameter: the served workspace, or its search processes."""
 JobsOf = Annotated[Jobs, Depends(_jobs)]
-"""Parameter of a handler: the jobs of that workspace."""
+"""Parameter: the jobs of the workspace."""
 
 
 KbPath = Annotated[str, Path(description="Name of a knowledge base.", min_length=1, max_length=200)]
-"""Parameter: a knowledge base in a path, by name."""
+"""Parameter: name of a knowledge base in a path."""
 
 
 def base_of(workspace: Workspace, caller: AccessCaller, name: str) -> KnowledgeBase:
@@ -86,7 +86,7 @@ def _base(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> KnowledgeBase
 
 
 Kb = Annotated[KnowledgeBase, Depends(_base)]
-"""Parameter of a handler: the knowledge base that the path names."""
+"""Parameter: the knowledge base that the path names."""
 
 
 def holder_of(
@@ -95,7 +95,7 @@ def holder_of(
     kb: str | None,
     holds: Callable[[KnowledgeBase], object],
 ) -> KnowledgeBase:
-    """The knowledge base that holds something: the one that is named, or the first that does."""
+    """Return the named knowledge base, or the first one that holds something."""
     if kb is not None:
         return base_of(workspace, caller, kb)
     missing: NotFoundError | None = None

@@ -73,7 +73,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
 """Routers of `kbkit.server.routes`, in OpenAPI order."""
 
 _NOTE_SECONDS = 30
-"""Between two times that uses of tokens are kept."""
+"""Seconds between writes of when tokens were used."""
 _EXPOSED = (
     "ETag",
     "Location",
@@ -99,7 +99,7 @@ def application(
     searches: SearchProcesses | None = None,
     parts: Sequence[MountedApp] = (),
 ) -> FastAPI:
-    """The ASGI application that serves a workspace, which stays the caller's to close."""
+    """Return the ASGI application of a workspace; the caller closes the workspace."""
     settings = settings or ServerSettings()
     tokens, jobs, metrics = Tokens(workspace), Jobs(workspace), Metrics()
     stores = stores_of(workspace)
@@ -131,7 +131,7 @@ def application(
         redoc_url=None,
         responses=EVERYWHERE,
         separate_input_output_schemas=False,
-        generate_unique_id_function=lambda route: route.name,  # what generated clients call it
+        generate_unique_id_function=lambda route: route.name,  # name in generated clients
         redirect_slashes=False,
         dependencies=[WHOLE_TEXTS],
         lifespan=lifespan,

@@ -27,14 +27,14 @@ class _Body(BaseModel):
 
 
 class EntryList(BaseModel):
-    """Some of the entries that were asked for, in order."""
+    """A page of entries."""
 
     data: list[EntryInfo] = Field(description="These.")
     total: int = Field(description="Total number.")
     page: int = Field(description="Which page this is, from 1.")
 
 
-# Python itself says what is wrong with one of these; the schema tells what is right.
+# Python validates these with better messages; the schema only documents valid values.
 FilePath = Annotated[str, Field(min_length=1)]
 Title = Annotated[
     Any, WithJsonSchema({"type": "string", "maxLength": MAX_TITLE_LENGTH, "pattern": r"\S"})
@@ -94,7 +94,7 @@ class NewVote(_Body):
 
 
 class Rated(BaseModel):
-    """Ratings of an entry in total, with the last one."""
+    """An entry with its average rating."""
 
     average: float = Field(description="Of the scores, to two places.")
     count: int = Field(description="Number of votes.")
@@ -115,7 +115,7 @@ class TaskQuery(_Body):
 
 
 class Task(_Body):
-    """A task for an agent, with what entries know of it."""
+    """A task to collect entries for."""
 
     prompt: Prompt = Field(description="The task.")
     limit: Limit | None = Field(None, description="Most entries.")
@@ -147,13 +147,13 @@ _BY = "Who does it; by default who asks."
 
 
 def _few(names: Any) -> Any:
-    """Accept names with repetitions, which count once."""
+    """Limit the number of names, repetitions included."""
     if isinstance(names, list) and len(names) > _MAX_NAMES:
         raise PydanticCustomError("too_long", f"more than {_MAX_NAMES:,} names")
     return names
 
 
-# Python itself says what is wrong with one of these; the schema tells what is right.
+# Python validates these with better messages; the schema only documents valid values.
 Named = Annotated[Any, WithJsonSchema(_TARGET)]
 Name = Annotated[Any, WithJsonSchema(_NAME)]
 Names = Annotated[
@@ -206,7 +206,7 @@ class NewRelation(Body):
 
 
 class Pair(Body):
-    """Two entities that are one, or are not."""
+    """Two entities to merge, or to keep apart."""
 
     keep: Name = Field(description=_OF)
     other: Name = Field(description=_OF)
@@ -221,7 +221,7 @@ class UndoRequest(Options):
 
 
 class Targets(Body):
-    """Things whose names are wanted."""
+    """Targets to name."""
 
     targets: Annotated[
         list[Any],

@@ -32,7 +32,7 @@ PATH = "/mcp"
 
 @dataclass(frozen=True, slots=True)
 class _Searches:
-    """Searches and contexts for tools, in the processes that also serve REST."""
+    """Runs searches and contexts of tools in the search processes."""
 
     made: SearchProcesses
 
@@ -55,7 +55,7 @@ def mcp_part(
         caller=lambda context: caller_of(context.request),
         searches=_Searches(searches),
     )
-    # the gate has looked at Host and Origin
+    # the middleware has checked Host and Origin
     checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     made.streamable_http_app(
         streamable_http_path=PATH,
@@ -73,7 +73,7 @@ def caller_of(request: Any) -> Caller:
 
 
 class _Endpoint:
-    """Tells the SDK who asks: a session answers only to who began it."""
+    """Passes the caller to the SDK, which binds sessions to callers."""
 
     def __init__(self, handle: Any, made: WorkspaceServer, settings: ServerSettings) -> None:
         self._handle = handle
@@ -95,9 +95,9 @@ class _Endpoint:
         await self._handle(scope, receive, send)
 
     def _refusal(self, scope: Scope, body: bytes, caller: Caller) -> JSONResponse | None:
-        """The answer to a call of a tool that needs more than the token has (403), as MCP wants it.
+        """Return the response (403) to a call of a tool whose scope the token lacks.
 
-        Anything else the SDK answers, what is no message, too.
+        The SDK answers everything else, malformed messages included.
         """
         try:
             message = json.loads(body)
@@ -116,7 +116,7 @@ class _Endpoint:
 
 
 async def _all_of(receive: Receive) -> list[Message]:
-    """Receive a request up to the end of its body, or until the client is gone."""
+    """Receive a request up to the end of its body or the client's disconnect."""
     received = []
     while True:
         message = await receive()
@@ -150,7 +150,7 @@ _TOO_LARGE = (
 
 
 def http_protocol() -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol, the faster one if installed, with a time limit."""
+    """Return uvicorn's faster installed protocol, with a time limit for headers."""
     base: Any
     if find_spec("httptools") is not None:
         base = import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
@@ -158,7 +158,7 @@ def http_protocol() -> type[asyncio.Protocol]:
         base = import_module("uvicorn.protocols.http.h11_impl").H11Protocol
 
     class Protocol(base):  # type: ignore[misc]
-        """Closes a connection that has begun a request and does not get to its end."""
+        """Closes connections that do not complete their headers in time."""
 
         _timer: asyncio.TimerHandle | None = None
         _bytes = 0

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: of routes, never of callers or queries."""
+"""Prometheus metrics of routes, never of callers or queries."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Metrics:
 
     @contextmanager
     def request(self, scope: Scope) -> Iterator[RequestCounter]:
-        """Count the request that is answered inside."""
+        """Count the request that the block answers."""
         began, counted = time.perf_counter(), RequestCounter()
         self._running.inc()
         try:
@@ -61,7 +61,7 @@ class Metrics:
         finally:
             self._running.dec()
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            # as it is written, with its parameters' names: no number of addresses makes it long
+            # the template of the path, so that the number of labels is bounded
             route = getattr(scope.get("route"), "path", "other")
             status = counted.status[0] if counted.status else 499
             self._requests.labels(method, route, str(status)).inc()

@@ -43,11 +43,11 @@ from kbkit.stores.catalog.replayed_answers import ReplayedAnswer
 from kbkit.workspace import Workspace, stores_of
 
 _MAX = 10_000
-"""Callers remembered; the longest quiet ones are forgotten."""
+"""Maximum callers remembered; those without requests for longest are dropped."""
 
 
 class Rates:
-    """Counts requests of callers."""
+    """Limits the rate of requests of each caller (token bucket)."""
 
     def __init__(
         self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
@@ -81,7 +81,7 @@ _TOKEN_PARAMETERS = frozenset(
 )
 _LOOK_SECONDS = 0.3
 _BYTES_A_SECOND = 50_000
-"""Minimum rate of a body, after the base time of a request."""
+"""Minimum rate of a request body after the base time."""
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -96,11 +96,11 @@ _HEADERS = {
 
 
 class _BodyRefusedError(Exception):
-    """The body of a request is not read any further."""
+    """The rest of a request body is not read."""
 
 
 class Middleware:
-    """Lets requests through to an application that are as they have to be."""
+    """Checks host, token, rate and size of requests before the application."""
 
     def __init__(
         self,
@@ -159,15 +159,15 @@ class Middleware:
             token = _token(headers, basic=takes_basic(scope))
             caller = self._access.caller(token)
         except TokenError:
-            self._rates.take(f"address {peer}")  # who guesses is slowed down
+            self._rates.take(f"address {peer}")  # slow down guesses
             raise
         self._rates.take(f"token {caller.name}" if caller.name else f"address {peer}")
         return caller
 
     def _check_host(self, headers: Headers) -> None:
-        """Refuse a request that another site had a browser send.
+        """Refuse requests that a page of another site sends.
 
-        A page whose name was made to lead here (DNS rebinding) says its own name in ``Host``.
+        After DNS rebinding ``Host`` still has the name of the other site.
         """
         given = headers.getlist("host")
         if len(given) != 1 or not self._is_own(_name_of(given[0])):
@@ -188,7 +188,7 @@ class Middleware:
             return True
         if self._settings.host not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
             return False
-        try:  # an address is no name that anybody could have lead here
+        try:  # DNS rebinding needs a name, not an address
             ip_address(name)
         except ValueError:
             return False
@@ -209,16 +209,16 @@ class Middleware:
         elif isinstance(error, TokenError):
             answer.headers["WWW-Authenticate"] = no_token(scope, self._settings)
         if not exchange.complete:
-            answer.headers["Connection"] = "close"  # what follows of the body is not read
+            answer.headers["Connection"] = "close"  # the rest of the body is not read
         await answer(scope, exchange.receive, exchange.send_refusal)
 
 
 class _SlowError(LimitError):
-    """A body did not come in in time."""
+    """A request body did not arrive in time."""
 
 
 class _Exchange:
-    """A request as it comes in, and its answer as it goes out."""
+    """Watches a request's body and its response."""
 
     def __init__(
         self,
@@ -268,9 +268,9 @@ class _Exchange:
         return message
 
     async def _end(self) -> Message:
-        """Return the message after the body: the client has disconnected.
+        """Wait for the client's disconnect.
 
-        Endless streams of events hear of the server's shutdown too.
+        Streams of events also end when the server shuts down.
         """
         while True:
             with anyio.move_on_after(_LOOK_SECONDS):
@@ -279,7 +279,9 @@ class _Exchange:
                 return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        if self.refusal is None or self.started:  # else it is what the application makes of that
+        if (
+            self.refusal is None or self.started
+        ):  # else this is the application's reaction to the refusal
             await self.send_refusal(message)
 
     async def send_refusal(self, message: Message) -> None:
@@ -301,7 +303,7 @@ def _too_large(settings: ServerSettings) -> LimitError:
 
 
 def _check_address(scope: Scope) -> None:
-    """Refuse a token in an address, which is kept by logs, histories and proxies, and no UTF-8."""
+    """Refuse addresses with a token, which logs would keep, and paths that are not UTF-8."""
     query = scope.get("query_string", b"").decode("latin-1")
     names = {part.partition("=")[0].lower() for part in query.split("&")}
     raw = scope.get("raw_path") or scope["path"].encode()
@@ -327,7 +329,7 @@ def _is_public(path: str) -> bool:
 
 
 def _token(headers: Headers, *, basic: bool) -> str | None:
-    """The token that a request shows; ``None`` for nothing."""
+    """Return the token of a request; ``None`` without one."""
     given = headers.getlist("authorization")
     if not given:
         return None
@@ -340,11 +342,11 @@ def _token(headers: Headers, *, basic: bool) -> str | None:
     raise TokenError("Authorization: give one token, as Authorization: Bearer TOKEN")
 
 
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # as ASCII writes one
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # escape of half a surrogate pair
 
 
 def _is_plain(body: bytes) -> bool:
-    """Whether a body is UTF-8 without escapes of surrogates, so that its texts need no check."""
+    """Whether a body is UTF-8 without escaped surrogates, so that its texts need no check."""
     if b"\0" in body or _HALF.search(body):  # NUL: JSON in UTF-16
         return False
     try:
@@ -362,7 +364,7 @@ async def _check(request: Request) -> None:
     try:
         values = await request.json()
     except (ValueError, RecursionError):
-        return  # no JSON, as who reads it says
+        return  # the handler reports invalid JSON
     try:
         json.dumps(values, ensure_ascii=False).encode()
     except (UnicodeEncodeError, RecursionError):
@@ -372,14 +374,14 @@ async def _check(request: Request) -> None:
 
 
 WHOLE_TEXTS = Depends(_check)
-"""Dependency of an application whose bodies hold Unicode only."""
+"""Dependency that refuses JSON with lone surrogates."""
 
 
 _KEPT_HEADERS = ("etag", "location")
 
 
 class IdempotentRequests:
-    """Runs a request once, however often it is sent with one idempotency key."""
+    """Runs a request once for each idempotency key."""
 
     def __init__(
         self, workspace: Workspace, place: str, caller: AccessCaller, key: str | None
@@ -438,4 +440,4 @@ def _once(
 
 
 Once = Annotated[IdempotentRequests, Depends(_once)]
-"""Parameter of a handler that makes something: has it done once for each key."""
+"""Parameter: runs a request once for each idempotency key."""

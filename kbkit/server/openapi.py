@@ -17,7 +17,7 @@ from kbkit.server.problems import ProblemDetails
 
 
 def describe(app: FastAPI) -> None:
-    """Document the problems that any request may meet."""
+    """Add problem details to the OpenAPI document of an application."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -34,7 +34,7 @@ def describe(app: FastAPI) -> None:
                 for operation in path.values():
                     _document_problems(operation)
                     for parameter in operation.get("parameters", ()):
-                        if parameter["name"] == "if-match":  # what HTTP says of it is known
+                        if parameter["name"] == "if-match":  # HTTP defines its format
                             parameter["schema"] = {"type": "string"}
                         _leave_out_null(parameter["schema"])
             for unused in ("HTTPValidationError", "ValidationError"):
@@ -65,7 +65,7 @@ def _document_problems(operation: dict[str, Any]) -> None:
 
 
 _IMPLIED = ("rules",)
-"""Types that a mapping without one is of."""
+"""Types that may be omitted."""
 
 
 def _name_types(part: Any, schemas: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ POLICY = (
 
 
 def docs_page(document: Mapping[str, Any]) -> str:
-    """The page."""
+    """Return the page of `/docs`."""
     operations = [
         (operation.get("tags", [""])[0], method.upper(), path, operation)
         for path, methods in document["paths"].items()

@@ -3,7 +3,7 @@
 Values that Python checks anyway are passed on as they are, so that the error is Python's; the
 OpenAPI document describes valid ones.
 """
-# no `from __future__ import annotations` here: annotations hold values of the functions around them
+# no `from __future__ import annotations`: annotations use local variables
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -29,7 +29,7 @@ T = TypeVar("T")
 MAX = 1_000
 """Maximum items of a list."""
 _MAX_IN_ADDRESS = 100
-"""Values of one condition; an address is no longer than 64 kB."""
+"""Maximum values of a condition in an address of at most 64 kB."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[0-9](?:\.[0-9]{1,18})?")
 _LARGEST = 2**31 - 1
@@ -50,12 +50,12 @@ def _json_schema(**schema: Any) -> WithJsonSchema:
 
 
 def whole(value: Any) -> Any:
-    """A number of JSON as Python has it: there 5.0 is a whole one."""
+    """Return an integer for a JSON number such as 5.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def check_number(name: str, value: Any, low: int, high: int) -> int:
-    """Check a whole number against Python's bounds and the server's."""
+    """Check an integer against the bounds of Python and of the server."""
     checked = check_integer(name, whole(value), low)
     if checked > high:
         raise ConfigError(f"{name}={checked}: a server takes {high:,} at most")
@@ -63,7 +63,7 @@ def check_number(name: str, value: Any, low: int, high: int) -> int:
 
 
 def integer(name: str, description: str, low: int, high: int, default: int | None) -> Any:
-    """A dependency: a whole number of the query of an address, with Python's message."""
+    """Dependency for an integer query parameter, with Python's error message."""
     shape = {"type": "integer", "minimum": low, "maximum": high}
     if default is not None:
         shape["default"] = default
@@ -107,11 +107,11 @@ FewLimit = Annotated[int, integer("limit", "Most of them.", 1, MAX, 10)]
 Behind = Annotated[
     str, Query(description="Only those after the document of this URI.", max_length=4_000)
 ]
-"""Parameter: a document that chunks come after."""
+"""Parameter: list chunks after this document."""
 BehindPosition = Annotated[
     int, integer("behind_position", "And after this position in it.", -1, _LARGEST, -1)
 ]
-"""Parameter: a place in that document."""
+"""Parameter: position in that document."""
 
 
 def write_cursor(*place: Any) -> str:
@@ -140,12 +140,12 @@ def part_of(values: Sequence[T], limit: int, cursor: str) -> Paged[T]:
 
 
 def part_found(find: Callable[[int], Sequence[T]], limit: int, cursor: str) -> Paged[T]:
-    """Return the page of a list whose first `n` values ``find(n)`` returns."""
+    """Return a page of a list; ``find(n)`` returns its first `n` values."""
     return part_of(find(_start(cursor) + limit + 1), limit, cursor)
 
 
 def part_after(values: Sequence[T], limit: int, place: Callable[[T], tuple[Any, ...]]) -> Paged[T]:
-    """Return a part of at most `limit` values, whose cursor is the place of the last one."""
+    """Return a page of at most `limit` values, with the position of the last one as cursor."""
     more = values and len(values) == limit
     return Paged(values, write_cursor(*place(values[-1])) if more else None)
 
@@ -161,10 +161,10 @@ Cursor = Annotated[
     Query(description="The `next_cursor` of the answer before."),
     _json_schema(type="string", pattern="^[A-Za-z0-9_-]*$", maxLength=8_000),
 ]
-"""Parameter: where a list goes on."""
+"""Parameter: position in a list."""
 
 ChunkId = Annotated[str, Path(description="Id of a chunk.", min_length=1, max_length=200)]
-"""Parameter: a chunk in a path."""
+"""Parameter: id of a chunk in a path."""
 
 
 class ChunkIds(Body):
@@ -175,18 +175,18 @@ class ChunkIds(Body):
 
 _NAME = "Name of a knowledge base."
 KbQuery = Annotated[str, Query(description=_NAME, min_length=1, max_length=200)]
-"""Parameter: a knowledge base in the query of an address."""
+"""Parameter: name of a knowledge base in a query."""
 KbName = Annotated[str, Field(description=_NAME, min_length=1, max_length=200)]
-"""Field: a knowledge base in a body."""
+"""Field: name of a knowledge base."""
 KbsQuery = Annotated[
     list[str] | None, Query(description="Knowledge bases; by default all.", max_length=1_000)
 ]
-"""Parameter: several knowledge bases in the query of an address, or all."""
+"""Parameter: names of knowledge bases in a query; all by default."""
 SomeKb = Annotated[
     str | None,
     Query(description=f"{_NAME} By default all are looked through.", min_length=1, max_length=200),
 ]
-"""Parameter: a knowledge base, or all."""
+"""Parameter: name of a knowledge base in a query; all by default."""
 KbNames = Annotated[
     Any,
     _json_schema(
@@ -197,9 +197,9 @@ KbNames = Annotated[
         description="Names of knowledge bases; by default all.",
     ),
 ]
-"""Field: several knowledge bases, or all."""
+"""Field: names of knowledge bases; all by default."""
 
-# Python strips a query before it looks whether anything is left
+# Python strips a query before it checks for text
 _SAYS_SOMETHING = r"[^\s]"
 QUERY_SHAPE = {
     "type": "string",
@@ -220,7 +220,7 @@ SearchMode = Annotated[
         description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
     ),
 ]
-"""Field: which retrievers of a search take part."""
+"""Field: search mode."""
 GraphWeight = Annotated[
     Any,
     _json_schema(
@@ -228,7 +228,7 @@ GraphWeight = Annotated[
         description="Weight of relations of the graph; by default that of the knowledge bases.",
     ),
 ]
-"""Field: the weight of the graph."""
+"""Field: weight of the graph."""
 
 
 def number(low: int, high: int) -> WithJsonSchema:
@@ -237,13 +237,13 @@ def number(low: int, high: int) -> WithJsonSchema:
 
 
 def one_of(kind: type[StrEnum], description: str) -> Any:
-    """A field: one of some words, or nothing."""
+    """Return a field of an optional enum."""
     shape = {"anyOf": [{"type": "string", "enum": list(kind)}, {"type": "null"}]}
     return Annotated[Any, _json_schema(**shape, description=description)]
 
 
 AnyType = one_of(DocumentType, "Type of document; detected by default.")
-"""Field: a document's type."""
+"""Field: type of a document."""
 
 
 def _condition(kind: Any) -> tuple[dict[str, Any], bool]:
@@ -268,7 +268,7 @@ _CONDITIONS = {name: _condition(kind) for name, kind in get_type_hints(Filters).
 
 
 def _read_filters(value: Any) -> Any:
-    """Conditions with numbers of JSON as Python has them."""
+    """Convert numbers of JSON such as 5.0 to integers."""
     if not isinstance(value, dict):
         return value
     return {
@@ -297,7 +297,7 @@ FiltersField = Annotated[
         description="Conditions on passages and their documents.",
     ),
 ]
-"""Field: `kbkit.Filters`, as a mapping of its conditions."""
+"""Field: `kbkit.Filters` as a mapping."""
 
 
 def filters_of(*names: str) -> Any:
@@ -326,7 +326,7 @@ def filters_of(*names: str) -> Any:
 
 
 def _number(name: str, value: Any) -> Any:
-    """Convert a condition to a number; malformed ones are left to Python's check."""
+    """Convert a condition to a number; Python reports malformed ones."""
     if name == "page":
         return [int(each) if _WHOLE.fullmatch(each) else each for each in value]
     if name == "min_rating" and _DECIMAL.fullmatch(value):

@@ -29,12 +29,12 @@ MCP = "/mcp"
 def base_url(scope: Scope, settings: ServerSettings) -> str:
     if settings.public_url:
         return settings.public_url.rstrip("/")
-    host = Headers(scope=scope).get("host", "127.0.0.1")  # checked by then
+    host = Headers(scope=scope).get("host", "127.0.0.1")  # already checked
     return f"{scope.get('scheme', 'http')}://{host}"
 
 
 def no_token(scope: Scope, settings: ServerSettings) -> str:
-    """``WWW-Authenticate`` of a 401: there is no token, or no good one."""
+    """Return ``WWW-Authenticate`` for a missing or invalid token (401)."""
     if takes_basic(scope):
         return 'Basic realm="kbkit: a token as the password", charset="UTF-8"'
     shown = Headers(scope=scope).get("authorization") is not None
@@ -42,12 +42,12 @@ def no_token(scope: Scope, settings: ServerSettings) -> str:
 
 
 def too_little(scope: Scope, settings: ServerSettings, needed: str) -> str:
-    """``WWW-Authenticate`` of a 403: the token is good, and has not the scope that is needed."""
+    """Return ``WWW-Authenticate`` for a token without the needed scope (403)."""
     return _bearer(scope, settings, error="insufficient_scope", scope=needed)
 
 
 def takes_basic(scope: Scope) -> bool:
-    """Whether a browser may ask for credentials: only to view a site."""
+    """Whether browsers may ask for a password: only for sites."""
     return scope["path"].startswith("/site/") and scope["method"] in ("GET", "HEAD")
 
 
@@ -65,11 +65,11 @@ log = logging.getLogger("kbkit.server")
 
 MEDIA_TYPE = "application/problem+json"
 _MAX_FAULTS = 10
-"""Faults listed of a request."""
+"""Maximum faults in a message."""
 _MAX_NAME_LENGTH = 80
-"""Characters shown of a name in a request."""
+"""Maximum characters of a name in a message."""
 
-# The first class that an error is of decides.
+# The first class that matches decides.
 _STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
     (errors.VersionConflictError, 412),
     (errors.ConflictError, 409),
@@ -87,7 +87,7 @@ _STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
     (errors.MissingExtraError, 409),
     (errors.ConfigError, 400),
     (errors.InvalidNameError, 400),
-    # the request is right, and what it needs of others does not do its part
+    # the request is valid, but something that it depends on failed
     (errors.SourceError, 409),
     (errors.BundleError, 409),
     (errors.ExportError, 409),
@@ -123,7 +123,7 @@ class ProblemDetails(BaseModel):
 
 
 def status_of(error: errors.KbkitError) -> int:
-    """The status that answers an error; 500 where the fault is not the caller's."""
+    """Return the HTTP status of an error; 500 by default."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
@@ -135,7 +135,7 @@ def problem(
     attributes: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """The answer to a request that cannot be granted."""
+    """Return a response with problem details."""
     kind = error or _CLASS_OF_STATUS.get(status) or errors.ArgumentError
     if status >= 500 and error is None:
         kind = errors.ServerError
@@ -207,9 +207,9 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def of_validation(_: Request, error: RequestValidationError) -> JSONResponse:
-        # what no schema can say: values that contradict each other, a pattern that is none
+        # faults beyond schemas: contradicting values, an invalid pattern
         kinds = {fault["type"] for fault in error.errors()}
-        if "value_error" in kinds:  # the others may be of forms that were not meant
+        if "value_error" in kinds:  # other faults may belong to other members of a union
             return problem(_messages(error), 409, errors.ImpossibleError)
         return problem(_messages(error), 422, errors.ArgumentError)
 

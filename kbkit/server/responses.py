@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 
 def stamp(changed: datetime | None) -> str:
-    """A time of a change as a version."""
+    """Return a version for the time of a change."""
     return "unchanged" if changed is None else changed.isoformat()
 
 
@@ -104,7 +104,7 @@ class Paged(NamedTuple, Generic[T]):
 def answer(
     value: Any, status: int = 200, *, version: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A value as JSON; with its version, if its type has one."""
+    """Return a JSON response, with an ``ETag`` if the type has a version."""
     if type(value) in _VERSIONS:
         version = _VERSIONS[type(value)](value)
     sent = {**(headers or {}), **({"ETag": quoted(version)} if version else {})}
@@ -117,7 +117,7 @@ def json_answer(body: bytes) -> Response:
 
 
 def no_content(*, version: str = "") -> Response:
-    """An answer that says only that it was done."""
+    """Return a response without body (204)."""
     return Response(status_code=204, headers={"ETag": quoted(version)} if version else None)
 
 
@@ -156,7 +156,7 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
 EVERYWHERE = refused(400, 401, 403, 408, 409, 413, 429) | {
     431: {"description": "An address or headers too long to be read; it has no body"}
 }
-"""Responses that any request may get."""
+"""Responses of all routes."""
 
 
 def documented(

@@ -35,7 +35,7 @@ T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 _WAIT_SECONDS = 20.0
-"""Seconds after which the job is returned instead of its result."""
+"""Seconds to wait for the result of a job before returning the job."""
 
 
 class Created(NamedTuple, Generic[T]):
@@ -202,7 +202,7 @@ def _response(value: Any, status: int) -> Response:
 
 
 class Worker:
-    """Runs jobs for a caller, each once for an idempotency key."""
+    """Runs jobs for a caller, once for each idempotency key."""
 
     def __init__(self, jobs: JobsOf, caller: Caller, once: Once) -> None:
         self._jobs = jobs
@@ -212,7 +212,7 @@ class Worker:
     def start(
         self, kind: str, arguments: Mapping[str, Any], *, wait: bool, key: Any = None
     ) -> Response:
-        """Run a job once for `key`, by default its arguments; see `run`."""
+        """Run a job once for `key` (by default its arguments); see `run`."""
         key = arguments if key is None else key
         return self.once(key, lambda: self.run(kind, arguments, wait=wait))
 
@@ -232,7 +232,7 @@ class Worker:
 
 
 Work = Annotated[Worker, Depends(Worker)]
-"""Parameter of a handler that runs jobs."""
+"""Parameter: runs jobs for the caller."""
 
 
 def _error_of(job: Job) -> KbkitError:

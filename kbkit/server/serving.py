@@ -27,11 +27,11 @@ from kbkit.workspace import Workspace, stores_of
 from kbkit.workspace.search_processes import SWITCH_SECONDS, SearchProcesses
 
 _GRACE_SECONDS = 60
-"""Seconds for running requests when the server ends."""
+"""Seconds that a shutdown waits for running requests."""
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, with exit status 0 after a signal, however it was started."""
+    """uvicorn with exit status 0 after a signal."""
 
     def __init__(self, app: FastAPI, on_start: Callable[[], None]) -> None:
         super().__init__(_configuration(app))
@@ -44,7 +44,7 @@ class _Server(uvicorn.Server):
             self._on_start()
 
     def end(self) -> None:
-        """Shut down after running requests; at once when called again."""
+        """Shut down after running requests; a second call shuts down at once."""
         self.force_exit = self.should_exit
         self.should_exit = True
         self._closing.set()
@@ -79,7 +79,7 @@ def serve(
     url = url_of(listening)
 
     def tell() -> None:
-        with suppress(OSError):  # nobody reads it any more
+        with suppress(OSError):  # standard output is closed
             say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C ends it)")
 
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -119,7 +119,7 @@ def running(workspace: Workspace, settings: ServerSettings | None = None) -> Ite
         try:
             server.run([listening])
         finally:
-            started.set()  # or it never will
+            started.set()  # also if the start failed
 
     thread = threading.Thread(target=run, name="kbkit-server", daemon=True)
     thread.start()
@@ -186,8 +186,8 @@ def _configuration(app: FastAPI) -> uvicorn.Config:
 
 
 def _preload(stores: Stores) -> None:
-    """Import modules for the first write: a second or two in which others would wait."""
+    """Import the modules of the first write, which takes a second or two."""
     stores.preload()
     load_splitter()
     gc.collect()
-    gc.freeze()  # what stays in memory is not looked through again, while all wait
+    gc.freeze()  # exclude long-lived objects from garbage collection

@@ -1,4 +1,4 @@
-"""Uploaded folders, for methods that read folders."""
+"""Uploaded and downloaded files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Base64(BaseModel):
 
 
 Content = str | Base64
-"""A file as JSON: its text, or its bytes."""
+"""A file as JSON: text or bytes."""
 
 
 def bytes_of(path: str, content: Content) -> bytes:
@@ -121,7 +121,7 @@ class Folder(BaseModel):
 
 
 class Upload(NamedTuple):
-    """A folder that came with a request."""
+    """An uploaded folder."""
 
     files: Mapping[str, bytes]
     task_id: str
@@ -152,7 +152,7 @@ async def _upload(request: Request) -> Upload:
 
 
 UploadOf = Annotated[Upload, Depends(_upload)]
-"""Parameter of a handler: a folder that came with a request."""
+"""Parameter: an uploaded folder."""
 
 
 def upload_body() -> dict[str, Any]:
@@ -178,7 +178,7 @@ def upload_body() -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": kinds}}
 
 
-_TYPES = MimeTypes()  # those that Python knows: the same on every machine
+_TYPES = MimeTypes()  # Python's own, so that all machines agree
 for _type, _ending in (
     ("text/markdown", ".md"),
     ("application/yaml", ".yaml"),
@@ -196,7 +196,7 @@ _SAFE = {
 
 
 class FileConditions:
-    """Conditions of a request for a file: a range, or only if changed."""
+    """Range and cache conditions of a request for a file."""
 
     def __init__(
         self,
@@ -232,7 +232,7 @@ class FileConditions:
         return any(each in ("*", etag) for each in etags)
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
-        """The bytes that are wanted: the first, and the one behind the last; ``None`` for all."""
+        """Return start and end of the requested bytes; ``None`` for all."""
         unit, _, wanted = (self._range or "").partition("=")
         first, dash, last = (each.strip() for each in wanted.partition("-"))
         if unit.strip().lower() != "bytes" or not dash or "," in wanted:
@@ -255,11 +255,11 @@ class FileConditions:
 
 
 ConditionsOf = Annotated[FileConditions, Depends(FileConditions)]
-"""Parameter of a handler: conditions on a file."""
+"""Parameter: range and cache conditions."""
 
 
 def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions) -> Response:
-    """A file, or a range of it, as an answer."""
+    """Return a response with a file or a range of it."""
     opened = BytesIO(file) if isinstance(file, bytes) else file
     size = len(file) if isinstance(file, bytes) else os.fstat(opened.fileno()).st_size
     etag = quoted(version)
@@ -336,11 +336,11 @@ class RevisionOf(BaseModel):
 
 
 REVISION = documented(RevisionOf) | {304: {"description": "Not changed"}}
-"""Response of revision routes."""
+"""Responses of revision routes."""
 
 
 def revision_response(revision: str, wanted: FileConditions) -> Response:
-    """A revision as an answer; without a body for who has it already."""
+    """Return a response with a revision, or 304 if the client has it."""
     if wanted.has(quoted(revision)):
         return Response(status_code=304, headers={"ETag": quoted(revision)})
     return answer({"revision": revision}, version=revision)

@@ -1,4 +1,4 @@
-"""What a task works with, and files that jobs leave for some days."""
+"""Runs of jobs, and their old files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class JobRun:
     """One run of a job; a second run continues the first.
 
     Attributes:
-        arguments: As the request gave them, JSON values.
+        arguments: JSON values of the request.
         on_progress: Stores the progress.
-        stop: Asked often; true ends the work cleanly.
+        stop: Returns whether to end the work cleanly.
     """
 
     workspace: Workspace
@@ -37,19 +37,19 @@ class JobRun:
 
     @property
     def kb(self) -> KnowledgeBase:
-        """The knowledge base that the arguments name."""
+        """Knowledge base named by the arguments."""
         return self.workspace[self.arguments["kb"]]
 
     @property
     def calls(self) -> dict[str, Any]:
-        """Arguments of methods that ask whether to stop."""
+        """Keyword arguments for methods that support `stop`."""
         return {"on_progress": self.on_progress, "stop": self.stop}
 
     def tell(self, progress: Progress) -> None:
-        """Take the progress of a method that does not ask whether to stop.
+        """Report the progress of a method without `stop`.
 
         Raises:
-            Stopped: It shall.
+            Stopped: The job was cancelled.
         """
         if self.stop():
             raise Stopped

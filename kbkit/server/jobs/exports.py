@@ -28,16 +28,13 @@ from kbkit.server.jobs.knowledge import uploaded
 from kbkit.workspace import Workspace, restored
 
 DOWNLOADS = "downloads"
-"""Folder of a workspace for archives that wait to be fetched, in folders."""
+"""Folder of a workspace for archives to download."""
 _KEPT_SECONDS = 86_400
 _OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "entries")
 
 
 def waiting_place(workspace: Workspace, name: str) -> Path:
-    """A folder for archives that wait to be fetched, made if it is not there.
-
-    What nobody fetched for a day is deleted, and what a process left that was killed.
-    """
+    """Return a folder for archives, created if missing; delete archives older than a day."""
     place = workspace.path / DOWNLOADS / name
     place.mkdir(parents=True, exist_ok=True)
     delete_old(place.parent.glob("*/*"), _KEPT_SECONDS)
@@ -101,7 +98,7 @@ def bundle(run: JobRun) -> Any:
     try:
         place = waiting_place(run.workspace, _FOLDER) / f"{archive}.zip"
         done = run.workspace.bundle(place, kbs=run.arguments["kbs"], on_progress=run.tell)
-    except (BundleError, OSError) as error:  # which names a path of this machine
+    except (BundleError, OSError) as error:  # its message names a path of this machine
         reason = getattr(error.__cause__ or error, "strerror", None)
         raise WorkspaceError(f"the bundle cannot be written: {reason}") from error
     return BundleArchive(
@@ -153,7 +150,7 @@ def restore(run: JobRun) -> Any:
     except KbkitError as error:
         text = str(error).replace(str(file), _SHOWN).replace(str(key), "the key")
         error.args = (text, *error.args[1:])
-        if type(error) is ConfigError:  # the text is one, as the schema has it
+        if type(error) is ConfigError:  # the request was valid by its schema
             raise ImpossibleError(text) from None
         raise
     return replace(done, bundle="")

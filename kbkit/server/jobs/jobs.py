@@ -26,19 +26,19 @@ from kbkit.workspace import Workspace, stores_of
 log = logging.getLogger("kbkit.server.jobs")
 
 WORKERS = 2
-"""Jobs that are at work at once."""
+"""Number of jobs that run at once."""
 ATTEMPTS = 3
-"""Attempts of a job whose server was killed."""
+"""Maximum attempts of a job whose server was killed."""
 KEPT = timedelta(days=7)
 """Time for which ended jobs are kept."""
 _TELL_SECONDS = 0.5
-"""Between two times that progress goes into the catalog."""
+"""Seconds between writes of progress to the catalog."""
 
 
 class Jobs:
     """The jobs of a workspace.
 
-    Several processes may have one workspace's: a job is done by one of them, which holds a lock.
+    Several processes may share a workspace; a lock makes sure that one of them runs a job.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Jobs:
         tasks: Mapping[str, JobTask] | None = None,
         workers: int = WORKERS,
     ) -> None:
-        """Prepare to run jobs; `resume` continues existing ones."""
+        """Prepare to run jobs; `resume` continues interrupted ones."""
         self._workspace = workspace
         self._stores: Stores = stores_of(workspace)
         self._tasks = TASKS if tasks is None else tasks
@@ -61,7 +61,7 @@ class Jobs:
     def start(
         self, kind: str, arguments: Mapping[str, Any], *, owner: str = "", kbs: Sequence[str] = ()
     ) -> Job:
-        """Ask for a job; it is kept before this returns."""
+        """Store a job and queue it."""
         if kind not in self._tasks:
             raise ConfigError(f"no job is of the kind {kind!r}; there are {', '.join(self._tasks)}")
         now = datetime.now(UTC)
@@ -82,7 +82,7 @@ class Jobs:
             return [self._current(job) for job in job_table.listed(transaction)]
 
     def wait(self, job_id: str, seconds: float) -> Job:
-        """A job when it has ended, or after some seconds."""
+        """Return a job once it has ended, or after some seconds."""
         deadline = time.monotonic() + seconds
         while True:
             with self._changed:
@@ -90,7 +90,7 @@ class Jobs:
                 left = deadline - time.monotonic()
                 if job.state.ended or left <= 0:
                     return job
-                self._changed.wait(min(left, _TELL_SECONDS))  # another process may do it
+                self._changed.wait(min(left, _TELL_SECONDS))  # another process may run it
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a job; its work so far stays. An ended job stays as it is."""
@@ -112,7 +112,7 @@ class Jobs:
             self._submit(job.id)
 
     def close(self) -> None:
-        """Stop running jobs cleanly: the next process resumes them."""
+        """Stop running jobs cleanly; the next process resumes them."""
         self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -132,7 +132,7 @@ class Jobs:
             with self._stores.locks.hold(f"job-{job_id}", wait=0):
                 self._do_alone(job_id)
         except ConflictError:
-            pass  # another process does it
+            pass  # another process runs it
         except Exception:
             log.exception("job %s", job_id)
         finally:
@@ -233,7 +233,7 @@ class _Watch:
     def stop(self) -> bool:
         now = time.monotonic()
         if not self.cancelled and now - self._asked >= _TELL_SECONDS:
-            self._asked = now  # in another process, it may have been
+            self._asked = now  # another process may have cancelled it
             with self._jobs._stores.database.read() as transaction:
                 self.cancelled = job_table.is_cancelled(transaction, self._id)
         self.cancelled = self.cancelled or self._event.is_set()

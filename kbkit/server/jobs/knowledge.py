@@ -20,15 +20,15 @@ from kbkit.server.jobs.base import JobRun, delete_old
 from kbkit.workspace import Workspace
 
 UPLOADS = "uploads"
-"""Folder of a workspace for files that came with a request, until their job has ended."""
+"""Folder of a workspace for uploaded files, until their job has ended."""
 _KEPT_SECONDS = 8 * 86_400
 """Age at which uploaded files of a job are deleted."""
 _NAMED = 5
-"""Problems that an error names."""
+"""Maximum problems in an error."""
 
 
 def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | BinaryIO]]) -> str:
-    """Keep files that came with a request; gives the name of their folder, for a job."""
+    """Store uploaded files; return the name of their folder."""
     above = workspace.path / UPLOADS
     name = uuid4().hex
     try:

@@ -200,7 +200,7 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
     """Vote for an entry."""
     try:
         entry = entries.rate(slug, body.score, rater=body.rater or caller.name)
-    except EntryFormatError as error:  # of the entry, and not of the request
+    except EntryFormatError as error:  # the entry is damaged, not the request
         raise ImpossibleError(str(error)) from None
     values = {"average": entry.rating.average, "count": entry.rating.count, "entry": entry}
     return answer(values, version=entry.version)

@@ -57,7 +57,7 @@ def _graph(workspace: WorkspaceOf, caller: Caller) -> Graph:
 
 
 GraphOf = Annotated[Graph, Depends(_graph)]
-"""Parameter: the graph, for callers who may use all of the workspace."""
+"""Parameter: the graph, for callers with access to the whole workspace."""
 
 
 def limited(description: str, default: int) -> Any:
@@ -211,7 +211,7 @@ def _relation(
 
 
 RelationOf = Annotated[Relation, Depends(_relation)]
-"""Parameter: the relation with the ends of the query."""
+"""Parameter: the relation that the query names."""
 
 
 @routes.get("/relationships/between")

@@ -30,9 +30,9 @@ from kbkit.sources.web.addresses import resolve
 routes = Routes("/api/knowledge", "imports")
 
 MAX_FILES = 1_000
-"""Files that come with one request."""
+"""Maximum files of a request."""
 _MAX_TAGS = 900
-"""A form has 1,000 fields at most."""
+"""Maximum tags; a form has at most 1,000 fields."""
 _ON_DISK = ("files", "mirror", "jsonl", "parquet", "openapi")
 
 WebAddress = Annotated[HttpUrl, Field(max_length=10_000)]
@@ -169,7 +169,7 @@ def import_files(
         values["path"] = joined(parts_of(str(values.get("path", "")))) or "."
     try:
         read = parse_source(values).model_dump(mode="json")
-    except ConfigError as error:  # the text is one, as the schema has it
+    except ConfigError as error:  # the request was valid by its schema
         raise ImpossibleError(f"source: {error}") from None
     read |= {"document_type": document_type.value} if document_type else {}
     read |= {"tags": tags} if tags else {}
@@ -203,9 +203,9 @@ def _source(
 
 
 def _check_address(source: AnySource) -> None:
-    """Refuse a private address before there is a job; the fetcher checks it again."""
+    """Refuse private addresses before a job starts; the fetcher checks again."""
     assert isinstance(source, CrawlSource | PageSource | OpenApiSource)
-    with suppress(OSError, ValueError):  # who fetches it says what is wrong
+    with suppress(OSError, ValueError):  # the fetcher reports it
         parts = urlsplit(source.url or "")
         resolve(parts.hostname or "", parts.port or 443, allow_private=source.allow_private)
 

@@ -93,7 +93,7 @@ def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
 async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Request) -> Response:
     """Follow a job to its end, as server-sent events."""
     look = partial(to_thread.run_sync, partial(_seen, jobs, caller, job_id))
-    first = await look()  # what is not there is a problem, and no stream
+    first = await look()  # a missing job is a 404, not a stream
 
     async def events() -> AsyncIterator[str]:
         job, last, at = first, "", time.monotonic()

@@ -37,7 +37,7 @@ from kbkit.server.routing import Routes, Work
 routes = Routes("/api/knowledge/bases/{name}", "measures")
 
 _AT_ONCE = 100
-"""Queries measured in a request; a job measures more."""
+"""Maximum queries measured within a request; a job measures more."""
 
 _MAX_SEED = 2**32 - 1
 Seed = Annotated[Any, number(0, _MAX_SEED)]

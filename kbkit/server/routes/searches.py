@@ -49,7 +49,7 @@ class Asked(Body):
     filters: FiltersField = None
 
     def named(self, caller: AccessCaller) -> list[str] | None:
-        """The knowledge bases to ask; ``None`` for all."""
+        """Return the knowledge bases to search; ``None`` for all."""
         return _named(caller, self.kb, self.kbs)
 
 
@@ -92,7 +92,7 @@ Text = Annotated[str, Query(description="A question or some words."), WithJsonSc
 async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Caller) -> Response:
     """Find the passages that answer a query, best first."""
     if body.retrieval is not None and body.retrieval.postprocessors:
-        caller.require(Scope.ADMIN)  # they are classes to import
+        caller.require(Scope.ADMIN)  # they import classes
     answer = await searches.answer_async(
         "search",
         body.query,

@@ -65,7 +65,7 @@ def read_readiness(
     request: Request, workspace: WorkspaceOf, searches: SearchesOf
 ) -> ServerStatus | Response:
     """Report whether the server answers at once: search has started, and no shutdown."""
-    waiting = ""  # not raised: what is expected is no line of the log
+    waiting = ""  # returned, not raised: nothing to log
     if request.app.state.closing.is_set():
         waiting = "the server is about to end"
     elif not searches.is_ready:
@@ -109,7 +109,7 @@ def resource_metadata(request: Request) -> ResourceMetadata:
     )
 
 
-@routes.get("/", None, include_in_schema=False)  # who opens the server's address in a browser
+@routes.get("/", None, include_in_schema=False)  # browsers get a page
 @routes.get("/docs", None, include_in_schema=False)
 def read_docs(request: Request) -> Response:
     """Show the routes to a person; the page loads nothing."""

@@ -119,7 +119,7 @@ def _file(folder: Path, path: str) -> Path | None:
             file /= "index.html"
         if file.is_relative_to(folder) and file.is_file():
             return file
-    except OSError:  # a name that is too long
+    except OSError:  # the name is too long
         pass
     return None
 

@@ -204,14 +204,14 @@ def change_source(
         values = {key: value for key, value in merged.items() if value is not None}
         try:
             check_source(caller, parse_source(values))
-        except ConfigError as error:  # which options there are is up to the source
+        except ConfigError as error:  # options depend on the type of source
             raise ImpossibleError(str(error)) from None
-        named = {**info.options, **values}  # else a null could stand for an argument of update
+        named = {**info.options, **values}  # nulls must not become arguments of `update`
         given = {key: value for key, value in body.options.items() if key in named}
     if body.options or body.enabled is None:
         info = sources.update(info.id, if_match=expected, **given)
         expected = None
-    if body.enabled and not info.enabled:  # one of a stranger's bundle, for instance
+    if body.enabled and not info.enabled:  # for example one from an untrusted bundle
         check_source(caller, parse_source({**info.options, "type": info.type}))
     if body.enabled is not None:
         switch = sources.enable if body.enabled else sources.disable
