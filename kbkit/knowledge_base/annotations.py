@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _NEAR = 5
 _WEIGHED = 2_000
-"""Chunks that are weighed at most."""
+"""Maximum chunks to weigh."""
 
 
 def list_subjects(
@@ -220,7 +220,7 @@ class Annotations:
             return list(islice(annotated, limit))
 
     def of(self, target: str) -> list[Annotation]:
-        """The annotations of a chunk, or of all chunks of a document, in its order.
+        """List the annotations of a chunk, or of all chunks of a document.
 
         Args:
             target: Id of a chunk, or id or URI of a document.
@@ -266,7 +266,7 @@ class Annotations:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> AnnotationReport:
-        """Annotate the remaining chunks now; `KnowledgeBase.improve` does so, too.
+        """Annotate the remaining chunks; `KnowledgeBase.improve` does this too.
 
         A language model gets all of them, whatever limit the recipe sets for an ingest. Answers are
         stored, so each chunk is paid for once.

@@ -76,7 +76,7 @@ class Chunks:
             return list(reading.iter_chunks(transaction, self._handle.id, after=after, limit=limit))
 
     def of(self, document: str) -> builtins.list[Chunk]:
-        """The chunks of one document, in its order.
+        """List the chunks of a document in their order.
 
         Args:
             document: Id or URI of the document.
@@ -180,7 +180,7 @@ _CHUNK = {
 }
 _ROWS = 1_000
 _CHARACTERS = 16_000_000
-"""Characters in memory at once."""
+"""Maximum characters in memory at once."""
 
 
 def write_documents(documents: Iterable[Document], path: str | Path) -> int:
@@ -212,7 +212,7 @@ def _write(place: str | Path, rows: Iterable[Row], columns: Mapping[str, str]) -
 
 @contextmanager
 def _draft(path: Path) -> Iterator[IO[bytes]]:
-    """A file that has another name until it is whole."""
+    """Provide a temporary file that gets its name when it is complete."""
     if os.path.lexists(path):
         raise ConflictError(f"{path}: is there already; choose another name")
     try:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 _NAMED = 10
-"""Sections that an error names."""
+"""Maximum sections in an error."""
 
 
 def part_of(
     kb: str, document: Document, section: str = "", start: int = 0, end: int | None = None
 ) -> DocumentPart:
-    """A part of a document; see `DocumentCollection.part`."""
+    """Return a part of a document; see `DocumentCollection.part`."""
     begin, behind = section_span(document, section)
     first = begin + check_integer("start", start, 0)
     last = behind if end is None else min(behind, begin + check_integer("end", end, 0))
@@ -198,7 +198,7 @@ class DocumentCollection:
         return part_of(self._handle.name, whole, "", spans[0][0], spans[-1][1])
 
     def trash(self) -> builtins.list[DeletedDocument]:
-        """The deleted documents that `undelete` can bring back, the last first."""
+        """List documents that `undelete` can restore, the last deleted first."""
         with self._database.read() as transaction:
             return trash.listed(transaction, self._handle.id)
 

@@ -200,7 +200,7 @@ class Documents(DocumentCollection):
                 tags=old.tags,
                 metadata=old.metadata if checked is None else checked,
             )
-            # who changes title or text says that the document is like this now
+            # a changed title or text replaces that of the source
             origin = self._origin(old, given, stored=old if only_labels else None)
             if added := self._put(wanted, origin):
                 return added
@@ -275,7 +275,7 @@ class Documents(DocumentCollection):
         return Origin(source_id, run_id, labels=labels, stored=stored, expected=old.content_hash)
 
     def _put(self, document: SourceDocument, origin: Origin) -> DocumentInfo | None:
-        """Store a document; ``None`` if it changed meanwhile and nothing was done."""
+        """Store a document; return ``None`` if another change came first."""
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")
         report = self._ingestion.pipeline().store(document, origin)

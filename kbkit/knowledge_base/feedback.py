@@ -60,7 +60,7 @@ class Ratings:
         return any(rating.id == rating_id for rating in self)
 
     def list(self, *, after: int = 0, limit: int | None = None) -> list[Rating]:
-        """Ratings, oldest first.
+        """List ratings, oldest first.
 
         Args:
             after: Only ratings after this id.
@@ -110,7 +110,7 @@ class Ratings:
         self._handle.embed_questions()
 
     def of(self, target: str | Target) -> builtins.list[Rating]:
-        """The ratings of one chunk or document, oldest first, also of one that is gone.
+        """List the ratings of a chunk or document, oldest first, even if it is gone.
 
         Args:
             target: Its id, or the URI of a document.
@@ -121,7 +121,7 @@ class Ratings:
         return self._handle.ratings_of([self._handle.target(target, rated=True).id])
 
     def total(self, target: str | Target) -> RatingTotal | None:
-        """Average and number of the ratings of a chunk or a document; ``None`` without any.
+        """Return average and number of ratings of a chunk or document; ``None`` without any.
 
         Args:
             target: Its id, or the URI of a document.
@@ -148,7 +148,7 @@ class Ratings:
 
 
 class HasFeedback(Protocol):
-    """A knowledge base, as one learns from others."""
+    """A knowledge base to learn from."""
 
     @property
     def feedback(self) -> Feedback:

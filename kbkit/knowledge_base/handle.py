@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 _judged_english = lru_cache(maxsize=8)(is_english)
-"""It counts the words of 200,000 characters; most documents that come leave these as they are."""
+"""Cached, since it counts the words of 200,000 characters that rarely change."""
 
 
 class Handle:
@@ -75,7 +75,7 @@ class Handle:
         self._site_revision: tuple[int, str] | None = None
 
     def row(self) -> KnowledgeBaseRow:
-        changes = self.stores.database.changes()  # before looking, lest one be missed
+        changes = self.stores.database.changes()  # first, so that no change is missed
         if self._row is None or self._row[0] != changes:
             with self.stores.database.read() as transaction:
                 self._row = changes, knowledge_bases.get_by_id(transaction, self.id)
@@ -105,7 +105,7 @@ class Handle:
             )
 
     def revision(self) -> tuple[int, int, int]:
-        changes = self.stores.database.changes()  # before looking, lest one be missed
+        changes = self.stores.database.changes()  # first, so that no change is missed
         if self._revision is None or self._revision[0] != changes:
             with self.stores.database.read() as transaction:
                 version = knowledge_bases.get_by_id(transaction, self.id).version
@@ -155,7 +155,7 @@ class Handle:
             return
         from kbkit.ingest.pipeline import disk_place
 
-        yield published_uri(path.as_uri())  # also where the file is gone
+        yield published_uri(path.as_uri())  # even if the file is gone
         for row in runs.list_sources(transaction, self.id):
             if (place := disk_place(row)) and path.is_relative_to(place.root):
                 yield place.uri(path)
@@ -176,7 +176,7 @@ class Handle:
         return resolved
 
     def ratings_of(self, targets: Sequence[str]) -> list[Rating]:
-        """The ratings of some chunks and documents, given by id, oldest first."""
+        """List the ratings of chunks and documents by id, oldest first."""
         with self.stores.database.read() as transaction:
             return ratings.listed(transaction, self.id, targets)
 
@@ -212,7 +212,7 @@ class Handle:
         if row.summary_embedder.startswith("multilingual:"):
             return self.resources.embedders.open(MultilingualEmbedding())
         named = self._spec_of(row).summary_embedding
-        if named is None and row.summary_embedder:  # what else embedded them by default
+        if named is None and row.summary_embedder:  # an earlier default
             return self.resources.embedders.of_summaries(english=True)
         return self.summary_model(row)
 
@@ -223,9 +223,9 @@ class Handle:
         return self.resources.embedders.of_summaries(english=self._is_english(spec))
 
     def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
-        """Whether the text is English, by the settings and by the text itself.
+        """Whether settings and text are English.
 
-        English is what a spec says that says nothing, and analyzers exist for 30 languages only.
+        English is the default setting, and only 30 languages have analyzers.
         """
         if spec.language not in ("english", "porter"):
             return False
@@ -257,7 +257,7 @@ class Handle:
 
     @cached_property
     def retriever(self) -> Retriever:
-        """The retriever; `Workspace.search` ranks candidates of several together."""
+        """Retriever; `Workspace.search` ranks the candidates of several together."""
         return Retriever(self.stores, self.id, self.embedder, self.summary_embedder, self.graph)
 
     def search(
@@ -270,7 +270,7 @@ class Handle:
         retrieval: RetrievalSpec | None = None,
         graph: float | None = None,
     ) -> Hits:
-        """The chunks that answer a query; see `KnowledgeBase.search`."""
+        """Find chunks for a query; see `KnowledgeBase.search`."""
         return search(
             [self.retriever], Query.of(query, limit, mode, filters, retrieval, graph=graph)
         )
@@ -325,7 +325,7 @@ def check_spec(spec: KnowledgeBaseSpec) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewKnowledgeBase:
-    """A knowledge base that is to be made.
+    """A knowledge base to create.
 
     Attributes:
         embedder: First embedder of its chunks.

@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 PROCESS = "improver"
-"""Name of the lock that the process in the background holds."""
+"""Lock of the background process."""
 _AT_ONCE, _SMALL = 500, 5_000
-"""Chunks of a batch, and the maximum number in all for immediate annotation."""
+"""Limits of immediate annotation: new chunks, and chunks in total."""
 _STAGES = {"summaries": "summaries", "annotations": "annotations", "chunks": "embed"}
 """Kinds of remaining work with the name of their stage, in order."""
 _PAUSE = 30.0
 """Seconds between processes that a server starts for single documents; static vectors serve
 meanwhile."""
 _SAMPLE = 16
-"""Texts timed for the estimate."""
+"""Number of texts timed for an estimate."""
 _POLL = 0.2
 """Seconds between polls of another process."""
 
@@ -95,7 +95,7 @@ class Improving:
         self._stores.later.do(self._handle.id, self._improve_few)
 
     def _improve_few(self) -> None:
-        # the rest is not counted: that would take as long as the knowledge base is large
+        # does not count the rest, which would take longer for larger knowledge bases
         made = self._make_summaries(False, None, lambda: False)
         if self._is_annotated_at_once():
             self._annotate_now(None, lambda: False)
@@ -136,9 +136,11 @@ class Improving:
         return left
 
     def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        with suppress(ConfigError, LanguageModelError):  # `improve` says it
+        with suppress(ConfigError, LanguageModelError):  # `improve` reports it
             self._annotate(on_progress, stop)
-        if self._handle.row().embedder.startswith("static:"):  # others may take long, or cost
+        if self._handle.row().embedder.startswith(
+            "static:"
+        ):  # other embedders may take long or cost money
             self._embed_statements(on_progress, stop)
 
     @property
@@ -160,10 +162,10 @@ class Improving:
             return replace(left, running=self._start()) if left else left
         with progress_bar(on_progress) as tell:
             before = None
-            while left != before and not stop():  # what came meanwhile is done too
+            while left != before and not stop():  # includes documents that were added meanwhile
                 try:
                     self.once(tell, stop)
-                except ConflictError:  # somebody else is at it, or was a moment ago
+                except ConflictError:  # another process works on it, or just did
                     self._watch(tell, stop)
                     if left := self.left:
                         continue
@@ -198,7 +200,7 @@ class Improving:
             if row.waits or not is_due(transaction, row):
                 return None
         start = time.perf_counter()
-        with suppress(ConfigError, EmbedderError):  # searches say that there is none
+        with suppress(ConfigError, EmbedderError):  # searches report the missing encoder
             self._handle.fit_query_encoder()
         return round(time.perf_counter() - start, 3)
 
@@ -234,7 +236,9 @@ class Improving:
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
         spec = spec_of(row).embedded_by(embedding)
-        if not row.embedder.startswith("static:"):  # its vectors serve until there are others
+        if not row.embedder.startswith(
+            "static:"
+        ):  # its vectors serve until the new ones are complete
             if background:
                 raise ConfigError(
                     f"{row.name}: is embedded by {row.embedder}, and only static vectors make way "
@@ -254,7 +258,7 @@ class Improving:
 
     def _embed_all(self, on_progress: OnProgress | None, stop: Stop) -> None:
         left = SummariesLeft(1)
-        while left.summaries and not stop():  # documents may come meanwhile
+        while left.summaries and not stop():  # documents may be added meanwhile
             left = self._handle.summaries.make(on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         self._annotate(on_progress, stop)
@@ -262,7 +266,7 @@ class Improving:
         self._embed_chunks(on_progress, stop)
 
     def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        """Annotate chunks, but by a language model only as many as the recipe lets it by itself."""
+        """Annotate chunks, by a language model at most as many as the recipe allows."""
         spec = self._handle.spec.annotation
         maker = maker_of(self._handle)
         if maker is None or (isinstance(spec, LlmAnnotation) and maker.left() > spec.limit):
@@ -302,11 +306,11 @@ class Improving:
             left = self.left
 
     def _start(self) -> bool:
-        """Start a process for the rest, unless one runs; return whether one does."""
+        """Start a background process unless one runs; return whether one runs."""
         address, locks = self._stores.address, self._stores.locks
         if address is None:
             return False
-        with suppress(OSError):  # then the next ingest tries again
+        with suppress(OSError):  # the next ingest tries again
             if not locks.is_held(PROCESS):
                 start_module("kbkit.workspace.improver", address.to_json())
             return True
@@ -343,7 +347,7 @@ def _some(values: list[_T]) -> list[_T]:
 def _seconds(embedder: Embedder, texts: list[str]) -> float:
     if not texts:
         return 0.0
-    embedder.embed_passages(texts[:2])  # what only the first takes longer for
+    embedder.embed_passages(texts[:2])  # warm up
     start = time.perf_counter()
     embedder.embed_passages(texts)
     return (time.perf_counter() - start) / len(texts)

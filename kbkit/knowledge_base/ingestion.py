@@ -139,14 +139,14 @@ class Ingestion:
     ) -> IngestReport:
         """See `KnowledgeBase.configure`."""
         self._handle.spec.check_version(if_match)
-        check_spec(spec)  # first: what is missing would stand in the way of searches
+        check_spec(spec)  # first, since missing parts would break searches
         report = self.improving.reembed(spec, on_progress, stop)
         if report.interrupted:
             return report
         before = self._handle.row()
         old = spec_of(before)
         if (old.chunking, old.language) != (spec.chunking, spec.language):
-            # before the change is noted, so that one that was killed is done again
+            # before the change is stored, so that a killed one is repeated
             renewed = self.pipeline(spec).renew(on_progress=on_progress, stop=stop)
             report = replace(
                 renewed,
@@ -199,7 +199,7 @@ class Ingestion:
             return runs.document_counts(transaction, self.id)
 
     def save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
-        """Remember a source, which the next refresh reads; one of the same place is renewed."""
+        """Store a source for the next refresh; replaces one with the same location."""
         self._handle.check_own()
         spec = source.model_dump(mode="json")
         key = runs.source_key(spec, _PLACE[source.type])
@@ -248,9 +248,9 @@ class Ingestion:
         return DiskPlace.of(path, base).apart(filter(None, others)).name
 
     def _forget_failed(self, rows: Sequence[SourceRow], report: IngestReport) -> None:
-        """Forget sources, read for the first time, of which nothing could be read.
+        """Delete new sources that could not be read.
 
-        They would fail again with each refresh: most likely they were mistyped.
+        They are most likely mistyped, and would fail with each refresh.
         """
         failed = {problem.uri for problem in report.failed_sources}
         stored = self.document_counts()
@@ -261,7 +261,7 @@ class Ingestion:
     def drop_source(
         self, source_id: str, *, keep_documents: bool = False, if_match: str | None = None
     ) -> None:
-        """Forget a source, and delete its documents unless they are to stay."""
+        """Delete a source, and by default its documents."""
         with self._stores.database.write() as transaction:
             runs.check_version(transaction, source_id, if_match)
             if not keep_documents:
@@ -302,7 +302,7 @@ class Ingestion:
             left = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
             seconds = {**report.seconds, "summaries": round(time.perf_counter() - start, 3)}
             return replace(report, seconds=seconds, improvement=left)
-        finally:  # without summaries too, documents are searched
+        finally:  # documents can be searched without summaries
             self._stores.snapshots.save(self.id)
 
     def take_whole(
@@ -315,5 +315,5 @@ class Ingestion:
         return report if report.interrupted else self.taken(report)
 
     def taken(self, report: IngestReport) -> IngestReport:
-        """The report of stored documents, once all retrievers find them."""
+        """Complete the report of stored documents when all retrievers find them."""
         return self._with_encoder(self._summarized(report, None, lambda: False, wait=False))

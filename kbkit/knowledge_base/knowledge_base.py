@@ -364,7 +364,7 @@ class KnowledgeBase(Searches):
         """
         from kbkit.export.publishing.publisher import Publisher
 
-        if self._ingestion.improving.left:  # a site is of what search is to be, not of what it was
+        if self._ingestion.improving.left:  # a site shows the final state of search
             self.improve(on_progress=on_progress)
         publisher = Publisher(
             self._stores,
@@ -404,10 +404,7 @@ class KnowledgeBase(Searches):
         model: bool | None,
         on_progress: OnProgress | None,
     ) -> list[SiteSection]:
-        """Write built-in knowledge bases beside the pages of this one.
-
-        Those that are not, and were before, are removed.
-        """
+        """Write the wanted built-in knowledge bases beside this one; remove the others."""
         from kbkit.export.facts import SiteSection
         from kbkit.export.publishing.publisher import section_folder, withdraw
 

@@ -38,7 +38,7 @@ class Searches:
         retrieval: RetrievalSpec | None = None,
         graph: float | None = None,
     ) -> Hits:
-        """The chunks that answer a query, best first.
+        """Find the chunks that answer a query, best first.
 
         Args:
             query: A question or some words.

@@ -52,7 +52,7 @@ class Sources:
         return len(self._ingestion.sources())
 
     def __getitem__(self, source: str) -> SourceInfo:
-        """The source of that id, of which the beginning will do, or that reads that location."""
+        """Return a source by id, by the beginning of its id, or by location."""
         return self._find(source)[0]
 
     def __contains__(self, source: object) -> bool:
@@ -64,7 +64,7 @@ class Sources:
         *,
         base: str | Path = ".",
     ) -> list[SourceInfo]:
-        """Remember sources without reading them: the next refresh does.
+        """Store sources without reading them; the next refresh reads them.
 
         Args:
             source: One or several sources; see `KnowledgeBase.ingest`.
@@ -106,7 +106,7 @@ class Sources:
         return self[row.id]
 
     def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
-        """Have refreshes read a source again.
+        """Let refreshes read a source again.
 
         Args:
             source: Its id, or its location.
@@ -119,7 +119,7 @@ class Sources:
         return self._switch(source, True, if_match)
 
     def disable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
-        """Have refreshes and builds skip a source; its documents stay.
+        """Let refreshes and builds skip a source; its documents stay.
 
         Args:
             source: Its id, or its location.
@@ -134,7 +134,7 @@ class Sources:
     def remove(
         self, source: str, *, keep_documents: bool = False, if_match: str | None = None
     ) -> None:
-        """Forget a source and delete its documents.
+        """Delete a source and its documents.
 
         Args:
             source: Its id, or its location.

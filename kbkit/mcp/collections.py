@@ -117,7 +117,7 @@ def add(tools: Tools) -> None:
         """Create a collection, a knowledge base of your own, with documents if given."""
         return _created(tools, collection_name, documents, description, LongWork(context))
 
-    @tools.write(destructive=True, idempotent=True)  # what has the same source is replaced
+    @tools.write(destructive=True, idempotent=True)  # replaces documents of the same source
     def add_kb_documents(
         *, collection_name: CollectionName, documents: Given, context: Context[Any, Any]
     ) -> Annotated[CallToolResult, AddedDocuments]:
@@ -194,7 +194,7 @@ def add(tools: Tools) -> None:
 def _created(
     tools: Tools, name: str, documents: Any, description: str, work: LongWork
 ) -> CallToolResult:
-    """Create a collection; not created if its documents cannot be stored."""
+    """Create a collection, unless its documents cannot be stored."""
     from kbkit.mcp import submissions
     from kbkit.recipes import check_name
 
@@ -223,12 +223,12 @@ def _collections(tools: Tools) -> list[str]:
 
 
 def _is_collection(info: KnowledgeBaseInfo) -> bool:
-    """Whether agents made a knowledge base: those that read sources are people's."""
+    """Whether an agent created a knowledge base: people's have sources."""
     return info.id not in BUILT_IN and not info.source_types
 
 
 def _own(tools: Tools, name: str) -> str:
-    """The name of a collection that agents may change."""
+    """Return the name of a collection that agents may change."""
     if kinds := tools.workspace[_allowed(tools, name)].info().source_types:
         raise ConflictError(
             f"{name}: is no collection but a knowledge base of people, which reads sources "

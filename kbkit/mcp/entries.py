@@ -118,7 +118,7 @@ def add(tools: Tools) -> None:
         place = tools.local_path(folder)
         try:
             entry = tools.workspace.entries.learn(place, task_id=task_id)
-        except KbkitError as error:  # where the server has it is nobody's business
+        except KbkitError as error:  # hide the path on the server
             error.args = (str(error).replace(str(place), folder), *error.args[1:])
             raise
         return _rated(entry, "is learned")

@@ -69,7 +69,7 @@ def add(tools: Tools) -> None:
         budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
         infos = files.list(path)
-        if not path.strip("/ "):  # collections too, which are knowledge bases
+        if not path.strip("/ "):  # also knowledge bases and collections
             infos = [
                 below
                 for info in infos

@@ -117,7 +117,7 @@ def add(tools: Tools) -> None:
         walk = tools.workspace.graph.neighbors(
             entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
         )
-        steps = [step for step in walk if step.relation is not None]  # without the start
+        steps = [step for step in walk if step.relation is not None]  # skip the start
         return result(replies.steps_reply(steps, limit=limit, budget=budget))
 
     @tools.read

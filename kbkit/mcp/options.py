@@ -1,4 +1,4 @@
-"""Options of a server; light, since they are read first."""
+"""Options of a server, without heavy imports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USUAL_TOKENS = 2500
 
 
 def check_sets(names: Sequence[str]) -> tuple[str, ...]:
-    """The sets that are wanted, in their order."""
+    """Check names of tool sets; return them in order."""
     if unknown := [name for name in names if name not in (*SET_NAMES, "all")]:
         raise ConfigError(
             f"tools: {unknown[0][:80]!r} is no set; there are {', '.join(SET_NAMES)} and all"

@@ -32,9 +32,9 @@ SCHEME = "kbkit://kb/"
 INDEX = "llms.txt"
 """Address of a knowledge base's list of documents."""
 PAGE = 50
-"""Resources of one page of the list."""
+"""Page size of the list."""
 MAX_LENGTH = 4_000
-"""Characters of an address."""
+"""Maximum characters of an address."""
 _CURSOR = re.compile(r"(.+?)(?:\?cursor=(next-\d{1,9}))?", re.DOTALL)
 _MARKDOWN = "text/markdown"
 TEMPLATE = ResourceTemplate(
@@ -60,17 +60,17 @@ class ListPage:
 
 
 current_page: ContextVar[ListPage] = ContextVar("current_page")
-"""The page that is being answered with."""
+"""Page of the current message."""
 
 
 class ResourceHandlers:
-    """The documents that a caller may read, as resources."""
+    """Documents that a caller may read, as resources."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
     def listed(self, page: ListPage) -> list[Resource]:
-        """A page of all of them: of each knowledge base its index, then its documents by source."""
+        """Return a page of resources: the index of each knowledge base, then its documents."""
         page_rows = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
         if len(page_rows) > PAGE:
             name, document = page_rows[PAGE - 1]
@@ -95,7 +95,7 @@ class ResourceHandlers:
                 start = batch[-1].uri
 
     def read(self, address: str) -> ReadResourceContents:
-        """A document, or a list of them, as much as an answer may hold."""
+        """Return a page of a document or of a list."""
         given = _CURSOR.fullmatch(address)
         assert given is not None
         whole, cursor = given[1], given[2] or ""
@@ -148,9 +148,9 @@ class ResourceHandlers:
 
 
 def address_of(name: str, uri: str) -> str:
-    """The address of a document as a resource."""
+    """Return the address of a document as a resource."""
     path = quote(uri, safe="/:@!$&'()*+,;=~")
-    if path == INDEX:  # a document that is called like the index
+    if path == INDEX:  # a document with the name of the index
         path = "%6C" + path[1:]
     return f"{SCHEME}{name}/{path}"
 
@@ -214,7 +214,7 @@ _RULES = (
 
 
 def usage(tools: Tools) -> Prompt:
-    """The prompt."""
+    """Return the prompt."""
 
     def how_to_use() -> str:
         """Explain these tools, and list knowledge bases and root folders."""

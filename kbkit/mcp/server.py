@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 
 class Messages:
-    """Messages of a client; malformed ones get an error without an id."""
+    """Reads messages of a client; answers malformed ones with an error without id."""
 
     def __init__(self, read: Any, write: Any) -> None:
         self._read = read
@@ -108,7 +108,7 @@ async def _lines(stdin: TextIO) -> AsyncIterator[str]:
 
 
 def _answerable(line: str) -> str:
-    """Replace halves of characters, which no answer could repeat, and refuse ids of other types."""
+    """Replace lone surrogates, which no answer could repeat, and ids of invalid types."""
     try:
         values = json.loads(line)
         whole = json.dumps(valid_values(values)) if "\\ud" in line.lower() else line
@@ -148,7 +148,7 @@ _MIN_ERROR = 20
 
 
 class WorkspaceServer(MCPServer[Any]):
-    """Lists and runs the tools that a caller may use; errors are one short text."""
+    """Lists and runs the tools that a caller may use; errors are short."""
 
     def __init__(
         self, tools: Tools, caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller]
@@ -174,7 +174,7 @@ class WorkspaceServer(MCPServer[Any]):
     async def _answer(
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
-        """Remember who asks while a message is answered."""
+        """Answer a message on behalf of its caller."""
         current_caller.set(self._caller(ctx))
         page = ListPage(str((ctx.params or {}).get("cursor") or ""))
         current_page.set(page)
@@ -185,7 +185,7 @@ class WorkspaceServer(MCPServer[Any]):
             raise MCPError(code=INVALID_REQUEST, message=f"{ctx.method}: needs the scope 'read'")
         try:
             answer = await call_next(ctx)
-        except MCPError as error:  # one may repeat what was asked
+        except MCPError as error:  # it may repeat the request
             error.error.message = replies.shortened(error.error.message, self._max_tokens)
             error.error.data = None
             raise
@@ -194,7 +194,7 @@ class WorkspaceServer(MCPServer[Any]):
         return answer
 
     async def list_tools(self) -> list[ToolListing]:
-        """The tools that who asks may call."""
+        """List the tools that the caller may use."""
         caller = current_caller.get()
         return [
             listing
@@ -253,7 +253,7 @@ class WorkspaceServer(MCPServer[Any]):
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents]:
-        """A document, a list of documents, or a file of a skill."""
+        """Return a document, a list of documents, or a file of a skill."""
         address = str(uri)
         if len(address) > resources.MAX_LENGTH:
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
@@ -273,7 +273,7 @@ class WorkspaceServer(MCPServer[Any]):
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
-        """The prompt of a name."""
+        """Return the prompt of a name."""
         names = [prompt.name for prompt in await self.list_prompts()]
         if name not in names or arguments:
             message = (
@@ -330,7 +330,7 @@ def server(
     caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller] | None = None,
     searches: ToolSearches | None = None,
 ) -> WorkspaceServer:
-    """An MCP server for a workspace, which it opens when a tool first needs it."""
+    """Return an MCP server, which opens its workspace when a tool first needs it."""
     wanted = check_sets(tools)
     max_tokens = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
     collected = Tools(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SCHEME = "skill://"
 FILE = "SKILL.md"
 PAGE = 20
-"""Skills of one page of the list: the files of each are read for their digests."""
+"""Page size of the list, for which all files are read for their digests."""
 _CACHED_SINCE = "2026-07-28"
 """First protocol revision with cache hints."""
 TEMPLATE = ResourceTemplate(
@@ -50,7 +50,7 @@ class GetSkillParams(RequestParams):
     """The skill to get."""
 
     uri: str = ""
-    """Checked later, for a better error than the SDK's."""
+    """Checked later, with a better error than the SDK's."""
 
 
 class Skills(Extension):
@@ -90,7 +90,7 @@ class Skills(Extension):
         return _result(ctx, {"skill": _entry(slug, files)})
 
     def listed(self, cursor: str) -> tuple[list[dict[str, Any]], str]:
-        """A page of the skills, and where the next begins."""
+        """Return a page of skills and the cursor of the next."""
         try:
             start = replies.read_cursor(cursor)
         except KbkitError as error:
@@ -100,7 +100,7 @@ class Skills(Extension):
         for slug in slugs:
             try:
                 skills.append(_entry(slug, self._files(slug)))
-            except ResourceNotFoundError:  # one that cannot be read hides no others
+            except ResourceNotFoundError:  # skip one that cannot be read
                 continue
         end = start + PAGE
         return skills, replies.write_cursor(end) if end < total else ""
@@ -110,7 +110,7 @@ class Skills(Extension):
         return ()
 
     def first(self) -> list[Resource]:
-        """The first skills as resources; ``skills/list`` has all."""
+        """Return the first skills as resources; ``skills/list`` has all."""
         return [
             Resource(
                 name=skill["frontmatter"]["name"],
@@ -122,7 +122,7 @@ class Skills(Extension):
         ]
 
     def read(self, uri: str) -> ReadResourceContents:
-        """A file of a skill."""
+        """Return a file of a skill."""
         slug, path = _parts(uri)
         files = self._files(slug)
         if path not in files:
@@ -161,7 +161,7 @@ def _result(ctx: ServerRequestContext[Any, Any], values: dict[str, Any]) -> dict
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """Slug and path of an address."""
+    """Return slug and path of an address."""
     slug, _, path = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not slug or not path:
         raise ResourceNotFoundError(f"{uri[:200]}: is no {SCHEME}SLUG/{FILE}")

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 MAX_DOCUMENTS = 2_000
-"""Documents that one call adds; more are work for ``kbkit add``."""
+"""Maximum documents of a call; ``kbkit add`` takes more."""
 MAX_CHARACTERS = 50_000_000
-"""Characters of them all: they are held in memory until all were read."""
+"""Maximum characters of all documents, which are held in memory."""
 _MAX_PATH_LENGTH = 1_000
 _TITLE = 80
 _HEADING = re.compile(r"\s*#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*(?:\n|\Z)")
@@ -142,7 +142,7 @@ def _parsed(text: str) -> Any:
 def _of_text(
     text: str, name: str, is_there: Callable[[str], bool]
 ) -> Iterator[SourceDocument | str]:
-    """Iterate over a text's document, or over the paths on its lines."""
+    """Iterate over the document of a text, or over the paths on its lines."""
     text = _clean(text)
     if not text.strip():
         raise ConfigError(f"{name}: is empty")
@@ -189,7 +189,7 @@ def _title(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    """Return the identity of a text without a source; the same text is the same document."""
+    """Return an identity for a text without a source: equal texts are one document."""
     return f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
@@ -219,14 +219,14 @@ def _read_files(path: str, tools: Tools, work: LongWork, submission: Submission)
 
 
 def _clean(text: str) -> str:
-    """Text that can be stored: without NUL and lone surrogates."""
+    """Return text without NUL and lone surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\0", "")
 
 
 def store(
     kb: KnowledgeBase, documents: Mapping[str, SourceDocument], work: LongWork
 ) -> IngestReport:
-    """Add documents to a knowledge base, all in one moment."""
+    """Add documents to a knowledge base in one transaction."""
     from kbkit.knowledge_base import ingestion_of
 
     progress = _Told(work, len(documents))
@@ -269,7 +269,7 @@ class _Told:
             self._work.step(progress.message)
 
     def ended(self, report: IngestReport) -> IngestReport:
-        """The report."""
+        """Return the report."""
         if report.interrupted:
             raise ToolError("cancelled; nothing was added")
         self._work.step("stored")
@@ -315,5 +315,5 @@ class LongWork:
             from_thread.run(
                 self._context.report_progress, float(self._done), self.total, message[:200]
             )
-        except asyncio.CancelledError:  # `cancelled` says so from now on
+        except asyncio.CancelledError:  # sets `cancelled`
             return

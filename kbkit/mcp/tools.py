@@ -48,7 +48,7 @@ class ToolCaller(Protocol):
 
     @property
     def kbs(self) -> Collection[str] | None:
-        """Knowledge bases that they are limited to; none: to nothing, files and entries neither."""
+        """Knowledge bases that the caller is limited to; ``None`` or empty for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class LocalCaller:
 
 LOCAL = LocalCaller()
 current_caller: ContextVar[ToolCaller] = ContextVar("current_caller", default=LOCAL)
-"""Sender of the current message."""
+"""Caller of the current message."""
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -80,7 +80,7 @@ class ToolSearches(Protocol):
 
 
 class LazyWorkspace:
-    """A workspace that is opened when it is first needed, once."""
+    """Opens a workspace once, on first use."""
 
     def __init__(self, open_workspace: Callable[[], Workspace]) -> None:
         self._open = open_workspace
@@ -88,7 +88,7 @@ class LazyWorkspace:
         self._opened: Workspace | None = None
 
     def get(self) -> Workspace:
-        """The workspace."""
+        """Return the workspace."""
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
@@ -97,7 +97,7 @@ class LazyWorkspace:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A tool and its callers.
+    """A tool and who may use it.
 
     Attributes:
         scope: Required scope.
@@ -118,7 +118,7 @@ class Declared:
         return f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
 
     def check(self, caller: ToolCaller) -> None:
-        """Refuse who may not call it."""
+        """Refuse callers without access."""
         if self.scope not in caller.scopes:
             raise ToolError(self.lacking(caller))
         if not self.allows(caller):
@@ -173,7 +173,7 @@ class Tools:
         open_world: bool = False,
         scope: Scope = "write",
     ) -> Callable[[_F], _F]:
-        """Declare a tool that changes something; it is left out of a server that only reads."""
+        """Declare a tool that changes something; read-only servers omit it."""
         hints = ToolAnnotations(
             read_only_hint=False,
             destructive_hint=destructive,
@@ -192,7 +192,7 @@ class Tools:
     def _declare(self, function: _F, hints: ToolAnnotations, scope: Scope) -> _F:
         tool = Tool.from_function(function, annotations=hints)
         model = tool.fn_metadata.arg_model
-        model.model_config["extra"] = "forbid"  # a misspelt argument must not be ignored
+        model.model_config["extra"] = "forbid"  # report misspelt arguments
         model.model_rebuild(force=True)
         tool.parameters = _without_titles(model.model_json_schema(by_alias=True))
         if (schema := tool.fn_metadata.output_schema) is not None:
@@ -215,7 +215,7 @@ class Tools:
         return replies.Budget.of(max_tokens, self.max_tokens, cursor)
 
     def kbs(self, kb_name: str) -> list[str] | None:
-        """The knowledge bases that a call is about."""
+        """Return the knowledge bases to search; ``None`` for all."""
         allowed = current_caller.get().kbs
         if not kb_name:
             return sorted(allowed) if allowed else None
@@ -227,16 +227,16 @@ class Tools:
         return [kb_name]
 
     def list(self) -> list[KnowledgeBaseInfo]:
-        """The knowledge bases that the caller may see."""
+        """List the knowledge bases that the caller may see."""
         allowed = current_caller.get().kbs
         return [info for info in self.workspace.list() if not allowed or info.name in allowed]
 
     def local_path(self, path: str) -> Path:
-        """A path on the machine of the server, links followed."""
+        """Resolve a path on the server's machine."""
         return self.rooted_path(path)[0]
 
     def rooted_path(self, path: str) -> tuple[Path, Path]:
-        """A path as `local_path` has it, and the allowed root that it lies in."""
+        """Resolve a path, and return it with its allowed root."""
         roots = (self.workspace.files.path.resolve(), *self._roots)
         for start in roots:
             try:
@@ -252,7 +252,7 @@ class Tools:
 
 
 def result(reply: Reply) -> CallToolResult:
-    """A reply as the answer of a tool."""
+    """Convert a reply to the result of a tool."""
     return CallToolResult(
         content=[TextContent(type="text", text=reply.text)], structured_content=dict(reply.values)
     )
@@ -302,6 +302,6 @@ def _fault(fault: Any, schema: dict[str, Any]) -> str:
     if fault["type"] != "extra_forbidden":
         return f"{'.'.join(place)}: {fault['msg']}"
     fields = schema["properties"]
-    if place[:-1]:  # in a condition of its own
+    if place[:-1]:  # within filters
         fields = schema["$defs"]["ConditionValues"]["properties"]
     return f"{'.'.join(place)[:80]}: is not known; there are {', '.join(fields)}"

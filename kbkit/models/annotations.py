@@ -177,7 +177,7 @@ class EntityType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Name(Value):
-    """A name that a document gives, and so an entry of the gazetteer.
+    """A name in a document; an entry of the gazetteer.
 
     Attributes:
         name: Name as written.
@@ -197,7 +197,7 @@ class Name(Value):
 
 @dataclass(frozen=True, slots=True)
 class SpeakingChunk(Value):
-    """A chunk that speaks of a subject.
+    """A chunk about a subject.
 
     Attributes:
         kb: Name of its knowledge base.
@@ -247,7 +247,7 @@ class RelatedChunk(Value):
 
 @dataclass(frozen=True, slots=True)
 class SpeakingDocument(Value):
-    """A document that speaks of a subject.
+    """A document about a subject.
 
     Attributes:
         kb: Name of its knowledge base.

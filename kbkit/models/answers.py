@@ -46,7 +46,7 @@ class Answer:
 
     @property
     def cited(self) -> tuple[int, ...]:
-        """Places of the passages that the text cites, ascending; made-up ones are left out."""
+        """Numbers of the cited passages, ascending, without invented ones."""
         named = {
             int(number) for group in _NUMBERS.findall(self.text) for number in group.split(",")
         }
@@ -65,7 +65,7 @@ class Answer:
 
     @classmethod
     def from_dict(cls, values: AnswerDict) -> Self:
-        """The answer that `to_dict` gave; see `kbkit.models.from_dict`."""
+        """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         hits = tuple(map(Hit.from_dict, values["hits"]))
         read_hits = Hits(values["query"], hits, notes=tuple(values["notes"]))
         return cls(values["query"], values["text"], read_hits, values["model"])
@@ -118,7 +118,7 @@ def _name(hit: Hit) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Citation(Value):
-    """Source of a text, and how fresh it is.
+    """Source and age of a text.
 
     Attributes:
         title: Title of the document.
@@ -151,7 +151,7 @@ class Citation(Value):
 
 @dataclass(frozen=True, slots=True)
 class ContextPiece(Value):
-    """A part of a context, which may be cited by its number.
+    """A numbered part of a context.
 
     Attributes:
         number: From 1.

@@ -116,7 +116,7 @@ class SourceDocument:
                 raise ConfigError(f"SourceDocument: {name}={value!r}: give a text")
             object.__setattr__(self, name, valid(value))
         object.__setattr__(self, "tags", tuple(valid(str(tag)) for tag in self.tags))
-        with suppress(RecursionError):  # nested too deeply to be stored, which is told then
+        with suppress(RecursionError):  # too deeply nested; storing it reports this
             object.__setattr__(self, "metadata", valid_values(self.metadata))
 
 
@@ -146,7 +146,7 @@ class PageRecord:
 
     @property
     def address(self) -> str:
-        """The address that answered."""
+        """Address of the response."""
         return self.location or self.document_uri or self.url
 
 
@@ -184,18 +184,18 @@ class Document(Value):
 
     @property
     def version(self) -> str:
-        """The version that the document is about; see `version_of`."""
+        """Version that the document is about; see `version_of`."""
         return version_of(self.uri, self.metadata)
 
     @property
     def images(self) -> dict[str, str]:
-        """The names of its pictures by their addresses in the content."""
+        """Names of pictures by their addresses in the content."""
         return image_names_of(self.metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo(Value):
-    """A document's facts without its text, as adding and updating return them.
+    """A document without its text.
 
     Attributes:
         id: Stable: derived from the knowledge base and the URI.
@@ -331,7 +331,7 @@ class Crumb:
 
 @dataclass(frozen=True, slots=True)
 class Navigation:
-    """A document's place. It is true where something is known.
+    """A document's place in its site. True if anything is known.
 
     Attributes:
         breadcrumbs: Breadcrumbs, outermost first, without the document; ``None`` if unknown.

@@ -63,7 +63,7 @@ class FileInfo(Value):
 
 @dataclass(frozen=True, slots=True)
 class FileTree(Value):
-    """A folder with all that is in it, or a file; as text, a drawing.
+    """A file, or a folder with everything in it; ``str`` draws the tree.
 
     Attributes:
         info: Its facts.
@@ -200,7 +200,7 @@ class EntryRating(Value):
 
     @property
     def stars(self) -> str:
-        """The average as five stars, full or not; ``""`` without votes."""
+        """Average as five stars; ``""`` without votes."""
         full = int(self.average + 0.5)
         return "★" * full + "☆" * (MAX_STARS - full) if self.count else ""
 
@@ -283,7 +283,7 @@ class Entry(EntryInfo):
 
 @dataclass(frozen=True, slots=True)
 class EntryPage(Value):
-    """Some of the entries that were asked for, in order.
+    """A page of entries.
 
     Attributes:
         entries: The entries.

@@ -18,7 +18,7 @@ _E = TypeVar("_E", bound=StrEnum)
 
 
 OF_DOCUMENTS = ("document_type", "tags", "source", "path", "version", "after", "before", "state")
-"""Conditions that lists of documents take, too."""
+"""Conditions that also apply to lists of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _rating(name: str, value: Any) -> float:
 
 
 def _pages(name: str, value: Any) -> tuple[int, ...]:
-    pages = (value,) if isinstance(value, int) else value  # True too, refused below
+    pages = (value,) if isinstance(value, int) else value  # also True, refused below
     if isinstance(pages, Iterable) and not isinstance(pages, str | Mapping):
         numbers = tuple(pages)
         if all(type(page) is int and 1 <= page < 2**63 for page in numbers):

@@ -13,7 +13,7 @@ from kbkit.models.values import Target, Value
 
 @dataclass(frozen=True, slots=True)
 class Entity(Value):
-    """A node of the graph: something that has a name.
+    """A node of the graph: a named thing.
 
     Attributes:
         id: Id of its subject.
@@ -173,7 +173,7 @@ class MergeSuggestion(Value):
 
 @dataclass(frozen=True, slots=True)
 class LayoutNode(Value):
-    """A node of a graph that is drawn.
+    """A node of a layout.
 
     Attributes:
         target: Target of the node.
@@ -194,7 +194,7 @@ class LayoutNode(Value):
 
 @dataclass(frozen=True, slots=True)
 class LayoutEdge(Value):
-    """A relation that is drawn.
+    """A relation of a layout.
 
     Attributes:
         source: Number of its start node, from 0.
@@ -211,7 +211,7 @@ class LayoutEdge(Value):
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout(Value):
-    """A graph, or a part of it, laid out for drawing.
+    """Positions of a graph, or a part of it, for drawing.
 
     Attributes:
         nodes: Nodes, the most connected first.

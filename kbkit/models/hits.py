@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 TIME = "datetime64[us, UTC]"
-"""Type of a column of UTC times."""
+"""Column type of UTC times."""
 
 
 def typed_frame(
@@ -78,7 +78,7 @@ _COLUMNS: dict[str, str | list[str]] = {
 
 _FRAGMENT = ":~:text="
 
-# What Markdown reads as markup: anywhere in a line, or at its start.
+# Markup of Markdown, anywhere in a line or at its start.
 _MARKUP = re.compile(r"[\\`*_\[\]<>&~|$!#]|^[-+=]|^[0-9]{1,9}[.)]")
 
 
@@ -198,23 +198,19 @@ class Hit:
 
     @property
     def snippet(self) -> str:
-        """The part of the chunk that shows why it was found, as plain text with its lines."""
+        """The part of the chunk that matches the query, as plain text with its lines."""
         return self.cut()
 
     @property
     def url(self) -> str:
-        """`anchor_url` with a text fragment where that helps.
-
-        That is a text fragment, where the chunk does not open at its anchor, or what was found
-        stands far below.
-        """
+        """`anchor_url`, with a text fragment if the match is far below the anchor."""
         return self._address(self.opening)
 
     @property
     def anchor_url(self) -> str:
-        """The document's URI with the chunk's anchor, unless it has a fragment.
+        """The document's URI with the chunk's anchor (of a PDF, its page).
 
-        That is the chunk's anchor; of a PDF, its page.
+        A URI with a fragment stays as it is.
         """
         return self._address(str)
 
@@ -230,14 +226,14 @@ class Hit:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings above the chunk, without the first of a page where that is its title."""
+        """Headings above the chunk, without the title of the document."""
         path = self.chunk.heading_path
         return path[1:] if path[:1] == (self.title,) else path
 
     def citation(self, snippet: str = "") -> str:
-        """A Markdown quotation with title, headings, link and day of fetching.
+        """Return a Markdown quotation with title, headings, link and day of fetching.
 
-        What the document says stays text: no character of it is read as markup.
+        Text of the document is escaped.
 
         Args:
             snippet: Text to quote; by default the hit's snippet.
@@ -251,7 +247,7 @@ class Hit:
         return f"> {_escaped(snippet or self.snippet)}\n>\n> {source}\n"
 
     def to_dict(self) -> HitDict:
-        """The hit as JSON values; the one shape that every interface gives."""
+        """Return the hit as JSON values, the same in every interface."""
         return {
             "score": self.score,
             "kb": self.kb,
@@ -279,7 +275,7 @@ class Hit:
 
     @classmethod
     def from_dict(cls, values: HitDict) -> Self:
-        """The hit that `to_dict` gave; see `kbkit.models.from_dict`."""
+        """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
         chunk = Chunk(
             values["chunk_id"],
@@ -344,7 +340,7 @@ class Hits(Sequence[Hit]):
         return self.hits[index]
 
     def to_dict(self) -> HitsDict:
-        """The search and its hits as JSON values."""
+        """Return the search and its hits as JSON values."""
         return {
             "query": self.query,
             "seconds": self.seconds,
@@ -354,17 +350,17 @@ class Hits(Sequence[Hit]):
 
     @classmethod
     def from_dict(cls, values: HitsDict) -> Self:
-        """The results that `to_dict` gave; see `kbkit.models.from_dict`."""
+        """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         hits = tuple(map(Hit.from_dict, values["hits"]))
         return cls(values["query"], hits, values["seconds"], tuple(values["notes"]))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The hits as a list of JSON objects; each has the notes too, where there are any."""
+        """Return the hits as JSON objects, each with the notes if there are any."""
         notes = {"notes": list(self.notes)} if self.notes else {}
         return [{**hit.to_dict(), **notes} for hit in self.hits]
 
     def to_frame(self) -> pd.DataFrame:
-        """The hits as a DataFrame, one row a hit, indexed by rank from 1.
+        """Return the hits as a DataFrame, one row a hit, indexed by rank from 1.
 
         The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
         ``document``, ``title_match``, ``heading_match``, ``summary_match``, ``page_match``,
@@ -419,7 +415,7 @@ class Hits(Sequence[Hit]):
         )
 
 
-# What would end a link's address, or be read as something else in it.
+# Characters that would end a link's address or change its meaning.
 _ENCODED = {
     character: f"%{ord(character):02X}" for character in (*map(chr, range(33)), "<", ">", "\\")
 } | {"&": "&amp;"}

@@ -11,9 +11,9 @@ from kbkit.models.reports import Improvement
 from kbkit.models.values import Value
 
 MAX_DOCUMENTS = 1_000
-"""Documents that a report of an ingest names."""
+"""Maximum documents in a report."""
 _POOR_SHOWN = 10
-"""Poorly read pages that a report names."""
+"""Maximum poorly read pages in a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +79,11 @@ class IngestReport(Value):
 
     @property
     def nothing_read(self) -> bool:
-        """Whether no source gave anything."""
+        """Whether no source had a document."""
         return bool(self.failed or self.skipped) and not (self.new or self.changed or self.same)
 
     def lines(self) -> list[tuple[str, str]]:
-        """The report as labels and values for a person."""
+        """Return labels and values for a person."""
         lines = [
             (
                 "documents",

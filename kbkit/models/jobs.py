@@ -99,7 +99,7 @@ class JobError(Value):
 
 @dataclass(frozen=True, slots=True)
 class Job(Value):
-    """Long work that a server does behind an answer.
+    """Long work of a server in the background.
 
     Attributes:
         id: Identifies it.

@@ -23,9 +23,9 @@ NAME_LENGTH = 200
 TEXT_LENGTH = 300
 """Maximum characters of an attribution."""
 URL_LENGTH = 500
-"""Longer addresses are left out."""
+"""Maximum characters of an address; longer ones are dropped."""
 
-_MAX = 4_000  # characters that are looked at
+_MAX = 4_000  # characters to examine
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^]+", re.IGNORECASE)
 _ACTIVE = re.compile(r"(?:javascript|vbscript|data|file|blob)\s*:", re.IGNORECASE)
@@ -108,17 +108,17 @@ class License(Value):
 
     @property
     def label(self) -> str:
-        """Name of the license, or else its address."""
+        """Name of the license, by default its address."""
         return self.name or self.url
 
     @property
     def link(self) -> str:
-        """Address of the terms: as stated, or else the known one of its name."""
+        """Address of the terms: as stated, by default the known one of the name."""
         return self.url or _terms(self.name)
 
     @classmethod
     def stated(cls, name: object = "", url: object = "", attribution: object = "") -> License:
-        """Make a license of untrusted values; other than strings are left out.
+        """Make a license of untrusted values; drops values that are not strings.
 
         Args:
             name: Its name, its SPDX expression, or its address.
@@ -126,12 +126,12 @@ class License(Value):
             attribution: A notice, or a name.
         """
         values = (name, url, attribution)
-        # cut before they are kept by the cache
+        # cut before the cache keeps them
         return _stated(*(value[:_MAX] if isinstance(value, str) else "" for value in values))
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> License:
-        """Read a license from a document's metadata, which anybody may have written."""
+        """Read a license from untrusted metadata of a document."""
         license_, url, attribution = (metadata.get(key) for key in KEYS)
         if isinstance(license_, Mapping):
             url = url or license_.get("url")
@@ -160,7 +160,7 @@ def _stated(name: str, url: str, attribution: str) -> License:
 
 
 def one_line(text: str, length: int) -> str:
-    """Text in one line without control and formatting characters, cut to a length."""
+    """Return text in one line without control and formatting characters, cut to a length."""
     folded = " ".join(text.split())
     kept = "".join(each for each in folded if not unicodedata.category(each).startswith("C"))
     return kept if len(kept) <= length else kept[: length - 1].rstrip() + "…"

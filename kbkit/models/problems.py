@@ -72,7 +72,7 @@ class Health(Value):
 
     @property
     def sound(self) -> bool:
-        """Whether all is well, perhaps after a repair."""
+        """Whether nothing is wrong, or all was repaired."""
         return all(finding.mended for finding in self.findings)
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ class Improvement(Value):
 
 @dataclass(frozen=True, slots=True)
 class Expansion(Value):
-    """Documents that a language model has described, and those that are left.
+    """Documents described by a language model, and those left.
 
     Attributes:
         model: Which one.
@@ -367,7 +367,7 @@ class BundleInfo(Value):
 
 @dataclass(frozen=True, slots=True)
 class BundleArchive(Value):
-    """A bundle that a server made, to be fetched.
+    """A bundle to download from a server.
 
     Attributes:
         archive: Identifies it.
@@ -392,7 +392,7 @@ class BundleArchive(Value):
 
 @dataclass(frozen=True, slots=True)
 class MigratedTable(Value):
-    """A table of the catalog that came to be the same at another place.
+    """A table of the catalog that was copied and compared.
 
     Attributes:
         name: What it is called.
@@ -446,7 +446,7 @@ class RatingTotal(Value):
 
 @dataclass(frozen=True, slots=True)
 class Rating(Value):
-    """A score of 1 to 5 that a person gave a chunk or a document, for a query or without one."""
+    """A score of 1 to 5 for a chunk or a document, with or without a query."""
 
     id: int
     kb: str
@@ -502,9 +502,9 @@ class SiteArchive(Value):
 
 
 MAX_QUERY_LENGTH = 10_000
-"""Characters read of a query."""
+"""Maximum characters of a query; the rest is ignored."""
 Scores = dict[str, dict[str, dict[str, int]]]
-"""The last score of each rater, 1 to 5, by query, chunk id and rater."""
+"""Last score of each rater, 1 to 5, by query, chunk id and rater."""
 
 
 def fold_query(query: str) -> str:
@@ -547,7 +547,7 @@ def latest_of(given: Iterable[ChunkScore]) -> Scores:
 
 
 def latest_scores_of(ratings: Iterable[Rating], query: str) -> dict[str, dict[str, int]]:
-    """The last score of each rater for one query, by chunk."""
+    """Return the last score of each rater for one query, by chunk."""
     key = fold_query(query)
     scores = latest_scores(rating for rating in ratings if fold_query(rating.query) == key)
     return next(iter(scores.values()), {})

@@ -26,20 +26,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX_LENGTH = 300
-"""Characters of a field that a person is shown."""
+"""Maximum characters of a field shown to a person."""
 
 
 class Value:
-    """A dataclass that converts to JSON, and is shown as a table in notebooks.
+    """Base of dataclasses that convert to JSON and are shown as tables in notebooks.
 
-    One that says something else overrides `to_dict` and names its shape, a ``TypedDict``, as what
-    that returns; `lines` likewise, for people.
+    A class with other JSON values overrides `to_dict`, whose return type is a ``TypedDict``.
     """
 
     __slots__ = ()
 
     def to_dict(self) -> Mapping[str, Any]:
-        """It as JSON values: times in ISO 8601, paths as text, tuples as lists."""
+        """Return JSON values: times in ISO 8601, paths as text, tuples as lists."""
         return {
             field.name: to_json(getattr(self, field.name))
             for field in fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
@@ -147,9 +146,9 @@ def schema(kind: type) -> dict[str, Any]:
 
 
 _MAX_NAME_LENGTH = 200
-"""Characters of an unknown name that are compared."""
+"""Maximum characters of an unknown name to compare."""
 _MAX_NAMES = 20
-"""Names that an error lists."""
+"""Maximum names in an error."""
 _TURNED = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f"
 _TURNING = re.compile(f"[{_TURNED}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -169,7 +168,7 @@ def without_controls(text: str, *, colours: bool = False) -> str:
 
 
 def escaped_controls(text: str) -> str:
-    """Escape such characters in JSON by their numbers."""
+    """Escape control and bidirectional characters in JSON."""
     return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
@@ -276,7 +275,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target(Value):
-    """A thing that can be rated, related or annotated.
+    """A thing to rate, relate or annotate.
 
     Attributes:
         kind: Kind of path.

@@ -1,6 +1,6 @@
-"""The lower limit of a reply; light, since it is read first."""
+"""The lower limit of a reply, without heavy imports."""
 
 from __future__ import annotations
 
 MIN_TOKENS = 400
-"""Smallest budget of a reply: smaller ones hold no passage with its source."""
+"""Smallest budget of a reply that holds a passage with its source."""

@@ -37,18 +37,18 @@ from kbkit.retrieval.delimiting import (
 )
 
 SOUGHT = 4
-"""Hits that are sought for each passage that is wanted, since some repeat others or join them."""
+"""Hits to search for each passage, since some repeat or join others."""
 _MAX_NOTES = 3
 _SHARES = 3
-"""A passage takes at most one part of so many, unless nothing else would fit beside it."""
+"""A passage takes at most this part (1/n) of the budget if others fit beside it."""
 _OF_DOCUMENT = ("fetched", "version", "kb")
-"""Lines of a source that passages of one document share."""
+"""Source lines that passages of one document share."""
 _MIN_LENGTH = 200
-"""Characters of a long passage that are worth telling beside its source."""
+"""Minimum characters of a shortened passage."""
 
 
 def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = False) -> Reply:
-    """Passages of a search, from one of them on."""
+    """Return a page of passages of a search."""
     quotes, now, start = Quotes(), datetime.now(UTC), budget.start
     extracts = excerpts(hits, start + limit + 1)
     notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
@@ -81,7 +81,9 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
             room = budget
         shown.append(passage.within(quotes, room))
         budget.take(*shown[-1])
-    for at, passage in enumerate(passages[: len(shown)]):  # what is left is for those that were cut
+    for at, passage in enumerate(
+        passages[: len(shown)]
+    ):  # give the rest of the budget to shortened passages
         budget.room += size(*shown[at])
         shown[at] = passage.within(quotes, budget)
         budget.take(*shown[at])
@@ -154,13 +156,13 @@ _LITTLE = 600
 
 
 def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
-    room = budget.room + CURSOR_TOKENS  # there is no more of it
+    room = budget.room + CURSOR_TOKENS  # a context has no next page
     most = max(MIN_TOKENS, room // 2)
     while True:
         try:
             context = ask(most)
         except ConfigError as error:
-            if str(error).startswith("max_tokens"):  # which the caller gave otherwise
+            if str(error).startswith("max_tokens"):  # in terms of the caller's argument
                 raise ConfigError("max_tokens: too few for a passage; give more") from error
             raise
         quotes = Quotes()
@@ -172,7 +174,7 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
         over = size(context.text, values) - room
         if over <= 0:
             return Reply(context.text, values)
-        if most == MIN_TOKENS:  # notes of services, say
+        if most == MIN_TOKENS:  # only notes remain
             return Reply(context.text, values | {"pieces": [], "notes": []})
         most = max(MIN_TOKENS, most - max(over // 2, 8))
 
@@ -199,7 +201,7 @@ def document_reply(
     anchor: str = "",
     budget: Budget,
 ) -> Reply:
-    """A document, from a character on."""
+    """Return a page of a document."""
     if section and lines:
         raise ConfigError("give either section or lines")
     if lines:

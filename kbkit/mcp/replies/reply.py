@@ -15,11 +15,11 @@ from kbkit.models.values import quotation_mark
 from kbkit.retrieval.delimiting import cut, fenced, harmless, instructions
 
 CURSOR_TOKENS = 36
-"""Tokens reserved for the hint how to continue."""
+"""Tokens reserved for the hint of the next page."""
 _BEGINNING = 2
-"""Tokens of the beginning of a text, which those of a line do not count."""
+"""Tokens of the beginning of a text."""
 _BETWEEN = 3
-"""Tokens between parts, of the text and of the values."""
+"""Tokens between parts of text and values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,9 @@ class Reply:
 
 @dataclass(slots=True)
 class Budget:
-    """Tokens left for a reply, for its text and its values each: a client shows one or both.
+    """Tokens left for a reply, text and values together.
 
-    Counted by the tokenizer of the static embedder (Llama 2's), which on most texts counts more
-    than newer ones.
+    Counted by the tokenizer of the static embedder (Llama 2's), which counts more than newer ones.
 
     Attributes:
         start: Number of items or characters in earlier replies.
@@ -78,7 +77,7 @@ def size(text: str, values: Any = None) -> int:
 
 
 def shortened(message: str, limit: int) -> str:
-    """Shorten a message to a number of tokens: errors may repeat their input."""
+    """Shorten a message, which may repeat its input, to a number of tokens."""
     return cut(message, limit - _BEGINNING)
 
 
@@ -103,9 +102,9 @@ def with_cursor(text: str, cursor: str) -> str:
 
 
 _CHARACTERS = 8
-"""Maximum characters for each token of the budget: some texts have very long tokens."""
+"""Maximum characters for each token of the budget."""
 _LINES = (240, 60, 24, 18)
-"""Maximum tokens of a line around a text; the first that fits."""
+"""Maximum tokens of a line around a text; the first that fits is used."""
 _MIN_TEXT = 60
 
 
@@ -113,7 +112,7 @@ _MIN_TEXT = 60
 class Quotes:
     """Quotes of one reply, between random marks that no document can contain.
 
-    Texts and values have them: some clients show their model only one of the two.
+    Both text and values are quoted, since clients may show only one of them.
     """
 
     mark: str = field(default_factory=quotation_mark)
@@ -141,7 +140,7 @@ def part_reply(
     lines_in_all: int = 0,
     budget: Budget,
 ) -> Reply:
-    """A long text from a character on, as much as the budget holds."""
+    """Return a page of a long text."""
     quotes, start = Quotes(), budget.start
     every = f" of {lines_in_all}" if lines_in_all else ""
 
@@ -240,7 +239,7 @@ def listing(
         elif lines:
             cursor = write_cursor(start + len(lines))
             break
-        else:  # it would not fit the next time either
+        else:  # it would not fit the next page either
             lines.append(_TOO_LONG)
     parts = [head, "\n".join(lines), foot] if lines else [nothing]
     text = "\n\n".join(part for part in parts if part)

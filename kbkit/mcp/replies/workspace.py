@@ -34,7 +34,7 @@ def entries_reply(infos: Iterable[EntryInfo], *, limit: int, budget: Budget) -> 
 
 
 def entry_reply(entry: Entry, *, budget: Budget) -> Reply:
-    """An entry with its prompt, from a character on."""
+    """Return an entry with a page of its prompt."""
     paths = [cut(one_line(file.path), LINE_TOKENS) for file in entry.files]
     files = cut(", ".join(paths[:_MAX_FILES]), 2 * LINE_TOKENS)
     left = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
@@ -92,7 +92,7 @@ def folder_reply(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Rep
 
 
 def file_reply(info: FileInfo, content: str, *, budget: Budget) -> Reply:
-    """The text of a file, from a character on."""
+    """Return a page of a file."""
     return part_reply(
         content,
         name=one_line(info.path)[:200],
@@ -103,7 +103,7 @@ def file_reply(info: FileInfo, content: str, *, budget: Budget) -> Reply:
 
 
 def memory_reply(answer: str, *, quoted: bool, budget: Budget) -> Reply:
-    """An answer of the memory tool, from a character on."""
+    """Return a page of an answer of the memory tool."""
     if quoted:
         return part_reply(
             answer, name="memory", heading="", values={}, budget=budget, numbered=False
@@ -190,7 +190,7 @@ def _quoted_listing(
 
 
 _QUOTED = ("about", "description", "said", "text")
-"""Values that may be sentences; names have no marks, so that they can be handed back."""
+"""Values to quote; names stay plain, so that they can be arguments."""
 
 
 def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:
