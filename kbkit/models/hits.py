@@ -61,6 +61,7 @@ _COLUMNS: dict[str, str | list[str]] = {
     "graph_match": "float64",
     "learned": "float64",
     "rating": "float64",
+    "probability": "float64",
     "uri": "string",
     "anchor": "string",
     "document_id": "string",
@@ -160,6 +161,7 @@ class HitDict(TypedDict):
     state: str
     version: str
     parts: dict[str, float]
+    probability: float | None
 
 
 class HitsDict(TypedDict):
@@ -192,6 +194,9 @@ class Hit:
     """Description in a line."""
     version: str = ""
     """Version that the document is about, or ``""``; see `Filters.version`."""
+    probability: float | None = None
+    """Estimated probability that the passage answers the query, 0 to 1; ``None`` if unknown (modes
+    other than hybrid, small knowledge bases)."""
     opening: Callable[[], str] = field(default=str, repr=False, compare=False)
     """Returns the words for the text fragment: the chunk's first words or, if its anchor is there,
     those of a distant snippet; ``""`` if the anchor is near enough."""
@@ -271,6 +276,7 @@ class Hit:
             "state": self.state.value,
             "version": self.version,
             "parts": {name: getattr(self.parts, name) for name in _PARTS},
+            "probability": self.probability,
         }
 
     @classmethod
@@ -304,6 +310,7 @@ class Hit:
             DocumentState(values["state"]),
             values["description"],
             values["version"],
+            values.get("probability"),
             lambda: words,
         )
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from math import exp
 from typing import TYPE_CHECKING
 
 from kbkit.errors import LanguageModelError, NotFoundError
@@ -33,6 +34,12 @@ _log = logging.getLogger(__name__)
 _MAX_VERSIONS = 30
 _TRIES = 5
 """Attempts to read chunks that change meanwhile."""
+_SLOPE, _INTERCEPT = 7.76, -6.25
+"""Logistic regression of right passages on hybrid scores, by `benchmarks/reliability.py`."""
+_MIN_CHUNKS = 300
+"""Chunks of the smallest knowledge base for which it was measured."""
+_UNLIKELY = 0.1
+_NOTHING_FITS = "nothing here answers this well; these are the nearest passages"
 _DIFFERENT_LAST = (
     "these knowledge bases name different postprocessors, so none has seen the hits; search them "
     "one by one, or name some with the query (`retrieval`)"
@@ -56,7 +63,9 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         last = named[0] if named and agreed else ()
         limit = max(query.limit, PHRASED) if phrases else query.limit
         ranked = rank(pools, hits_needed(last, limit), query.mode)
-        ranked_hits = _hits(retrievers, pools, ranked)
+        chunks = sum(pool.candidates.statistics.chunks for pool in pools)
+        measured = query.mode is Mode.HYBRID and chunks >= _MIN_CHUNKS
+        ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
         # a document that was stored anew between the two looks has other chunks
         if len(ranked_hits) == len(ranked) or not left or not _all_there(retrievers):
             break
@@ -65,6 +74,8 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
         notes[_DIFFERENT_LAST] = None
+    if shown and all((hit.probability or 0) < _UNLIKELY for hit in shown) and measured:
+        notes[_NOTHING_FITS] = None
     hits = Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
     names = ", ".join(pool.kb for pool in pools)
     milliseconds = 1_000 * hits.seconds
@@ -116,6 +127,8 @@ def _hits(
     retrievers: Sequence[Retriever],
     pools: Sequence[CandidatePool],
     ranked: Sequence[RankedCandidate],
+    *,
+    measured: bool = False,
 ) -> list[Hit]:
     """Return hits of ranked candidates; chunks that are gone are left out."""
     read_chunks = [
@@ -124,16 +137,17 @@ def _hits(
     ]
     by_pool = {id(pool): chunks for pool, chunks in zip(pools, read_chunks, strict=True)}
     return [
-        _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq])
+        _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq], measured=measured)
         for candidate in ranked
         if candidate.seq in by_pool[id(candidate.pool)]
     ]
 
 
-def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
+def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document, *, measured: bool) -> Hit:
+    score = candidate.parts.total
     return Hit(
         kb=candidate.pool.kb,
-        score=candidate.parts.total,
+        score=score,
         parts=candidate.parts,
         chunk=chunk,
         uri=document.uri,
@@ -144,6 +158,7 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
         state=document.state,
         version=document.version,
         description=document.description,
+        probability=1 / (1 + exp(-_SLOPE * score - _INTERCEPT)) if measured else None,
         cut=(cut := LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)),
         opening=partial(_leading_words, chunk, cut),
     )

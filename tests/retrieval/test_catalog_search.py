@@ -90,7 +90,7 @@ def same(one, other):
     assert told(one) == told(other)
     for hit, twin in zip(one, other, strict=True):
         assert hit.parts.to_dict() == pytest.approx(twin.parts.to_dict(), abs=1e-6)
-    assert one.notes == other.notes == ()
+    assert one.notes == other.notes
 
 
 @pytest.mark.parametrize("mode", Mode)

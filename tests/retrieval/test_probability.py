@@ -1,0 +1,54 @@
+"""Hits estimate how likely they are right, and a search says when nothing fits."""
+
+import pytest
+
+import kbkit
+from kbkit.models import Hits, SourceDocument
+from kbkit.models.values import from_dict, to_json
+
+NOTE = "nothing here answers this well; these are the nearest passages"
+TOPICS = ("pumps", "valves", "filters", "boilers", "meters", "pipes", "tanks", "burners")
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    with kbkit.open(tmp_path_factory.mktemp("kb")) as workspace:
+        made = workspace.create("plant")
+        made.ingest(
+            SourceDocument(
+                uri=f"text:{number}",
+                title=f"Part {number} of {TOPICS[number % 8]}",
+                content=f"Check the {TOPICS[number % 8]} of line {number} each month and note it.",
+            )
+            for number in range(320)
+        )
+        yield made
+
+
+def test_a_query_about_something_else_is_told_from_one_that_fits(kb):
+    fits, misses = kb.search("check the pumps of line 8"), kb.search("goulash with dumplings")
+    assert fits.notes == ()
+    assert misses.notes == (NOTE,)
+    assert fits[0].probability > 0.5 > 0.1 > misses[0].probability > 0
+    assert [hit.probability for hit in fits] == sorted((h.probability for h in fits), reverse=True)
+
+
+def test_without_a_measurement_there_is_no_estimate(kb):
+    assert {hit.probability for hit in kb.search("pumps", mode="lexical")} == {None}
+
+
+def test_the_estimate_is_in_json_and_in_data_frames(kb):
+    hits = kb.search("pumps of line 8", limit=3)
+    again = from_dict(Hits, to_json(hits))
+    assert [hit.probability for hit in again] == [hit.probability for hit in hits]
+    assert list(hits.to_frame()["probability"]) == [hit.probability for hit in hits]
+    assert kb.search("pumps", mode="dense").to_frame()["probability"].isna().all()
+
+
+def test_a_small_knowledge_base_says_nothing(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        few = workspace.create("few")
+        few.add("Tea", "Steep it.")
+        hits = few.search("goulash")
+        assert hits.notes == ()
+        assert [hit.probability for hit in hits] == [None]
