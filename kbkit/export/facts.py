@@ -60,7 +60,7 @@ class GraphPlace:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """Entity in the picture of a graph. Texts are plain.
+    """Entity of a graph, in its picture or shown only with its neighbourhood. Texts are plain.
 
     Attributes:
         x: Horizontal offset from the centre.
@@ -70,9 +70,9 @@ class GraphNode:
 
     name: str
     type: str
-    x: float
-    y: float
-    radius: float
+    x: float = 0
+    y: float = 0
+    radius: float = 0
     description: str = ""
     aliases: Sequence[str] = ()
     properties: Sequence[tuple[str, str]] = ()
@@ -94,21 +94,6 @@ class GraphEdge:
     name: str
     weight: float
     drawn: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class UndrawnNode:
-    """Entity shown only with its neighbourhood. Texts are plain.
-
-    Attributes:
-        places: Defining documents, then those with most mentions.
-    """
-
-    name: str
-    type: str
-    chunks: int = 0
-    documents: int = 0
-    places: Sequence[GraphPlace] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +127,7 @@ class GraphFacts:
     edges: Sequence[GraphEdge] = ()
     gaps: Sequence[GraphGap] = ()
     total: int = 0
-    undrawn: Sequence[UndrawnNode] = ()
+    undrawn: Sequence[GraphNode] = ()
     further: Sequence[GraphEdge] = ()
     state: str = ""
     pages: Mapping[str, str] = field(default_factory=dict)

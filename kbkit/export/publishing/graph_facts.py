@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace, UndrawnNode
+from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace
 from kbkit.export.index.packing import Integers
 from kbkit.graph.building import first_sentence
 from kbkit.graph.graph import MAX_DRAWN, Graph
@@ -185,12 +185,12 @@ def graph_facts(
         tuple(_gaps(view.gaps, mentions, places)),
         max(view.layout.total, len(nodes)),
         tuple(
-            UndrawnNode(
-                mentions.names[target.id],
-                type_,
-                int(mentions.documents[target.id][1].sum()),
-                len(mentions.documents[target.id][1]),
-                places.of_entity(target.id),
+            GraphNode(
+                name=mentions.names[target.id],
+                type=type_,
+                chunks=int(mentions.documents[target.id][1].sum()),
+                documents=len(mentions.documents[target.id][1]),
+                places=places.of_entity(target.id),
             )
             for target, type_ in undrawn.items()
         ),
@@ -294,17 +294,15 @@ class _Places:
         anchors: dict[str, str] = {}
         for document, anchor in self._defined.get(id_, ()):
             anchors.setdefault(document, anchor)
+        defining = set(anchors)
         owners = self._mentions.documents[id_][0][: PLACES + len(anchors)].tolist()
         for owner in owners:
             anchors.setdefault(self._snapshot.document_ids[owner], "")
         chosen = [each for each in anchors.items() if each[0] in self._uris][:PLACES]
         return tuple(
-            GraphPlace(self._uris[document], anchor, document in self._of_definitions(id_))
+            GraphPlace(self._uris[document], anchor, document in defining)
             for document, anchor in chosen
         )
-
-    def _of_definitions(self, id_: str) -> set[str]:
-        return {document for document, _ in self._defined.get(id_, ())}
 
     def of_document(self, document_id: str) -> tuple[GraphPlace, ...]:
         return (GraphPlace(self._uris[document_id]),) if document_id in self._uris else ()
