@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from kbkit.export.facts import SourceFacts
-from kbkit.export.pages.elements import address_link, breadcrumbs, front_matter, license_link
+from kbkit.export.pages.elements import address_link, license_link, unsearched_page
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, SiteOutline
 from kbkit.export.pages.paths import relative
 from kbkit.models import KnowledgeBaseInfo, License, telling_types
@@ -139,12 +139,11 @@ def _length_chart(lengths: Sequence[int]) -> BarChart:
 
 
 def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequence[str]) -> str:
-    lines = [breadcrumbs(outline, (), FIGURES), "", "# Figures", "", *_table(info, outline)]
+    lines = _table(info, outline)
     for path in pictures:
         label = PurePosixPath(path).stem.replace("-", " ").capitalize()
         lines += [f"## {escape(label)}", "", f"![{escape(label)}]({path})", ""]
-    meta = {"title": "Figures", "search": {"exclude": True}}
-    return "\n".join([front_matter(meta), *lines, ""])
+    return unsearched_page(outline, FIGURES, "Figures", lines)
 
 
 def _table(info: KnowledgeBaseInfo, outline: SiteOutline) -> list[str]:
@@ -200,8 +199,7 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
     """Sources, licenses as documents state them, days, fidelity, embedder."""
     entries = outline.entries.values()
     days = sorted(entry.day for entry in entries)
-    lines = [breadcrumbs(outline, (), ABOUT), "", "# Where this comes from", ""]
-    lines += [
+    lines = [
         "The pages of this part of the site were made by kbkit from the sources below, and belong "
         "to their authors. The foot of each page names its source and license, which applies "
         "here, too.",
@@ -241,8 +239,7 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
         f"[{DOCUMENTS}]({DOCUMENTS}) lists all documents; [{FULL_TEXT}]({FULL_TEXT}) has their "
         "text for language models.",
     ]
-    meta = {"title": "Where this comes from", "search": {"exclude": True}}
-    return "\n".join([front_matter(meta), *lines, ""])
+    return unsearched_page(outline, ABOUT, "Where this comes from", lines)
 
 
 def _source_row(source: SourceFacts) -> str:

@@ -60,6 +60,21 @@ def breadcrumbs(outline: SiteOutline, above: Sequence[TreeSection], here: str) -
     return " › ".join(steps)
 
 
+def unsearched_page(
+    outline: SiteOutline,
+    here: str,
+    title: str,
+    lines: Sequence[str],
+    *,
+    above: Sequence[TreeSection] = (),
+    meta: Mapping[str, Any] | None = None,
+) -> str:
+    """Return a page that lists others, so that searches leave it out."""
+    head = {"title": html_title(title), "search": {"exclude": True}, **(meta or {})}
+    top = [front_matter(head), breadcrumbs(outline, above, here), "", f"# {escape(title)}", ""]
+    return "\n".join([*top, *lines, ""])
+
+
 def license_link(license: License) -> str:
     return address_link(license.link, license.label) if license.link else escape(license.label)
 

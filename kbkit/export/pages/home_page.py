@@ -10,7 +10,7 @@ from typing import Any
 
 from kbkit.export.facts import GraphFacts, GraphPlace
 from kbkit.export.pages.contents import introduces
-from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title, stars
+from kbkit.export.pages.elements import front_matter, html_title, stars, unsearched_page
 from kbkit.export.pages.list_pages import about_line, document_list, section_pages
 from kbkit.export.pages.outline import (
     ABOUT,
@@ -170,8 +170,7 @@ def _digest(page: str) -> str:
 def _page(graph: GraphFacts, outline: SiteOutline) -> str:
     shown = len(graph.nodes)
     of = f"the {shown:,} most related of {graph.total:,}" if graph.total > shown else f"{shown:,}"
-    lines = [breadcrumbs(outline, (), GRAPH), "", "# Knowledge graph", ""]
-    lines += [
+    lines = [
         f"This graph shows {of} names in these documents, with "
         f"{pluralize(len(graph.edges), 'relation')}. The picture opens with those that are "
         "related most.",
@@ -187,8 +186,7 @@ def _page(graph: GraphFacts, outline: SiteOutline) -> str:
             f"({escape(node.type)}){f': {escape(node.description)}' if node.description else ''}"
         )
     # a table of one entry would take room from the picture
-    meta = {"title": "Knowledge graph", "search": {"exclude": True}, "hide": ["toc"]}
-    return "\n".join([front_matter(meta), *lines, ""])
+    return unsearched_page(outline, GRAPH, "Knowledge graph", lines, meta={"hide": ["toc"]})
 
 
 def _link(place: GraphPlace, outline: SiteOutline) -> str:

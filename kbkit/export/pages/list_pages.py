@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title
+from kbkit.export.pages.elements import unsearched_page
 from kbkit.export.pages.outline import BROWSE, SiteOutline
 from kbkit.export.pages.paths import relative
 from kbkit.export.pages.sections import TreeSection
@@ -58,16 +58,13 @@ def _listing(
 ) -> dict[str, str]:
     pages: dict[str, str] = {}
     number_of_pages = max(1, -(-len(uris) // PAGE_SIZE))
-    meta = {"title": html_title(label), "search": {"exclude": True}}
     for number in range(number_of_pages):
         here = numbered(path, number)
-        lines = [breadcrumbs(outline, above, here), "", f"# {escape(label)}", ""]
-        if number == 0:
-            lines += head or [pluralize(len(uris)), ""]
+        lines = [] if number else [*(head or (pluralize(len(uris)), ""))]
         if number_of_pages > 1:
             lines += [_pager(path, number, number_of_pages, here), ""]
         lines += document_list(outline, uris[number * PAGE_SIZE : (number + 1) * PAGE_SIZE], here)
-        pages[here] = "\n".join([front_matter(meta), *lines, ""])
+        pages[here] = unsearched_page(outline, here, label, lines, above=above)
     return pages
 
 
@@ -84,7 +81,7 @@ def _browse_page(outline: SiteOutline) -> str:
     entries = outline.entries.values()
     types = Counter(entry.document_type for entry in entries)
     tags = Counter(tag for entry in entries for tag in entry.tags)
-    lines = [breadcrumbs(outline, (), BROWSE), "", "# By type and tag", "", "## Types", ""]
+    lines = ["## Types", ""]
     lines += [
         f"- [{escape(kind.replace('_', ' '))}]({path}) ({pluralize(types[kind])})"
         for kind, path in outline.type_paths.items()
@@ -97,8 +94,7 @@ def _browse_page(outline: SiteOutline) -> str:
         ]
     if len(tags) > len(outline.tag_paths):
         lines += ["", f"{len(tags) - len(outline.tag_paths):,} rarer tags have no page."]
-    meta = {"title": "By type and tag", "search": {"exclude": True}}
-    return "\n".join([front_matter(meta), *lines, ""])
+    return unsearched_page(outline, BROWSE, "By type and tag", lines)
 
 
 def section_list(outline: SiteOutline, section: TreeSection, here: str) -> list[str]:
