@@ -121,6 +121,16 @@ FOLDER = "search"
 """Folder of the index."""
 DESCRIPTOR = "kb.json"
 """Names the folder of the index that is the newest one."""
+SETTINGS = {
+    **{
+        kind: f"{kind}_weight"
+        for kind in ("dense", "document", "title", "heading", "summary", "page", "rating")
+    },
+    "perDocument": "per_document",
+    "duplicates": "duplicates",
+    "candidates": "candidates",
+}
+"""Fields of a `RetrievalSpec` by their names in the index."""
 TEXT_BYTES = 8_000
 """Target size of a shard of texts; a long one may exceed it."""
 _DRAFT = ".draft"
@@ -297,7 +307,7 @@ def _core(
     firsts: Sequence[str],
     places: Sequence[int],
 ) -> dict[str, Any]:
-    documents, snapshot, ranking = content.documents, content.snapshot, content.retrieval
+    documents, snapshot = content.documents, content.snapshot
     types = [document.document_type for document in documents]
     kinds = sorted(set(types))
     tags = sorted({tag for document in documents for tag in document.tags})
@@ -310,18 +320,7 @@ def _core(
         "title": content.title,
         "language": content.language,
         "stop": " ".join(sorted(content.stop_words)),
-        "settings": {
-            "dense": ranking.dense_weight,
-            "document": ranking.document_weight,
-            "title": ranking.title_weight,
-            "heading": ranking.heading_weight,
-            "summary": ranking.summary_weight,
-            "page": ranking.page_weight,
-            "rating": ranking.rating_weight,
-            "perDocument": ranking.per_document,
-            "duplicates": ranking.duplicates,
-            "candidates": ranking.candidates,
-        },
+        "settings": {name: getattr(content.retrieval, field) for name, field in SETTINGS.items()},
         "chunks": len(content.rows),
         "average": float(lengths.mean()) if len(lengths) else 0.0,
         "lengths": encode_varints(lengths),

@@ -33,7 +33,7 @@ from kbkit.export.index.packing import (
     decode_varints,
 )
 from kbkit.export.index.terms import UNIT, utf16_key
-from kbkit.export.index.writer import FORMAT, index_folder
+from kbkit.export.index.writer import FORMAT, SETTINGS, index_folder
 from kbkit.export.publishing.index_vectors import (
     CHUNK_CLUSTERS,
     MODEL_CLUSTERS,
@@ -334,20 +334,10 @@ class PublishedIndex:
 
 class _Columns:
     def __init__(self, core: Mapping[str, Any]) -> None:
-        ranking = core["settings"]
         self.name: str = core["name"]
         self.language: str = core["language"]
         self.retrieval = RetrievalSpec(
-            dense_weight=ranking["dense"],
-            document_weight=ranking["document"],
-            title_weight=ranking["title"],
-            heading_weight=ranking["heading"],
-            summary_weight=ranking["summary"],
-            page_weight=ranking["page"],
-            rating_weight=ranking["rating"],
-            per_document=ranking["perDocument"],
-            duplicates=ranking["duplicates"],
-            candidates=ranking["candidates"],
+            **{field: core["settings"][name] for name, field in SETTINGS.items()}
         )
         self.chunks: int = core["chunks"]
         self.average: float = core["average"]
