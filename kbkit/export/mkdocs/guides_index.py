@@ -6,8 +6,6 @@ static vectors of sections, summaries and words.
 
 from __future__ import annotations
 
-import html
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -18,6 +16,7 @@ import numpy as np
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.static import StaticEmbedder, word_encoder
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument, IndexedSummaries
+from kbkit.export.mkdocs.page_head import text_of_html
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import Analyzer, analyzer
@@ -25,7 +24,6 @@ from kbkit.text.analysis import Analyzer, analyzer
 NAME = "pages"
 _LEAD, _SUMMARY = 350, 600
 """Maximum characters of a page's beginning in its summary, and of the summary."""
-_TAG = re.compile(r"<[^<>]*>")
 
 
 def guides_content(
@@ -70,12 +68,8 @@ def guides_content(
 class _Section:
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.page, _, self.anchor = str(entry["location"]).partition("#")
-        self.title = _plain(str(entry["title"]))
-        self.text = _plain(str(entry["text"]))
-
-
-def _plain(text: str) -> str:
-    return " ".join(html.unescape(_TAG.sub(" ", text)).split())
+        self.title = text_of_html(str(entry["title"]))
+        self.text = text_of_html(str(entry["text"]))
 
 
 def _summaries(

@@ -173,16 +173,16 @@ def add_head(output: str, theirs: re.Pattern[str], *, style: str = "", assets: s
 
 def description(content: str) -> str:
     """The beginning of the first paragraph that says something, for search engines."""
-    texts = (_plain(paragraph[1]) for paragraph in _PARAGRAPH.finditer(content))
+    texts = (text_of_html(paragraph[1]) for paragraph in _PARAGRAPH.finditer(content))
     text = next((text for text in texts if len(text) >= _TELLING), "")
-    text = text or _plain(_TITLE.sub("", content, count=1))
+    text = text or text_of_html(_TITLE.sub("", content, count=1))
     if len(text) > _SENTENCES:
         text = (text[:_SENTENCES].rpartition(" ")[0] or text[:_SENTENCES]) + " …"
     # Braces would be templates to plugins that render the page
     return html.escape(text).replace("{", "&#123;").replace("}", "&#125;")
 
 
-def _plain(content: str) -> str:
+def text_of_html(content: str) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", content)).split())
 
 

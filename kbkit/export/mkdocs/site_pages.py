@@ -60,28 +60,16 @@ class RenderCache:
         source = f"{self._renderer_version} {document} {text}".encode("utf-8", "replace")
         key = hashlib.blake2b(source, digest_size=16).digest()
         cached = self._load(path, key)
-        if (
-            cached
-            and _unchanged(cached["links"], resolve)
-            and _unchanged(cached["pictures"], picture)
-            and _unchanged(cached["images"], image)
-        ):
+        finders = {"links": resolve, "pictures": picture, "images": image}
+        if cached and all(_unchanged(cached[name], find) for name, find in finders.items()):
             self.hits += 1
             return Rendered(
                 cached["plain"], cached["html"], cached["toc"], anchors=frozenset(cached["anchors"])
             )
-        links: dict[str, str | None] = {}
-        pictures: dict[str, str | None] = {}
-        images: dict[str, str | None] = {}
-        page = render(
-            text,
-            _recording(resolve, links),
-            document=document,
-            picture=_recording(picture, pictures),
-            image=_recording(image, images),
-        )
-        recorded = {"links": links, "pictures": pictures, "images": images}
-        values = {**recorded, "plain": page.plain, "html": page.html}
+        found: dict[str, dict[str, str | None]] = {name: {} for name in finders}
+        links, pictures, images = (_recording(find, found[name]) for name, find in finders.items())
+        page = render(text, links, document=document, picture=pictures, image=images)
+        values = {**found, "plain": page.plain, "html": page.html}
         self._store(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
         return page
 
@@ -231,11 +219,16 @@ class ExportedPage(Page):
         self.present_anchor_ids = set(rendered.anchors)
 
 
+def _target(href: str, file: File, files: Files) -> tuple[str, File | None]:
+    folder = posixpath.dirname(file.src_uri)
+    target = posixpath.normpath(posixpath.join(folder, unquote(href)))
+    return target, files.src_uris.get(target)
+
+
 def _page_url(href: str, file: File, files: Files) -> str | None:
     path, hash_, fragment = href.partition("#")
     path, mark, query = path.partition("?")
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
-    page = files.src_uris.get(target)
+    target, page = _target(path, file, files)
     # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
     if page is None:
         return None
@@ -246,15 +239,14 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
 
 
 def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> str | None:
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(href)))
-    page = files.src_uris.get(target) if target in pictures else None
-    return None if page is None else page.content_string
+    target, page = _target(href, file, files)
+    return page.content_string if page and target in pictures else None
 
 
 def _image(src: str, file: File, files: Files, folder: str) -> str | None:
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(src)))
-    page = files.src_uris.get(target) if folder and posixpath.dirname(target) == folder else None
-    return None if page is None else str(page.url_relative_to(file))
+    target, page = _target(src, file, files)
+    ours = page and folder and posixpath.dirname(target) == folder
+    return str(page.url_relative_to(file)) if page and ours else None
 
 
 class SearchPage(Page):
