@@ -169,23 +169,20 @@ class ReadingOrder:
 
     def place(self, folders: tuple[str, ...], uri: str) -> tuple[int, int, int]:
         """Return a sort key for a folder's documents; unlisted ones come last."""
-        return self._ranks.get(uri, _NEVER), *self._named(folders, uri)
+        upwards = range(len(folders), -1, -1)
+        return self._ranks.get(uri, _NEVER), *self._named(folders, uri, upwards)
 
-    def _named(self, folders: tuple[str, ...], uri: str) -> tuple[int, int]:
+    def _named(self, folders: tuple[str, ...], uri: str, depths: Iterable[int]) -> tuple[int, int]:
         address = bare(uri)
-        for up in range(len(folders) + 1):
-            place = self._places.get(folders[: len(folders) - up], {}).get(address)
+        for steps, depth in enumerate(depths):
+            place = self._places.get(folders[:depth], {}).get(address)
             if place is not None:
-                return up, place
+                return steps, place
         return _NEVER, 0
 
     def _from_top(self, uri: str) -> tuple[int, int]:
-        folders, address = uri_parts(uri)[0], bare(uri)
-        for depth in range(len(folders) + 1):
-            place = self._places.get(folders[:depth], {}).get(address)
-            if place is not None:
-                return depth, place
-        return _NEVER, 0
+        folders = uri_parts(uri)[0]
+        return self._named(folders, uri, range(len(folders) + 1))
 
     def _chained(self, following: Mapping[str, str]) -> Iterable[str]:
         targets = set(following.values())
