@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,31 +46,24 @@ _REVISION = 3
 class PageFingerprints:
     """The fingerprints of the pages of an export, and of the one before."""
 
-    def __init__(self, before: Mapping[str, str], outline: SiteOutline) -> None:
+    def __init__(self, directory: Path, before: Mapping[str, str], outline: SiteOutline) -> None:
+        self._directory = directory
         self._before = before
         links = json.dumps(dict(outline.paths), sort_keys=True)
         self._common = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
         self.current: dict[str, str] = {}
 
     def of_sources(self, entry: OutlineEntry, layout: PageLayout) -> str:
-        parts = (
-            self._common,
-            entry.revision.digest,
-            layout.front_matter,
-            layout.breadcrumbs,
-            layout.byline,
-            layout.footer,
-            layout.files,
-        )
+        parts = (self._common, entry.revision.digest, *astuple(layout))
         return _digest("\0".join(parts).encode("utf-8", "replace"))
 
-    def keep(self, path: str, file: Path, sources: str) -> bool:
+    def keep(self, path: str, sources: str) -> bool:
         """Whether a page is up to date; it keeps its fingerprint then."""
         sources_before, _, became = self._before.get(path, "").partition(" ")
         if sources_before != sources:
             return False
         try:
-            same = _digest(file.read_bytes()) == became
+            same = _digest((self._directory / path).read_bytes()) == became
         except OSError:
             return False
         if same:
@@ -108,22 +101,69 @@ def export_pages(
     export wrote are left alone.
     """
     start = time.perf_counter()
-    with writing(directory, "the pages"):
-        directory.mkdir(parents=True, exist_ok=True)
-        with _lock(directory):
-            if isinstance(documents, Iterator):
-                documents = list(documents)
-            report = _export(
-                info,
-                documents,
-                directory,
-                site,
-                facts=facts or Facts(),
-                images=images,
-                on_progress=on_progress,
-            )
+    facts = facts or Facts()
+    with _writing_pages(directory):
+        if isinstance(documents, Iterator):
+            documents = list(documents)
+        before = Manifest.read(directory)
+        outline = make_outline(
+            site.title or info.name, read_entries(documents, before), facts, before, directory
+        )
+        pictures = charts(outline)
+        lists = {
+            **pictures,
+            **home_page(info, outline),
+            **list_pages(outline),
+            FIGURES: figures_page(info, outline, sorted(pictures)),
+            ABOUT: about_page(info, outline),
+            DOCUMENTS: documents_json(info, outline),
+            **graph_pages(outline),
+        }
+        names = sorted({name for entry in outline.entries.values() for name in entry.images})
+        archives = {each.path: each.read for each in (facts.downloads or {}).values()}
+        wanted = {*outline.paths.values(), *lists, FULL_TEXT, *archives}
+        wanted |= {f"{IMAGES}/{name}" for name in names}
+        for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
+            if path in wanted and path not in before.files and (directory / path).exists():
+                raise ExportError(
+                    f"{directory / path}: not written by kbkit; "
+                    "choose an empty folder for the export"
+                )
+        notes = {uri: revision.encode() for uri, revision in outline.history().items()}
+        manifest = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)
+        # Every file is claimed before it is written, so that an export that is killed can be
+        # resumed. It keeps the history of the one before, so that what it had not come to is news
+        # later
+        claimed = tuple(sorted(wanted | set(before.files)))
+        replace(
+            manifest, files=claimed, history=before.history, fingerprints=before.fingerprints
+        ).write(directory)
+        fingerprints = PageFingerprints(directory, before.fingerprints, outline)
+        written = unchanged = 0
+        with full_text(directory / FULL_TEXT, outline) as add:
+            for path, text in _texts(documents, add, outline, lists, fingerprints):
+                changed = text is not None and _write(directory / path, text)
+                written += changed
+                unchanged += not changed
+                if on_progress:
+                    on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
+        for name in names:  # named after what they hold, so that one that is there is as it was
+            target = directory / IMAGES / name
+            if target.exists():
+                continue
+            if (data := images(name)) is not None:
+                write_file(target, data)
+            else:
+                _log.warning("%s: no such picture; a page goes without", name)
+        for path, archive in archives.items():
+            _write(directory / path, archive())
+        removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
+        files, nav = tuple(sorted(wanted)), tuple(navigation(outline))
+        replace(manifest, files=files, nav=nav, fingerprints=fingerprints.current).write(directory)
     seconds = {"pages": time.perf_counter() - start}
-    return ExportReport(directory, None, *report, seconds=seconds)
+    return ExportReport(
+        directory, None, len(outline.paths), written, unchanged, removed, seconds=seconds
+    )
 
 
 def remove_pages(directory: Path, kb: str) -> None:
@@ -131,7 +171,7 @@ def remove_pages(directory: Path, kb: str) -> None:
     if not before.kb or before.kb != kb:
         return
     with writing(directory, "the pages"):
-        with _lock(directory):
+        with _writing_pages(directory):
             for path in before.files:
                 _remove(directory, path)
             (directory / MANIFEST).unlink()
@@ -141,105 +181,41 @@ def remove_pages(directory: Path, kb: str) -> None:
 
 
 @contextmanager
-def _lock(directory: Path) -> Iterator[None]:
+def _writing_pages(directory: Path) -> Iterator[None]:
     lock = FileLock(directory / _LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ConflictError(
-            f"{directory}: another process exports into this folder; wait until it is done"
-        ) from None
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _export(
-    info: KnowledgeBaseInfo,
-    documents: Iterable[Document],
-    directory: Path,
-    site: SiteSpec,
-    *,
-    facts: Facts,
-    images: ReadImage,
-    on_progress: OnProgress | None,
-) -> tuple[int, int, int, int]:
-    before = Manifest.read(directory)
-    outline = make_outline(
-        site.title or info.name, read_entries(documents, before), facts, before, directory
-    )
-    pictures = charts(outline)
-    lists = {
-        **pictures,
-        **home_page(info, outline),
-        **list_pages(outline),
-        FIGURES: figures_page(info, outline, sorted(pictures)),
-        ABOUT: about_page(info, outline),
-        DOCUMENTS: documents_json(info, outline),
-        **graph_pages(outline),
-    }
-    names = sorted({name for entry in outline.entries.values() for name in entry.images})
-    archives = {each.path: each.read for each in (facts.downloads or {}).values()}
-    wanted = {*outline.paths.values(), *lists, FULL_TEXT, *(f"{IMAGES}/{name}" for name in names)}
-    wanted |= archives.keys()
-    for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
-        if path in wanted and path not in before.files and (directory / path).exists():
-            raise ExportError(
-                f"{directory / path}: not written by kbkit; choose an empty folder for the export"
-            )
-    notes = {uri: revision.encode() for uri, revision in outline.history().items()}
-    manifest = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)
-    # Every file is claimed before it is written, so that an export that is killed can be resumed.
-    # It keeps the history of the one before, so that what it had not come to is news later
-    claimed = tuple(sorted(wanted | set(before.files)))
-    replace(
-        manifest, files=claimed, history=before.history, fingerprints=before.fingerprints
-    ).write(directory)
-    fingerprints = PageFingerprints(before.fingerprints, outline)
-    written = unchanged = 0
-    with full_text(directory / FULL_TEXT, outline) as add:
-        read = _tee(documents, add)
-        for path, text in _texts(read, outline, lists, directory, fingerprints):
-            changed = text is not None and _write(directory / path, text)
-            written += changed
-            unchanged += not changed
-            if on_progress:
-                on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
-    for name in names:  # named after what they hold, so that one that is there is as it was
-        target = directory / IMAGES / name
-        if target.exists():
-            continue
-        if (data := images(name)) is not None:
-            write_file(target, data)
-        else:
-            _log.warning("%s: no such picture; a page goes without", name)
-    for path, archive in archives.items():
-        _write(directory / path, archive())
-    removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
-    files, nav = tuple(sorted(wanted)), tuple(navigation(outline))
-    replace(manifest, files=files, nav=nav, fingerprints=fingerprints.current).write(directory)
-    return len(outline.paths), written, unchanged, removed
+    with writing(directory, "the pages"):
+        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise ConflictError(
+                f"{directory}: another process exports into this folder; wait until it is done"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
 
 
 def _texts(
     documents: Iterable[Document],
+    add: Callable[[Document], None],
     outline: SiteOutline,
     lists: Mapping[str, str],
-    directory: Path,
     fingerprints: PageFingerprints,
 ) -> Iterator[tuple[str, str | None]]:
     """The path and the text of every page; no text where the page stands as it should."""
     links = LinkMap(outline.paths)
     yield from lists.items()
     for document in documents:
+        add(document)
         entry = outline.entries.get(document.uri)
         if entry is None or document.state is DocumentState.GONE:
             continue
         path = outline.paths[document.uri]
         layout = PageLayout.of(entry, outline, links)
         sources = fingerprints.of_sources(entry, layout)
-        if fingerprints.keep(path, directory / path, sources):
+        if fingerprints.keep(path, sources):
             yield path, None
             continue
         dead: list[str] = []
@@ -248,13 +224,6 @@ def _texts(
             _log.warning("%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_NAMED]))
         fingerprints.add(path, sources, text)
         yield path, text
-
-
-def _tee(documents: Iterable[Document], add: Callable[[Document], None]) -> Iterator[Document]:
-    """Iterate over documents, and pass each to a function, so that they are read once."""
-    for document in documents:
-        add(document)
-        yield document
 
 
 def _write(path: Path, content: str | bytes) -> bool:
