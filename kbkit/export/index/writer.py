@@ -237,7 +237,8 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     yield from _text_shards(content, places)
     if content.annotations is not None:
         yield from annotation_shards(content.annotations)
-    yield "core", encode_shard(_core(content, chunks, summaries, firsts, places))
+    core = _core(content, chunks, summaries, summarized, firsts=firsts, places=places)
+    yield "core", encode_shard(core)
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
@@ -262,7 +263,7 @@ def _model_shards(
         and _modelled(content, content.summaries.embedder)
     ):
         rounded = round_summaries(content.summaries.vectors[summarized], summaries.clusters)
-        about["summaries"] = _about_vectors(rounded, _clusters(content, summaries, summarized))
+        about["summaries"] = _about_vectors(rounded, summarized, len(content.documents))
         yield from _vector_shards("e", rounded, summarized, encode_bytes)
     if about:
         yield "m", encode_shard(about)
@@ -273,13 +274,6 @@ def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
     steps = np.abs(axes).max(axis=1) / OCTET
     values = np.round(axes / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)
     return {"v": encode_bytes(values), "s": [round(float(step), 7) for step in steps]}
-
-
-def _clusters(content: IndexContent, summaries: QuantizedVectors, summarized: Integers) -> Integers:
-    """The cluster of each document's summary, from 1; 0 for none."""
-    clusters = np.zeros(len(content.documents), np.int64)
-    clusters[summarized] = summaries.clusters + 1
-    return clusters
 
 
 def _vector_shards(
@@ -304,6 +298,8 @@ def _core(
     content: IndexContent,
     chunks: QuantizedVectors | None,
     summaries: QuantizedVectors | None,
+    summarized: Integers,
+    *,
     firsts: Sequence[str],
     places: Sequence[int],
 ) -> dict[str, Any]:
@@ -342,18 +338,20 @@ def _core(
     if content.annotations is not None:
         values["frames"] = frame_counts(content.annotations)
     if chunks is not None:
-        values["vectors"] = _about_vectors(chunks, chunks.clusters + 1)
-        values["vectors"]["model"] = _modelled(content, content.snapshot.embedder)
+        about = _about_vectors(chunks, np.arange(len(content.rows)), len(content.rows))
+        values["vectors"] = {**about, "model": _modelled(content, snapshot.embedder)}
     if summaries is not None and content.summaries is not None:
-        summarized = np.flatnonzero(content.summaries.vectors.any(axis=1))
-        about = _about_vectors(summaries, _clusters(content, summaries, summarized))
-        values["summaries"] = {**about, "embedder": content.summaries.embedder}
-        values["summaries"]["model"] = _modelled(content, content.summaries.embedder)
+        embedder = content.summaries.embedder
+        about = _about_vectors(summaries, summarized, len(documents))
+        about |= {"embedder": embedder, "model": _modelled(content, embedder)}
+        values["summaries"] = about
     return values
 
 
-def _about_vectors(vectors: QuantizedVectors, clusters: Integers) -> dict[str, Any]:
-    """Describe vectors for every query: `clusters` has the cluster of each, from 1; 0 for none."""
+def _about_vectors(vectors: QuantizedVectors, numbers: Integers, total: int) -> dict[str, Any]:
+    """Describe vectors for every query; `clusters` is counted from 1, with 0 for none."""
+    clusters = np.zeros(total, np.int64)
+    clusters[numbers] = vectors.clusters + 1
     centroids, steps = quantize_rows(vectors.centroids)
     return {
         "dimensions": vectors.values.shape[1],

@@ -29,7 +29,6 @@ from kbkit.export.index.packing import Integers
 from kbkit.export.manifest import Manifest
 from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType, SubjectKind
 from kbkit.models.values import disambiguated, plain
-from kbkit.models.values import plain as one_line
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings, reading
@@ -299,9 +298,9 @@ def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) 
     """Return a document's facts before its chunks are counted."""
     return IndexedDocument(
         path=pages[document.uri],
-        title=one_line(document.title) or one_line(document.uri),
+        title=plain(document.title) or plain(document.uri),
         document_type=document.document_type.value,
-        tags=tuple(map(one_line, document.tags)),
+        tags=tuple(map(plain, document.tags)),
         day=(document.fetched_at - _EPOCH).days,
         stale=document.state is not DocumentState.CURRENT,
         rating=rated.average,
@@ -311,4 +310,4 @@ def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) 
 
 def _chunk(chunk: Chunk, title: str) -> IndexedChunk:
     heading = heading_text(title, chunk.heading_path)
-    return IndexedChunk(plain_text(chunk.text, lines=True), one_line(heading), chunk.anchor)
+    return IndexedChunk(plain_text(chunk.text, lines=True), plain(heading), chunk.anchor)

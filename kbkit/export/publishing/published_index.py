@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,6 @@ class _Term:
     summary_vector: NDArray[np.float64]
 
 
-@dataclass(slots=True)
 class PublishedIndex:
     """The search index of one published knowledge base.
 
@@ -107,16 +106,10 @@ class PublishedIndex:
         ExportError: It is missing, damaged, or of another kbkit.
     """
 
-    folder: Path
-    read: list[str] = field(default_factory=list)
-    _core: Mapping[str, Any] = field(init=False)
-    _shards: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    _columns: _Columns = field(init=False)
-    _vectors: IndexVectors = field(init=False)
-    _summaries: IndexVectors = field(init=False)
-    _filters: IndexFilters = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.read: list[str] = []
+        self._shards: dict[str, Mapping[str, Any]] = {}
         self._core = self._shard("core")
         if self._core.get("format") != FORMAT:
             raise ExportError(f"{self.folder}: an index of another kbkit; export again")
