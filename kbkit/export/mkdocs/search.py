@@ -68,23 +68,6 @@ autocapitalize="off" aria-label="Question or words" placeholder="Ask a question,
 """
 
 
-def home_form(kb: str, up: str, *, directories: bool) -> str:
-    only = f'<input type="hidden" name="kb" value="{html.escape(kb)}">' if kb else ""
-    return _HOME_FORM.format(up=up, index="" if directories else "index.html", kb=only)
-
-
-def subject_line(kb: str, names: Sequence[str], up: str, *, directories: bool) -> str:
-    """Return the HTML of a page's topics, linked to other pages about them."""
-    page = f"{up}search/{'' if directories else 'index.html'}"
-    links = []
-    for name in names:
-        plain = html.unescape(name)
-        asked = {"query": plain, **({"kb": kb} if kb else {}), "entity": plain}
-        address = f"{page}?{urlencode(asked, errors='replace')}"
-        links.append(f'<a href="{html.escape(address)}">{html.escape(plain)}</a>')
-    return f'<span class="kb-subjects">About: {", ".join(links)}</span>'
-
-
 def search_page(
     kbs: Sequence[Mapping[str, str]], cores: Sequence[Mapping[str, Any]], script: str
 ) -> str:
@@ -206,11 +189,20 @@ class SiteSearch:
         return _add_boot_script(output)
 
     def form(self, prefix: str, up: str, *, directories: bool) -> str:
-        return home_form(self._only(prefix), up, directories=directories)
+        kb = self._only(prefix)
+        only = f'<input type="hidden" name="kb" value="{html.escape(kb)}">' if kb else ""
+        return _HOME_FORM.format(up=up, index="" if directories else "index.html", kb=only)
 
     def about(self, prefix: str, names: Sequence[str], up: str, *, directories: bool) -> str:
         """Return the HTML of a page's topics, linked to the search page."""
-        return subject_line(self._only(prefix), names, up, directories=directories)
+        page, kb = f"{up}search/{'' if directories else 'index.html'}", self._only(prefix)
+        links = []
+        for name in names:
+            plain = html.unescape(name)
+            asked = {"query": plain, **({"kb": kb} if kb else {}), "entity": plain}
+            address = f"{page}?{urlencode(asked, errors='replace')}"
+            links.append(f'<a href="{html.escape(address)}">{html.escape(plain)}</a>')
+        return f'<span class="kb-subjects">About: {", ".join(links)}</span>'
 
     def name_of(self, prefix: str) -> str:
         """Return an export's name in the search; ``""`` if it has none."""
