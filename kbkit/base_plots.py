@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kbkit.errors import ConfigError
 from kbkit.runtime.validation import explained
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from kbkit.plots import Plot
 
 Colour = Literal["document_type", "folder"]
 """Properties that colours can show."""
 
 
-class Framed(Protocol):
-    """A collection that is a DataFrame, too."""
-
-    def to_frame(self) -> pd.DataFrame:
-        """All of it."""
-
-
-class Mapped(Framed, Protocol):
-    """Chunks that lie on a plane."""
-
-    def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> pd.DataFrame:
-        """Where they lie."""
-
-
-@explained
-class Plots:
-    """Pictures of a knowledge base; they follow the light or dark theme of where they are shown."""
-
-    def __init__(self, documents: Framed, chunks: Mapped, ratings: Framed) -> None:
+class _Collections:
+    def __init__(self, documents: Any, chunks: Any, ratings: Any) -> None:
         self._documents = documents
         self._chunks = chunks
         self._ratings = ratings
+
+
+@explained
+class Plots(_Collections):
+    """Pictures of a knowledge base; they follow the light or dark theme of where they are shown."""
 
     def documents(self) -> Plot:
         """Plot the number of documents by type and age."""
@@ -76,13 +62,8 @@ class Plots:
 
 
 @explained
-class AsyncPlots:
+class AsyncPlots(_Collections):
     """Pictures of a knowledge base whose answers are awaited; see `Plots`."""
-
-    def __init__(self, documents: Any, chunks: Any, ratings: Any) -> None:
-        self._documents = documents
-        self._chunks = chunks
-        self._ratings = ratings
 
     async def documents(self) -> Plot:
         from kbkit.plots import documents_by_type
