@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,12 +40,19 @@ Trust = Annotated[
     ),
 ]
 Build = Annotated[bool, typer.Option(help="Also run MkDocs.")]
+Recipe = Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)]
+
+
+def _include(what: str, default: str) -> Any:
+    return typer.Option(
+        help=f"Include {what} (default: the recipe's, or {default}).", show_default=False
+    )
 
 
 @app.command()
 def build(
     context: typer.Context,
-    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    recipe: Recipe,
     site: Annotated[bool, typer.Option(help="Also build the site.")] = True,
     yes: Annotated[
         bool,
@@ -91,7 +98,7 @@ def build(
 @app.command()
 def notebook(
     context: typer.Context,
-    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    recipe: Recipe,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -133,31 +140,11 @@ def export(
     ] = False,
     build: Build = True,
     model: Annotated[
-        bool | None,
-        typer.Option(
-            help="Include the embedding model for browsers, 23 MB (default: the recipe's, or yes).",
-            show_default=False,
-        ),
+        bool | None, _include("the embedding model for browsers, 23 MB", "yes")
     ] = None,
-    graph: Annotated[
-        bool | None,
-        typer.Option(
-            help="Include the knowledge graph (default: the recipe's, or yes).", show_default=False
-        ),
-    ] = None,
-    files: Annotated[
-        bool | None,
-        typer.Option(
-            help="Include the workspace's files (default: the recipe's, or no).", show_default=False
-        ),
-    ] = None,
-    entries: Annotated[
-        bool | None,
-        typer.Option(
-            help="Include the workspace's entries (default: the recipe's, or no).",
-            show_default=False,
-        ),
-    ] = None,
+    graph: Annotated[bool | None, _include("the knowledge graph", "yes")] = None,
+    files: Annotated[bool | None, _include("the workspace's files", "no")] = None,
+    entries: Annotated[bool | None, _include("the workspace's entries", "no")] = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
@@ -273,13 +260,8 @@ def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
         )
 
     stop = threading.Event()
-
-    def keep() -> None:
-        watch_files(
-            synced, stop=stop, on_sync=tell, on_trouble=lambda error: say(f"kbkit: {error}")
-        )
-
-    thread = threading.Thread(target=keep)
+    told = {"on_sync": tell, "on_trouble": lambda error: say(f"kbkit: {error}")}
+    thread = threading.Thread(target=watch_files, args=(synced,), kwargs={"stop": stop, **told})
     thread.start()
     try:
         yield
