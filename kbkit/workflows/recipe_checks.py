@@ -260,8 +260,8 @@ def _probed(
             timeout=settings.timeout,
             allow_private=source.allow_private,
         ) as fetcher:
-            probe = _Probe(fetcher, Robots(fetcher, settings.user_agent), source)
-            if problem := probe.problem(source.url):
+            robots = Robots(fetcher, settings.user_agent, source.delay)
+            if problem := _problem(robots, source.url):
                 yield RecipeFinding("error", f"{where}.url", f"{source.url}: {problem}")
                 continue
             if not isinstance(source, CrawlSource):
@@ -274,26 +274,16 @@ def _probed(
             for done, url in enumerate(list(pages)[:left]):
                 if on_progress is not None:
                     on_progress(Progress("probe", done, min(len(pages), left), url))
-                if problem := probe.problem(url):
+                if problem := _problem(robots, url):
                     message = f"{url}: {problem}; it may have moved, or lie deeper"
                     yield RecipeFinding("warning", "questions", message)
             left -= min(len(pages), left)
 
 
-class _Probe:
-    """Asks a site for pages, one after the other."""
-
-    def __init__(self, fetcher: Fetcher, robots: Robots, source: FetchSpec) -> None:
-        from kbkit.sources.web.downloads import RateLimiter
-
-        self._fetcher, self._robots = fetcher, robots
-        self._pace = RateLimiter(robots, source.delay, lambda: False)
-
-    def problem(self, url: str) -> str:
-        """Return why a page cannot be read, or ``""``."""
-        if verdict := self._robots.verdict(url):
-            return verdict.reason
-        if not self._pace.wait(url):
-            return "the site asks to wait too long"
-        response = self._fetcher.get(url, max_bytes=200_000, truncate=True)
-        return "" if response.outcome is Outcome.FETCHED else response.reason
+def _problem(robots: Robots, url: str) -> str:
+    """Return why a page cannot be read, or ``""``."""
+    if verdict := robots.verdict(url):
+        return verdict.reason
+    robots.wait(url)
+    response = robots.fetcher.get(url, max_bytes=200_000, truncate=True)
+    return "" if response.outcome is Outcome.FETCHED else response.reason

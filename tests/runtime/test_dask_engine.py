@@ -22,7 +22,7 @@ import kbkit
 from kbkit.errors import ClusterError, ConfigError
 from kbkit.runtime.engine import open_engine, perform
 from kbkit.sources.html.site_extractor import ExtractTask
-from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
+from kbkit.sources.web.downloads import Downloads, PageRequest
 from kbkit.sources.web.fetch import Response
 from kbkit.stores.catalog import corpus
 from tests.waiting import until
@@ -194,15 +194,17 @@ class _Lost:
     def verdict(self, url: str) -> None:
         pass
 
-    def delay(self, url: str) -> float:
-        return 0
+    def wait(self, url: str) -> bool:
+        return True
+
+    def stop(self) -> bool:
+        return False
 
 
 def test_a_page_is_not_called_unreadable_since_the_cluster_is_lost():
     """Else the build that goes on would leave it out."""
     lost = _Lost()
-    pace = RateLimiter(lost, 0, lambda: False)
-    downloads = Downloads(lost, lost, pace, lambda task, url: None, lambda: False, concurrency=1)
+    downloads = Downloads(lost, lost, lambda task, url: None, concurrency=1)
     downloads.start(PageRequest("http://127.0.0.1:9/", 0, "", None))
     with pytest.raises(ClusterError, match="no longer answers"):
         downloads.poll(60)

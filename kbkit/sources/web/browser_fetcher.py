@@ -23,8 +23,8 @@ from kbkit.sources.html.dom import parse
 from kbkit.sources.images import MAX_BYTES, image_addresses, kept_image
 from kbkit.sources.web import page_world
 from kbkit.sources.web.browser import Browser, RenderedPage, Resource
-from kbkit.sources.web.downloads import PageFetcher, RateLimiter
-from kbkit.sources.web.fetch import Fetcher, Response
+from kbkit.sources.web.downloads import PageFetcher
+from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_world import RenderError
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import origin
@@ -40,38 +40,26 @@ _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 
 
 def open_page_fetcher(
-    spec: CrawlSource | PageSource,
-    context: SourceContext,
-    fetcher: Fetcher,
-    robots: Robots,
-    pace: RateLimiter,
+    spec: CrawlSource | PageSource, context: SourceContext, robots: Robots
 ) -> PageFetcher:
     if not page_world.rendered(spec, context):
-        return fetcher
-    return BrowserFetcher(fetcher, robots, pace, spec, context)
+        return robots.fetcher
+    return BrowserFetcher(robots, spec, context)
 
 
 class BrowserFetcher:
     """Fetches pages and has a browser render them; safe to use from several threads."""
 
     def __init__(
-        self,
-        fetcher: Fetcher,
-        robots: Robots,
-        pace: RateLimiter,
-        spec: CrawlSource | PageSource,
-        context: SourceContext,
+        self, robots: Robots, spec: CrawlSource | PageSource, context: SourceContext
     ) -> None:
         self._browser = Browser(
             user_agent=context.user_agent, program=context.browser, sandbox=context.browser_sandbox
         )
-        self._fetcher = fetcher
+        self._own = robots
         # a page is given nothing from private networks but what is of its own host
         public = spec.model_copy(update={"allow_private": False})
-        self._public = page_world.open_fetcher(public, context)
-        others = Robots(self._public, context.user_agent)
-        self._own = (fetcher, robots, pace)
-        self._others = (self._public, others, RateLimiter(others, spec.delay, context.stop))
+        self._others = page_world.open_robots(public, context)
         self._allow_private = spec.allow_private
         self._limit = spec.max_bytes
         self._seconds = context.timeout
@@ -82,7 +70,7 @@ class BrowserFetcher:
 
     def close(self) -> None:
         self._browser.close()
-        self._public.close()
+        self._others.fetcher.close()
 
     def get(
         self,
@@ -108,7 +96,7 @@ class BrowserFetcher:
                 decode(shell.body, shell.charset),
                 lambda wanted, kind: self._resource(wanted, kind, own),
                 limit=self._limit,
-                seconds=self._seconds + min(_TURNS * self._own[2].delay(own), _MAX_LENGTH),
+                seconds=self._seconds + min(_TURNS * self._own.delay(own), _MAX_LENGTH),
             )
         except (RenderError, SourceError) as error:
             return replace(shell, outcome=Outcome.FAILED, reason=str(error), body=b"")
@@ -135,7 +123,7 @@ class BrowserFetcher:
     ) -> Response:
         with self._lock:
             cached = self._kept.get(url) if again else None
-        return cached or self._keep(url, self._fetcher.get(url, check=check))
+        return cached or self._keep(url, self._own.fetcher.get(url, check=check))
 
     def _resource(self, url: str, kind: str, own: str) -> Resource:
         url = urldefrag(url).url
@@ -147,16 +135,16 @@ class BrowserFetcher:
             if cached is not None:
                 self._kept.move_to_end(url)
         if cached is None:
-            fetcher, robots, pace = self._own if host == own else self._others
-            if robots.verdict(url) or not pace.wait(url):
+            robots = self._own if host == own else self._others
+            if robots.verdict(url) or not robots.wait(url):
                 return Resource(None)
 
             def stays(address: str) -> Response | None:
                 if self._allow_private and host == own != origin(address):
                     return Response(address, Outcome.SKIPPED, "leaves the host of the page")
-                return page_world.robots_refusal(robots, address)
+                return robots.verdict(address)
 
-            cached = fetcher.get(url, check=stays)
+            cached = robots.fetcher.get(url, check=stays)
             if kind in ("script", "stylesheet"):
                 self._keep(url, cached)
         if cached.outcome is Outcome.GONE:
@@ -211,9 +199,7 @@ class _Pictures:
 
     def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
         self._context = context
-        self._fetcher = page_world.open_fetcher(spec, context)
-        self._robots = Robots(self._fetcher, context.user_agent)
-        self._pace = RateLimiter(self._robots, spec.delay, context.stop)
+        self._robots = page_world.open_robots(spec, context)
         self._cached: dict[str, Image | None] = {}
         self._held = self._fetched = self._requests = 0
 
@@ -230,16 +216,13 @@ class _Pictures:
         spent = self._requests >= _MAX_REQUESTS or self._fetched >= _MAX_FETCHED
         if spent or not address.startswith(("http://", "https://")) or self._context.stop():
             return None
-
-        def check(url: str) -> Response | None:
-            return page_world.robots_refusal(self._robots, url)
-
         self._requests += 1
-        if check(address) is not None or not self._pace.wait(address):
+        robots = self._robots
+        if robots.verdict(address) is not None or not robots.wait(address):
             return None
-        response = self._fetcher.get(address, check=check, max_bytes=MAX_BYTES)
+        response = robots.fetcher.get(address, check=robots.verdict, max_bytes=MAX_BYTES)
         self._fetched += len(response.body)
         return kept_image(response.body) if response.outcome is Outcome.FETCHED else None
 
     def close(self) -> None:
-        self._fetcher.close()
+        self._robots.fetcher.close()

@@ -18,11 +18,11 @@ from kbkit.sources.html.extract import NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import page_world
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
-from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
+from kbkit.sources.web.downloads import Downloads, PageRequest
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_world import Validators
-from kbkit.sources.web.robots import Robots, directives, read_sitemaps
-from kbkit.sources.web.urls import CrawlScope, Refusals, canonical, index_alias, origin
+from kbkit.sources.web.robots import directives, read_sitemaps
+from kbkit.sources.web.urls import CrawlScope, Refusals, canonical, index_alias
 
 
 class Canonicals:
@@ -86,17 +86,10 @@ class CrawlRun:
             self._start or spec.url, spec.include, spec.exclude, spec.queries, rendered
         )
         self._validators = Validators(spec)
-        self._fetcher = page_world.open_fetcher(spec, context)
-        self._robots = Robots(self._fetcher, context.user_agent)
-        self._pace = RateLimiter(self._robots, spec.delay, context.stop)
-        self._pages = open_page_fetcher(spec, context, self._fetcher, self._robots, self._pace)
+        self._robots = page_world.open_robots(spec, context)
+        self._pages = open_page_fetcher(spec, context, self._robots)
         self._downloads = Downloads(
-            self._pages,
-            self._robots,
-            self._pace,
-            self._check,
-            context.stop,
-            concurrency=spec.concurrency,
+            self._pages, self._robots, self._check, concurrency=spec.concurrency
         )
         self._refusals = Refusals()
         self._alike = Refusals()  # pages that were met, of which there may be as many
@@ -114,19 +107,22 @@ class CrawlRun:
         self._started = False  # the start page has been dealt with
         self._dead = ""
 
-    def close(self) -> None:
+    def _close(self) -> None:
         self._downloads.close()
         self._reader.close()
         self._pages.close()
-        self._fetcher.close()
+        self._robots.fetcher.close()
 
     def events(self) -> Iterator[SourceEvent]:
         """Crawl, with an event for each page; refused addresses are summed up."""
-        if not self._start:
-            yield SourceEvent(self._spec.url, Outcome.FAILED, reason="malformed address")
-            return
-        yield from self._crawl()
-        yield from self._alike.events(())
+        try:
+            if not self._start:
+                yield SourceEvent(self._spec.url, Outcome.FAILED, reason="malformed address")
+                return
+            yield from self._crawl()
+            yield from self._alike.events(())
+        finally:
+            self._close()
 
     def _crawl(self) -> Iterator[SourceEvent]:
         self._resume()
@@ -359,22 +355,8 @@ class CrawlRun:
                 self._read_sitemaps()
 
     def _read_sitemaps(self) -> None:
-        if not self._spec.sitemap:
-            return
-        named = self._robots.sitemaps(self._scope.prefix)
-        usual = [origin(self._scope.prefix) + "/sitemap.xml", self._scope.prefix + "sitemap.xml"]
-        pages = read_sitemaps(
-            self._fetcher,
-            named or usual,
-            wants=lambda url: self._scope.link(url, ""),
-            check=self._check_sitemap,
-            wait=self._pace.wait,
-            stop=self._stop,
-        )
-        self._follow(tuple(pages), "", 0)
-
-    def _check_sitemap(self, url: str) -> Response | None:
-        return page_world.robots_refusal(self._robots, url)
+        if self._spec.sitemap:
+            self._follow(tuple(read_sitemaps(self._robots, self._scope)), "", 0)
 
     def _check(self, task: PageRequest, url: str) -> Response | None:
         """Whether to follow a redirect; runs in download threads."""
@@ -387,7 +369,7 @@ class CrawlRun:
                 reason = f"redirects to {url}, which is read itself"
             if reason:
                 return Response(url, Outcome.SKIPPED, reason, status=302)
-        return self._check_sitemap(url)
+        return self._robots.verdict(url)
 
     def _new(self, url: str) -> bool:
         """Whether an address is new; remembers it."""

@@ -1,20 +1,26 @@
-"""Concurrent downloads at the pace of each host."""
+"""Concurrent downloads at the pace of each host, by this machine or the workers of a cluster.
+
+This process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes one
+request.
+"""
 
 from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from kbkit.errors import ClusterError
 from kbkit.models import PageRecord
+from kbkit.runtime.engine import WorkerPool
 from kbkit.sources.base import Outcome
-from kbkit.sources.web.fetch import Response, pause
+from kbkit.sources.web.addresses import Private
+from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
-from kbkit.sources.web.urls import origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +60,6 @@ class PageFetcher(Protocol):
     def close(self) -> None: ...
 
 
-class RateLimiter:
-    """Keeps the requests to each host apart."""
-
-    def __init__(self, robots: Robots, delay: float, stop: Callable[[], bool]) -> None:
-        self._robots = robots
-        self._delay = delay
-        self._stop = stop
-        self._next: dict[str, float] = {}
-        self._lock = threading.Lock()
-
-    def delay(self, url: str) -> float:
-        """Seconds between two requests to the host of an address."""
-        return max(self._delay, self._robots.delay(url))
-
-    def wait(self, url: str) -> bool:
-        delay = self.delay(url)
-        if not delay:
-            return not self._stop()
-        with self._lock:
-            host = origin(url)
-            now = time.monotonic()
-            turn = max(now, self._next.get(host, now))
-            self._next[host] = turn + delay
-        return pause(turn - now, self._stop)
-
-
 class Downloads:
     """Threads that fetch pages; they are daemons, so that a slow server never holds an exit."""
 
@@ -87,17 +67,13 @@ class Downloads:
         self,
         fetcher: PageFetcher,
         robots: Robots,
-        pace: RateLimiter,
         check: Callable[[PageRequest, str], Response | None],
-        stop: Callable[[], bool],
         *,
         concurrency: int,
     ) -> None:
         self._fetcher = fetcher
         self._robots = robots
-        self._pace = pace
         self._check = check
-        self._stop = stop
         self._tasks: queue.SimpleQueue[PageRequest | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[PageRequest, Response | ClusterError]] = (
             queue.SimpleQueue()
@@ -132,7 +108,7 @@ class Downloads:
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
-            if self._stop():
+            if self._robots.stop():
                 continue
             came: Response | ClusterError
             try:
@@ -147,8 +123,8 @@ class Downloads:
     def _fetch(self, task: PageRequest) -> Response:
         verdict = self._robots.verdict(task.url)
         if verdict is not None:
-            return Response(task.url, verdict.outcome, verdict.reason)
-        if not self._pace.wait(task.url):
+            return verdict
+        if not self._robots.wait(task.url):
             return Response(task.url, Outcome.FAILED, "stopped")
         return self._fetcher.get(
             task.url,
@@ -156,3 +132,61 @@ class Downloads:
             last_modified=task.last_modified,
             check=lambda url: self._check(task, url),
         )
+
+
+_POLL = 0.5  # seconds between two looks at whether to stop
+_MARGIN = 60  # seconds that finding an address may take, which nothing here ends
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """Options of a worker's `Fetcher`."""
+
+    user_agent: str
+    timeout: float
+    max_bytes: int
+    allow_private: Private
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTask:
+    """One request; a `kbkit.runtime.processes.WorkerTask`."""
+
+    options: FetchOptions
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    limit: int
+    truncate: bool
+
+    @property
+    def seconds(self) -> float:
+        return self.options.timeout + _MARGIN  # a `Fetcher` ends it itself, but for the system
+
+    def perform(self) -> Response:
+        return _fetcher(self.options).once(self.url, dict(self.headers), self.limit, self.truncate)
+
+    def broken(self, reason: str) -> Response:
+        return Response(self.url, Outcome.FAILED, reason, again=True)
+
+
+class ClusterFetcher(Fetcher):
+    """A `Fetcher` whose requests the workers of a cluster make; cookies are each worker's own."""
+
+    def __init__(self, pool: WorkerPool, options: FetchOptions, stop: Callable[[], bool]) -> None:
+        super().__init__(**asdict(options), stop=stop)
+        self._pool = pool
+        self._options = options
+
+    def once(self, url: str, headers: dict[str, str], limit: int, truncate: bool) -> Response:
+        task = RequestTask(self._options, url, tuple(headers.items()), limit, truncate)
+        result = self._pool.submit(task)
+        while not self._stop():
+            with suppress(TimeoutError):
+                came: Response = result.result(_POLL)
+                return came
+        return Response(url, Outcome.FAILED, "stopped")
+
+
+@lru_cache
+def _fetcher(options: FetchOptions) -> Fetcher:
+    return Fetcher(**asdict(options))

@@ -134,20 +134,9 @@ PAGE_SECONDS = 180.0
 _RETRIED = frozenset({429, 502, 503, 504})
 _CONDITIONS = {"if-none-match", "if-modified-since"}
 _MAX_COOKIES = 50
-_REASONS = {
-    400: "Bad Request",
-    401: "Unauthorized, needs a login",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    410: "Gone",
-    429: "Too Many Requests",
-    451: "Unavailable For Legal Reasons",
-    500: "Internal Server Error",
-    502: "Bad Gateway",
-    503: "Service Unavailable",
-    504: "Gateway Timeout",
-}
+_NAMED = (400, 401, 403, 404, 405, 410, 429, 451, 500, 502, 503, 504)
+_REASONS = {status: httpx.codes.get_reason_phrase(status) for status in _NAMED}
+_REASONS[401] += ", needs a login"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +150,8 @@ class Response:
         status: HTTP status, or 0 when there was no answer.
         media_type: Lower case, without parameters; ``""`` if missing.
         charset: From the Content-Type header, or ``""``.
+        location: Where it redirects to, or ``""``.
+        again: Another try may help.
     """
 
     url: str
@@ -175,6 +166,8 @@ class Response:
     robots: str = ""
     license: License = field(default_factory=License)
     retry_after: float | None = None
+    location: str = ""
+    again: bool = False
 
 
 class Fetcher:
@@ -256,12 +249,12 @@ class Fetcher:
             seen.append(url)
             if len(seen) > MAX_REDIRECTS + 1:
                 return Response(url, Outcome.FAILED, f"more than {MAX_REDIRECTS} redirects")
-            response, location = self._persistently(url, headers, limit, truncate, end)
-            _log.debug("GET %s: %s", url, location or response.reason or response.status)
-            if not location:
+            response = self._persistently(url, headers, limit, truncate, end)
+            _log.debug("GET %s: %s", url, response.location or response.reason or response.status)
+            if not response.location:
                 return response
             try:
-                url = str(urljoin(url, location)).partition("#")[0]
+                url = str(urljoin(url, response.location)).partition("#")[0]
             except ValueError:
                 return Response(url, Outcome.FAILED, "redirects to a malformed address")
             if check is not None and url not in seen:
@@ -271,47 +264,45 @@ class Fetcher:
 
     def _persistently(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool, end: float
-    ) -> tuple[Response, str]:
+    ) -> Response:
         host = urlsplit(url).netloc
         for attempt in range(RETRIES + 1):
             silence = self._silence.get(host, 0.0)
             if max(silence, time.monotonic()) >= end:
-                return Response(url, Outcome.FAILED, self._over), ""
+                return Response(url, Outcome.FAILED, self._over)
             if not pause(silence - time.monotonic(), self._stop):
-                return Response(url, Outcome.FAILED, "stopped"), ""
-            response, location, again = self.once(url, headers, limit, truncate)
+                return Response(url, Outcome.FAILED, "stopped")
+            response = self.once(url, headers, limit, truncate)
             # a host that is not there rarely comes up within seconds
             most = RETRIES if response.status else min(RETRIES, 1)
-            if not again or attempt >= most or self._stop():
-                return response, location
+            if not response.again or attempt >= most or self._stop():
+                return response
             wait = 0.5 * 2**attempt * (1 + random.random() / 4)  # noqa: S311 - jitter
             if response.retry_after is not None:
                 if response.retry_after > RETRY_AFTER_MOST:
                     reason = f"{response.reason}; it asks to wait {response.retry_after:.0f} s"
-                    return replace(response, reason=reason), ""
+                    return replace(response, reason=reason)
                 wait = max(wait, response.retry_after)
                 self._silence[host] = time.monotonic() + response.retry_after
             if time.monotonic() + wait >= end:
-                return replace(response, reason=f"{response.reason}; {self._over}"), ""
+                return replace(response, reason=f"{response.reason}; {self._over}")
             if not pause(wait, self._stop):
-                return response, location
+                return response
         raise AssertionError("unreachable")
 
     @property
     def _over(self) -> str:
         return f"took longer than the {self._page_seconds:g} s allowed for a page"
 
-    def once(
-        self, url: str, headers: dict[str, str], limit: int, truncate: bool
-    ) -> tuple[Response, str, bool]:
-        """Send one request; return the response, the redirect target, and whether to retry."""
+    def once(self, url: str, headers: dict[str, str], limit: int, truncate: bool) -> Response:
+        """Send one request."""
         self._deadline.at = time.monotonic() + self._timeout
         host = urlsplit(url).netloc
         try:
             with self._client.stream("GET", url, headers=headers) as raw:
                 return self._read(url, raw, limit, truncate)
         except ForbiddenAddressError as error:
-            return Response(url, Outcome.SKIPPED, str(error)), "", False
+            return Response(url, Outcome.SKIPPED, str(error))
         except (httpcore.ConnectTimeout, httpx.ConnectTimeout):
             reason, again = f"{host} does not answer (timeout)", False
         except (httpcore.TimeoutException, httpx.TimeoutException):
@@ -332,16 +323,15 @@ class Fetcher:
             self._deadline.at = float("inf")
             if len(self._client.cookies.jar) > _MAX_COOKIES:
                 self._client.cookies.clear()
-        return Response(url, Outcome.FAILED, " ".join(reason.split())[:300]), "", again
+        return Response(url, Outcome.FAILED, " ".join(reason.split())[:300], again=again)
 
-    def _read(
-        self, url: str, raw: httpx.Response, limit: int, truncate: bool
-    ) -> tuple[Response, str, bool]:
+    def _read(self, url: str, raw: httpx.Response, limit: int, truncate: bool) -> Response:
         status = raw.status_code
         content_type = raw.headers.get("content-type", "")
         response = Response(
             url,
-            Outcome.FETCHED,
+            Outcome.FAILED,
+            f"HTTP {status} {_REASONS.get(status, '')}".strip(),
             status=status,
             media_type=content_type.partition(";")[0].strip().lower(),
             charset=charset_of(content_type),
@@ -352,28 +342,19 @@ class Fetcher:
         )
         if status == 304:
             if _CONDITIONS & set(raw.request.headers):
-                return replace(response, outcome=Outcome.UNCHANGED), "", False
-            reason = "HTTP 304 to a request without a condition"
-            return replace(response, outcome=Outcome.FAILED, reason=reason), "", False
+                return replace(response, outcome=Outcome.UNCHANGED, reason="")
+            return replace(response, reason="HTTP 304 to a request without a condition")
         if status in (301, 302, 303, 307, 308):
             location = raw.headers.get(LOCATION, "").strip()
             reason = "" if location else f"HTTP {status} without an address to go to"
-            return replace(response, outcome=Outcome.FAILED, reason=reason), location, False
+            return replace(response, reason=reason, location=location)
         if status in (404, 410):
-            gone = replace(
-                response, outcome=Outcome.GONE, reason=f"HTTP {status} {_REASONS[status]}"
-            )
-            return gone, "", False
+            return replace(response, outcome=Outcome.GONE)
         if not 200 <= status < 300:
-            reason = f"HTTP {status} {_REASONS.get(status, '')}".strip()
-            failed = replace(
-                response,
-                outcome=Outcome.FAILED,
-                reason=reason,
-                retry_after=_retry_after(raw.headers.get("retry-after", "")),
-            )
-            return failed, "", status in _RETRIED
-        return self._body(response, raw, limit, truncate), "", False
+            waits = _retry_after(raw.headers.get("retry-after", ""))
+            return replace(response, retry_after=waits, again=status in _RETRIED)
+        response = replace(response, outcome=Outcome.FETCHED, reason="")
+        return self._body(response, raw, limit, truncate)
 
     def _body(
         self, response: Response, raw: httpx.Response, limit: int, truncate: bool

@@ -48,32 +48,30 @@ class FirecrawlCrawler:
         self._context = context
         self._poll = _POLL
 
-    def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
+    def crawl(self, spec: CrawlSource) -> Iterator[SourceEvent]:
         """Crawl a site with the service; pages come as they are done."""
-        start = canonical(url)
-        if reason := self._refused(start or url):
-            yield SourceEvent(url, Outcome.SKIPPED, reason=reason)
+        start = canonical(spec.url)
+        if reason := self._refused(start or spec.url):
+            yield SourceEvent(spec.url, Outcome.SKIPPED, reason=reason)
             return
         client = self._client()
-        spec = self._spec
-        include: tuple[str, ...] = ()
-        exclude: tuple[str, ...] = ()
-        options: dict[str, Any] = {"limit": limit, "formats": _FORMATS}
-        if isinstance(spec, CrawlSource):
-            include, exclude = spec.include, spec.exclude
-            options["sitemap"] = "include" if spec.sitemap else "skip"
-            options["max_concurrency"] = spec.concurrency
-            if spec.depth is not None:
-                options["max_discovery_depth"] = spec.depth
+        options: dict[str, Any] = {
+            "limit": spec.limit,
+            "formats": _FORMATS,
+            "sitemap": "include" if spec.sitemap else "skip",
+            "max_concurrency": spec.concurrency,
+        }
+        if spec.depth is not None:
+            options["max_discovery_depth"] = spec.depth
         if spec.delay:
             options["delay"] = max(1, round(spec.delay))
         job = self._ask(lambda: client.start_crawl(start, **options))
-        scope = CrawlScope(start, include, exclude)
+        scope = CrawlScope(start, spec.include, spec.exclude)
         done = False
         try:
             made = 0
             for item in self._pages(client, str(job.id)):
-                if made >= limit:
+                if made >= spec.limit:
                     break
                 event = self._event(item, start, scope)
                 made += event.outcome is Outcome.FETCHED

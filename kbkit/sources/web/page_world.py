@@ -17,8 +17,7 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.front_matter import detect
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.images import kept_image
-from kbkit.sources.web.cluster_fetcher import ClusterFetcher, FetchOptions
-from kbkit.sources.web.downloads import PageRequest
+from kbkit.sources.web.downloads import ClusterFetcher, FetchOptions, PageRequest
 from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
@@ -196,13 +195,13 @@ def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetc
     return Fetcher(**asdict(options), stop=context.stop, connections=connections)
 
 
+def open_robots(spec: CrawlSource | PageSource, context: SourceContext) -> Robots:
+    """A fetcher of its own, and what hosts ask of it."""
+    return Robots(open_fetcher(spec, context), context.user_agent, spec.delay, context.stop)
+
+
 def rendered(spec: CrawlSource | PageSource, context: SourceContext) -> bool:
     return (spec.provider or context.provider) == "browser"
-
-
-def robots_refusal(robots: Robots, url: str) -> Response | None:
-    verdict = robots.verdict(url)
-    return Response(url, verdict.outcome, verdict.reason) if verdict else None
 
 
 def body_refusal(response: Response, accepted: frozenset[str]) -> str:

@@ -8,29 +8,22 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 from urllib.parse import urljoin
+from xml.sax.saxutils import unescape
 
 from kbkit.sources.base import Outcome
-from kbkit.sources.web.fetch import Fetcher, Response
-from kbkit.sources.web.urls import origin
+from kbkit.sources.web.fetch import Fetcher, Response, pause
+from kbkit.sources.web.urls import CrawlScope, origin
 
 _MAX_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB
 _MAX_DELAY = 60.0
 _WITH_VALUES = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Reason why an address may not be fetched."""
-
-    outcome: Outcome
-    reason: str
 
 
 def directives(header: str, token: str) -> frozenset[str]:
@@ -48,27 +41,51 @@ def directives(header: str, token: str) -> frozenset[str]:
 
 
 class Robots:
-    """The rules of every host a crawl meets; safe to use from several threads."""
+    """The rules and the pace of every host a crawl meets; safe to use from several threads."""
 
-    def __init__(self, fetcher: Fetcher, user_agent: str) -> None:
-        self._fetcher = fetcher
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        user_agent: str,
+        delay: float = 0.0,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.fetcher = fetcher
         self.token = user_agent.partition("/")[0].strip() or "kbkit"
-        self._rules: dict[str, Any] = {}
+        self.stop = stop
+        self._delay = delay
+        self._rules: dict[str, tuple[Response | None, Any]] = {}
         self._lock = threading.Lock()
+        self._next: dict[str, float] = {}
+        self._turns = threading.Lock()
 
-    def verdict(self, url: str) -> Verdict | None:
-        rules = self._of(origin(url))
-        if isinstance(rules, Verdict):
-            return rules
-        if rules is None or rules.can_fetch(url.partition("#")[0], self.token):
+    def verdict(self, url: str) -> Response | None:
+        """The answer instead of an address that may not be fetched."""
+        refused, rules = self._of(origin(url))
+        if refused is not None:
+            return replace(refused, url=url)
+        if rules.can_fetch(url.partition("#")[0], self.token):
             return None
-        return Verdict(Outcome.SKIPPED, "robots.txt forbids it")
+        return Response(url, Outcome.SKIPPED, "robots.txt forbids it")
 
     def delay(self, url: str) -> float:
+        """Seconds between two requests to the host of an address."""
+        return max(self._delay, self._asked(url))
+
+    def wait(self, url: str) -> bool:
+        delay = self.delay(url)
+        if not delay:
+            return not self.stop()
+        with self._turns:
+            host = origin(url)
+            now = time.monotonic()
+            turn = max(now, self._next.get(host, now))
+            self._next[host] = turn + delay
+        return pause(turn - now, self.stop)
+
+    def _asked(self, url: str) -> float:
         """Seconds between two requests that the host asks for; at most a minute counts."""
-        rules = self._of(origin(url))
-        if rules is None or isinstance(rules, Verdict):
-            return 0.0
+        _, rules = self._of(origin(url))
         delay = rules.crawl_delay(self.token)
         if delay is None:
             rate = rules.request_rate(self.token)
@@ -79,30 +96,30 @@ class Robots:
         return min(max(seconds, 0.0), _MAX_DELAY)
 
     def sitemaps(self, url: str) -> list[str]:
-        rules = self._of(origin(url))
-        if rules is None or isinstance(rules, Verdict):
-            return []
+        _, rules = self._of(origin(url))
         return list(filter(None, (_joined(url, each) for each in islice(rules.sitemaps, 100))))
 
-    def _of(self, host: str) -> Any:
+    def _of(self, host: str) -> tuple[Response | None, Any]:
         with self._lock:
             if host not in self._rules:
                 self._rules[host] = self._read(host)
             return self._rules[host]
 
-    def _read(self, host: str) -> Any:
-        response = self._fetcher.get(f"{host}/robots.txt", max_bytes=_MAX_BYTES, truncate=True)
-        if response.outcome is Outcome.FETCHED:
-            from protego import Protego
+    def _read(self, host: str) -> tuple[Response | None, Any]:
+        """The answer instead of all pages of a host, or ``None``; and its rules."""
+        from protego import Protego
 
-            return Protego.parse(response.body.decode("utf-8-sig", errors="replace"))
+        response = self.fetcher.get(f"{host}/robots.txt", max_bytes=_MAX_BYTES, truncate=True)
+        if response.outcome is Outcome.FETCHED:
+            return None, Protego.parse(response.body.decode("utf-8-sig", errors="replace"))
+        none = Protego.parse("")
         if 400 <= response.status < 500 and response.status != 429:
-            return None  # "unavailable": everything is allowed
+            return None, none  # "unavailable": everything is allowed
         if response.status == 0:
             # not robots.txt is at fault but the way to the host
-            return Verdict(response.outcome, response.reason)
+            return response, none
         reason = f"robots.txt cannot be read ({response.reason}), which forbids everything"
-        return Verdict(Outcome.FAILED, reason)
+        return Response(host, Outcome.FAILED, reason), none
 
 
 _MAX_FILES = 50
@@ -112,36 +129,33 @@ _MAX_SECONDS = 120.0  # for all of them
 _ROOT = re.compile(r"<([\w.-]+:)?(sitemapindex|urlset)\b", re.IGNORECASE)
 _LOC = r"<{}loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{{1,2000}})"
 """The address of a page; that of a picture is in another namespace."""
-_ENTITIES = (("&amp;", "&"), ("&apos;", "'"), ("&quot;", '"'), ("&lt;", "<"), ("&gt;", ">"))
+_QUOTES = {"&quot;": '"', "&apos;": "'"}
 
 
-def read_sitemaps(
-    fetcher: Fetcher,
-    starts: Iterable[str],
-    *,
-    wants: Callable[[str], str],
-    check: Callable[[str], Response | None],
-    wait: Callable[[str], bool],
-    stop: Callable[[], bool],
-) -> list[str]:
-    """Collect the addresses that sitemaps name.
+def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> list[str]:
+    """Collect the addresses in scope that sitemaps name.
+
+    They are those of robots.txt; where it names none, or as a `guess`, those at the usual places.
 
     Sitemaps are hints: one that is missing or damaged is passed over. No XML parser reads them, so
     there are no entities to expand and nothing to go wrong on malformed ones.
     """
+    starts = robots.sitemaps(scope.prefix)
+    if guess or not starts:
+        starts += [origin(scope.prefix) + "/sitemap.xml", scope.prefix + "sitemap.xml"]
     waiting = deque(dict.fromkeys(starts))
     seen = set(waiting)
     pages: dict[str, None] = {}
     files = 0
     end = time.monotonic() + _MAX_SECONDS
-    while waiting and files < _MAX_FILES and len(pages) < _MAX_URLS and not stop():
+    while waiting and files < _MAX_FILES and len(pages) < _MAX_URLS and not robots.stop():
         url = waiting.popleft()
         files += 1
-        if check(url) is not None:
+        if robots.verdict(url) is not None:
             continue
-        if not wait(url) or time.monotonic() > end:
+        if not robots.wait(url) or time.monotonic() > end:
             break
-        response = fetcher.get(url, check=check, max_bytes=_MAX_SITEMAP_BYTES)
+        response = robots.fetcher.get(url, check=robots.verdict, max_bytes=_MAX_SITEMAP_BYTES)
         if response.outcome is not Outcome.FETCHED:
             continue
         text = _text(response.body)
@@ -149,7 +163,7 @@ def read_sitemaps(
         nested = root is not None and root[2].lower() == "sitemapindex"
         if root is not None or "<loc>" in text:
             loc = re.compile(_LOC.format((root and root[1]) or ""), re.IGNORECASE)
-            locations = [_unescaped(match) for match in loc.findall(text)]
+            locations = [unescape(match, _QUOTES) for match in loc.findall(text)]
         elif "<" in text[:200]:
             continue
         else:
@@ -161,7 +175,7 @@ def read_sitemaps(
                 if location not in seen and origin(location) == origin(url):
                     seen.add(location)
                     waiting.append(location)
-            elif page := wants(location):
+            elif page := scope.link(location, ""):
                 pages[page] = None
     return list(pages)[:_MAX_URLS]
 
@@ -180,9 +194,3 @@ def _text(body: bytes) -> str:
         except zlib.error:
             return ""
     return body.decode("utf-8-sig", errors="replace")
-
-
-def _unescaped(text: str) -> str:
-    for entity, character in reversed(_ENTITIES):
-        text = text.replace(entity, character)
-    return text

@@ -24,8 +24,7 @@ from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.dom import Element, links, normalized_text, parse
 from kbkit.sources.html.metadata import page_license
 from kbkit.sources.json_yaml import load_values
-from kbkit.sources.web.downloads import RateLimiter
-from kbkit.sources.web.fetch import Fetcher, Response
+from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots, read_sitemaps
 from kbkit.sources.web.urls import CrawlScope, canonical, origin
 from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description
@@ -204,7 +203,7 @@ def draft_of_site(
     with Fetcher(
         user_agent=settings.user_agent, timeout=settings.timeout, allow_private=allow_private
     ) as fetcher:
-        robots = Robots(fetcher, settings.user_agent)
+        robots = Robots(fetcher, settings.user_agent, POLITE)
         _report_progress(on_progress, 0, start)
         if verdict := robots.verdict(start):
             raise FetchError(f"{start}: {verdict.reason}")
@@ -221,17 +220,7 @@ def draft_of_site(
         scope = CrawlScope(start)
         scope.follow_start(canonical(response.url))
         _report_progress(on_progress, 1, "sitemaps")
-        pace = RateLimiter(robots, POLITE, lambda: False)
-        named = robots.sitemaps(scope.prefix)
-        usual = [origin(scope.prefix) + "/sitemap.xml", scope.prefix + "sitemap.xml"]
-        mapped = read_sitemaps(
-            fetcher,
-            [*named, *usual],
-            wants=lambda one: scope.link(one, ""),
-            check=lambda one: _refused(robots, one),
-            wait=pace.wait,
-            stop=lambda: False,
-        )
+        mapped = read_sitemaps(robots, scope, guess=True)
         linked = [page for href in links(root) if (page := scope.link(href, response.url))]
         pages = list(dict.fromkeys([*mapped, *linked]))
         return _draft(
@@ -300,7 +289,7 @@ def _draft(
     )
     source = _source("crawl", start, allow_private)
     source |= {"limit": max(100, -(-len(left) * 5 // 4 // 50) * 50) if mapped else _LIMIT}
-    source |= {"delay": max(POLITE, round(delay, 1))}
+    source |= {"delay": round(delay, 1)}
     return Draft(
         name=_name(title, start),
         description=described[:200],
@@ -433,11 +422,6 @@ def _description(text: str, media_type: str) -> object | None:
     except ValueError:
         return None
     return values if isinstance(values, dict) else None
-
-
-def _refused(robots: Robots, url: str) -> Response | None:
-    verdict = robots.verdict(url)
-    return Response(url, verdict.outcome, verdict.reason) if verdict else None
 
 
 def _report_progress(on_progress: OnProgress | None, done: int, message: str) -> None:
