@@ -58,6 +58,9 @@ class ModelInfo(Value):
     revision: str = ""
 
 
+_OF_PRESET = str.split("name dimensions megabytes license languages good_for cost")
+
+
 def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
     """List known and installed models, without network access."""
     from kbkit.embedding.files import distribution_file
@@ -78,24 +81,12 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
             folder = model_folder(preset.name, models)
             there = folder.is_dir()
             lock = read_lock(folder) if there else None
-        infos.append(
-            ModelInfo(
-                preset.name,
-                preset.dimensions,
-                preset.megabytes,
-                preset.license,
-                preset.languages,
-                preset.good_for,
-                preset.cost,
-                there,
-                where,
-                str((lock or {}).get("revision", "")),
-            )
-        )
-    preset_names = {preset.name for preset in PRESETS.values()}
+        revision = str((lock or {}).get("revision", ""))
+        known = {name: getattr(preset, name) for name in _OF_PRESET}
+        infos.append(ModelInfo(**known, installed=there, where=where, revision=revision))
     for folder in sorted(models.glob("*--*")) if models.is_dir() else ():
         name = folder.name.replace("--", "/", 1)
-        if folder.is_dir() and name not in preset_names and (other := read_lock(folder)):
+        if folder.is_dir() and name not in PRESETS and (other := read_lock(folder)):
             size = sum(int(file["bytes"]) for file in other["files"].values()) // 1_000_000
             infos.append(
                 ModelInfo(
@@ -146,43 +137,33 @@ class HubFile:
     blob: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The files of one revision of a model, and the commit that it is."""
-
-    revision: str
-    files: Mapping[str, HubFile]
-
-
 class Hub:
-    """Requests to the hub, for one model."""
+    """The files of one revision of a model on the hub, and the commit that it is."""
 
-    def __init__(self, fetcher: Fetcher, url: str, repository: str) -> None:
+    def __init__(self, fetcher: Fetcher, url: str, repository: str, revision: str) -> None:
         self._fetcher = fetcher
         self._url = url.rstrip("/")
         self.repository = repository
+        self.revision, self.files = self._listing(revision)
 
-    def listing(self, revision: str) -> Listing:
+    def _listing(self, revision: str) -> tuple[str, Mapping[str, HubFile]]:
         asked = quote(revision, safe="")
         url = f"{self._url}/api/models/{self.repository}/revision/{asked}?blobs=true"
         response = self._get(url, f"{self.repository} at {revision}")
         try:
             answer = json.loads(response.body)
             commit = str(answer["sha"])
-            siblings = answer["siblings"]
-            files = [_file(entry) for entry in siblings]
+            files = [_file(entry) for entry in answer["siblings"]]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise EmbedderError(
                 f"{url}: not a list of a model's files; is KBKIT_MODELS_URL a hub?"
             ) from error
         if not commit.isalnum() or len(commit) > 64:
             raise EmbedderError(f"{url}: names no commit; is KBKIT_MODELS_URL a hub?")
-        return Listing(commit, {file.name: file for file in files if is_inside(file.name)})
+        return commit, {file.name: file for file in files if is_inside(file.name)}
 
-    def download(
-        self, file: HubFile, revision: str, path: Path, report: Callable[[int], None]
-    ) -> None:
-        url = f"{self._url}/{self.repository}/resolve/{revision}/{quote(file.name)}"
+    def download(self, file: HubFile, path: Path, report: Callable[[], None]) -> None:
+        url = f"{self._url}/{self.repository}/resolve/{self.revision}/{quote(file.name)}"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as stream:
             if stream.tell() > file.size:
@@ -200,7 +181,7 @@ class Hub:
                         f"{file.size:,}; try again, or choose another revision"
                     )
                 stream.write(body)
-                report(len(body))
+                report()
 
     def _get(
         self, url: str, what: str, *, span: tuple[int, int] | None = None, limit: int | None = None
@@ -283,10 +264,13 @@ def fetch_model(
             ) as fetcher,
         ):
             lock = read_lock(folder)
-            hub = Hub(fetcher, settings.models_url, preset.repository if preset else name)
-            listing = hub.listing(revision or str((lock or {}).get("revision") or "main"))
-            choice = _Choice(file, sha256.lower(), max_bytes)
-            download = _Download(hub, listing, folder, lock or {}, choice, on_progress)
+            repository = preset.repository if preset else name
+            revision = revision or str((lock or {}).get("revision") or "main")
+            hub = Hub(fetcher, settings.models_url, repository, revision)
+            model = _weights(hub, file)
+            download = _Download(
+                hub, model, folder, lock or {}, sha256.lower(), max_bytes, on_progress
+            )
             return folder if download.is_here() else download.run()
     except Timeout as error:
         raise ConflictError(f"another process fetches {name}; wait for it") from error
@@ -294,39 +278,31 @@ def fetch_model(
         raise EmbedderError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    file: str
-    sha256: str
-    max_bytes: int
-
-
 @dataclass(slots=True)
 class _Download:
     """Downloads a model beside its place, checks it, and moves it there.
 
     Attributes:
+        model: File of its weights.
         lock: Record of an earlier fetch; empty if none.
+        wanted: SHA-256 that the weights must have, or ``""``.
         files: Downloaded files, as the lock records them.
     """
 
     hub: Hub
-    listing: Listing
+    model: str
     folder: Path
     lock: Mapping[str, Any]
-    choice: _Choice
+    wanted: str
+    max_bytes: int
     on_progress: OnProgress | None
     files: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    _model: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._model = _weights(self.hub, self.listing, self.choice.file)
 
     def is_here(self) -> bool:
         """Whether the same files are installed unchanged."""
         locked = self._locked_files
-        digest = locked.get(self._model, {}).get("sha256")
-        if self.lock.get("model") != self._model or self.choice.sha256 not in ("", digest):
+        digest = locked.get(self.model, {}).get("sha256")
+        if self.lock.get("model") != self.model or self.wanted not in ("", digest):
             return False
         return all(
             (self.folder / name).is_file() and sha256(self.folder / name) == each["sha256"]
@@ -336,14 +312,14 @@ class _Download:
     def run(self) -> Path:
         """Fetch all files; gives the model's folder."""
         revision = self._begin()
-        there, beside = self.listing.files, self._model.rpartition("/")[0]
+        there, beside = self.hub.files, self.model.rpartition("/")[0]
         tokenizers = [n for n in ("tokenizer.json", f"{beside}/tokenizer.json") if n in there]
         if not tokenizers:
             raise EmbedderError(
                 f"{self.hub.repository}: has no tokenizer.json; choose another model"
             )
-        external = (f"{self._model}_data", f"{self._model}.data")
-        for name in (*_CONFIGURATION, self._model, *external, tokenizers[0]):
+        external = (f"{self.model}_data", f"{self.model}.data")
+        for name in (*_CONFIGURATION, self.model, *external, tokenizers[0]):
             if name in there:
                 self._get(name)
         for name in self._files_of_modules():
@@ -360,15 +336,15 @@ class _Download:
     @property
     def _locked_files(self) -> Mapping[str, Any]:
         """Checksums of an earlier fetch of the same revision."""
-        same = self.lock.get("revision") == self.listing.revision
+        same = self.lock.get("revision") == self.hub.revision
         return self.lock["files"] if same else {}
 
     def _begin(self) -> Path:
         revision = self._partial / ".revision"
-        if not revision.is_file() or revision.read_text("utf-8") != self.listing.revision:
+        if not revision.is_file() or revision.read_text("utf-8") != self.hub.revision:
             shutil.rmtree(self._partial, ignore_errors=True)
             self._partial.mkdir()
-            revision.write_text(self.listing.revision, "utf-8")
+            revision.write_text(self.hub.revision, "utf-8")
         return revision
 
     def _files_of_modules(self) -> list[str]:
@@ -382,18 +358,18 @@ class _Download:
                 needed.append(f"{inner}/config.json")
             if "Dense" in kind:
                 needed.append(f"{inner}/model.safetensors")
-        return [name for name in needed if name in self.listing.files]
+        return [name for name in needed if name in self.hub.files]
 
     def _get(self, name: str) -> None:
-        listed, chosen, repository = self.listing.files[name], self.choice, self.hub.repository
-        left = chosen.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
+        listed, repository = self.hub.files[name], self.hub.repository
+        left = self.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
         if not 0 <= listed.size <= left:
             raise EmbedderError(
                 f"{repository}: {name} has {listed.size / 1e6:,.0f} MB, of "
-                f"{chosen.max_bytes / 1e6:,.0f} that a model may have; choose a "
+                f"{self.max_bytes / 1e6:,.0f} that a model may have; choose a "
                 f"smaller file with --file"
             )
-        wanted = chosen.sha256 if name == self._model else ""
+        wanted = self.wanted if name == self.model else ""
         if listed.sha256 and wanted not in ("", listed.sha256):
             raise EmbedderError(
                 f"{repository}: {name} has the SHA-256 {listed.sha256}, not {wanted}; "
@@ -401,12 +377,12 @@ class _Download:
             )
         path = self._partial / name
 
-        def told(_: int) -> None:
+        def told() -> None:
             if self.on_progress is not None:
                 at = path.stat().st_size // 1_000_000
                 self.on_progress(Progress("fetch", at, listed.size // 1_000_000, name))
 
-        self.hub.download(listed, self.listing.revision, path, told)
+        self.hub.download(listed, path, told)
         hashes = {
             "what the hub lists": listed.sha256,
             "the lock": self._locked_files.get(name, {}).get("sha256"),
@@ -418,8 +394,8 @@ class _Download:
     def _write_lock(self) -> None:
         written = {
             "repository": self.hub.repository,
-            "revision": self.listing.revision,
-            "model": self._model,
+            "revision": self.hub.revision,
+            "model": self.model,
             "files": self.files,
         }
         temporary = lock_path(self.folder).with_suffix(".new")
@@ -427,11 +403,11 @@ class _Download:
         temporary.replace(lock_path(self.folder))
 
 
-def _weights(hub: Hub, listing: Listing, file: str) -> str:
+def _weights(hub: Hub, file: str) -> str:
     for name in (file,) if file else _WEIGHTS:
-        if name in listing.files:
+        if name in hub.files:
             return name
-    there = ", ".join(sorted(n for n in listing.files if n.endswith(".onnx")))[:400]
+    there = ", ".join(sorted(n for n in hub.files if n.endswith(".onnx")))[:400]
     raise EmbedderError(
         f"{hub.repository}: has no {file or 'ONNX model'}"
         + (f"; choose one of {there} with --file" if there else "; choose another model")

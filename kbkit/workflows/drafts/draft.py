@@ -158,8 +158,8 @@ def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft
     )
 
 
-def slug(text: str, fallback: str = "docs") -> str:
-    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:63].strip("-")
+def slug(text: str, fallback: str = "docs", *, most: int = 63) -> str:
+    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:most].strip("-")
     return name if SLUG.fullmatch(name) else fallback
 
 

@@ -165,10 +165,6 @@ def _mirror(path: Path, inside: str, counts: str) -> Draft:
         seen.append(
             "Its pages do not say where they are published: change base_url to that address."
         )
-    excluded = [
-        Exclusion(each.pattern.replace("/{scope}", ""), each.reason)
-        for each in known_exclusions(generator)
-    ]
     return Draft(
         name=slug(title or path.resolve().name),
         description="",
@@ -178,7 +174,7 @@ def _mirror(path: Path, inside: str, counts: str) -> Draft:
             "base_url": address or "https://example.org/docs/",
         },
         seen=tuple(seen),
-        excluded=tuple(excluded),
+        excluded=tuple(known_exclusions(generator, "/")),
         title=title,
     )
 

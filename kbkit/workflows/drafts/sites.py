@@ -8,14 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote, urljoin, urlsplit
 
 from kbkit.errors import FetchError, SourceError
 from kbkit.globs import matches
 from kbkit.models import Progress
 from kbkit.models.values import plain
-from kbkit.recipes.schema import SLUG
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import Outcome
@@ -27,7 +25,7 @@ from kbkit.sources.json_yaml import load_values
 from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots, read_sitemaps
 from kbkit.sources.web.urls import CrawlScope, canonical, origin
-from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description
+from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description, slug
 
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
@@ -74,39 +72,17 @@ _GENERATED: dict[str, tuple[tuple[str, str], ...]] = {
     "Hugo": (("**/_print/**", "pages for printing"), ("tags/**", "lists by tag")),
 }
 _NAMES = {
-    "mkdocs": "MkDocs",
-    "docusaurus": "Docusaurus",
-    "hugo": "Hugo",
-    "javadoc": "Javadoc",
-    "doxygen": "Doxygen",
-    "vitepress": "VitePress",
-    "mdbook": "mdBook",
-    "sphinx": "Sphinx",
-    "docutils": "Sphinx",
-    "jekyll": "Jekyll",
-    "gitbook": "GitBook",
-    "antora": "Antora",
-    "asciidoctor": "Asciidoctor",
-    "rustdoc": "rustdoc",
-    "pdoc": "pdoc",
-    "astro": "Astro",
-    "starlight": "Starlight",
-    "wordpress": "WordPress",
-    "mediawiki": "MediaWiki",
-}
+    name.lower(): name
+    for name in str.split("""
+        MkDocs Docusaurus Hugo Javadoc Doxygen VitePress mdBook Sphinx Jekyll GitBook Antora
+        Asciidoctor rustdoc pdoc Astro Starlight WordPress MediaWiki
+    """)
+} | {"docutils": "Sphinx"}
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedPages:
-    """A pattern below a site's scope, which stands for ``{scope}``, and why it is left out."""
-
-    pattern: str
-    reason: str
-
-
-def known_exclusions(generator: str) -> list[GeneratedPages]:
+def known_exclusions(generator: str, prefix: str) -> list[Exclusion]:
     return [
-        GeneratedPages(pattern if pattern.startswith("**/") else f"/{{scope}}/{pattern}", reason)
+        Exclusion(pattern if pattern.startswith("**/") else prefix + pattern, reason)
         for pattern, reason in _GENERATED.get(generator, ())
     ]
 
@@ -262,7 +238,8 @@ def _draft(
     prefix = urlsplit(scope.prefix).path
     paths = [urlsplit(page).path for page in pages]
     excluded = exclusions(prefix, paths, generator, language, _translations(root, start))
-    left = _left(paths, excluded)
+    patterns = [each.pattern for each in excluded]
+    left = [path for path in paths if not matches(path, patterns)]
     stated = page_license(root, start)
     seen = [f"{'A site' if not generator else f'A site made by {generator}'}: {start}"]
     if mapped:
@@ -325,8 +302,7 @@ def exclusions(
             (f"{prefix}{name}/**" for name in sorted(locales)), "a translation"
         )
     reasons |= dict.fromkeys((f"{prefix}{name}/**" for name in _versions(first)), "another version")
-    for exclusion in known_exclusions(generator):
-        reasons[exclusion.pattern.replace("/{scope}/", prefix)] = exclusion.reason
+    reasons |= {each.pattern: each.reason for each in known_exclusions(generator, prefix)}
     for name, reason in _SECTIONS.items():
         if first[name]:
             reasons.setdefault(f"{prefix}{name}/**", reason)
@@ -382,11 +358,6 @@ def _translations(root: Element, start: str) -> list[str]:
     return [path for path in paths if path]
 
 
-def _left(paths: Sequence[str], excluded: Sequence[Exclusion]) -> list[str]:
-    patterns = [each.pattern for each in excluded]
-    return [path for path in paths if not matches(path, patterns)]
-
-
 def _sections(prefix: str, paths: Sequence[str]) -> str:
     counted = Counter(
         unquote(inside.split("/")[0])
@@ -405,8 +376,7 @@ def _name(title: str, start: str) -> str:
     words = _ABOUT_DOCUMENTS.sub(" ", title.casefold())
     host = urlsplit(start).hostname or ""
     for text in (words, title.casefold(), "" if re.fullmatch(r"[\d.:]+", host) else host):
-        name = re.sub(r"[^a-z0-9]+", "-", text.removeprefix("www.")).strip("-")[:40].strip("-")
-        if SLUG.fullmatch(name):
+        if name := slug(text.removeprefix("www."), "", most=40):
             return name
     return "docs"
 
