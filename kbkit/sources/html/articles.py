@@ -119,9 +119,7 @@ def complete(
     verdicts: dict[Element, bool] = {}
     links: dict[str, str] = {}
     for link in region.iter("a"):
-        block = link.getparent()
-        while block is not None and block.tag not in BLOCKS:
-            block = block.getparent()
+        block = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
         href, named = link.get("href"), normalized_text(link)
         if block is None or not href or not named:
             continue

@@ -14,6 +14,7 @@ from kbkit.sources.html.dom import (
     HEADINGS,
     SELF_LINKS,
     Element,
+    classes,
     drop_tree,
     is_mark,
     is_self_link,
@@ -127,7 +128,7 @@ def clean(body: Element) -> None:
         key = (element.tag, *element.attrib.values(), *element.attrib)
         boilerplate = verdicts.get(key)
         if boilerplate is None:
-            boilerplate = verdicts[key] = _is_boilerplate(element, element.attrib)
+            boilerplate = verdicts[key] = _is_boilerplate(element)
         if (boilerplate and not _holds_sections(element)) or numbers_lines(element):
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
@@ -138,10 +139,8 @@ def clean(body: Element) -> None:
     navigation = _menus(navigation, body)
     _drop(names_of(navigation), body)
     _drop(navigation, body)
-    _drop(_icons(body), body)
-    _drop(steps(body), body)
-    _drop(trails(body), body)
-    _drop(contents(body), body)
+    for found in (_icons, steps, trails, contents):
+        _drop(found(body), body)
     drop_step_lines(body)
     _drop(repeated_links(body), body)
     _drop(labels_of_code(body), body)
@@ -331,29 +330,20 @@ def _leads_elsewhere(part: Element) -> bool:
         return False
     if next(part.iter("h1"), None) is not None and linked_share(part) < _LINKED:
         return False  # it introduces the page
-    around = part.getparent()
-    while around is not None:
-        if around.tag in _PARTS or around.get("role") == "main":
-            return False
-        around = around.getparent()
-    return True
+    around = part.iterancestors()
+    return not any(up.tag in _PARTS or up.get("role") == "main" for up in around)
 
 
-def _is_boilerplate(element: Element, attributes: Any) -> bool:
-    if _is_named(element, _CONTROLS | SELF_LINKS):
-        return True
-    names = (attributes.get("class") or "").split()
-    if "contents" in names and "topic" in names:
-        return True
-    role = attributes.get("role")
-    if role and role in _DROPPED_ROLES:
-        return True
-    if "hidden" in attributes and role != "tabpanel":
-        return True
-    if attributes.get("aria-hidden") == "true":
-        return True
-    style = attributes.get("style")
-    return bool(style and _HIDDEN_STYLE.search(style)) and not _unfolds(element)
+def _is_boilerplate(element: Element) -> bool:
+    role = element.get("role")
+    return (
+        _is_named(element, _CONTROLS | SELF_LINKS)
+        or {"contents", "topic"} <= {*classes(element)}
+        or role in _DROPPED_ROLES
+        or ("hidden" in element.attrib and role != "tabpanel")
+        or element.get("aria-hidden") == "true"
+        or (bool(_HIDDEN_STYLE.search(element.get("style") or "")) and not _unfolds(element))
+    )
 
 
 def _holds_sections(element: Element) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import islice, takewhile
 from urllib.parse import unquote_plus
 
 from lxml import etree
@@ -42,33 +43,17 @@ _LANGUAGE_CLASSES = (
 )
 """The first match of an element counts."""
 _LANGUAGES = {
-    "python3": "python",
-    "py": "python",
-    "python2": "python",
-    "ipython": "python",
-    "ipython3": "python",
+    **dict.fromkeys(("python3", "py", "python2", "ipython", "ipython3"), "python"),
     "pycon3": "pycon",
     "c++": "cpp",
-    "js": "js",
     "shell-session": "console",
-    "default": "",
-    "none": "",
-    "text": "",
-    "plaintext": "",
-    "txt": "",
-    "notranslate": "",
-    "nohighlight": "",
-    "no-highlight": "",
-    "guess": "",
-    "block": "",
-    "wrapper": "",
-    "example": "",
-    "table": "",
-    "box": "",
-    "sample": "",
-    "source": "",
-    "code": "",
-    "literal-block": "",
+    **dict.fromkeys(
+        str.split("""
+            default none text plaintext txt notranslate nohighlight no-highlight guess block
+            wrapper example table box sample source code literal-block
+            """),
+        "",
+    ),
 }
 _BARE_LANGUAGES = frozenset(
     str.split("""
@@ -138,16 +123,12 @@ def _numbered_rows(table: Element) -> list[Element]:
 
 
 def _is_code(element: Element, rows: list[Element]) -> bool:
-    around = element
-    for _ in range(3):
-        if around is None:
-            break
+    for around in islice((element, *element.iterancestors()), 3):
         names = classes(around)
         if any(name == "line-block" for name in names):
             return False  # verses and addresses in reStructuredText
         if any(_CODE.search(name) for name in names) or around.tag in _CODE_TAGS:
             return True
-        around = around.getparent()
     return all(next(row.iter(*_CODE_TAGS), None) is not None for row in rows)
 
 
@@ -182,36 +163,24 @@ def numbers_lines(element: Element) -> bool:
 
 def language(pre: Element) -> str:
     """The language of a code block in the form that fences use, or ``""``."""
-    candidates = [pre, *pre.iterdescendants("code", "pre")]
-    parent = pre.getparent()
-    for _ in range(4):
-        # a container of several blocks speaks for none of them
-        if parent is None or parent.tag not in (
-            "div",
-            "figure",
-            "td",
-            "tr",
-            "tbody",
-            "table",
-            "pre",
-        ):
-            break
-        if next(parent.iter("p", "h1", "h2", "h3", "h4", "ul", "ol"), None) is not None:
-            break
-        candidates.append(parent)
-        parent = parent.getparent()
+    around = takewhile(_holds_only_code, islice(pre.iterancestors(), 4))
+    candidates = [pre, *pre.iterdescendants("code", "pre"), *around]
     for element in candidates:
         named = element.get("data-lang") or element.get("data-language") or ""
         if not named:
             matches = (pattern.search(element.get("class") or "") for pattern in _LANGUAGE_CLASSES)
             named = next((match.group(1) for match in matches if match), "")
-        named = named.lower()
-        if named in _LANGUAGES:
-            named = _LANGUAGES[named]
+        named = _LANGUAGES.get(named.lower(), named.lower())
         if named and re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", named):
             return named
     bare = {name.lower() for element in candidates[:2] for name in classes(element)}
     return next(iter(sorted(bare & _BARE_LANGUAGES)), "")
+
+
+def _holds_only_code(parent: Element) -> bool:
+    # a container of several blocks speaks for none of them
+    several = next(parent.iter("p", "h1", "h2", "h3", "h4", "ul", "ol"), None) is not None
+    return parent.tag in _AROUND_CODE and not several
 
 
 def labels_of_code(body: Element) -> list[Element]:

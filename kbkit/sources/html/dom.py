@@ -178,9 +178,8 @@ def names_its_place(link: Element) -> bool:
     place = (link.get("href") or "").partition("#")[2]
     if place and any(inner.get("id") == place for inner in link.iterdescendants()):
         return True
-    holder = link.getparent()
-    while holder is not None and holder.tag in ("span", "div", "code", "b", "strong"):
-        holder = holder.getparent()
+    inline = ("span", "div", "code", "b", "strong")
+    holder = next((up for up in link.iterancestors() if up.tag not in inline), None)
     if holder is None or (holder.tag not in HEADINGS and holder.tag != "dt"):
         return False
     return normalized_text(holder) == normalized_text(link) != ""
@@ -247,7 +246,7 @@ def _introduces(block: Element) -> bool:
     if any("caption" in name.lower() for name in classes(block)):
         return False
     before, behind = block.getprevious(), block.getnext()
-    while before is not None and _is_empty_anchor(before):
+    while before is not None and _is_empty(before) and _place(before):
         before = before.getprevious()
     if before is not None or behind is None:
         return False
@@ -316,10 +315,6 @@ def _around(element: Element) -> str:
     return nearest
 
 
-def _is_empty_anchor(element: Element) -> bool:
-    return _is_empty(element) and bool(_place(element))
-
-
 def _is_empty(element: Element) -> bool:
     return (
         element.tag in ("a", "span", "p", "div", "i")
@@ -336,11 +331,8 @@ def _is_label(element: Element) -> bool:
 
 
 def _place(element: Element) -> str:
-    for inner in element.iter():
-        name = valid_anchor(inner.get("id") or inner.get("name") or "")
-        if name:
-            return name
-    return ""
+    names = (valid_anchor(each.get("id") or each.get("name") or "") for each in element.iter())
+    return next(filter(None, names), "")
 
 
 def valid_anchor(identity: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from kbkit.models import DocumentType, License
 from kbkit.models.documents import Navigation
 from kbkit.models.values import plain
-from kbkit.sources.html import articles
+from kbkit.sources.html import articles, metadata
 from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.cleaning import clean
 from kbkit.sources.html.dom import (
@@ -29,16 +29,6 @@ from kbkit.sources.html.dom import (
     to_html,
 )
 from kbkit.sources.html.drawings import generated_type, take_drawings
-from kbkit.sources.html.metadata import (
-    MAX_LENGTH,
-    affix_keys,
-    drop_site_line,
-    lead,
-    page_license,
-    page_title,
-    same_heading,
-    title_block,
-)
 from kbkit.sources.html.navigation import page_navigation
 from kbkit.sources.html.regions import (
     Region,
@@ -163,7 +153,7 @@ def _read(
         "canonical": _canonical(root, base),
         "noindex": "noindex" in robots or "none" in robots,
         "refresh": refresh,
-        "license": page_license(root, base),
+        "license": metadata.page_license(root, base),
         "description": description,
         "template": generated_type(root, html, url),
         "navigation": page_navigation(root, base, url),
@@ -191,7 +181,7 @@ def _read(
             region = landmark(enclosing_element(body, kept), body)
             if not about["noindex"]:
                 about["ballot"] = ancestry(region)
-                about["texts"] = block_keys(body) | affix_keys(named) | {key_of(named)}
+                about["texts"] = block_keys(body) | metadata.affix_keys(named) | {key_of(named)}
             article = (
                 tree is not None
                 and not regions
@@ -202,18 +192,18 @@ def _read(
                 region = widened(region, body, common)
     own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
     if article:
-        heading, title = page_title(body, region, own_name, common, shared=named)
+        heading, title = metadata.page_title(body, region, own_name, common, shared=named)
         articles.complete(tree, region, kept, own, tabs)
-        region, heading = tree, same_heading(tree, title)
+        region, heading = tree, metadata.same_heading(tree, title)
     else:
-        title_parts = title_block(body, region, own_name, common)
+        title_parts = metadata.title_block(body, region, own_name, common)
         region = region if title_parts else narrowed(region, common)
         trim(region, common, body)
-        drop_site_line(region, named, common)
+        metadata.drop_site_line(region, named, common)
         if title_parts:
-            lead(region, *title_parts)
-        heading, title = page_title(body, region, own_name, common, shared=named)
-    title = title or named[:MAX_LENGTH]
+            metadata.lead(region, *title_parts)
+        heading, title = metadata.page_title(body, region, own_name, common, shared=named)
+    title = title or named[: metadata.MAX_LENGTH]
     content = _RULES.sub("", MarkdownWriter(base, own, relative=not base).write(region)).strip()
     if not re.search(r"\w", content):
         return ExtractedPage(title=title, **{"reason": "no text", **about})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import takewhile
 
 from kbkit.models.documents import Navigation
 from kbkit.sources.html.dom import (
@@ -118,13 +119,8 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
 
 
 def _items_above(link: Element, outer: Element) -> list[Element]:
-    items = []
-    for up in link.iterancestors():
-        if up is outer:
-            break
-        if up.tag == "li":
-            items.append(up)
-    return items[:0:-1]
+    inside = takewhile(lambda up: up is not outer, link.iterancestors())
+    return [up for up in inside if up.tag == "li"][:0:-1]
 
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
@@ -222,10 +218,7 @@ def steps(body: Element) -> list[Element]:
     lines: list[Element] = []
     for link in body.iter("a"):
         if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
-            line = link.getparent()
-            while line is not None and line.tag not in BLOCKS:
-                line = line.getparent()
-            around = line
+            around = line = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
             while around is not None and around is not body:
                 if not _is_line_of_steps(around, around_page):
                     break

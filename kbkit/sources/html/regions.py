@@ -11,6 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -73,25 +74,20 @@ def region_of(element: Element) -> Region:
 
 def ancestry(element: Element) -> tuple[Region, ...]:
     """The element and everything around it up to the body, innermost first: a page's vote."""
-    regions = []
-    while element is not None and element.tag not in ("html",):
-        regions.append(region_of(element))
-        element = element.getparent()
-    return tuple(regions)
+    around = (element, *element.iterancestors())
+    return tuple(region_of(each) for each in around if each.tag != "html")
 
 
 def find_region(body: Element, region: Region) -> Element | None:
     if region.signature[0] == "body":
         return body
-    best = None
-    for element in body.iter(region.signature[0]):
-        if _signature(element) == region.signature and (
-            region_of(element).parent == region.parent or region.parent[0] == "body"
-        ):
-            if best is not None:
-                return None
-            best = element
-    return best
+    found = [
+        element
+        for element in body.iter(region.signature[0])
+        if _signature(element) == region.signature
+        and (region_of(element).parent == region.parent or region.parent[0] == "body")
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def landmark(element: Element, body: Element) -> Element:
@@ -102,8 +98,7 @@ def landmark(element: Element, body: Element) -> Element:
     """
     inside = sum(word_counts(element).values())
     best = element
-    around = element.getparent()
-    while around is not None and around is not body:
+    for around in takewhile(lambda up: up is not body, element.iterancestors()):
         marked = (
             around.tag in ("main", "article")
             or around.get("role") in ("main", "article")
@@ -116,7 +111,6 @@ def landmark(element: Element, body: Element) -> Element:
             break
         if marked:
             best = around
-        around = around.getparent()
     return best
 
 
@@ -266,11 +260,7 @@ class SiteTemplate:
             self.count()
 
     def vote(
-        self,
-        ballot: tuple[Region, ...],
-        texts: frozenset[int] = frozenset(),
-        *,
-        article: bool = False,
+        self, ballot: tuple[Region, ...], texts: frozenset[int] = frozenset(), article: bool = False
     ) -> None:
         """Count a page's vote: its content element and all ancestors, innermost first."""
         self._votes.append(ballot)

@@ -148,11 +148,7 @@ class _Page:
     surveyed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Vote:
-    ballot: tuple[Region, ...]
-    texts: frozenset[int]
-    article: bool
+_Vote = tuple[tuple[Region, ...], frozenset[int], bool]  # ballot, texts, article
 
 
 class SiteExtractor:
@@ -223,7 +219,7 @@ class SiteExtractor:
             next_vote = self._votes.pop(self._counted)
             self._counted += 1
             if next_vote is not None and self._readable <= _VOTERS:
-                self._template.vote(next_vote.ballot, next_vote.texts, article=next_vote.article)
+                self._template.vote(*next_vote)
             if self._counted == self._readable:
                 self._turn()
 
@@ -335,7 +331,7 @@ class SiteExtractor:
             self._ready.append(Extraction(item.key, _bare(page), final=True))
         if not item.voted:
             item.voted = True
-            vote = _Vote(page.ballot, page.texts, page.article) if page.ballot else None
+            vote = (page.ballot, page.texts, page.article) if page.ballot else None
             self._take_vote(item.place, vote)
 
 

@@ -24,7 +24,6 @@ def grid(table: Element) -> list[list[Element | None]] | None:
     Cells with spans are repeated. Spans end with the table, since pages may claim millions.
     """
     sources = _rows(table)
-    rows: list[list[Element | None]] = [[] for _ in sources]
     covered: list[dict[int, Element]] = [{} for _ in sources]
     cells = 0
     for index, source in enumerate(sources):
@@ -45,9 +44,7 @@ def grid(table: Element) -> list[list[Element | None]] | None:
                     covered[index + down].setdefault(column + across, cell)
             column += width
     width = max((max(places) + 1 for places in covered if places), default=0)
-    for index, places in enumerate(covered):
-        rows[index] = [places.get(column) for column in range(width)]
-    rows = [row for row in rows if any(cell is not None for cell in row)]
+    rows = [[places.get(column) for column in range(width)] for places in covered if places]
     return rows or None
 
 
@@ -81,16 +78,13 @@ def _piped(cell: str) -> str:
 
 
 def _rows(table: Element) -> list[Element]:
-    head: list[Element] = []
-    body: list[Element] = []
-    foot: list[Element] = []
+    parts: dict[str, list[Element]] = {"thead": [], "tbody": [], "tfoot": []}
     for child in table:
         if child.tag == "tr":
-            body.append(child)
-        elif child.tag in ("thead", "tbody", "tfoot"):
-            part = {"thead": head, "tbody": body, "tfoot": foot}[child.tag]
-            part.extend(row for row in child if row.tag == "tr")
-    return head + body + foot
+            parts["tbody"].append(child)
+        elif child.tag in parts:
+            parts[child.tag] += (row for row in child if row.tag == "tr")
+    return [row for rows in parts.values() for row in rows]
 
 
 def _span(value: str | None, limit: int) -> int:
@@ -102,14 +96,8 @@ def _span(value: str | None, limit: int) -> int:
 
 def table_cells(table: Element) -> list[Element]:
     """Cells of this table and not of tables inside it, in reading order."""
-    cells = []
-    for cell in table.iter("td", "th"):
-        holder = cell.getparent()
-        while holder is not None and holder.tag != "table":
-            holder = holder.getparent()
-        if holder is table:
-            cells.append(cell)
-    return cells
+    cells = table.iter("td", "th")
+    return [cell for cell in cells if next(cell.iterancestors("table"), None) is table]
 
 
 def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from kbkit.sources.html import tables
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -25,26 +26,6 @@ from kbkit.sources.html.dom import (
 )
 from kbkit.sources.html.inline import InlineWriter, parted
 from kbkit.sources.html.navigation import Sections
-from kbkit.sources.html.tables import (
-    ADMONITIONS,
-    Term,
-    admonition_kind,
-    admonition_title,
-    definition_groups,
-    drop_icons,
-    flatten_names,
-    gather_terms,
-    grid,
-    has_head,
-    is_body,
-    is_layout,
-    is_section_title,
-    needs_lines,
-    only_child,
-    pipe_table,
-    table_cells,
-    write_terms,
-)
 from kbkit.text.markdown.blocks import without_text_anchor
 from kbkit.text.markdown.writing import (
     bold,
@@ -95,8 +76,8 @@ class MarkdownWriter:
         }
 
     def write(self, region: Element) -> str:
-        flatten_names(region)
-        gather_terms(region)
+        tables.flatten_names(region)
+        tables.gather_terms(region)
         for block in region.iter(*BLOCKS):
             parent = block.getparent()
             while parent is not None and parent.tag not in BLOCKS and parent not in self._holders:
@@ -153,7 +134,7 @@ class MarkdownWriter:
         names = classes(element) if tag in ("div", "aside", "section", "p", "dl") else []
         if "math" in names:
             return self._math(element)
-        if not ADMONITIONS.isdisjoint(names) and len(element.findall("dt")) <= 1:
+        if not tables.ADMONITIONS.isdisjoint(names) and len(element.findall("dt")) <= 1:
             return self._admonition(element)
         return self._writers.get(tag, self._blocks)(element)
 
@@ -207,11 +188,9 @@ class MarkdownWriter:
         return [text for image in element.iter("img") if (text := self._spans.image(image))]
 
     def _in_cell(self, element: Element) -> bool:
-        parent = element.getparent()
-        while parent is not None and parent.tag in ("div", "p", "span", "a", "li"):
-            parent = parent.getparent()
-        in_cell = parent is not None and parent.tag in ("td", "th")
-        return in_cell and parent not in self._no_cells
+        inner = ("div", "p", "span", "a", "li")
+        around = next((up for up in element.iterancestors() if up.tag not in inner), None)
+        return around is not None and around.tag in ("td", "th") and around not in self._no_cells
 
     @staticmethod
     def _titled(text: str, level: int, place: str) -> str:
@@ -269,7 +248,7 @@ class MarkdownWriter:
         base = self._sections.last
         api = not _API_LISTS.isdisjoint(classes(element))
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
-        groups = definition_groups(element)
+        groups = tables.definition_groups(element)
         placed = [any(anchor(term, self._own) for term in terms) for terms, _ in groups if terms]
         # a few of many lead to letters of the alphabet
         led = sum(placed) * 2 > len(placed)
@@ -277,7 +256,7 @@ class MarkdownWriter:
             places = [anchor(term, self._own) for term in terms]
             signed = api or any("sig" in classes(term) for term in terms)
             titled = not notes and (signed or (led and any(places)))
-            named: list[Term] = []
+            named: list[tables.Term] = []
             for term, place in zip(terms, places, strict=True):
                 if titled:
                     self._sections.last = min(6, max(base, 1) + 1)
@@ -285,13 +264,13 @@ class MarkdownWriter:
                     if text := line(term, place=place):
                         out.append(self._titled(text, self._sections.last, place))
                 elif text := self._spans.line(term):
-                    named.append(Term(f"[{text.strip('[]')}]" if notes else text, place))
+                    named.append(tables.Term(f"[{text.strip('[]')}]" if notes else text, place))
             blocks: list[str] = []
             for part in definitions:
                 blocks += self._blocks(part) if part.tag == "dd" else self._block(part)
                 if titled:
                     self._sections.last = min(6, max(base, 1) + 1)
-            write_terms(named, blocks, out)
+            tables.write_terms(named, blocks, out)
         self._sections.last = base
         return out
 
@@ -300,20 +279,20 @@ class MarkdownWriter:
         out = []
         if caption is not None and (text := self._spans.line(caption)):
             out.append(bold(text))
-        rows = grid(element)
-        if rows is None or is_layout(element, rows):
-            for cell in table_cells(element):
+        rows = tables.grid(element)
+        if rows is None or tables.is_layout(element, rows):
+            for cell in tables.table_cells(element):
                 out += self._laid_out(cell)
             return out
         # the first line of a Markdown table names its columns
-        lines: list[list[str]] = [] if has_head(rows) else [[""] * len(rows[0])]
+        lines: list[list[str]] = [] if tables.has_head(rows) else [[""] * len(rows[0])]
         met: set[Element] = set()
         for row in rows:
             line: list[str] = []
             behind: list[str] = []
-            if row[0] is not None and is_section_title(row):
+            if row[0] is not None and tables.is_section_title(row):
                 if any(any(line) for line in lines):
-                    out.append(pipe_table(lines))
+                    out.append(tables.pipe_table(lines))
                 out += self._laid_out(row[0])
                 met.add(row[0])
                 lines = [[""] * len(row)] if lines else []
@@ -328,10 +307,10 @@ class MarkdownWriter:
             if any(line) or not lines:
                 lines.append(line)
             if behind:  # the table is cut behind the row, and goes on without a head
-                out += [pipe_table(lines), *behind]
+                out += [tables.pipe_table(lines), *behind]
                 lines = [[""] * len(row)]
         if any(any(line) for line in lines):
-            out.append(pipe_table(lines))
+            out.append(tables.pipe_table(lines))
         return out
 
     def _laid_out(self, cell: Element) -> list[str]:
@@ -346,7 +325,7 @@ class MarkdownWriter:
             code = block.split("\n")[1:-1] if fenced else None
             if block == "---":
                 continue
-            if behind or needs_lines(block, code):
+            if behind or tables.needs_lines(block, code):
                 behind.append(block)
             elif code is not None:
                 pieces.append(" ".join(code_span(line) for line in code if line.strip()))
@@ -357,20 +336,20 @@ class MarkdownWriter:
         return " ".join(piece for piece in pieces if piece), behind
 
     def _admonition(self, element: Element) -> list[str]:
-        named = admonition_title(element)
+        named = tables.admonition_title(element)
         title: list[str] = []
         if named is not None:
             level = HEADINGS.get(named.tag)
             title = self._heading(named, level) if level else [bold(self._title(element, named))]
-            drop_icons(element, normalized_text(named))
+            tables.drop_icons(element, normalized_text(named))
             drop_tree(named)
-        elif is_body(element):
+        elif tables.is_body(element):
             return self._blocks(element)
         elif "admonition" not in (element.get("class") or ""):
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
-        table = only_child(element, "table")
+        table = tables.only_child(element, "table")
         if table is not None:  # it stands there for its frame
-            inner = [block for cell in table_cells(table) for block in self._laid_out(cell)]
+            inner = [block for cell in tables.table_cells(table) for block in self._laid_out(cell)]
         else:
             inner = self._blocks(element)
         return [quote("\n\n".join(title + inner))] if title + inner else []
@@ -379,7 +358,7 @@ class MarkdownWriter:
         text = self._spans.line(named)
         if " " not in normalized_text(named):
             return text  # the name of its kind, in whatever language
-        return title_of(admonition_kind(element), text)
+        return title_of(tables.admonition_kind(element), text)
 
     def _math(self, element: Element) -> list[str]:
         text = formula(normalized_text(element))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -254,11 +254,12 @@ class _Reading:
 
     def _codes(self) -> Iterator[Element]:
         for element in self._read_runs.codes:
-            block = element
-            while block is not None and block not in self._read_runs.spans:
-                block = block.getparent()
+            block = self._block((element, *element.iterancestors()))
             if block is not None and self._judged.is_content(block):
                 yield element
+
+    def _block(self, around: Iterable[Element]) -> Element | None:
+        return next((each for each in around if each in self._read_runs.spans), None)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for table in self._read_runs.root.iter("table"):
@@ -287,9 +288,7 @@ class _Reading:
             text = squashed("".join(link.itertext()))
             if not href or not text or link.get("data-aside"):
                 continue
-            block = link.getparent()
-            while block is not None and block not in self._read_runs.spans:
-                block = block.getparent()
+            block = self._block(link.iterancestors())
             if block is None or not self._judged.is_content(block) or self._in_fence(block):
                 continue
             address = absolute(href, self._base)

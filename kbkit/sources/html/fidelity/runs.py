@@ -10,6 +10,8 @@ from zlib import crc32
 
 from lxml import etree
 
+from kbkit.sources.html.dom import drop_tree
+
 Element = Any  # lxml ships no types
 
 HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
@@ -131,7 +133,7 @@ def read(html: str) -> Runs | None:
         if element.tag == "a" and (element.get("id") or element.get("name")):
             _blank(element)  # it says where a heading is
         else:
-            _take_out(element)
+            drop_tree(element)
     _Reader(runs).block(root, code=False)
     return runs
 
@@ -363,18 +365,3 @@ def _blank(element: Element) -> None:
     for child in list(element):
         element.remove(child)
     element.attrib.pop("href", None)
-
-
-def _take_out(element: Element) -> None:
-    parent = element.getparent()
-    if parent is None:
-        return
-    tail = element.tail
-    if tail:
-        before = element.getprevious()
-        if before is None:
-            parent.text = (parent.text or "") + tail
-        else:
-            before.tail = (before.tail or "") + tail
-    element.tail = None
-    parent.remove(element)
