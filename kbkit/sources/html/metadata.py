@@ -293,15 +293,10 @@ _OF_OTHERS = re.compile(
 )
 _LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
 _RIGHTS = frozenset(
-    {
-        "copyright",
-        "rights",
-        "dc.rights",
-        "dcterms.rights",
-        "dcterms.rightsholder",
-        "dc.rights.copyright",
-        "dcterms.accessrights",
-    }
+    str.split("""
+        copyright rights dc.rights dcterms.rights dcterms.rightsholder dc.rights.copyright
+        dcterms.accessrights
+        """)
 )
 _FOOT_TAGS = ("footer", "div", "section", "p", "small", "address", "span", "td")
 _NOT_OF_PAGE = frozenset({"figure", "main", "article"})

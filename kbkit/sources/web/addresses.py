@@ -34,32 +34,20 @@ _SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
 # special purpose networks that Python's is_private does not cover in every version
 _SPECIAL_V4 = tuple(
     ipaddress.IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",
-        "100.64.0.0/10",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "240.0.0.0/4",
-    )
+    for network in str.split("""
+        0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
+        198.51.100.0/24 203.0.113.0/24 240.0.0.0/4
+    """)
 )
 # documentation and routing inside networks, which older versions of Python take for public
 _SPECIAL_V6 = (ipaddress.IPv6Network("3fff::/20"), ipaddress.IPv6Network("5f00::/16"), _LOCAL_NAT64)
 # metadata services of clouds, which give keys to whoever asks, besides those that are link-local
 _METADATA = frozenset(
     ipaddress.ip_address(address)
-    for address in (
-        "168.63.129.16",
-        "100.100.100.200",
-        "192.0.0.192",
-        "fd00:ec2::23",
-        "fd00:ec2::254",
-        "fd20:ce::254",
-        "fd00:42::42",
-    )
+    for address in str.split("""
+        168.63.129.16 100.100.100.200 192.0.0.192
+        fd00:ec2::23 fd00:ec2::254 fd20:ce::254 fd00:42::42
+    """)
 )
 _BROADCAST = ipaddress.IPv4Address(0xFFFFFFFF)
 
@@ -175,7 +163,7 @@ class Deadline(threading.local):
     at: float = float("inf")
 
 
-class GuardedBackend(httpcore.NetworkBackend):
+class GuardedBackend(httpcore.SyncBackend):
     """Connects to checked addresses only, and ends reads at the deadline or on request."""
 
     def __init__(
@@ -184,7 +172,6 @@ class GuardedBackend(httpcore.NetworkBackend):
         self._allow_private = allow_private
         self._stop = stop
         self._deadline = deadline
-        self._inner = httpcore.SyncBackend()
 
     def connect_tcp(
         self,
@@ -204,9 +191,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         for address in addresses:
             limit = _remaining(self._deadline, timeout)
             try:
-                stream = self._inner.connect_tcp(
-                    address, port, limit, local_address, socket_options
-                )
+                stream = super().connect_tcp(address, port, limit, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
@@ -218,9 +203,6 @@ class GuardedBackend(httpcore.NetworkBackend):
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.NetworkStream:
         raise ForbiddenAddressError(f"unix socket {path}: refused")
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
 
 
 class _GuardedStream(httpcore.NetworkStream):

@@ -66,27 +66,11 @@ _PROGRAMS = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
-_ENVIRONMENT = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "SYSTEMROOT",
-    "APPDATA",
-    "LOCALAPPDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "LD_LIBRARY_PATH",
-    "XDG_RUNTIME_DIR",
-    "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
-    "FONTCONFIG_PATH",
-    "FONTCONFIG_FILE",
-)
+_ENVIRONMENT = str.split("""
+    PATH HOME USER LANG LC_ALL TMPDIR TEMP TMP SYSTEMROOT APPDATA LOCALAPPDATA PROGRAMFILES
+    PROGRAMFILES(X86) LD_LIBRARY_PATH XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_CACHE_HOME
+    FONTCONFIG_PATH FONTCONFIG_FILE
+""")
 """Environment of the browser: no keys."""
 _GLANCE = 0.15  # seconds between two looks at a page
 _QUIET = 4  # looks in a row at which nothing changed

@@ -219,15 +219,10 @@ class CrawlRun:
         self._silent = self._silent + 1 if not response.status else 0
         if self._silent >= _SILENT_MOST and response.outcome is Outcome.FAILED:
             self._dead = response.reason
+        uri, response = self._validators.compared(task, response)
         if response.outcome is not Outcome.FETCHED:
             self._reader.skip(task.place)
             return self._finish(task, self._not_fetched(task, response))
-        uri = canonical(response.url, routes=True) or task.url
-        if self._validators.same(task.earlier, response, uri):
-            self._reader.skip(task.place)
-            return self._finish(
-                task, self._not_fetched(task, replace(response, outcome=Outcome.UNCHANGED))
-            )
         reason = ""
         if uri != task.url:
             if task.url == self._start:

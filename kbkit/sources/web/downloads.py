@@ -91,9 +91,7 @@ class Downloads:
 
     def poll(self, timeout: float) -> tuple[PageRequest, Response] | None:
         try:
-            task, came = (
-                self._results.get(timeout=timeout) if timeout else self._results.get_nowait()
-            )
+            task, came = self._results.get(timeout > 0, timeout or None)
         except queue.Empty:
             return None
         self.running -= 1

@@ -170,11 +170,14 @@ class Validators:
             return "", ""
         return record.etag.partition(" ")[2], record.last_modified
 
-    def same(self, record: PageRecord | None, response: Response, uri: str) -> bool:
-        """Whether the bytes are those of the earlier visit."""
+    def compared(self, task: PageRequest, response: Response) -> tuple[str, Response]:
+        """The address of an answer, and it: as unchanged, if its bytes are the earlier visit's."""
+        uri, record = canonical(response.url, routes=True) or task.url, task.earlier
         if record is None or record.address != uri:
-            return False
-        return record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
+            return uri, response
+        same = record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
+        unchanged = same and response.outcome is Outcome.FETCHED
+        return uri, replace(response, outcome=Outcome.UNCHANGED) if unchanged else response
 
 
 def _contents(response: Response) -> str:
@@ -236,14 +239,9 @@ def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
     return SourceEvent(uri, response.outcome, reason=response.reason, record=record)
 
 
-def page_document(
-    spec: CrawlSource | PageSource, uri: str, page: ExtractedPage, response: Response | None = None
-) -> SourceDocument:
-    """Return a page's document; headers fill in a missing license."""
+def page_document(spec: CrawlSource | PageSource, uri: str, page: ExtractedPage) -> SourceDocument:
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content, page.template)
-    if response is not None:
-        page = replace(page, license=page.license.or_else(response.license))
     drawn = ((address, kept_image(data)) for address, data in page.drawings.items())
     return SourceDocument(
         uri,

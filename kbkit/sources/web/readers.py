@@ -83,9 +83,7 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
             url, etag=etag, last_modified=last_modified, check=robots.verdict
         )
     task = PageRequest(url, earlier=earlier)
-    uri = canonical(response.url, routes=True) or url
-    if response.outcome is Outcome.FETCHED and validators.same(earlier, response, uri):
-        response = replace(response, outcome=Outcome.UNCHANGED)
+    uri, response = validators.compared(task, response)
     if response.outcome is not Outcome.FETCHED:
         return page_world.event_without_body(task, response)
     record = page_world.page_record(task, response, validators.make(response))
@@ -100,7 +98,8 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
         if page.failed:
             record = replace(record, etag="", last_modified="")
         return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
-    document = page_world.page_document(spec, uri, page, response)
+    page = replace(page, license=page.license.or_else(response.license))
+    document = page_world.page_document(spec, uri, page)
     return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from enum import IntEnum
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -298,9 +298,5 @@ def _ends_named(element: Element) -> bool:
 
 
 def _level(run: TextRun) -> int:
-    element = run.holder
-    for _ in range(3):
-        if element is None or element.tag in HEADINGS:
-            break
-        element = element.getparent()
-    return HEADINGS.get(element.tag, 0) if element is not None else 0
+    around = islice((run.holder, *run.holder.iterancestors()), 4)
+    return next((HEADINGS[each.tag] for each in around if each.tag in HEADINGS), 0)
