@@ -93,11 +93,8 @@ def check_recipe(
 
 
 def _source(source: AnySource, where: str, base: Path) -> Iterator[RecipeFinding]:
-    if isinstance(source, CrawlSource | PageSource) or (
-        isinstance(source, OpenApiSource) and source.url
-    ):
-        assert source.url is not None
-        yield from _address(source.url, f"{where}.url")
+    if url := getattr(source, "url", None):
+        yield from _address(url, f"{where}.url")
     if isinstance(source, CrawlSource):
         yield from _crawl(source, where)
     path = getattr(source, "path", None)

@@ -7,9 +7,7 @@ from functools import lru_cache
 from itertools import islice, takewhile
 from urllib.parse import unquote_plus
 
-from lxml import etree
-
-from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes, normalized_text
+from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes, normalized_text, texts_of
 
 _LINE_END = ""
 
@@ -93,13 +91,11 @@ def _nested_lines(code: Element) -> str | None:
         return None
     lines = [(0, "")]
     depth = 0
-    for event, part in etree.iterwalk(code, events=("start", "end")):
-        opens = event == "start"
+    for part, begins, text in texts_of(code):
         if part.tag in _LINE_TAGS:
-            depth += (1 if opens else -1) * (part.tag in ("ul", "ol"))
+            depth += (1 if begins else -1) * (part.tag in ("ul", "ol"))
             lines.append((depth, ""))
-        text = part.text if opens else part.tail if part is not code else None
-        lines[-1] = (depth, lines[-1][1] + (text or ""))
+        lines[-1] = (depth, lines[-1][1] + text)
     folded = ((depth, _SPACE.sub(" ", text).strip(" ")) for depth, text in lines)
     return "\n".join("  " * depth + text for depth, text in folded if text)
 
@@ -136,13 +132,10 @@ def broken_code(element: Element) -> str | None:
     if element.tag not in _CODE_TAGS or next(element.iterdescendants("br"), None) is None:
         return None
     lines: list[list[str]] = [[]]
-    for event, part in etree.iterwalk(element, events=("start", "end")):
-        if event == "start":
-            lines[-1].append(part.text or "")
-        elif part is not element:
-            if part.tag == "br":
-                lines.append([])
-            lines[-1].append(part.tail or "")
+    for part, begins, text in texts_of(element):
+        if part.tag == "br" and not begins:
+            lines.append([])
+        lines[-1].append(text)
     return "\n".join(_SPACE.sub(" ", "".join(line)).strip(" ") for line in lines).strip("\n")
 
 

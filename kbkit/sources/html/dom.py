@@ -111,6 +111,17 @@ def normalized_text(element: Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
+def texts_of(element: Element) -> Iterator[tuple[Element, bool, str]]:
+    """Each part of an element as it begins and as it ends, with the text that follows."""
+    for event, part in etree.iterwalk(element, events=("start", "end")):
+        begins = event == "start"
+        yield (
+            part,
+            begins,
+            (part.text if begins else part.tail if part is not element else "") or "",
+        )
+
+
 def linked_share(element: Element) -> float:
     """Return the share of an element's words in links, 0 to 1; 1 if it has no words."""
     total = len(normalized_text(element).split())

@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile, islice
 from typing import Any
 
-from lxml import etree
-
 from kbkit.models import License
 from kbkit.models.licenses import known_address, known_name
 from kbkit.sources.html.dom import (
@@ -20,6 +18,7 @@ from kbkit.sources.html.dom import (
     joined,
     linked_share,
     normalized_text,
+    texts_of,
 )
 from kbkit.sources.html.regions import heading_key, key_of
 
@@ -460,15 +459,11 @@ def _feet(root: Element) -> Iterator[Element]:
 
 
 def _lines(element: Element) -> list[str]:
-    text = ""
-    for event, part in etree.iterwalk(element, events=("start", "end")):
-        breaks = part.tag == "br" or part.tag in BLOCKS
-        silent = part.tag in ("script", "style")
-        if event == "start":
-            text += ("\0" if breaks else "") + ("" if silent else part.text or "")
-        elif part is not element:
-            text += ("\0" if breaks else "") + (part.tail or "")
-    return [line for raw in text.split("\0") if (line := " ".join(raw.split()))]
+    lines = ""
+    for part, begins, text in texts_of(element):
+        lines += "\0" * (part.tag == "br" or part.tag in BLOCKS)
+        lines += "" if begins and part.tag in ("script", "style") else text
+    return [line for raw in lines.split("\0") if (line := " ".join(raw.split()))]
 
 
 def _named(line: str) -> str:

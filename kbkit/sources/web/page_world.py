@@ -162,7 +162,9 @@ class Validators:
         self._options = _hash(json.dumps(shaping).encode())
 
     def make(self, response: Response) -> str:
-        return f"{_MARK}{self._options}:{_contents(response)} {response.etag}"
+        about = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
+        contents = _hash((about + response.license.url).encode() + response.body)
+        return f"{_MARK}{self._options}:{contents} {response.etag}"
 
     def sent(self, record: PageRecord | None) -> tuple[str, str]:
         """ETag and modification time to send to the server; empty where the page is to come."""
@@ -178,12 +180,6 @@ class Validators:
         same = record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
         unchanged = same and response.outcome is Outcome.FETCHED
         return uri, replace(response, outcome=Outcome.UNCHANGED) if unchanged else response
-
-
-def _contents(response: Response) -> str:
-    about = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
-    about += response.license.url
-    return _hash(about.encode() + response.body)
 
 
 def _hash(data: bytes) -> str:

@@ -60,19 +60,15 @@ class Draft:
 
     def to_yaml(self) -> str:
         lines = [f"# {line}" for line in self.seen]
-        lines += [_pair("name", self.name)]
-        if self.description:
-            lines += [_pair("description", self.description)]
-        else:
-            lines += ["# description: its topic, in a sentence"]
-        if self.language:
-            lines += [_pair("language", self.language)]
-        if self.license:
-            lines += [_pair("license", self.license)]
-        else:
-            lines += ["# license: CC-BY-4.0   # none was found; look for one, or leave it out"]
-        if self.attribution:
-            lines += [_pair("attribution", self.attribution)]
+        missing = {
+            "description": "# description: its topic, in a sentence",
+            "license": "# license: CC-BY-4.0   # none was found; look for one, or leave it out",
+        }
+        for key in ("name", "description", "language", "license", "attribution"):
+            if value := getattr(self, key):
+                lines.append(_pair(key, value))
+            elif key in missing:
+                lines.append(missing[key])
         lines += ["sources:", *self._source()]
         lines += ["site:", f"  {_pair('title', self.title or self.name)}"]
         return "\n".join([*lines, *self._questions(), ""])

@@ -24,18 +24,12 @@ from kbkit.workflows.drafts.sites import draft_of_site, generator_of, known_excl
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _LEFT_OUT = {
-    "build": "what a build made",
-    "_build": "what a build made",
-    "dist": "what a build made",
-    "site": "a built site",
-    "drafts": "drafts",
-    "_drafts": "drafts",
-    "archive": "old versions",
-    "old": "old versions",
-    "templates": "templates",
-    "_templates": "templates",
-    "includes": "pieces of pages",
-    "_includes": "pieces of pages",
+    "what a build made": ("build", "_build", "dist"),
+    "a built site": ("site",),
+    "drafts": ("drafts", "_drafts"),
+    "old versions": ("archive", "old"),
+    "templates": ("templates", "_templates"),
+    "pieces of pages": ("includes", "_includes"),
 }
 _DESCRIPTIONS = (".yaml", ".yml", ".json")
 _MAX_BYTES = 20_000_000
@@ -139,7 +133,8 @@ def _folder(path: Path, base: Path) -> Draft:
         return _mirror(path, inside, counts)
     excluded = [
         Exclusion(f"**/{folder}/**", reason, folders[folder])
-        for folder, reason in _LEFT_OUT.items()
+        for reason, names in _LEFT_OUT.items()
+        for folder in names
         if folders[folder]
     ]
     return Draft(

@@ -101,27 +101,20 @@ POLITE = 0.2
 _LIMIT = 1000
 _SHOWN = 8  # sections that are named
 _SECTIONS = {
-    "search": "search page",
-    "genindex": "index",
-    "tags": "lists by tag",
-    "tag": "lists by tag",
-    "categories": "lists",
-    "authors": "lists",
-    "author": "lists",
-    "blog": "blog",
-    "news": "news",
-    "changelog": "change log",
-    "release-notes": "release notes",
-    "releases": "release notes",
-    "print": "pages for printing",
-    "_print": "pages for printing",
-    "archive": "old versions",
-    "archives": "old versions",
-    "404": "error page",
-    "_sources": "sources of the pages",
-    "_modules": "source code",
-    "login": "no documentation",
-    "signup": "no documentation",
+    "search page": ("search",),
+    "index": ("genindex",),
+    "lists by tag": ("tags", "tag"),
+    "lists": ("categories", "authors", "author"),
+    "blog": ("blog",),
+    "news": ("news",),
+    "change log": ("changelog",),
+    "release notes": ("release-notes", "releases"),
+    "pages for printing": ("print", "_print"),
+    "old versions": ("archive", "archives"),
+    "error page": ("404",),
+    "sources of the pages": ("_sources",),
+    "source code": ("_modules",),
+    "no documentation": ("login", "signup"),
 }
 _GENERIC = re.compile(
     r"introduction|overview|home(?: ?page)?|index|welcome|contents", re.IGNORECASE
@@ -303,7 +296,7 @@ def exclusions(
         )
     reasons |= dict.fromkeys((f"{prefix}{name}/**" for name in _versions(first)), "another version")
     reasons |= {each.pattern: each.reason for each in known_exclusions(generator, prefix)}
-    for name, reason in _SECTIONS.items():
+    for reason, name in ((reason, name) for reason, names in _SECTIONS.items() for name in names):
         if first[name]:
             reasons.setdefault(f"{prefix}{name}/**", reason)
         if not {f"{prefix}{name}*", f"{prefix}{name}.html"} & reasons.keys() and any(
