@@ -388,7 +388,7 @@ class _Download:
             "the lock": self._locked_files.get(name, {}).get("sha256"),
             "--sha256": wanted,
         }
-        digest = _check(path, name, listed, hashes, repository)
+        digest = _check(path, listed, hashes, repository)
         self.files[name] = {"sha256": digest, "bytes": listed.size}
 
     def _write_lock(self) -> None:
@@ -414,9 +414,7 @@ def _weights(hub: Hub, file: str) -> str:
     )
 
 
-def _check(
-    path: Path, name: str, listed: HubFile, hashes: Mapping[str, str | None], repository: str
-) -> str:
+def _check(path: Path, listed: HubFile, hashes: Mapping[str, str | None], repository: str) -> str:
     """The SHA-256 of a file that came; one that is another is deleted."""
     actual = sha256(path)
     for source, expected in hashes.items():
@@ -429,7 +427,7 @@ def _check(
                 else "fetch it again"
             )
             raise EmbedderError(
-                f"{repository}: {name} came with the SHA-256 {actual}, and {source} "
+                f"{repository}: {listed.name} came with the SHA-256 {actual}, and {source} "
                 f"says {expected}; {hint}"
             )
     if listed.blob:
@@ -438,7 +436,9 @@ def _check(
         digest.update(data)
         if digest.hexdigest() != listed.blob:
             path.unlink()
-            raise EmbedderError(f"{repository}: {name} is not what the hub lists; fetch it again")
+            raise EmbedderError(
+                f"{repository}: {listed.name} is not what the hub lists; fetch it again"
+            )
     return actual
 
 

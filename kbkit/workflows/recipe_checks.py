@@ -47,7 +47,7 @@ PROBES = 30
 """Maximum pages requested for one recipe."""
 _DELAY = 0.1
 _SPACE = re.compile(r"[\s\\]")
-_MEMBER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_NUMBER = re.compile(r"[\d.]+|.*:.*")  # address of a host
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _source(source: AnySource, where: str, base: Path) -> Iterator[RecipeFinding
 def _address(url: str, where: str) -> Iterator[RecipeFinding]:
     try:
         parts = urlsplit(url)
-        port = parts.port
+        port, host = parts.port, parts.hostname or ""
     except ValueError:
         yield RecipeFinding("error", where, f"{url}: not a web address")
         return
@@ -129,14 +129,8 @@ def _address(url: str, where: str) -> Iterator[RecipeFinding]:
         yield RecipeFinding(
             "warning", where, f"port {port} is that of {parts.scheme} anyway; leave it out"
         )
-    elif (
-        parts.scheme == "http" and "." in (parts.hostname or "") and not _is_number(parts.hostname)
-    ):
+    elif parts.scheme == "http" and "." in host and not _NUMBER.fullmatch(host):
         yield RecipeFinding("warning", where, "http; most sites answer at https://")
-
-
-def _is_number(host: str | None) -> bool:
-    return bool(host) and re.fullmatch(r"[\d.]+|.*:.*", host or "") is not None
 
 
 def _crawl(source: CrawlSource, where: str) -> Iterator[RecipeFinding]:

@@ -36,11 +36,10 @@ class InlineWriter:
         self._in_link = False
         self._emphasis: set[str] = set()
 
-    def line(self, element: Element, *, links: bool = True, place: str | None = None) -> str:
+    def line(self, element: Element, *, place: str | None = None) -> str:
         before = self._linkless, self._plain, self._place
-        if place is not None and _leads_back(element):
-            links = False
-        self._linkless, self._plain, self._place = self._linkless or not links, True, place
+        linkless = self._linkless or (place is not None and _leads_back(element))
+        self._linkless, self._plain, self._place = linkless, True, place
         text = folded(self._children(element)).replace("  \n", " ")
         self._linkless, self._plain, self._place = before
         return text

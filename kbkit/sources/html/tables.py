@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from lxml import etree
 
@@ -153,17 +152,6 @@ _BLOCK = re.compile(r"(?:[-#>|]|\d+\. |`{3,}[^`\n]*\n)")  # what cannot stand be
 _COLON = re.compile(r":(?=\]\([^()\s]*\)$)")  # at the end of a link
 
 
-class Term(NamedTuple):
-    """A term that a list defines.
-
-    Attributes:
-        place: The fragment that leads to it, or ``""``.
-    """
-
-    text: str
-    place: str
-
-
 def definition_groups(element: Element) -> list[tuple[list[Element], list[Element]]]:
     parts: list[Element] = []
     for child in element:
@@ -205,19 +193,19 @@ def gather_terms(region: Element) -> None:
         terms.tail, terms[-1].tail = terms[-1].tail, None
 
 
-def write_terms(terms: Sequence[Term], blocks: list[str], out: list[str]) -> None:
-    """Write terms and their definitions as a list item.
+def write_terms(terms: Sequence[tuple[str, str]], blocks: list[str], out: list[str]) -> None:
+    """Write terms, each with the fragment that leads to it, and their definitions as a list item.
 
     An item has one anchor, so of terms with several the first are items of their own.
     """
     names: list[str] = []
     place = ""
-    for term in terms:
-        if place and term.place:
+    for text, own in terms:
+        if place and own:
             out.append(_item(names, place, []))
             names, place = [], ""
-        names.append(term.text)
-        place = place or term.place
+        names.append(text)
+        place = place or own
     if names:
         out.append(_item(names, place, blocks))
     else:

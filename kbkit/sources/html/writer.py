@@ -256,7 +256,7 @@ class MarkdownWriter:
             places = [anchor(term, self._own) for term in terms]
             signed = api or any("sig" in classes(term) for term in terms)
             titled = not notes and (signed or (led and any(places)))
-            named: list[tables.Term] = []
+            named: list[tuple[str, str]] = []
             for term, place in zip(terms, places, strict=True):
                 if titled:
                     self._sections.last = min(6, max(base, 1) + 1)
@@ -264,7 +264,7 @@ class MarkdownWriter:
                     if text := line(term, place=place):
                         out.append(self._titled(text, self._sections.last, place))
                 elif text := self._spans.line(term):
-                    named.append(tables.Term(f"[{text.strip('[]')}]" if notes else text, place))
+                    named.append((f"[{text.strip('[]')}]" if notes else text, place))
             blocks: list[str] = []
             for part in definitions:
                 blocks += self._blocks(part) if part.tag == "dd" else self._block(part)

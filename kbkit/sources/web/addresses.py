@@ -75,7 +75,8 @@ def _refusal(address: Address, private: bool, named: frozenset[Address]) -> str:
         for inner in embedded:
             if reason := _refusal(inner, private, named):
                 return reason
-        if embedded and _is_public_mechanism(address):
+        mapped = address.ipv4_mapped or address.sixtofour
+        if embedded and (mapped or address in _NAT64 or address in _COMPATIBLE):
             return ""
     if address.is_link_local:
         return LINK_LOCAL
@@ -93,12 +94,6 @@ def _private(address: Address) -> str:
     if address.is_private or special or not address.is_global:
         return "a private or reserved address"
     return ""
-
-
-def _is_public_mechanism(address: ipaddress.IPv6Address) -> bool:
-    networks = (_NAT64, _COMPATIBLE)
-    leads = bool(address.ipv4_mapped or address.sixtofour)
-    return leads or any(address in network for network in networks)
 
 
 def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:

@@ -268,13 +268,13 @@ class Browser:
         await context.route("**/*", lambda route: self._answer(route, page, visit))
         reading = self._loop.create_task(self._read(context, page, visit))
         try:
-            while not reading.done():
-                either: set[asyncio.Future[Any]] = {reading, broken}
-                await asyncio.wait(either, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
-                if broken.done():
-                    raise RenderError("the page crashed")
-                if time.monotonic() - visit.began > visit.seconds + _GRACE:
-                    raise RenderError(f"its scripts do not end within {visit.seconds:g} s")
+            either: set[asyncio.Future[Any]] = {reading, broken}
+            left = visit.began + visit.seconds + _GRACE - time.monotonic()
+            await asyncio.wait(either, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if broken.done():
+                raise RenderError("the page crashed")
+            if not reading.done():
+                raise RenderError(f"its scripts do not end within {visit.seconds:g} s")
             return reading.result()
         finally:
             reading.cancel()
