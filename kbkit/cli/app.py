@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -146,15 +147,14 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of the knowledge base.", show_default=False)
-]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge base.")]
 UntilClosed = Annotated[
     bool,
     typer.Option(
         "--until-stdin-closes", help="Stop when standard input closes, for programs that start it."
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AllowPrivate = Annotated[
     bool, typer.Option("--allow-private", help="Allow loopback and private addresses.")
@@ -171,13 +171,9 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def workspace_option(
-    context: typer.Context,
     workspace: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of the workspace (default: KBKIT_WORKSPACE, kbkit.toml, ./kb).",
-            show_default=False,
-        ),
+        typer.Option(help="Folder of the workspace (default: KBKIT_WORKSPACE, kbkit.toml, ./kb)."),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every step.")] = False,
     log_json: Annotated[
@@ -201,7 +197,7 @@ def workspace_option(
         raise typer.BadParameter("give either --verbose or --quiet")
     set_verbosity(verbose - quiet)
     configure_logs(verbose - quiet, as_json=log_json)
-    context.obj = workspace
+    _Chosen.workspace = workspace
 
 
 @contextmanager
@@ -228,6 +224,7 @@ def name_values(commands: typer.Typer) -> None:
         callbacks.append(commands.registered_callback.callback)
     for callback in filter(None, callbacks):
         hints = get_type_hints(callback, include_extras=True)
+        parameters = signature(callback).parameters
         callback.__annotations__ = hints  # texts would be read anew, and give other notes
         for name, hint in hints.items():
             if get_origin(hint) is not Annotated:
@@ -237,7 +234,11 @@ def name_values(commands: typer.Typer) -> None:
             kinds |= {inner for each in get_args(kind) for inner in get_args(each)}  # of a list
             value = next((VALUES[each] for each in kinds if each in VALUES), None)
             for note in notes:
-                if isinstance(note, OptionInfo | ArgumentInfo) and not note.metavar:
+                if not isinstance(note, OptionInfo | ArgumentInfo):
+                    continue
+                if name in parameters and parameters[name].default in (None, Parameter.empty):
+                    note.show_default = False  # the help text states it
+                if not note.metavar:
                     note.metavar = name.upper() if isinstance(note, ArgumentInfo) else value
     for group in commands.registered_groups:
         if group.typer_instance is not None:
@@ -265,18 +266,27 @@ def finish(report: IngestReport, as_json: bool, name: str) -> None:
         raise typer.Exit(EXIT_NOTHING_READ)
 
 
-def open_workspace(context: typer.Context) -> Workspace:
+class _Chosen:
+    workspace: Path | None = None
+
+
+def chosen_workspace() -> Path | None:
+    """Return the folder of the option ``--workspace``, if given."""
+    return _Chosen.workspace
+
+
+def open_workspace() -> Workspace:
     """The workspace that the options of the command line name."""
     from kbkit.workspace import Workspace
 
-    return Workspace(context.obj)
+    return Workspace(_Chosen.workspace)
 
 
-def workspace_folder(context: typer.Context) -> Path:
+def workspace_folder() -> Path:
     """Return the folder of the workspace, which may not exist."""
     from kbkit.runtime.config import Settings
 
-    return Path(context.obj or Settings.load().workspace).absolute()
+    return Path(_Chosen.workspace or Settings.load().workspace).absolute()
 
 
 name_values(app)

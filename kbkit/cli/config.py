@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from kbkit.cli.app import AsJson, app
+from kbkit.cli.app import AsJson, app, chosen_workspace
 from kbkit.cli.terminal import print_json, print_table, say
 
 config = typer.Typer(help="Show settings and where they come from.", no_args_is_help=True)
@@ -35,7 +35,7 @@ _SECRETS = ("panel_token", "database_url", "chroma_url", "chroma_token")
 
 
 @config.command("show")
-def show(context: typer.Context, as_json: AsJson = False) -> None:
+def show(as_json: AsJson = False) -> None:
     """Show each setting with its value and origin."""
     from rich.table import Table
 
@@ -44,8 +44,8 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
     rows = []
     for each in setting_values():
         value, origin = each.value, each.origin
-        if each.name == "workspace" and context.obj is not None:
-            value, origin = context.obj, "--workspace"
+        if each.name == "workspace" and chosen_workspace() is not None:
+            value, origin = chosen_workspace(), "--workspace"
         if each.name in _SECRETS and value:
             value = "(set)"
         rows.append((each.name, str(value), origin, MEANINGS[each.name]))

@@ -21,33 +21,19 @@ if TYPE_CHECKING:
 entries = typer.Typer(help="Manage entries: solutions that worked.", no_args_is_help=True)
 app.add_typer(entries, name="entries")
 
-Slug = Annotated[
-    str, typer.Argument(metavar="SLUG", help="Folder name of the entry.", show_default=False)
-]
-Description = Annotated[
-    str | None, typer.Option(help="What it is for; search uses this.", show_default=False)
-]
-Prompt = Annotated[str | None, typer.Option(help="Instructions for an agent.", show_default=False)]
+Slug = Annotated[str, typer.Argument(metavar="SLUG", help="Folder name of the entry.")]
+Description = Annotated[str | None, typer.Option(help="What it is for; search uses this.")]
+Prompt = Annotated[str | None, typer.Option(help="Instructions for an agent.")]
 PromptFile = Annotated[
-    Path | None,
-    typer.Option(help="A file with the prompt; - for standard input.", show_default=False),
+    Path | None, typer.Option(help="A file with the prompt; - for standard input.")
 ]
-ReadmeFile = Annotated[
-    Path | None, typer.Option(help="A file with the README.", show_default=False)
-]
-Tags = Annotated[
-    list[str] | None, typer.Option("--tag", help="Its tag. Repeatable.", show_default=False)
-]
-Category = Annotated[str | None, typer.Option(help="Its category.", show_default=False)]
-Status = Annotated[
-    EntryStatus | None, typer.Option(help="active, draft or deprecated.", show_default=False)
-]
-Code = Annotated[
-    list[Path] | None, typer.Option(help="A file to copy to code/. Repeatable.", show_default=False)
-]
+ReadmeFile = Annotated[Path | None, typer.Option(help="A file with the README.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Its tag. Repeatable.")]
+Category = Annotated[str | None, typer.Option(help="Its category.")]
+Status = Annotated[EntryStatus | None, typer.Option(help="active, draft or deprecated.")]
+Code = Annotated[list[Path] | None, typer.Option(help="A file to copy to code/. Repeatable.")]
 Artifact = Annotated[
-    list[Path] | None,
-    typer.Option(help="A file to copy to artifacts/. Repeatable.", show_default=False),
+    list[Path] | None, typer.Option(help="A file to copy to artifacts/. Repeatable.")
 ]
 IfMatch = Annotated[
     str | None, typer.Option(help="The version that it must have now (see `show --json`).")
@@ -56,7 +42,6 @@ IfMatch = Annotated[
 
 @entries.command(name="list")
 def list_(
-    context: typer.Context,
     status: Status = None,
     category: Category = None,
     tag: Annotated[str | None, typer.Option(help="Only entries with this tag.")] = None,
@@ -67,7 +52,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List entries, the best-rated first."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         page = workspace.entries.list(
             status=status,
             category=category,
@@ -107,7 +92,6 @@ def _row(info: EntryInfo) -> tuple[str, ...]:
 
 @entries.command()
 def show(
-    context: typer.Context,
     slug: Slug,
     path: Annotated[
         str,
@@ -116,7 +100,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show an entry, or print one of its files."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if path:
             with workspace.entries.open(slug, path) as stream:
                 while part := stream.read(1 << 16):
@@ -154,10 +138,7 @@ def plain_line(line: str) -> str:
 
 @entries.command()
 def add(
-    context: typer.Context,
-    title: Annotated[
-        str | None, typer.Argument(help="Its title (default: ask).", show_default=False)
-    ] = None,
+    title: Annotated[str | None, typer.Argument(help="Its title (default: ask).")] = None,
     slug: Annotated[str, typer.Option(help="Its folder name (default: from the title).")] = "",
     description: Description = None,
     prompt: Prompt = None,
@@ -177,16 +158,15 @@ def add(
             raise typer.BadParameter("give a title: kbkit entries add TITLE")
         title, asked = _ask({}, values)
         values |= asked
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         entry = workspace.entries.create(title, slug=slug, files=_files(code, artifact), **values)
     _print_entry(entry, "wrote", as_json)
 
 
 @entries.command()
 def edit(
-    context: typer.Context,
     slug: Slug,
-    title: Annotated[str | None, typer.Option(help="Its title.", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="Its title.")] = None,
     description: Description = None,
     prompt: Prompt = None,
     prompt_file: PromptFile = None,
@@ -208,7 +188,7 @@ def edit(
     if title is not None:
         values["title"] = title
     files: dict[str, bytes | None] = {**_files(code, artifact), **dict.fromkeys(remove or [])}
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         current = workspace.entries.read(slug)
         if not values and not files and not to:
             if not sys.stdin.isatty():
@@ -232,14 +212,13 @@ def edit(
 
 @entries.command()
 def rate(
-    context: typer.Context,
     slug: Slug,
     score: Annotated[int, typer.Argument(help="1 (useless) to 5 (exactly right).")],
     rater: Annotated[str, typer.Option(help="Who rates (default: KBKIT_RATER, or you).")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Rate an entry."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         entry = workspace.entries.rate(slug, score, rater=rater)
     print_done(
         entry,
@@ -249,9 +228,9 @@ def rate(
 
 
 @entries.command()
-def rm(context: typer.Context, slug: Slug, as_json: AsJson = False) -> None:
+def rm(slug: Slug, as_json: AsJson = False) -> None:
     """Move an entry to the trash."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         deleted = workspace.entries.delete(slug)
     print_done(
         deleted,
@@ -262,18 +241,14 @@ def rm(context: typer.Context, slug: Slug, as_json: AsJson = False) -> None:
 
 @entries.command()
 def undelete(
-    context: typer.Context,
     slug: Annotated[
-        str | None,
-        typer.Argument(
-            help="Its old folder name or id (default: list the trash).", show_default=False
-        ),
+        str | None, typer.Argument(help="Its old folder name or id (default: list the trash).")
     ] = None,
     to: Annotated[str, typer.Option(metavar="SLUG", help="Its new name.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Restore an entry from the trash, or list the trash."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if slug is not None:
             _print_entry(workspace.entries.undelete(slug, to=to), "brought back", as_json)
             return
@@ -288,9 +263,9 @@ def undelete(
 
 
 @entries.command()
-def sync(context: typer.Context, as_json: AsJson = False) -> None:
+def sync(as_json: AsJson = False) -> None:
     """Read changes by other programs and finished tasks."""
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         report = workspace.entries.sync(on_progress=on_progress)
     if printed(report, as_json):
         return
@@ -301,14 +276,13 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
 
 @entries.command()
 def context(
-    context: typer.Context,
-    prompt: Annotated[str, typer.Argument(help="The task.", show_default=False)],
+    prompt: Annotated[str, typer.Argument(help="The task.")],
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of entries.")] = None,
     max_tokens: Annotated[int, typer.Option(min=100, help="Maximum tokens of the text.")] = 1_000,
     as_json: AsJson = False,
 ) -> None:
     """Print the entries that fit a task, for an agent."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         answer = workspace.entries.context(prompt, limit=limit, max_tokens=max_tokens)
     if as_json:
         print_json(answer)
@@ -318,19 +292,15 @@ def context(
 
 @entries.command()
 def learn(
-    context: typer.Context,
     folder: Annotated[
         Path | None,
-        typer.Argument(
-            help="`.knowledge` or its parent (default: print instructions for agents).",
-            show_default=False,
-        ),
+        typer.Argument(help="`.knowledge` or its parent (default: print instructions for agents)."),
     ] = None,
     task_id: Annotated[str, typer.Option(help="Name of the task.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Create or update an entry from a task's `.knowledge` folder."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if folder is None:
             text = workspace.entries.learning_prompt()
             if as_json:
@@ -344,14 +314,11 @@ def learn(
 
 @entries.command(name="import")
 def import_(
-    context: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(help="An Agent Skill, or a folder of them.", show_default=False)
-    ],
+    folder: Annotated[Path, typer.Argument(help="An Agent Skill, or a folder of them.")],
     as_json: AsJson = False,
 ) -> None:
     """Import Agent Skills, all or none."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         imported = workspace.entries.import_skills(folder)
     if printed(imported, as_json):
         return
@@ -361,18 +328,15 @@ def import_(
 
 @entries.command()
 def export(
-    context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.")],
     slugs: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[SLUG]...", help="Folder names of entries (default: all).", show_default=False
-        ),
+        typer.Argument(metavar="[SLUG]...", help="Folder names of entries (default: all)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Export entries as Agent Skills."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         folders = workspace.entries.export_skills(folder, slugs=slugs or None)
     print_done(folders, as_json, f"wrote {pluralize(len(folders), 'skill')}: {folder}")
 

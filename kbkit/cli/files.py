@@ -17,28 +17,21 @@ if TYPE_CHECKING:
 files = typer.Typer(help="Manage the files of a workspace.", no_args_is_help=True)
 app.add_typer(files, name="files")
 
-FilePath = Annotated[
-    str, typer.Argument(metavar="PATH", help="Path from the root of the files.", show_default=False)
-]
-FolderPath = Annotated[
-    str, typer.Argument(metavar="PATH", help="A folder (default: the root).", show_default=False)
-]
-Text = Annotated[
-    str | None, typer.Argument(help="The text (default: standard input).", show_default=False)
-]
+FilePath = Annotated[str, typer.Argument(metavar="PATH", help="Path from the root of the files.")]
+FolderPath = Annotated[str, typer.Argument(metavar="PATH", help="A folder (default: the root).")]
+Text = Annotated[str | None, typer.Argument(help="The text (default: standard input).")]
 IfMatch = Annotated[
     str | None,
     typer.Option(
-        help="The version that it must have now (see `ls --json`); '' if it must not exist.",
-        show_default=False,
+        help="The version that it must have now (see `ls --json`); '' if it must not exist."
     ),
 ]
 
 
 @files.command()
-def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -> None:
+def ls(path: FolderPath = "", as_json: AsJson = False) -> None:
     """List a folder."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         infos = workspace.files.list(path)
     print_rows(
         infos,
@@ -55,16 +48,14 @@ def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -
 
 @files.command()
 def tree(
-    context: typer.Context,
     path: FolderPath = "",
     depth: Annotated[
-        int | None,
-        typer.Option(min=1, help="Maximum depth (default: no limit).", show_default=False),
+        int | None, typer.Option(min=1, help="Maximum depth (default: no limit).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw a folder as a tree."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         root = workspace.files.tree(path, depth=depth)
     if as_json:
         print_json(root)
@@ -73,9 +64,9 @@ def tree(
 
 
 @files.command()
-def cat(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
+def cat(path: FilePath, as_json: AsJson = False) -> None:
     """Print a file, or a document (`kb/NAME/...`)."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         info, text = workspace.files.info(path), workspace.files.read(path)
     if printed({**info.to_dict(), "content": text}, as_json):
         return
@@ -88,43 +79,35 @@ def cat(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None
 
 @files.command()
 def write(
-    context: typer.Context,
-    path: FilePath,
-    text: Text = None,
-    if_match: IfMatch = None,
-    as_json: AsJson = False,
+    path: FilePath, text: Text = None, if_match: IfMatch = None, as_json: AsJson = False
 ) -> None:
     """Write a file from an argument or standard input."""
     content = _given(text)
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         _print_file(workspace.files.write(path, content, if_match=if_match), "wrote", as_json)
 
 
 @files.command()
 def append(
-    context: typer.Context,
-    path: FilePath,
-    text: Text = None,
-    if_match: IfMatch = None,
-    as_json: AsJson = False,
+    path: FilePath, text: Text = None, if_match: IfMatch = None, as_json: AsJson = False
 ) -> None:
     """Append a line to a file."""
     content = _given(text)
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         _print_file(workspace.files.append(path, content, if_match=if_match), "added to", as_json)
 
 
 @files.command()
-def mkdir(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
+def mkdir(path: FilePath, as_json: AsJson = False) -> None:
     """Create a folder and its parents."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         _print_file(workspace.files.mkdir(path), "made", as_json)
 
 
 @files.command()
-def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
+def rm(path: FilePath, as_json: AsJson = False) -> None:
     """Move a file or folder to the trash."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         deleted = workspace.files.delete(path)
     print_done(
         deleted,
@@ -135,28 +118,25 @@ def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
 
 @files.command()
 def mv(
-    context: typer.Context,
-    source: Annotated[str, typer.Argument(help="The current path.", show_default=False)],
-    target: Annotated[str, typer.Argument(help="The new path.", show_default=False)],
+    source: Annotated[str, typer.Argument(help="The current path.")],
+    target: Annotated[str, typer.Argument(help="The new path.")],
     as_json: AsJson = False,
 ) -> None:
     """Move or rename a file or folder."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         _print_file(workspace.files.move(source, target), "moved it to", as_json)
 
 
 @files.command()
 def undelete(
-    context: typer.Context,
     path: Annotated[
-        str | None,
-        typer.Argument(help="Its old path or id (default: list the trash).", show_default=False),
+        str | None, typer.Argument(help="Its old path or id (default: list the trash).")
     ] = None,
     to: Annotated[str, typer.Option(metavar="PATH", help="The new path.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Restore from the trash, or list the trash."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if path is not None:
             _print_file(workspace.files.undelete(path, to=to), "brought back", as_json)
             return
@@ -171,9 +151,9 @@ def undelete(
 
 
 @files.command()
-def sync(context: typer.Context, as_json: AsJson = False) -> None:
+def sync(as_json: AsJson = False) -> None:
     """Read changes by other programs."""
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         report = workspace.files.sync(on_progress=on_progress)
     if printed(report, as_json):
         return

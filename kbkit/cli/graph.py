@@ -45,7 +45,6 @@ Within = Annotated[
 
 @graph.command()
 def entities(
-    context: typer.Context,
     query: Annotated[str, typer.Argument(help="Part of the name (default: all).")] = "",
     type: Annotated[
         list[str] | None, typer.Option("--type", help="Only this type, such as symbol or flag.")
@@ -55,7 +54,7 @@ def entities(
     as_json: AsJson = False,
 ) -> None:
     """List entities, the most mentioned first."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         matches = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
     print_rows(
         matches,
@@ -67,9 +66,9 @@ def entities(
 
 
 @graph.command()
-def show(context: typer.Context, entity: Entity, as_json: AsJson = False) -> None:
+def show(entity: Entity, as_json: AsJson = False) -> None:
     """Show an entity and its strongest relations."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         node = workspace.graph.entity(entity)
         near = workspace.graph.neighbors(node, limit=20)
     if printed({**node.to_dict(), "neighbors": near}, as_json):
@@ -80,7 +79,6 @@ def show(context: typer.Context, entity: Entity, as_json: AsJson = False) -> Non
 
 @graph.command()
 def neighbors(
-    context: typer.Context,
     target: AnyTarget,
     depth: Annotated[
         int, typer.Option(min=1, max=5, help="Maximum number of relations to follow.")
@@ -92,7 +90,7 @@ def neighbors(
     as_json: AsJson = False,
 ) -> None:
     """List related things, the nearest first."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         steps = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
     if as_json:
         print_json(steps)
@@ -101,11 +99,9 @@ def neighbors(
 
 
 @graph.command()
-def path(
-    context: typer.Context, source: AnyTarget, target: AnyTarget, as_json: AsJson = False
-) -> None:
+def path(source: AnyTarget, target: AnyTarget, as_json: AsJson = False) -> None:
     """Show how two things are related."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         steps = workspace.graph.path(source, target)
     if printed(steps, as_json):
         return
@@ -116,7 +112,6 @@ def path(
 
 @graph.command("relations")
 def list_relations(
-    context: typer.Context,
     target: Annotated[
         str | None, typer.Argument(help="Only relations of this thing (default: all).")
     ] = None,
@@ -128,7 +123,7 @@ def list_relations(
     as_json: AsJson = False,
 ) -> None:
     """List relations, the strongest first."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         relations = workspace.graph.relations(target, name=name, by=by, limit=limit)
         ends = [end for each in relations for end in (each.source, each.target)]
         names = workspace.graph.names(ends)
@@ -150,7 +145,6 @@ def list_relations(
 
 @graph.command()
 def gaps(
-    context: typer.Context,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -162,7 +156,7 @@ def gaps(
     as_json: AsJson = False,
 ) -> None:
     """List gaps in the documentation."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         listed = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
     print_rows(
         listed,
@@ -173,9 +167,9 @@ def gaps(
 
 
 @graph.command()
-def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
+def suggestions(limit: Limit = 20, as_json: AsJson = False) -> None:
     """List entities that may be duplicates."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         pairs = workspace.graph.suggestions(limit=limit)
     print_rows(
         pairs,
@@ -187,12 +181,11 @@ def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = Fal
 
 @graph.command()
 def export(
-    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="GraphML (.graphml) or JSON (.json).")],
     as_json: AsJson = False,
 ) -> None:
     """Export all relations to a file."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         written = workspace.graph.export(file)
     print_done({"file": written}, as_json, f"wrote {written}")
 
@@ -230,7 +223,6 @@ RelationName = Annotated[str, typer.Argument(help="Name of the relation, such as
 
 @graph.command()
 def create(
-    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name.")],
     type: Type = None,
     description: Description = None,
@@ -239,7 +231,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create an entity."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         made = workspace.graph.create(
             name,
             type=type or "name",
@@ -252,7 +244,6 @@ def create(
 
 @graph.command()
 def update(
-    context: typer.Context,
     entity: Entity,
     name: Annotated[
         str | None, typer.Option(help="Its new name; the old one stays as an alias.")
@@ -264,7 +255,7 @@ def update(
     as_json: AsJson = False,
 ) -> None:
     """Change an entity."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         changed = workspace.graph.update(
             entity,
             name=name,
@@ -277,9 +268,9 @@ def update(
 
 
 @graph.command()
-def delete(context: typer.Context, entity: Entity, as_json: AsJson = False) -> None:
+def delete(entity: Entity, as_json: AsJson = False) -> None:
     """Delete an entity; `kbkit graph undo` restores it."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         node = workspace.graph.entity(entity)
         workspace.graph.delete(node)
     print_done(node, as_json, f"deleted {plain(node.name)}")
@@ -287,7 +278,6 @@ def delete(context: typer.Context, entity: Entity, as_json: AsJson = False) -> N
 
 @graph.command()
 def relate(
-    context: typer.Context,
     source: AnyTarget,
     name: RelationName,
     target: AnyTarget,
@@ -296,30 +286,26 @@ def relate(
     as_json: AsJson = False,
 ) -> None:
     """Create a relation between two things."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         made = workspace.graph.relate(source, name, target, weight=weight, note=note)
     print_done(made, as_json, f"related {plain(source)} to {plain(target)}: {made.name}")
 
 
 @graph.command()
 def unrelate(
-    context: typer.Context,
-    source: AnyTarget,
-    name: RelationName,
-    target: AnyTarget,
-    as_json: AsJson = False,
+    source: AnyTarget, name: RelationName, target: AnyTarget, as_json: AsJson = False
 ) -> None:
     """Delete a relation; `kbkit graph undo` restores it."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         relation = workspace.graph.relation(source, name, target)
         workspace.graph.delete(relation)
     print_done(relation, as_json, f"{plain(source)} and {plain(target)}: deleted {relation.name}")
 
 
 @graph.command()
-def merge(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson = False) -> None:
+def merge(keep: Entity, other: Entity, as_json: AsJson = False) -> None:
     """Merge two entities; `kbkit graph undo` splits them."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         kept = workspace.graph.merge(keep, other)
     print_done(
         kept, as_json, f"{plain(kept.name)} is also called {', '.join(map(plain, kept.aliases))}"
@@ -327,9 +313,9 @@ def merge(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson =
 
 
 @graph.command()
-def refuse(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson = False) -> None:
+def refuse(keep: Entity, other: Entity, as_json: AsJson = False) -> None:
     """Mark two entities as different."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         pair = [workspace.graph.entity(each) for each in (keep, other)]
         workspace.graph.refuse(*pair)
     print_done(
@@ -341,13 +327,12 @@ def refuse(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson 
 
 @graph.command()
 def edits(
-    context: typer.Context,
     by: Annotated[str | None, typer.Option(help="Only changes by this person.")] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
     """List edits of the graph, the latest first."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         listed = workspace.graph.edits(by=by, limit=limit)
     print_rows(
         listed,
@@ -359,7 +344,6 @@ def edits(
 
 @graph.command()
 def undo(
-    context: typer.Context,
     edit: Annotated[
         int | None,
         typer.Argument(help="Its number in `kbkit graph edits` (default: your last edit)."),
@@ -367,7 +351,7 @@ def undo(
     as_json: AsJson = False,
 ) -> None:
     """Undo an edit of the graph."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         undone = workspace.graph.undo(edit)
     print_done(undone, as_json, f"taken back: {plain(undone.what)}")
 

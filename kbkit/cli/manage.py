@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AsJson, Name, app, finish, open_workspace, resumable, workspace_folder
+from kbkit.cli.app import (
+    AsJson,
+    Name,
+    Yes,
+    app,
+    finish,
+    open_workspace,
+    resumable,
+    workspace_folder,
+)
 from kbkit.cli.sources import takes_sources
 from kbkit.cli.terminal import (
     print_json,
@@ -33,36 +42,36 @@ if TYPE_CHECKING:
 
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write to this file (.jsonl or .parquet).",
-        show_default=False,
-    ),
+    typer.Option("--output", "-o", metavar="FILE", help="Write to this file (.jsonl or .parquet)."),
+]
+
+Estimate = Annotated[
+    bool, typer.Option("--estimate", help="Only print an estimate of the tokens to send.")
+]
+InputPrice = Annotated[
+    float, typer.Option(min=0, help="Price of a million input tokens, for the estimate.")
+]
+OutputPrice = Annotated[
+    float, typer.Option(min=0, help="Price of a million output tokens, for the estimate.")
 ]
 
 
 @app.command()
 @takes_sources
 def new(
-    context: typer.Context,
     name: Name,
     specs: list[AnySource],
     description: Annotated[str, typer.Option(help="Its description.")] = "",
     embedding: Annotated[
         str | None,
-        typer.Option(
-            help="Embedding model: static, minilm or multilingual (default: static).",
-            show_default=False,
-        ),
+        typer.Option(help="Embedding model: static, minilm or multilingual (default: static)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a knowledge base and read its sources."""
     from kbkit.models import IngestReport
 
-    with _new_workspace(context) as workspace:
+    with _new_workspace() as workspace:
         kb = workspace.create(name, description=description, embedding=embedding)
         if not specs:
             if as_json:
@@ -79,14 +88,12 @@ def new(
 
 @app.command()
 @takes_sources
-def add(
-    context: typer.Context, name: Name, specs: list[AnySource], as_json: AsJson = False
-) -> None:
+def add(name: Name, specs: list[AnySource], as_json: AsJson = False) -> None:
     """Add sources to a knowledge base and read them."""
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     going_on = resumable(f"kbkit refresh {name}")
-    with open_workspace(context) as workspace, going_on, progress() as on_progress:
+    with open_workspace() as workspace, going_on, progress() as on_progress:
         kb = workspace[name]
         report = kb.ingest(*specs, on_progress=on_progress)
         _say_failed_sources(kb, report)
@@ -94,9 +101,9 @@ def add(
 
 
 @app.command("list")
-def list_(context: typer.Context, as_json: AsJson = False) -> None:
+def list_(as_json: AsJson = False) -> None:
     """List the knowledge bases."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         infos = workspace.list()
     if printed(infos, as_json):
         return
@@ -119,7 +126,6 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command()
 def show(
-    context: typer.Context,
     name: Name,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Also show fingerprints and the collection.")
@@ -127,7 +133,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the figures of a knowledge base."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         info = workspace[name].info()
     if as_json:
         print_json(info)
@@ -137,7 +143,6 @@ def show(
 
 @app.command()
 def documents(
-    context: typer.Context,
     name: Name,
     as_json: AsJson = False,
     as_jsonl: Annotated[
@@ -146,7 +151,7 @@ def documents(
     output: Output = None,
 ) -> None:
     """List the documents of a knowledge base."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         collection = workspace[name].documents
         if output is not None:
             from kbkit.knowledge_base.chunks import write_documents
@@ -173,7 +178,6 @@ def documents(
 
 @app.command()
 def chunks(
-    context: typer.Context,
     name: Name,
     output: Output = None,
     vectors: Annotated[
@@ -185,7 +189,7 @@ def chunks(
     """List the chunks of a knowledge base."""
     if vectors and output is None:
         raise typer.BadParameter("--vectors goes with --output FILE")
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         collection = workspace[name].chunks
         if output is not None:
             from kbkit.knowledge_base.chunks import write_chunks
@@ -204,10 +208,10 @@ def chunks(
 
 
 @app.command()
-def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+def refresh(name: Name, as_json: AsJson = False) -> None:
     """Read all sources again and store what changed."""
     going_on = resumable(f"kbkit refresh {name}")
-    with open_workspace(context) as workspace, going_on, progress() as on_progress:
+    with open_workspace() as workspace, going_on, progress() as on_progress:
         kb = workspace[name]
         report = kb.refresh(on_progress=on_progress)
         _say_failed_sources(kb, report)
@@ -216,7 +220,6 @@ def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None
 
 @app.command()
 def improve(
-    context: typer.Context,
     name: Name,
     embedding: Annotated[
         str | None, typer.Option(help="New embedding model: static, or one of `kbkit models list`.")
@@ -232,7 +235,7 @@ def improve(
 ) -> None:
     """Finish annotations and vectors that an ingest postponed."""
     going_on = resumable(f"kbkit improve {name}")
-    with open_workspace(context) as workspace, going_on, progress() as on_progress:
+    with open_workspace() as workspace, going_on, progress() as on_progress:
         left = workspace[name].improve(
             embedding=embedding, background=background, estimate=estimate, on_progress=on_progress
         )
@@ -246,7 +249,6 @@ def improve(
 
 @app.command()
 def expand(
-    context: typer.Context,
     name: Name,
     llm: Annotated[
         str | None,
@@ -258,23 +260,17 @@ def expand(
             min=0, max=10, help="Questions for each document (default: the recipe's, or 5)."
         ),
     ] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only print an estimate of the tokens to send.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    estimate: Estimate = False,
+    yes: Yes = False,
     remove: Annotated[
         bool, typer.Option("--remove", help="Delete the descriptions that models wrote.")
     ] = False,
-    input_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million input tokens, for the estimate.")
-    ] = 0.0,
-    output_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million output tokens, for the estimate.")
-    ] = 0.0,
+    input_price: InputPrice = 0.0,
+    output_price: OutputPrice = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Let a language model describe each document."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         documents_ = workspace[name].documents
         if remove:
             say(f"deleted text of models about {pluralize(documents_.unexpand())}")
@@ -297,22 +293,15 @@ def expand(
 
 @app.command()
 def annotate(
-    context: typer.Context,
     name: Name,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only print an estimate of the tokens to send.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    input_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million input tokens, for the estimate.")
-    ] = 0.0,
-    output_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million output tokens, for the estimate.")
-    ] = 0.0,
+    estimate: Estimate = False,
+    yes: Yes = False,
+    input_price: InputPrice = 0.0,
+    output_price: OutputPrice = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Annotate new chunks as the recipe says."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         annotations = workspace[name].annotations
         report = annotations.make(estimate=True)
         if report.chunks:
@@ -338,11 +327,11 @@ def annotate(
 
 
 @contextmanager
-def _new_workspace(context: typer.Context) -> Iterator[Workspace]:
+def _new_workspace() -> Iterator[Workspace]:
     """The workspace; a folder created for this is removed if it stays empty."""
-    before = workspace_folder(context)
+    before = workspace_folder()
     there = before.exists()
-    workspace = open_workspace(context)
+    workspace = open_workspace()
     try:
         with workspace:
             try:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import EXIT_NOTHING_READ, AsJson, UntilClosed, app, open_workspace, resumable
+from kbkit.cli.app import (
+    EXIT_NOTHING_READ,
+    AsJson,
+    UntilClosed,
+    app,
+    chosen_workspace,
+    open_workspace,
+    resumable,
+)
 from kbkit.cli.terminal import print_json, print_pairs, printed, progress, say
 from kbkit.models.values import pluralize
 
@@ -24,14 +32,9 @@ if TYPE_CHECKING:
 
 
 Target = Annotated[
-    str,
-    typer.Argument(
-        help="A knowledge base, or a recipe file (built first if needed).", show_default=False
-    ),
+    str, typer.Argument(help="A knowledge base, or a recipe file (built first if needed).")
 ]
-Folder = Annotated[
-    Path | None, typer.Option(help="Output folder (default: the recipe's).", show_default=False)
-]
+Folder = Annotated[Path | None, typer.Option(help="Output folder (default: the recipe's).")]
 Trust = Annotated[
     bool,
     typer.Option(
@@ -40,18 +43,15 @@ Trust = Annotated[
     ),
 ]
 Build = Annotated[bool, typer.Option(help="Also run MkDocs.")]
-Recipe = Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)]
+Recipe = Annotated[Path, typer.Argument(help="A recipe file.")]
 
 
 def _include(what: str, default: str) -> Any:
-    return typer.Option(
-        help=f"Include {what} (default: the recipe's, or {default}).", show_default=False
-    )
+    return typer.Option(help=f"Include {what} (default: the recipe's, or {default}).")
 
 
 @app.command()
 def build(
-    context: typer.Context,
     recipe: Recipe,
     site: Annotated[bool, typer.Option(help="Also build the site.")] = True,
     yes: Annotated[
@@ -74,7 +74,7 @@ def build(
 
     loaded = load_recipe(recipe)
     going_on = resumable(f"kbkit build {recipe}")
-    with open_workspace(context) as workspace, going_on, progress() as on_progress:
+    with open_workspace() as workspace, going_on, progress() as on_progress:
         report = build_recipe(
             loaded,
             workspace,
@@ -97,17 +97,12 @@ def build(
 
 @app.command()
 def notebook(
-    context: typer.Context,
     recipe: Recipe,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="The notebook (default: NAME.ipynb).", show_default=False
-        ),
+        Path | None, typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb).")
     ] = None,
     workspace: Annotated[
-        Path | None,
-        typer.Option(help="Workspace that the notebook builds into.", show_default=False),
+        Path | None, typer.Option(help="Workspace that the notebook builds into.")
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Also run it and keep the output.")] = False,
     trust: Trust = False,
@@ -117,7 +112,7 @@ def notebook(
     from kbkit.workflows.notebook import run_notebook, write_notebook
 
     path = write_notebook(
-        recipe, output, workspace=workspace or context.obj, trust=trust, force=force
+        recipe, output, workspace=workspace or chosen_workspace(), trust=trust, force=force
     )
     say(f"wrote {path}")
     if run:
@@ -128,7 +123,6 @@ def notebook(
 
 @app.command()
 def export(
-    context: typer.Context,
     target: Target,
     folder: Folder = None,
     standalone: Annotated[
@@ -153,7 +147,7 @@ def export(
         raise typer.BadParameter("--pages-only needs --folder, and goes without --standalone")
     from kbkit.knowledge_base import handle_of
 
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         kb = _built(workspace, target, on_progress, trust=trust)
         report = kb.export(
             folder=folder,
@@ -176,7 +170,6 @@ def export(
 
 @app.command("serve-site")
 def serve_site(
-    context: typer.Context,
     site: Annotated[str, typer.Argument(help="An exported knowledge base, or a folder of HTML.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
     until_closed: UntilClosed = False,
@@ -191,7 +184,7 @@ def serve_site(
         end_with_input()
     folder = find_site(Path(site)) or Path(site)
     if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
-        with open_workspace(context) as workspace:
+        with open_workspace() as workspace:
             if site in workspace or not folder.is_dir():
                 folder = handle_of(workspace[site]).site_folder() / "site"
     with waiting_for_end() as wait, serve(folder, port) as address:
@@ -201,7 +194,6 @@ def serve_site(
 
 @app.command()
 def watch(
-    context: typer.Context,
     target: Target,
     folder: Folder = None,
     build: Build = True,
@@ -224,7 +216,7 @@ def watch(
     from kbkit.export import serve_site as serve
     from kbkit.workflows.watching import watch as keep_watching
 
-    with open_workspace(context) as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
+    with open_workspace() as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
         with progress() as on_progress:
             kb = _built(workspace, target, on_progress, trust=trust)
         served: list[str] = []
@@ -272,7 +264,6 @@ def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
 
 @app.command()
 def panel(
-    context: typer.Context,
     workspace: Annotated[
         Path | None, typer.Argument(help="Folder of the workspace (default: --workspace).")
     ] = None,
@@ -281,10 +272,7 @@ def panel(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8866,
     token: Annotated[
-        str,
-        typer.Option(
-            help="Token of visitors (default: KBKIT_PANEL_TOKEN, or a new one).", show_default=False
-        ),
+        str, typer.Option(help="Token of visitors (default: KBKIT_PANEL_TOKEN, or a new one).")
     ] = "",
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
     open_browser: Annotated[
@@ -300,7 +288,7 @@ def panel(
         end_with_input()
     with suppress(KeyboardInterrupt):
         serve_panel(
-            workspace or context.obj,
+            workspace or chosen_workspace(),
             host=host,
             port=port,
             token=token,

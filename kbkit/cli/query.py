@@ -39,7 +39,6 @@ WORST_PAGES = 5
 
 @app.command()
 def search(
-    context: typer.Context,
     query: Annotated[str | None, typer.Argument(help="A question or some words.")] = None,
     kb: Annotated[
         list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
@@ -126,7 +125,7 @@ def search(
         }
     )
     kbs = kb or None
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if queries is not None:
             notes: dict[str, None] = {}
             for line in _lines(queries):
@@ -155,7 +154,6 @@ def search(
 
 @app.command("context")
 def context_(
-    context: typer.Context,
     query: Annotated[str, typer.Argument(help="A question or some words.")],
     kb: Annotated[
         list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
@@ -167,7 +165,7 @@ def context_(
     as_json: AsJson = False,
 ) -> None:
     """Print passages that answer a question, with sources."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         answer = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
     say_notes(answer.notes)
     if as_json:
@@ -177,10 +175,7 @@ def context_(
 
 
 Target = Annotated[
-    str,
-    typer.Argument(
-        help="A recipe file with golden questions, or a knowledge base.", show_default=False
-    ),
+    str, typer.Argument(help="A recipe file with golden questions, or a knowledge base.")
 ]
 Questions = Annotated[
     Path | None,
@@ -195,7 +190,6 @@ Wait = Annotated[bool, typer.Option("--wait", help="First finish embedding by mo
 
 @app.command("eval")
 def eval_(
-    context: typer.Context,
     target: Target,
     questions: Questions = None,
     judgements: Qrels = None,
@@ -214,7 +208,7 @@ def eval_(
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, asked = _asked(target, questions, judgements)
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
         result = kb.feedback.evaluate(
             asked, mode=mode, against=against, wait=wait, on_progress=on_progress
@@ -230,7 +224,6 @@ def eval_(
 
 @app.command()
 def tune(
-    context: typer.Context,
     target: Target,
     questions: Questions = None,
     judgements: Qrels = None,
@@ -251,7 +244,7 @@ def tune(
 ) -> None:
     """Learn search weights from questions with known answers."""
     name, asked = _asked(target, questions, judgements)
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
         more: dict[HasFeedback, Sequence[Question] | Judgements | None] = {}
         for other in others or []:

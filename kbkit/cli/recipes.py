@@ -50,7 +50,7 @@ def list_(as_json: AsJson = False) -> None:
 
 @recipes.command()
 def copy(
-    name: Annotated[str, typer.Argument(help="A recipe of the list.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="A recipe of the list.")],
     folder: Annotated[Path, typer.Argument(help="Folder to copy it to.")] = Path(),
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
@@ -64,7 +64,7 @@ def copy(
 
 @recipes.command()
 def check(
-    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    recipe: Annotated[Path, typer.Argument(help="A recipe file.")],
     online: Annotated[
         bool, typer.Option("--online", help="Also check that the sites have the pages.")
     ] = False,
@@ -90,15 +90,10 @@ def check(
 @app.command()
 def init(
     place: Annotated[
-        str,
-        typer.Argument(
-            help="An address, folder, file, OpenAPI description or Python package.",
-            show_default=False,
-        ),
+        str, typer.Argument(help="An address, folder, file, OpenAPI description or Python package.")
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The recipe (default: NAME.yaml).", show_default=False),
+        Path | None, typer.Option("--output", "-o", help="The recipe (default: NAME.yaml).")
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the knowledge base.")] = "",
     description: Annotated[str, typer.Option(help="Its description, in a sentence.")] = "",
@@ -174,8 +169,7 @@ def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
     if "example.org" in str(source.get("base_url", "")):
         asked = "Where are these pages published? (https://...; Enter: not known)"
         source["base_url"] = (
-            typer.prompt(asked, default="", show_default=False, value_proc=_web_address, err=True)
-            or source["base_url"]
+            typer.prompt(asked, default="", value_proc=_web_address, err=True) or source["base_url"]
         )
         changes["source"] = source
     if not draft.description:
@@ -204,5 +198,5 @@ def _web_address(text: str) -> str:
 
 
 def _prompt(text: str) -> str:
-    answer: str = typer.prompt(text, default="", show_default=False, err=True)
+    answer: str = typer.prompt(text, default="", err=True)
     return answer.strip()

@@ -20,7 +20,6 @@ app.add_typer(token_app, name="token")
 
 @app.command()
 def serve(
-    context: typer.Context,
     host: Annotated[
         str,
         typer.Option(
@@ -30,16 +29,12 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Another host name of the server, such as a proxy's. Repeatable.",
-            show_default=False,
-        ),
+        typer.Option(help="Another host name of the server, such as a proxy's. Repeatable."),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
-            help="Web origin that may call the server, such as https://app.example. Repeatable.",
-            show_default=False,
+            help="Web origin that may call the server, such as https://app.example. Repeatable."
         ),
     ] = None,
     public_url: Annotated[
@@ -73,7 +68,6 @@ def serve(
             min=0,
             max=64,
             help="Processes that search (default: one less than the processors, at most 4).",
-            show_default=False,
         ),
     ] = None,
     until_closed: UntilClosed = False,
@@ -98,7 +92,7 @@ def serve(
         tools=() if tools == "none" else tuple(name.strip() for name in tools.split(",")),
         search_processes=_spare_processors() if search_processes is None else search_processes,
     )
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         serve(workspace, settings, say=say)
     end_process()
 
@@ -109,7 +103,6 @@ def _spare_processors() -> int:
 
 @token_app.command("create")
 def create_token(
-    context: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name, such as who it is for.")],
     scope: Annotated[
         str, typer.Option(help="read, write or admin; each includes the ones before it.")
@@ -117,20 +110,18 @@ def create_token(
     kb: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only for this knowledge base, `files` or `entries` (default: all). Repeatable.",
-            show_default=False,
+            help="Only for this knowledge base, `files` or `entries` (default: all). Repeatable."
         ),
     ] = None,
     days: Annotated[
-        int | None,
-        typer.Option(min=1, help="Days until it expires (default: never).", show_default=False),
+        int | None, typer.Option(min=1, help="Days until it expires (default: never).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Create a token and print it once."""
     from kbkit.access import Tokens
 
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         made = Tokens(workspace).create(name, scope=scope, kbs=kb or (), days=days)
     if printed({"token": made.token, **made.info.to_dict()}, as_json):
         return
@@ -139,11 +130,11 @@ def create_token(
 
 
 @token_app.command("list")
-def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
+def list_tokens(as_json: AsJson = False) -> None:
     """List tokens with scope, expiry and last use."""
     from kbkit.access import Tokens
 
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         tokens = Tokens(workspace).list()
     print_rows(
         tokens,
@@ -163,12 +154,10 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @token_app.command("revoke")
-def revoke_token(
-    context: typer.Context, name: Annotated[str, typer.Argument(help="Its name or id.")]
-) -> None:
+def revoke_token(name: Annotated[str, typer.Argument(help="Its name or id.")]) -> None:
     """Revoke a token."""
     from kbkit.access import Tokens
 
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         info = Tokens(workspace).revoke(name)
     say(f"revoked {info.name}")

@@ -197,15 +197,13 @@ def _check_used(goes_with: str, options: dict[str, Any], *sources: list[str] | N
 sources = typer.Typer(help="Manage the sources of a knowledge base.", no_args_is_help=True)
 app.add_typer(sources, name="sources")
 
-Source = Annotated[
-    str, typer.Argument(help="Its location, or the start of its id.", show_default=False)
-]
+Source = Annotated[str, typer.Argument(help="Its location, or the start of its id.")]
 
 
 @sources.command("list")
-def list_(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+def list_(name: Name, as_json: AsJson = False) -> None:
     """List the sources of a knowledge base."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         infos = list(workspace[name].sources)
     _print(infos, as_json)
     if not infos and not as_json:
@@ -214,13 +212,11 @@ def list_(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
 
 @sources.command()
 @takes_sources
-def add(
-    context: typer.Context, name: Name, specs: list[AnySource], as_json: AsJson = False
-) -> None:
+def add(name: Name, specs: list[AnySource], as_json: AsJson = False) -> None:
     """Add sources without reading them."""
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         added = workspace[name].sources.add(specs)
     _print(added, as_json)
     say(f"`kbkit refresh {name}` reads new documents")
@@ -228,7 +224,6 @@ def add(
 
 @sources.command("set")
 def set_(
-    context: typer.Context,
     name: Name,
     source: Source,
     options: Annotated[
@@ -236,36 +231,34 @@ def set_(
         typer.Argument(
             metavar="OPTION=VALUE...",
             help="Recipe options, such as limit=500; an empty value restores the default.",
-            show_default=False,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
     """Change the options of a source."""
     given = dict(_option(option) for option in options)
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         changed = workspace[name].sources.update(source, **given)
     _print([changed], as_json)
     say(f"`kbkit refresh {name}` reads it so")
 
 
 @sources.command()
-def enable(context: typer.Context, name: Name, source: Source, as_json: AsJson = False) -> None:
+def enable(name: Name, source: Source, as_json: AsJson = False) -> None:
     """Enable a source."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         _print([workspace[name].sources.enable(source)], as_json)
 
 
 @sources.command()
-def disable(context: typer.Context, name: Name, source: Source, as_json: AsJson = False) -> None:
+def disable(name: Name, source: Source, as_json: AsJson = False) -> None:
     """Disable a source; its documents stay."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         _print([workspace[name].sources.disable(source)], as_json)
 
 
 @sources.command()
 def remove(
-    context: typer.Context,
     name: Name,
     source: Source,
     keep_documents: Annotated[
@@ -273,12 +266,11 @@ def remove(
         typer.Option(
             "--keep-documents/--delete-documents",
             help="Keep or delete its documents (default: ask).",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
     """Remove a source."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         kept = workspace[name].sources
         info = kept[source]
         if keep_documents is None and info.documents:

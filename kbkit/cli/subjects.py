@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kbkit.cli.app import AsJson, Name, app, open_workspace
+from kbkit.cli.app import AsJson, Name, Yes, app, open_workspace
 from kbkit.cli.terminal import print_figures, print_rows, print_table, printed, say
 from kbkit.models.values import plain, pluralize
 
@@ -21,7 +21,6 @@ MAX_STATEMENT_LENGTH = 300
 
 @app.command("subjects")
 def list_subjects(
-    context: typer.Context,
     kind: Annotated[
         str | None,
         typer.Option(help="Only this kind: domain, entity, problem, resolution or context."),
@@ -32,7 +31,7 @@ def list_subjects(
     as_json: AsJson = False,
 ) -> None:
     """List subjects and how many chunks mention them."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         listed = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
     print_rows(
         listed,
@@ -52,14 +51,13 @@ def list_subjects(
 
 @app.command()
 def about(
-    context: typer.Context,
     query: Annotated[str, typer.Argument(help="A name, such as an option, a term or a function.")],
     kb: Within = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of each.")] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Show documents and chunks about a subject."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         answer = workspace.about(query, kbs=kb or None, limit=limit)
     if printed(answer, as_json):
         return
@@ -90,23 +88,15 @@ def about(
 Documents = Annotated[
     list[str] | None,
     typer.Option(
-        "--document",
-        metavar="URI",
-        help="Only this document: URI, id or file path. Repeatable.",
-        show_default=False,
+        "--document", metavar="URI", help="Only this document: URI, id or file path. Repeatable."
     ),
 ]
 
 
 @app.command()
-def delete(
-    context: typer.Context,
-    name: Name,
-    documents: Documents = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
+def delete(name: Name, documents: Documents = None, yes: Yes = False) -> None:
     """Move a knowledge base or documents to the trash."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         kb = workspace[name]
         if documents:
             for document in documents:
@@ -123,7 +113,6 @@ def delete(
 
 @app.command()
 def undelete(
-    context: typer.Context,
     name: Name,
     documents: Documents = None,
     to: Annotated[
@@ -133,7 +122,7 @@ def undelete(
     """Restore a knowledge base or documents from the trash."""
     if documents and to:
         raise typer.BadParameter("--to goes with a knowledge base, not with --document")
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if not documents:
             kb = workspace.undelete(name, to=to)
             say(f"{kb.name} is back, with {pluralize(kb.info().documents)}")
@@ -149,13 +138,9 @@ def undelete(
 
 @app.command()
 def trash(
-    context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(
-            help="List documents of this knowledge base (default: knowledge bases).",
-            show_default=False,
-        ),
+        typer.Argument(help="List documents of this knowledge base (default: knowledge bases)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -164,7 +149,7 @@ def trash(
     from rich.text import Text
 
     inside: dict[str, int] = {}
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if name is None:
             table = Table("id", "deleted (UTC)", "documents", "name", box=None)
             trash_items = workspace.trash()
@@ -192,13 +177,9 @@ def trash(
 
 
 @app.command()
-def compact(
-    context: typer.Context,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: AsJson = False,
-) -> None:
+def compact(yes: Yes = False, as_json: AsJson = False) -> None:
     """Empty the trash for good and free disk space."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         if not yes:
             typer.confirm("Nothing deleted can be brought back then. Go on?", abort=True, err=True)
         done = workspace.compact()
@@ -215,23 +196,19 @@ def compact(
 
 @app.command()
 def rename(
-    context: typer.Context,
-    name: Name,
-    to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
+    name: Name, to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")]
 ) -> None:
     """Rename a knowledge base."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         workspace.rename(name, to=to)
     say(f"{name} is called {to} now")
 
 
 @app.command()
 def describe(
-    context: typer.Context,
-    name: Name,
-    description: Annotated[str, typer.Argument(help="Its description.", show_default=False)],
+    name: Name, description: Annotated[str, typer.Argument(help="Its description.")]
 ) -> None:
     """Change the description of a knowledge base."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         workspace.describe(name, description=description)
     say(f"{name}: {description}")

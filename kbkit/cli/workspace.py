@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app, open_workspace, resumable
+from kbkit.cli.app import (
+    EXIT_ERROR,
+    AllowPrivate,
+    AsJson,
+    app,
+    chosen_workspace,
+    open_workspace,
+    resumable,
+)
 from kbkit.cli.terminal import print_figures, print_json, print_table, printed, progress, say
 from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.replies import MIN_TOKENS
@@ -21,7 +29,6 @@ if TYPE_CHECKING:
 
 @app.command()
 def mcp(
-    context: typer.Context,
     tools: Annotated[
         str,
         typer.Option(
@@ -36,26 +43,24 @@ def mcp(
     ] = USUAL_TOKENS,
     roots: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--root", help="Folder that tools may read files from. Repeatable.", show_default=False
-        ),
+        typer.Option("--root", help="Folder that tools may read files from. Repeatable."),
     ] = None,
 ) -> None:
     """Serve agents over MCP on standard input and output."""
     sets = check_sets([name.strip() for name in tools.split(",") if name.strip()])
-    serve(context.obj, sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ())
+    serve(
+        chosen_workspace(), sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ()
+    )
 
 
 @app.command()
 def migrate(
-    context: typer.Context,
     to: Annotated[
         str,
         typer.Option(
             metavar="URL",
             help="Where to: postgresql+psycopg://USER@HOST:PORT/DATABASE (an empty one; the "
             "password may be in PGPASSWORD or ~/.pgpass), or a folder without a catalog.",
-            show_default=False,
         ),
     ],
     as_json: AsJson = False,
@@ -64,7 +69,7 @@ def migrate(
     from kbkit.workflows.migration import migrate as move
 
     with resumable("kbkit migrate"), progress() as on_progress:
-        done = move(context.obj, to=to, on_progress=on_progress)
+        done = move(chosen_workspace(), to=to, on_progress=on_progress)
     if printed(done, as_json):
         return
     rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
@@ -95,9 +100,7 @@ def _print_locations(done: Migration) -> None:
 models = typer.Typer(help="Manage embedding models.", no_args_is_help=True)
 app.add_typer(models, name="models")
 
-Model = Annotated[
-    str, typer.Argument(help="A model of the list, or OWNER/MODEL of the hub.", show_default=False)
-]
+Model = Annotated[str, typer.Argument(help="A model of the list, or OWNER/MODEL of the hub.")]
 
 
 @models.command("list")
@@ -164,21 +167,19 @@ def remove(
 
 
 Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="NAME...", help="Knowledge bases (default: all).", show_default=False),
+    list[str] | None, typer.Argument(metavar="NAME...", help="Knowledge bases (default: all).")
 ]
 
 
 @app.command()
 def doctor(
-    context: typer.Context,
     repair: Annotated[
         bool, typer.Option("--repair", help="Rebuild damaged indexes from the catalog.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a workspace for damage."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         health = workspace.doctor(repair=repair)
     if as_json:
         print_json({"sound": health.sound, **health.to_dict()})
@@ -192,20 +193,20 @@ def doctor(
 
 
 @app.command()
-def rebuild(context: typer.Context, names: Names = None) -> None:
+def rebuild(names: Names = None) -> None:
     """Rebuild all indexes from the catalog."""
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         done = workspace.rebuild(names)
     say(f"rebuilt: {', '.join(done) or 'nothing'}")
 
 
 @app.command()
-def runs(context: typer.Context, names: Names = None, as_json: AsJson = False) -> None:
+def runs(names: Names = None, as_json: AsJson = False) -> None:
     """List past reads of sources, the latest first."""
     from rich.table import Table
     from rich.text import Text
 
-    with open_workspace(context) as workspace:
+    with open_workspace() as workspace:
         listed = workspace.runs(names)
     if printed(listed, as_json):
         return
@@ -222,22 +223,15 @@ def runs(context: typer.Context, names: Names = None, as_json: AsJson = False) -
 
 Sign = Annotated[
     Path | None,
-    typer.Option(
-        metavar="KEYFILE", help="Sign it with this private Ed25519 key (PEM).", show_default=False
-    ),
+    typer.Option(metavar="KEYFILE", help="Sign it with this private Ed25519 key (PEM)."),
 ]
 
 
 @app.command()
 def bundle(
-    context: typer.Context,
     places: Annotated[
         list[str],
-        typer.Argument(
-            metavar="[NAME]... FILE",
-            help="Knowledge bases, then the file to write.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="[NAME]... FILE", help="Knowledge bases, then the file to write."),
     ],
     everything: Annotated[
         bool, typer.Option("--all", help="Include all knowledge bases, files and entries.")
@@ -249,7 +243,7 @@ def bundle(
     *names, file = places
     if everything == bool(names):
         raise typer.BadParameter("name knowledge bases and then a file, or give --all and a file")
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         kbs = None if everything else names
         done = workspace.bundle(file, kbs=kbs, sign=sign, on_progress=on_progress)
     _print_bundle(done, as_json)
@@ -257,20 +251,17 @@ def bundle(
 
 @app.command()
 def backup(
-    context: typer.Context,
     place: Annotated[
         str,
         typer.Argument(
-            metavar="FILE_OR_FOLDER",
-            help="A new file, or a folder for one named after the time.",
-            show_default=False,
+            metavar="FILE_OR_FOLDER", help="A new file, or a folder for one named after the time."
         ),
     ],
     sign: Sign = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the whole workspace to one file."""
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         done = workspace.bundle(place, sign=sign, on_progress=on_progress)
     _print_bundle(done, as_json)
 
@@ -289,8 +280,7 @@ def _print_bundle(done: BundleInfo, as_json: bool) -> None:
 
 @app.command()
 def restore(
-    context: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="The bundle.", show_default=False)],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The bundle.")],
     name: Annotated[
         str,
         typer.Option(
@@ -300,9 +290,7 @@ def restore(
     verify: Annotated[
         Path | None,
         typer.Option(
-            metavar="PUBLICKEY",
-            help="Restore only if this public Ed25519 key (PEM) signed it.",
-            show_default=False,
+            metavar="PUBLICKEY", help="Restore only if this public Ed25519 key (PEM) signed it."
         ),
     ] = None,
     trust: Annotated[
@@ -311,7 +299,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Restore a bundle or a backup."""
-    with open_workspace(context) as workspace, progress() as on_progress:
+    with open_workspace() as workspace, progress() as on_progress:
         done = workspace.restore(
             file, name=name, verify=verify, trust=trust, on_progress=on_progress
         )
