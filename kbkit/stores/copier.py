@@ -56,7 +56,7 @@ class Copier:
             self._require_rest(transaction)
             with self.destination.write() as filled:
                 copying.mark(filled, self.address)
-            self._total = sum(copying.count(transaction, table) for table in copying.tables())
+            self._total = sum(transaction.count(table) for table in copying.tables())
             try:
                 digests = self._copied(transaction)
             except _OtherRowsError:  # the source was changed since

@@ -28,8 +28,7 @@ def put(
         for key, (chunk_id, statements) in answers.items()
         if key not in stored
     ]
-    if rows:
-        transaction.execute(annotator_answers.insert(), rows)
+    transaction.insert(annotator_answers, rows)
 
 
 def of(transaction: Transaction, kb_id: str, keys: Collection[str]) -> dict[str, list[Any]]:

@@ -33,8 +33,7 @@ _rows = knowledge_schema.annotations
 
 
 def count_lacking(transaction: Transaction, kb_id: str, annotator: str) -> int:
-    query = sa.select(sa.func.count()).select_from(chunks).where(_lacks(kb_id, annotator))
-    return int(transaction.execute(query).scalar_one())
+    return transaction.count(chunks, _lacks(kb_id, annotator))
 
 
 def lacking(transaction: Transaction, kb_id: str, annotator: str, limit: int) -> list[int]:
@@ -71,9 +70,8 @@ def put(
             links += [{**place, "subject_id": subject_id} for subject_id in own]
             names |= own
     subjects.add(transaction, names.values())
-    for table, values in ((_rows, rows), (annotation_subjects, links)):
-        if values:
-            transaction.execute(table.insert(), values)
+    transaction.insert(_rows, rows)
+    transaction.insert(annotation_subjects, links)
     return len(there)
 
 
@@ -176,8 +174,7 @@ def iter_all(
 
 
 def count(transaction: Transaction, kb_id: str) -> int:
-    query = sa.select(sa.func.count()).select_from(_rows).where(_rows.c.kb_id == kb_id)
-    return int(transaction.execute(query).scalar_one())
+    return transaction.count(_rows, _rows.c.kb_id == kb_id)
 
 
 def statement_type_counts(transaction: Transaction, kb_id: str) -> dict[StatementType, int]:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.models import Chunk
 from kbkit.stores.catalog import outbox, removed_chunks
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import CHUNK_COLUMNS, Transaction
 from kbkit.stores.catalog.schema import chunks, vectors
 
 
@@ -51,15 +51,7 @@ def difference(
         row.id: row
         for row in transaction.execute(
             sa.select(
-                chunks.c.seq,
-                chunks.c.id,
-                chunks.c.terms,
-                chunks.c.embed_hash,
-                chunks.c.position,
-                chunks.c.start,
-                chunks.c.end,
-                chunks.c.anchor,
-                chunks.c.page,
+                *(chunks.c[name] for name in ("seq", "id", "terms", "embed_hash", *_PLACE))
             ).where(chunks.c.document_id == document_id)
         )
     }
@@ -99,20 +91,11 @@ def add(
     numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))
     rows = []
     for seq, new in numbered:
-        chunk = new.chunk
         rows.append(
             {
+                **{column.name: getattr(new.chunk, column.name) for column in CHUNK_COLUMNS},
                 "seq": seq,
-                "id": chunk.id,
                 "kb_id": kb_id,
-                "document_id": chunk.document_id,
-                "position": chunk.position,
-                "start": chunk.start,
-                "end": chunk.end,
-                "text": chunk.text,
-                "heading_path": list(chunk.heading_path),
-                "anchor": chunk.anchor,
-                "page": chunk.page,
                 "terms": new.terms,
                 "length": new.length,
                 "embed_hash": new.embed_hash,

@@ -56,10 +56,6 @@ def numbered() -> list[Column[Any]]:
     ]
 
 
-def count(transaction: Transaction, table: Table) -> int:
-    return int(transaction.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
-
-
 def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
     """Iterate over rows in key order, in batches."""
     shown = [sa.cast(c, sa.Text) if isinstance(c.type, Json) else c for c in table.c]
@@ -208,9 +204,6 @@ def finish(transaction: Transaction) -> None:
         outbox.begin(transaction, knowledge_bases.get_by_id(transaction, kb_id))
     in_trash = sa.select(bases.c.id, bases.c.name).where(bases.c.deleted_at.is_not(None))
     for row in transaction.execute(in_trash).all():
-        transaction.execute(
-            bases.update()
-            .where(bases.c.id == row.id)
-            .values(collection=f"{row.name}.{uuid4().hex[:8]}", applied_seq=0)
-        )
+        collection = f"{row.name}.{uuid4().hex[:8]}"
+        knowledge_bases.change(transaction, row.id, collection=collection, applied_seq=0)
     transaction.execute(VERSION.update().values(version_num=HEAD))

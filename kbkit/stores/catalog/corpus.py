@@ -201,17 +201,13 @@ def last_chunks(
 def count_chunks(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int | None = None
 ) -> int:
-    query = sa.select(sa.func.count()).select_from(chunks)
-    query = query.where(chunks.c.kb_id == kb_id, chunks.c.seq > after)
-    if until is not None:
-        query = query.where(chunks.c.seq <= until)
-    return int(transaction.execute(query).scalar_one())
+    end = [] if until is None else [chunks.c.seq <= until]
+    return transaction.count(chunks, chunks.c.kb_id == kb_id, chunks.c.seq > after, *end)
 
 
 def some_chunks(transaction: Transaction, kb_id: str, limit: int) -> int:
     there = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(limit)
-    query = sa.select(sa.func.count()).select_from(there.subquery())
-    return int(transaction.execute(query).scalar_one())
+    return transaction.count(there.subquery())
 
 
 def titles(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -55,30 +56,9 @@ def is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-_DOCUMENT = (
-    "uri",
-    "title",
-    "document_type",
-    "tags",
-    "metadata",
-    "state",
-    "fetched_at",
-    "content_hash",
-    "description",
-)
-_CHUNK = (
-    "seq",
-    "id",
-    "document_id",
-    "position",
-    "start",
-    "end",
-    "text",
-    "heading_path",
-    "anchor",
-    "page",
-)
-
+DOCUMENT_COLUMNS = [documents.c[each.name] for each in fields(Document)]
+CHUNK_COLUMNS = [chunks.c[each.name] for each in fields(Chunk)]
+_SHOWN = [column for column in DOCUMENT_COLUMNS if column.name not in ("id", "content")]
 
 Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
 """``chunks.seq`` of chunks with a term, ascending, and the counts."""
@@ -110,6 +90,15 @@ class Transaction(ABC):
         self._connection = connection
         self.lexical = lexical
 
+    def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows, if there are any."""
+        if rows:
+            self.execute(table.insert(), rows)
+
+    def count(self, of: sa.FromClause, *conditions: Condition) -> int:
+        query = sa.select(sa.func.count()).select_from(of).where(*conditions)
+        return int(self.execute(query).scalar_one())
+
     def execute(
         self,
         statement: sa.Executable,
@@ -134,7 +123,7 @@ class Transaction(ABC):
         """Whether a column has one of any number of strings or integers."""
 
     def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
-        columns = [*(chunks.c[name] for name in _CHUNK), *(documents.c[name] for name in _DOCUMENT)]
+        columns = (chunks.c.seq, *CHUNK_COLUMNS, *_SHOWN)
         query = sa.select(*columns).join(documents, documents.c.id == chunks.c.document_id)
         return self.execute(query.where(self.is_in(chunks.c.seq, seqs)))
 
@@ -143,8 +132,7 @@ class Transaction(ABC):
 
         ``id`` and what stands behind ``page`` in `chunk_rows`.
         """
-        columns = [documents.c.id, *(documents.c[name] for name in _DOCUMENT)]
-        query = sa.select(*columns).where(documents.c.kb_id == kb_id)
+        query = sa.select(documents.c.id, *_SHOWN).where(documents.c.kb_id == kb_id)
         return self.execute(query.order_by(documents.c.uri))
 
 

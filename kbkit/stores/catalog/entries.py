@@ -120,8 +120,7 @@ def best(transaction: Transaction) -> list[str]:
 
 def note(transaction: Transaction, stored: Sequence[EntryRecord]) -> None:
     forget(transaction, [record.slug for record in stored])
-    if stored:
-        transaction.execute(entries.insert(), [record._asdict() for record in stored])
+    transaction.insert(entries, [record._asdict() for record in stored])
 
 
 def forget(transaction: Transaction, slugs: Collection[str]) -> None:

@@ -107,10 +107,8 @@ def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
 
 
 def note(transaction: Transaction, new_records: Sequence[FileRecord]) -> None:
-    if not new_records:
-        return
     _remove(transaction, files, [record.path for record in new_records])
-    transaction.execute(files.insert(), [record._asdict() for record in new_records])
+    transaction.insert(files, [record._asdict() for record in new_records])
 
 
 def forget(transaction: Transaction, paths: Sequence[str]) -> None:
@@ -134,18 +132,15 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
         knowledge_bases.touch(transaction, kb_id)
     forget_records = list(moved)
     _remove(transaction, files, forget_records)
-    if moved:
-        transaction.execute(
-            files.insert(),
-            [
-                record._replace(
-                    path=paths[path],
-                    uris=[renamed[uri] for uri in record.uris],
-                    digest="",  # so that it is read again: what it is called is part of it
-                )._asdict()
-                for path, record in moved.items()
-            ],
+    new = [
+        record._replace(
+            path=paths[path],
+            uris=[renamed[uri] for uri in record.uris],
+            digest="",  # so that it is read again: what it is called is part of it
         )
+        for path, record in moved.items()
+    ]
+    transaction.insert(files, [record._asdict() for record in new])
     for table in (file_names, file_links):
         _remove(transaction, table, forget_records)
 
@@ -166,15 +161,13 @@ def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str
 def put_names(transaction: Transaction, keys_of: Mapping[str, Iterable[str]]) -> None:
     _remove(transaction, file_names, list(keys_of))
     rows = [{"path": path, "key": key} for path, keys in keys_of.items() for key in set(keys)]
-    if rows:
-        transaction.execute(file_names.insert(), rows)
+    transaction.insert(file_names, rows)
 
 
 def put_links(transaction: Transaction, links_of: Mapping[str, Iterable[Link]]) -> None:
     _remove(transaction, file_links, list(links_of))
     rows = [link._asdict() for links in links_of.values() for link in links]
-    if rows:
-        transaction.execute(file_links.insert(), rows)
+    transaction.insert(file_links, rows)
 
 
 def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:

@@ -167,8 +167,7 @@ def waits(transaction: Transaction, kb_id: str) -> bool:
 
 
 def count(transaction: Transaction, kb_id: str) -> int:
-    query = sa.select(sa.func.count()).select_from(chunks).where(chunks.c.kb_id == kb_id)
-    return int(transaction.execute(query).scalar_one())
+    return transaction.count(chunks, chunks.c.kb_id == kb_id)
 
 
 def version(transaction: Transaction, kb_id: str) -> int:

@@ -148,8 +148,7 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
         ).scalars()
     )
     missing = [there[each] | {"alias_of": None} for each in there if each not in present]
-    if missing:
-        transaction.execute(subjects.insert(), missing)
+    transaction.insert(subjects, missing)
     for each in before["names"]:  # one that was not there names nothing any more
         values = {key: there[each][key] for key in ("name", "alias_of")} if each in there else {}
         own = subjects.c.id == each

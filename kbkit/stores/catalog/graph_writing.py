@@ -52,11 +52,10 @@ def put(
     own = transaction.is_in(related_chunks.c.chunk_seq, read)
     transaction.execute(related_chunks.delete().where(own))
     _add(transaction, [fact for fact in facts if fact.seq in there])
-    if there:
-        transaction.execute(
-            related_chunks.insert(),
-            [{"chunk_seq": seq, "kb_id": kb_id, "digest": read[seq]} for seq in sorted(there)],
-        )
+    transaction.insert(
+        related_chunks,
+        [{"chunk_seq": seq, "kb_id": kb_id, "digest": read[seq]} for seq in sorted(there)],
+    )
 
 
 def co_occurrence_changes(
@@ -186,8 +185,7 @@ def put_entities(
         for id_ in new
         if id_ in there
     ]
-    if rows:
-        transaction.execute(entities.insert(), rows)
+    transaction.insert(entities, rows)
     if changed:
         transaction.execute(
             entities.update()
@@ -323,14 +321,13 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
         rows = [dict(zip(columns, key, strict=True)) | same for key in missing]
         transaction.execute(relations.insert(), rows)
         id_of |= _ids(transaction, missing)
-    if weights:
-        transaction.execute(
-            relation_evidence.insert(),
-            [
-                {"relation_id": id_of[key], "chunk_seq": seq, "weight": weight}
-                for (key, seq), weight in weights.items()
-            ],
-        )
+    transaction.insert(
+        relation_evidence,
+        [
+            {"relation_id": id_of[key], "chunk_seq": seq, "weight": weight}
+            for (key, seq), weight in weights.items()
+        ],
+    )
 
 
 def _ids(transaction: Transaction, keys: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:

@@ -93,10 +93,6 @@ _TEXTS = 100
 _TERMS_AT_ONCE = 500
 _LENGTH = 0.01
 """Tolerance of a 16-bit unit vector's length."""
-_KINDS = (
-    (documents.c.state, [each.value for each in DocumentState]),
-    (documents.c.document_type, [each.value for each in DocumentType]),
-)
 _OF_SERVERS = ("jobs", "tokens")
 _MASK = (1 << 64) - 1
 _PRIME = 0x9E3779B97F4A7C15

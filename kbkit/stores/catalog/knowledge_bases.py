@@ -193,11 +193,8 @@ def state(transaction: Transaction, name: str) -> str:
 def update(
     transaction: Transaction, kb_id: str, *, description: str, config: Mapping[str, Any]
 ) -> None:
-    transaction.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == kb_id)
-        .values(description=description, config=dict(config), updated_at=datetime.now(UTC))
-    )
+    now = datetime.now(UTC)
+    change(transaction, kb_id, description=description, config=dict(config), updated_at=now)
 
 
 def rename(transaction: Transaction, kb_id: str, name: str) -> None:
@@ -205,34 +202,29 @@ def rename(transaction: Transaction, kb_id: str, name: str) -> None:
         return
     if name in names(transaction):
         raise ConflictError(f"a knowledge base named {name!r} exists; choose another name")
-    transaction.execute(
-        knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(name=name)
-    )
+    change(transaction, kb_id, name=name)
     touch(transaction, kb_id)
 
 
 def touch(transaction: Transaction, kb_id: str) -> None:
-    transaction.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == kb_id)
-        .values(version=knowledge_bases.c.version + 1, updated_at=datetime.now(UTC))
-    )
+    version = knowledge_bases.c.version + 1
+    change(transaction, kb_id, version=version, updated_at=datetime.now(UTC))
+
+
+def change(transaction: Transaction, kb_id: str, **values: Any) -> None:
+    """Set columns of a knowledge base."""
+    own = knowledge_bases.c.id == kb_id
+    transaction.execute(knowledge_bases.update().where(own).values(**values))
 
 
 def set_embedder(transaction: Transaction, kb_id: str, embedder: str, dimensions: int) -> None:
     """Note which embedder made the vectors of its chunks; a change of its content."""
-    transaction.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == kb_id)
-        .values(embedder=embedder, dimensions=dimensions)
-    )
+    change(transaction, kb_id, embedder=embedder, dimensions=dimensions)
     touch(transaction, kb_id)
 
 
 def set_analyzer(transaction: Transaction, kb_id: str) -> None:
-    transaction.execute(
-        knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(analyzer=REVISION)
-    )
+    change(transaction, kb_id, analyzer=REVISION)
 
 
 def delete(transaction: Transaction, kb_id: str) -> None:
@@ -325,8 +317,7 @@ def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int
     columns = knowledge_schema.annotations.c
     held = sa.exists().where(columns.chunk_seq == chunks.c.seq)
     lacking = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~held)
-    part = lacking.order_by(chunks.c.seq.desc()).limit(limit).subquery()
-    return int(transaction.execute(sa.select(sa.func.count()).select_from(part)).scalar_one())
+    return transaction.count(lacking.order_by(chunks.c.seq.desc()).limit(limit).subquery())
 
 
 def _wants_annotations(row: KnowledgeBaseRow) -> bool:
@@ -344,11 +335,8 @@ def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count:
 def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
     if not row.waits:
         return statement_vectors.count_lacking(transaction, row.id, row.embedded_text)
-    held = transaction.execute(
-        sa.select(sa.func.count())
-        .select_from(embedded)
-        .where(embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder)
-    ).scalar_one()
+    others = embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder
+    held = transaction.count(embedded, *others)
     return max(0, count - held) or min(1, count)  # until they are taken over
 
 

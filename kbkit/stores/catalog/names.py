@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Document, DocumentState, EntityType, Name, Target, TargetKind
 from kbkit.stores.catalog import entities
-from kbkit.stores.catalog.database import Transaction, place_of
+from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     document_names,
     gazetteers,
@@ -22,7 +22,7 @@ from kbkit.stores.catalog.knowledge_schema import (
     subjects,
 )
 from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
-from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
+from kbkit.stores.catalog.reading import document_of
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import entries as entries_table
 
@@ -77,16 +77,14 @@ def put(
         for document_id in same
         for name in {name.name: name for name in given[document_id][1]}.values()
     ]
-    if names:
-        transaction.execute(document_names.insert(), names)
-    if same:
-        transaction.execute(
-            named_documents.insert(),
-            [
-                {"document_id": document_id, "kb_id": kb_id, "revision": revision}
-                for document_id in same
-            ],
-        )
+    transaction.insert(document_names, names)
+    transaction.insert(
+        named_documents,
+        [
+            {"document_id": document_id, "kb_id": kb_id, "revision": revision}
+            for document_id in same
+        ],
+    )
 
 
 def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
@@ -235,8 +233,7 @@ def of_pair(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
 
 def put_back(transaction: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
     """Restore earlier decisions."""
-    if rows:
-        transaction.execute(merges.insert(), list(rows))
+    transaction.insert(merges, list(rows))
 
 
 def decided(transaction: Transaction) -> set[frozenset[str]]:

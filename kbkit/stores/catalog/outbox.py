@@ -10,7 +10,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change
 from kbkit.stores.catalog.schema import (
     chunks,
     documents,
@@ -40,11 +40,10 @@ class OutboxEntry:
 
 
 def add(transaction: Transaction, kb_id: str, chunks: Mapping[str, int | None]) -> None:
-    if chunks:
-        rows = [
-            {"kb_id": kb_id, "chunk_seq": s, "chunk_id": chunk_id} for chunk_id, s in chunks.items()
-        ]
-        transaction.execute(outbox.insert(), rows)
+    rows = [
+        {"kb_id": kb_id, "chunk_seq": s, "chunk_id": chunk_id} for chunk_id, s in chunks.items()
+    ]
+    transaction.insert(outbox, rows)
 
 
 def is_empty(transaction: Transaction, kb_id: str) -> bool:
@@ -115,9 +114,7 @@ def take(transaction: Transaction, row: KnowledgeBaseRow, entries: Sequence[Outb
     transaction.execute(
         outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= entries[-1].id)
     )
-    transaction.execute(
-        knowledge_bases.update().where(knowledge_bases.c.id == row.id).values(applied_seq=applied)
-    )
+    change(transaction, row.id, applied_seq=applied)
     return applied
 
 
@@ -140,11 +137,7 @@ def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None 
 def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> None:
     """Begin a new collection as `restart` does, without marking the old one to be dropped."""
     name = ".".join(filter(None, (row.name, uuid4().hex[:8], suffix)))
-    transaction.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == row.id)
-        .values(collection=name, applied_seq=0)
-    )
+    change(transaction, row.id, collection=name, applied_seq=0)
     transaction.execute(outbox.delete().where(outbox.c.kb_id == row.id))
     transaction.execute(
         outbox.insert().from_select(

@@ -50,8 +50,7 @@ def add(transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str
         for key, vector in packed.items()
         if key not in there
     ]
-    if rows:
-        transaction.execute(embedded.insert(), rows)
+    transaction.insert(embedded, rows)
 
 
 def remove(transaction: Transaction, kb_id: str, embedder: str, hashes: Collection[str]) -> None:
@@ -73,8 +72,7 @@ def without(
 
 
 def count_without(transaction: Transaction, kb_id: str, embedder: str) -> int:
-    query = sa.select(sa.func.count()).select_from(chunks).where(*_lacking(kb_id, embedder))
-    return int(transaction.execute(query).scalar_one())
+    return transaction.count(chunks, *_lacking(kb_id, embedder))
 
 
 def _lacking(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:

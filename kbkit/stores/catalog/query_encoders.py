@@ -205,8 +205,7 @@ def forget(transaction: Transaction, kb_id: str, question: str) -> None:
 
 
 def count(transaction: Transaction, kb_id: str) -> int:
-    query = sa.select(sa.func.count()).where(question_vectors.c.kb_id == kb_id)
-    return int(transaction.execute(query).scalar_one())
+    return transaction.count(question_vectors, question_vectors.c.kb_id == kb_id)
 
 
 def vectors_of(transaction: Transaction, kb_id: str) -> QuestionVectors:

@@ -73,8 +73,7 @@ def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Seque
         }
         for vote in votes
     ]
-    if rows:
-        transaction.execute(ratings.insert(), rows)
+    transaction.insert(ratings, rows)
     add_up(transaction, kb_id, target.id)
 
 

@@ -23,28 +23,11 @@ from kbkit.models import (
 )
 from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import CHUNK_COLUMNS, DOCUMENT_COLUMNS, Transaction
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects, subjects
 from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import entries
 from kbkit.text.markdown.structure import passage_ends
-
-DOCUMENT_COLUMNS = [
-    documents.c[name]
-    for name in (
-        "id",
-        "uri",
-        "title",
-        "content",
-        "document_type",
-        "tags",
-        "metadata",
-        "state",
-        "fetched_at",
-        "content_hash",
-        "description",
-    )
-]
 
 
 def document_of(row: Any) -> Document:
@@ -109,22 +92,6 @@ def undescribed(transaction: Transaction, kb_id: str, limit: int) -> list[Docume
     return [document_of(row) for row in transaction.execute(query.limit(limit))]
 
 
-_CHUNK_COLUMNS = [
-    chunks.c[name]
-    for name in (
-        "id",
-        "document_id",
-        "position",
-        "start",
-        "end",
-        "text",
-        "heading_path",
-        "anchor",
-        "page",
-    )
-]
-
-
 def _chunk(row: Any) -> Chunk:
     values = dict(row._mapping)
     values["heading_path"] = tuple(values["heading_path"])
@@ -177,7 +144,7 @@ def iter_chunks(
     limit: int | None = None,
 ) -> Iterator[Chunk]:
     query = (
-        sa.select(*_CHUNK_COLUMNS)
+        sa.select(*CHUNK_COLUMNS)
         .join(documents, documents.c.id == chunks.c.document_id)
         .where(chunks.c.kb_id == kb_id)
         .order_by(documents.c.uri, chunks.c.position)
@@ -204,7 +171,7 @@ def neighbours(
     if own is None:
         raise NotFoundError(f"no chunk with id {chunk_id!r}")
     rows = transaction.execute(
-        sa.select(*_CHUNK_COLUMNS)
+        sa.select(*CHUNK_COLUMNS)
         .where(
             chunks.c.document_id == own.document_id,
             chunks.c.position.between(own.position - before, own.position + after),

@@ -23,8 +23,7 @@ class Removed:
 
 
 def add(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
-    if seqs:
-        transaction.execute(rows.insert(), [{"kb_id": kb_id, "chunk_seq": seq} for seq in seqs])
+    transaction.insert(rows, [{"kb_id": kb_id, "chunk_seq": seq} for seq in seqs])
 
 
 def since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
@@ -51,8 +50,7 @@ def is_known(transaction: Transaction, kb_id: str, last: int) -> bool:
 
 def is_long(transaction: Transaction, kb_id: str) -> bool:
     """Whether the oldest entries should be deleted."""
-    query = sa.select(sa.func.count()).select_from(rows).where(rows.c.kb_id == kb_id)
-    return int(transaction.execute(query).scalar_one()) > 2 * _KEPT
+    return transaction.count(rows, rows.c.kb_id == kb_id) > 2 * _KEPT
 
 
 def forget_oldest(transaction: Transaction, kb_id: str) -> None:

@@ -470,8 +470,8 @@ class Restorer:
         elif base.chunks or base.documents:
             outbox.add(self._transaction, base.id, base.chunks)
             knowledge_bases.touch(self._transaction, base.id)
-            newer = bases.update().where(bases.c.id == base.id)
-            self._transaction.execute(newer.values(summaries_version=row.summaries_version + 1))
+            version = row.summaries_version + 1
+            knowledge_bases.change(self._transaction, base.id, summaries_version=version)
         return RestoredKnowledgeBase(
             row.name, base.row is None, base.documents, len(base.chunks), base.ratings
         )

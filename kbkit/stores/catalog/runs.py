@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -194,6 +194,9 @@ def finished_runs(
     return [(row.finished_at, row.report or {}) for row in transaction.execute(query)]
 
 
+_VISIT = [each.name for each in fields(PageRecord)]
+
+
 @dataclass(frozen=True, slots=True)
 class Visited:
     """A visit with its outcome and time."""
@@ -212,16 +215,9 @@ def record_visits(
         return
     rows = {  # one each: a page may have been visited twice
         visited.visit.url: {
+            **{name: getattr(visited.visit, name) for name in _VISIT},
             "source_id": source_id,
-            "url": visited.visit.url,
             "run_id": run_id,
-            "depth": visited.visit.depth,
-            "etag": visited.visit.etag,
-            "last_modified": visited.visit.last_modified,
-            "links": list(visited.visit.links),
-            "document_uri": visited.visit.document_uri,
-            "location": visited.visit.location,
-            "canonical": visited.visit.canonical,
             "outcome": visited.outcome,
             "reason": visited.reason,
             "visited_at": visited.at,
@@ -258,16 +254,7 @@ class RunMemory:
     def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageRecord]:
         with self._database.read() as transaction:
             rows = transaction.execute(
-                sa.select(
-                    pages.c.url,
-                    pages.c.depth,
-                    pages.c.etag,
-                    pages.c.last_modified,
-                    pages.c.links,
-                    pages.c.document_uri,
-                    pages.c.location,
-                    pages.c.canonical,
-                )
+                sa.select(*(pages.c[name] for name in _VISIT))
                 .where(pages.c.source_id == self._source_id, condition)
                 .order_by(pages.c.visited_at, pages.c.url)
             )

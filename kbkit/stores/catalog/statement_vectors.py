@@ -40,8 +40,7 @@ class Source(NamedTuple):
 
 def count_lacking(transaction: Transaction, kb_id: str, text: str) -> int:
     """Count vectors made of another text than the recipe wants."""
-    subquery = _lacking(kb_id, text).subquery()
-    return int(transaction.execute(sa.select(sa.func.count()).select_from(subquery)).scalar_one())
+    return transaction.count(_lacking(kb_id, text).subquery())
 
 
 def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list[int]:
@@ -93,8 +92,7 @@ def put(
         }
         for seq, key in made.items()
     ]
-    if values:
-        transaction.execute(rows.insert(), values)
+    transaction.insert(rows, values)
     changed = [{"of_seq": s, "of_vector": packed[k]} for s, k in made.items() if k in packed]
     if changed:
         transaction.execute(
@@ -112,8 +110,7 @@ def outdate(transaction: Transaction, seqs: Collection[int]) -> None:
 
 def count_changed(transaction: Transaction, kb_id: str, version: int) -> int:
     """Count vectors that changed since a version."""
-    query = sa.select(sa.func.count()).where(rows.c.kb_id == kb_id, rows.c.version > version)
-    return int(transaction.execute(query).scalar_one())
+    return transaction.count(rows, rows.c.kb_id == kb_id, rows.c.version > version)
 
 
 def changed_since(transaction: Transaction, kb_id: str, version: int) -> dict[int, bytes]:

@@ -48,12 +48,11 @@ def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     query = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, wanted))
     for id_ in transaction.execute(query).scalars():
         del wanted[id_]
-    if wanted:
-        rows = [
-            {"id": id_, "kind": each.kind.value, "key": each.key, "name": each.name}
-            for id_, each in wanted.items()
-        ]
-        transaction.execute(subjects.insert(), rows)
+    rows = [
+        {"id": id_, "kind": each.kind.value, "key": each.key, "name": each.name}
+        for id_, each in wanted.items()
+    ]
+    transaction.insert(subjects, rows)
 
 
 def unused(transaction: Transaction) -> list[str]:
@@ -240,8 +239,7 @@ def related(
     ).first()
     if here is None:
         return []
-    count = sa.select(sa.func.count()).where(chunks.c.kb_id == kb_id)
-    total = int(transaction.execute(count).scalar_one())
+    total = transaction.count(chunks, chunks.c.kb_id == kb_id)
     own = sa.select(table.subject_id).where(table.chunk_seq == here.seq)
     query = (
         sa.select(table.subject_id, subjects.c.name, chunks.c.seq, chunks.c.document_id)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kbkit.models import Document, DocumentState
 from kbkit.stores.catalog.database import Transaction, unpack
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change
+from kbkit.stores.catalog.reading import documents_of
 from kbkit.stores.catalog.schema import documents, knowledge_bases, summaries, summary_vectors
 
 
@@ -47,10 +47,7 @@ def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) ->
     # by id first, which an index tells: next to none are wanted, and texts are long
     ids = sa.select(documents.c.id).where(*_alive(kb_id), ~there.exists()).limit(limit)
     document_ids = transaction.execute(ids).scalars().all()
-    rows = transaction.execute(
-        sa.select(*DOCUMENT_COLUMNS).where(transaction.is_in(documents.c.id, document_ids))
-    )
-    return [document_of(row) for row in rows]
+    return documents_of(transaction, document_ids)
 
 
 def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, NewSummary]) -> int:
@@ -72,8 +69,7 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
         if hashes.get(document_id) == summary.content_hash
     ]
     remove(transaction, [str(row["document_id"]) for row in rows])
-    if rows:
-        transaction.execute(summaries.insert(), rows)
+    transaction.insert(summaries, rows)
     return len(rows)
 
 
@@ -114,10 +110,8 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, st
 
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
-    alive = sa.select(sa.func.count()).select_from(documents).where(*_alive(kb_id))
-    held = sa.select(sa.func.count()).select_from(_joined()).where(*_of(kb_id, embedder))
-    documents_ = int(transaction.execute(alive).scalar_one())
-    return documents_, documents_ - int(transaction.execute(held).scalar_one())
+    alive = transaction.count(documents, *_alive(kb_id))
+    return alive, alive - transaction.count(_joined(), *_of(kb_id, embedder))
 
 
 def add_vectors(
@@ -139,19 +133,16 @@ def add_vectors(
         for key, vector in packed.items()
         if key not in there
     ]
-    if rows:
-        transaction.execute(summary_vectors.insert(), rows)
+    transaction.insert(summary_vectors, rows)
 
 
 def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str) -> None:
-    transaction.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == kb_id)
-        .values(
-            summary_embedder=embedder,
-            summary_model=model,
-            summaries_version=knowledge_bases.c.summaries_version + 1,
-        )
+    change(
+        transaction,
+        kb_id,
+        summary_embedder=embedder,
+        summary_model=model,
+        summaries_version=knowledge_bases.c.summaries_version + 1,
     )
     if embedder == model and not counts(transaction, kb_id, model)[1]:
         used = sa.select(summaries.c.embed_hash).where(summaries.c.kb_id == kb_id)
@@ -183,11 +174,7 @@ def vectors_of(
 
 def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> int:
     """Count the searched vectors that changed since a version; an upper bound."""
-    parts = [query.subquery() for query in _changed(row, version)]
-    return sum(
-        int(transaction.execute(sa.select(sa.func.count()).select_from(part)).scalar_one())
-        for part in parts
-    )
+    return sum(transaction.count(query.subquery()) for query in _changed(row, version))
 
 
 def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> SummaryVectors:

@@ -27,19 +27,7 @@ from kbkit.stores.catalog.schema import (
     sources,
 )
 
-_KEPT = (
-    "id",
-    "kb_id",
-    "source_id",
-    "uri",
-    "title",
-    "content",
-    "document_type",
-    "tags",
-    "metadata",
-    "given_type",
-    "given_tags",
-)
+_KEPT = [documents.c[each.name] for each in deleted_documents.c if each.name in documents.c]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +45,7 @@ class TrashedDocument:
 
 
 def put(transaction: Transaction, kb_id: str, document_id: str) -> None:
-    row = transaction.execute(
-        sa.select(*(documents.c[name] for name in _KEPT)).where(documents.c.id == document_id)
-    ).one()
+    row = transaction.execute(sa.select(*_KEPT).where(documents.c.id == document_id)).one()
     forget(transaction, kb_id, [row.uri])
     values = {**row._mapping, "deleted_at": datetime.now(UTC)}
     transaction.execute(deleted_documents.insert().values(**values))
@@ -135,12 +121,8 @@ def read_again(transaction: Transaction, source_id: str | None, uri: str) -> Non
 def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
     """Move a knowledge base to the trash; mark its collection to be dropped."""
     transaction.execute(dropped_collections.insert().values(name=row.collection))
-    transaction.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == row.id)
-        # no slug has a dot
-        .values(name=f"{row.name}.{row.id[:8]}", deleted_at=datetime.now(UTC))
-    )
+    name = f"{row.name}.{row.id[:8]}"  # no slug has a dot
+    bases.change(transaction, row.id, name=name, deleted_at=datetime.now(UTC))
     graph_writing.settle(transaction)
 
 
@@ -178,11 +160,7 @@ def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> Kno
         raise ConflictError(
             f"a knowledge base named {to!r} exists; choose another name for the one that comes back"
         )
-    transaction.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == deleted.id)
-        .values(name=to, deleted_at=None)
-    )
+    bases.change(transaction, deleted.id, name=to, deleted_at=None)
     graph_writing.settle(transaction)
     row = bases.get(transaction, to)
     outbox.forget_dropped(transaction, [row.collection])
@@ -200,9 +178,7 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
         transaction.lexical.drop(kb_id)
     transaction.execute(knowledge_bases.delete().where(knowledge_bases.c.id.in_(gone)))
     columns = deleted_documents.c
-    count = transaction.execute(
-        sa.select(sa.func.count()).select_from(deleted_documents).where(columns.content != "")
-    ).scalar_one()
+    count = transaction.count(deleted_documents, columns.content != "")
     source_ids = sa.select(sources.c.id)
     transaction.execute(
         deleted_documents.delete().where(

@@ -24,7 +24,7 @@ from kbkit.stores.catalog import (
     trash,
 )
 from kbkit.stores.catalog.chunk_writing import NewChunk
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction
 from kbkit.stores.catalog.schema import chunks, documents
 
 
@@ -122,8 +122,7 @@ def replace_documents(
     }
     fresh = [entry for entry in new if entry.document.id not in before]
     existing = [entry for entry in new if entry.document.id in before]
-    if fresh:
-        transaction.execute(documents.insert(), [_values(kb_id, entry) for entry in fresh])
+    transaction.insert(documents, [_values(kb_id, entry) for entry in fresh])
     if existing:
         columns = [
             name for name in _values(kb_id, existing[0]) if name not in ("id", "kb_id", "uri")
@@ -170,20 +169,11 @@ def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> No
 def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
     document = new.document
     return {
-        "id": document.id,
+        **{column.name: getattr(document, column.name) for column in DOCUMENT_COLUMNS},
+        "metadata": dict(document.metadata),
         "kb_id": kb_id,
-        "uri": document.uri,
         "source_id": new.source_id,
         "run_id": new.run_id,
-        "title": document.title,
-        "content": document.content,
-        "document_type": document.document_type.value,
-        "tags": list(document.tags),
-        "metadata": dict(document.metadata),
-        "state": document.state.value,
-        "fetched_at": document.fetched_at,
-        "content_hash": document.content_hash,
-        "description": document.description,
         "is_index": new.is_index,
         "given_type": new.labels.document_type,
         "given_tags": None if new.labels.tags is None else list(new.labels.tags),
