@@ -32,7 +32,7 @@ from kbkit.runtime.language_models import (
     plain_line,
 )
 from kbkit.runtime.third_party import safe_message
-from kbkit.stores.catalog import annotator_answers
+from kbkit.stores.catalog import chunk_annotations
 from kbkit.stores.catalog.database import Database
 from kbkit.text.markdown.plain_text import plain_text
 
@@ -441,13 +441,13 @@ class LlmAnnotator:
     def _stored_answers(self, passages: Sequence[Passage]) -> dict[str, list[Any]]:
         with self._database.read() as transaction:
             keys = [self._key(passage) for passage in passages]
-            return annotator_answers.of(transaction, self._kb_id, keys)
+            return chunk_annotations.answers_of(transaction, self._kb_id, keys)
 
     def _keep(self, batch: Sequence[Passage], made: Mapping[str, list[Any]]) -> None:
         chunks = {self._key(passage): passage.chunk.id for passage in batch}
         rows = {key: (chunks[key], statements) for key, statements in made.items()}
         with self._database.write() as transaction:
-            annotator_answers.put(transaction, self._kb_id, rows)
+            chunk_annotations.put_answers(transaction, self._kb_id, rows)
 
 
 def _batches(passages: Sequence[Passage], size: int) -> Iterator[list[Passage]]:

@@ -34,7 +34,7 @@ from kbkit.models.files import ENTRIES, FILES
 from kbkit.recipes import KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.images import kept_image
-from kbkit.stores.catalog import bundled, commitments, knowledge_bases
+from kbkit.stores.catalog import bundled, knowledge_bases
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.restoring import Restorer
 from kbkit.stores.stores import Stores
@@ -77,7 +77,7 @@ class Placement:
                         self.placed.append(f"{folder}/{name}")
                     elif not self._is_same(folder, name):
                         self.kept.append(f"{folder}/{name}")
-            journal = self.stores.folder / commitments.JOURNAL
+            journal = self.stores.folder / bundled.JOURNAL
             members = self.bundle.manifest.members
             digests = {name: members[name].sha256 for name in self.placed}
             try:
@@ -88,7 +88,7 @@ class Placement:
                 yield
                 if self.placed:
                     with self.stores.database.write() as transaction:
-                        commitments.forget(transaction, self._token)
+                        bundled.forget(transaction, self._token)
                     journal.unlink()
             except Exception:
                 settle(self.stores)
@@ -98,7 +98,7 @@ class Placement:
         """Place the folders, after the rows of the same transaction."""
         if not self.placed:
             return
-        commitments.note(transaction, self._token)
+        bundled.note(transaction, self._token)
         entries: dict[str, dict[str, bytes]] = {}
         try:
             for place in self.placed:
@@ -129,7 +129,7 @@ def settle(stores: Stores) -> None:
 
     Nothing is done where it did, or while somebody restores.
     """
-    journal = stores.folder / commitments.JOURNAL
+    journal = stores.folder / bundled.JOURNAL
     try:
         record = json.loads(journal.read_text(encoding="utf-8"))
         token, files = str(record["token"]), dict(record["files"])
@@ -138,8 +138,8 @@ def settle(stores: Stores) -> None:
     except (OSError, ValueError, TypeError, KeyError):
         return
     with stores.database.write() as transaction:
-        counts = commitments.counts(transaction, token)
-        commitments.forget(transaction, token)
+        counts = bundled.counts(transaction, token)
+        bundled.forget(transaction, token)
         if not counts:
             for place, digest in files.items():
                 with suppress(OSError):
@@ -149,7 +149,7 @@ def settle(stores: Stores) -> None:
 
 def settle_alone(stores: Stores) -> None:
     """Do as `settle`, unless a restoration is running."""
-    if (stores.folder / commitments.JOURNAL).exists():
+    if (stores.folder / bundled.JOURNAL).exists():
         with suppress(ConflictError, KbkitError), stores.locks.hold(LOCK, wait=0):
             settle(stores)
 

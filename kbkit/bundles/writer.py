@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from kbkit.errors import BundleError, ConflictError
@@ -84,12 +83,7 @@ class NewFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError):  # a full disk has no room for what waits to be written
             self.stream.close()
         self._draft.unlink(missing_ok=True)
@@ -154,15 +148,10 @@ class BundleWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             self._zip.fp = None  # there is no use in its end
-        self._file.__exit__(kind, error, traceback)
+        self._file.__exit__()
 
 
 def _about(name: str) -> zipfile.ZipInfo:

@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import IO, Any, NoReturn, Protocol
@@ -128,16 +128,7 @@ def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
 
     It imports nothing from the working directory, where anybody's files may lie.
     """
-    if not sys.executable:
-        raise OSError("this Python does not know its own executable")
-    return subprocess.Popen(  # noqa: S603 - our own code
-        [sys.executable, "-P", "-m", name, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_environment(),
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )
+    return _run(name, arguments, subprocess.PIPE, "CREATE_NO_WINDOW")
 
 
 def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -146,21 +137,27 @@ def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     It has its own process group, so that Ctrl-C does not reach it, but shares the session: Linux
     divides processors among sessions before it considers niceness.
     """
-    if not sys.executable:
-        raise OSError("this Python does not know its own executable")
     _started[:] = [process for process in _started if process.poll() is None]
     flags = ("CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
-    process = subprocess.Popen(  # noqa: S603 - our own code
-        [sys.executable, "-P", "-m", name, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=_environment(),
-        process_group=0,
-        creationflags=sum(getattr(subprocess, flag, 0) for flag in flags),
-    )
+    process = _run(name, arguments, subprocess.DEVNULL, *flags, process_group=0)
     _started.append(process)
     return process
+
+
+def _run(
+    name: str, arguments: Sequence[str], pipes: int, *flags: str, process_group: int | None = None
+) -> subprocess.Popen[bytes]:
+    if not sys.executable:
+        raise OSError("this Python does not know its own executable")
+    return subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-P", "-m", name, *arguments],
+        stdin=pipes,
+        stdout=pipes,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        process_group=process_group,
+        creationflags=sum(getattr(subprocess, flag, 0) for flag in flags),
+    )
 
 
 _started: list[subprocess.Popen[bytes]] = []

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from kbkit.runtime.processes import run_module
@@ -53,12 +52,7 @@ class IndexWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._child is not None:
             for stream in (self._child.stdin, self._child.stdout):
                 assert stream is not None

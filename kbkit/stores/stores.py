@@ -13,11 +13,11 @@ from kbkit.models.files import BUILT_IN
 from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import RESTORE, Database
+from kbkit.stores.catalog.graph_tables import GraphTables
 from kbkit.stores.chroma.address import ChromaAddress
 from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.copier import copy_folder
-from kbkit.stores.graph_tables import GraphTables
 from kbkit.stores.images import FolderImages, ImageStore, take_images
 from kbkit.stores.locks import FolderLocks, Locks
 from kbkit.stores.snapshots.snapshots import Snapshots, Warmer

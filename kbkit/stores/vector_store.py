@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,22 +40,22 @@ class Damage:
         return self.collections is None or name in self.collections
 
 
-class VectorStore(Protocol):
+class VectorStore:
     """Named collections of vectors, by id, searched by cosine.
 
-    It holds only what the catalog has, so it may lose all of it. Calls come one at a time.
+    It holds only what the catalog has, so it may lose all of it. Calls come one at a time. This
+    class itself holds nothing.
+
+    Attributes:
+        suffix: Ends the names of its collections, behind a dot, where others share the place; empty
+            where nobody does. A collection whose name ends otherwise is another store's.
 
     Raises:
         StoreUnreachableError: The server is away.
         WorkspaceError: Anything else; the caller opens the store again or rebuilds the collection.
     """
 
-    @property
-    def suffix(self) -> str:
-        """Ends the names of its collections, behind a dot, where others share the place.
-
-        Empty where nobody does. A collection whose name ends otherwise is another store's.
-        """
+    suffix = ""
 
     def reopen(self) -> None:
         """See writes of other processes; the caller excludes writers."""
@@ -77,12 +77,14 @@ class VectorStore(Protocol):
 
     def count(self, name: str) -> int:
         """Number of vectors in a collection."""
+        return sys.maxsize
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         """Iterate over a collection: ids and vectors, in batches.
 
         Vectors may be of another length than they were given.
         """
+        return iter(())
 
     def upsert(
         self,
@@ -98,6 +100,7 @@ class VectorStore(Protocol):
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
+        return []
 
 
 class MissingCollectionError(WorkspaceError):
@@ -109,46 +112,5 @@ def suffix_of(collection: str) -> str:
     return collection.partition(".")[2].partition(".")[2]
 
 
-class CatalogVectors:
+class CatalogVectors(VectorStore):
     """Store without an index, for a catalog that many machines share: search scores all vectors."""
-
-    suffix = ""
-
-    def reopen(self) -> None:
-        """Do nothing, like all methods but ``nearest`` and ``items``."""
-
-    def settle(self) -> None:
-        """Without effect."""
-
-    def damage(self) -> None:
-        """None."""
-
-    def close(self) -> None:
-        """Without effect."""
-
-    def create(self, name: str, dimensions: int) -> None:
-        """Without effect."""
-
-    def drop(self, name: str) -> None:
-        """Without effect."""
-
-    def count(self, name: str) -> int:
-        return sys.maxsize
-
-    def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        return iter(())
-
-    def upsert(
-        self,
-        name: str,
-        ids: Sequence[str],
-        vectors: NDArray[np.float32],
-        payloads: Sequence[VectorPayload] | None = None,
-    ) -> None:
-        """Without effect."""
-
-    def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Without effect."""
-
-    def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
-        return []

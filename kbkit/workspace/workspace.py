@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
@@ -34,7 +33,7 @@ from kbkit.runtime.engine import LOCAL, open_engine
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explained
 from kbkit.stores.catalog import knowledge_bases, trash
-from kbkit.stores.catalog.commitments import JOURNAL
+from kbkit.stores.catalog.bundled import JOURNAL
 from kbkit.stores.stores import Stores
 from kbkit.workspace.searches import WorkspaceSearches
 
@@ -488,12 +487,7 @@ class Workspace(WorkspaceSearches):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

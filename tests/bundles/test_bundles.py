@@ -304,7 +304,7 @@ elif place == "commit":
     put = restoring.Placement.put
     restoring.Placement.put = lambda *a: (put(*a), kill())
 elif place == "committed":
-    restoring.commitments.forget = kill
+    restoring.bundled.forget = kill
 kbkit.open(folder).restore(bundle)
 """
 

@@ -4,7 +4,7 @@ import pytest
 
 import kbkit
 from kbkit.knowledge_base import handle_of
-from kbkit.stores import graph_tables
+from kbkit.stores.catalog import graph_tables
 from tests.waiting import until
 
 

@@ -1,6 +1,7 @@
-"""Rows of a catalog for a bundle, as JSON values. Functions of the caller's transaction.
+"""Rows of a catalog for a bundle, as JSON values, and notes of its files.
 
-Functions of the caller's transaction, which sees one state of all of them.
+Functions of the caller's transaction, which sees one state of all rows. A transaction records the
+files that belong to it, so that a process can tell after a kill whether they count.
 """
 
 from __future__ import annotations
@@ -241,3 +242,23 @@ def _of(kind: type, value: Any) -> Any:
 def unknown_tables() -> set[str]:
     """Tables that are neither in a bundle nor left out of it; there should be none."""
     return set(metadata.tables) - {table.name for table in tables()} - LEFT_OUT.keys()
+
+
+JOURNAL = "restoring.json"
+"""Journal of a workspace: files that belong to a note."""
+_MARK = ".restored."
+"""Prefix of notes; no knowledge base has such a name."""
+
+
+def note(transaction: Transaction, token: str) -> None:
+    """Record that a token counts once this transaction is committed."""
+    transaction.execute(name_uses.insert().values(name=_MARK + token, times=1))
+
+
+def counts(transaction: Transaction, token: str) -> bool:
+    query = sa.select(name_uses.c.times).where(name_uses.c.name == _MARK + token)
+    return transaction.execute(query).first() is not None
+
+
+def forget(transaction: Transaction, token: str) -> None:
+    transaction.execute(name_uses.delete().where(name_uses.c.name == _MARK + token))

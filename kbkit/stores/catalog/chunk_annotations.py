@@ -1,4 +1,8 @@
-"""Annotations of chunks. Functions of the caller's transaction."""
+"""Annotations of chunks. Functions of the caller's transaction.
+
+An answer of a language model was paid for: it stays when annotations are renewed, or a chunk goes
+and comes again.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,15 @@ from kbkit.models import (
     StatementType,
     SubjectKind,
 )
-from kbkit.stores.catalog import knowledge_schema, reading, statement_vectors, subjects
+from kbkit.stores.catalog import (
+    knowledge_bases,
+    knowledge_schema,
+    reading,
+    statement_vectors,
+    subjects,
+)
 from kbkit.stores.catalog.database import Transaction, in_parts
-from kbkit.stores.catalog.knowledge_schema import annotation_subjects
+from kbkit.stores.catalog.knowledge_schema import annotation_subjects, annotator_answers
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.subjects import SubjectName
 
@@ -263,3 +273,29 @@ def _annotation(row: Any, named: Mapping[str, Sequence[str]]) -> Annotation:
         relations=tuple(StatedRelation(*each) for each in json.loads(row.relations or "[]")),
         **{field: tuple(named.get(kind.value, ())) for kind, field in _FIELDS.items()},
     )
+
+
+def put_answers(
+    transaction: Transaction, kb_id: str, answers: Mapping[str, tuple[str, Sequence[Any]]]
+) -> None:
+    knowledge_bases.get_by_id(transaction, kb_id)
+    stored = answers_of(transaction, kb_id, answers)
+    rows = [
+        {"kb_id": kb_id, "key": key, "chunk_id": chunk_id, "statements": list(statements)}
+        for key, (chunk_id, statements) in answers.items()
+        if key not in stored
+    ]
+    transaction.insert(annotator_answers, rows)
+
+
+def answers_of(transaction: Transaction, kb_id: str, keys: Collection[str]) -> dict[str, list[Any]]:
+    query = sa.select(annotator_answers.c.key, annotator_answers.c.statements).where(
+        annotator_answers.c.kb_id == kb_id, transaction.is_in(annotator_answers.c.key, list(keys))
+    )
+    return {row.key: row.statements for row in transaction.execute(query)}
+
+
+def remove_unused_answers(transaction: Transaction) -> int:
+    """Delete answers about chunks that are gone; return their number."""
+    there = sa.exists().where(chunks.c.id == annotator_answers.c.chunk_id)
+    return transaction.execute(annotator_answers.delete().where(~there)).rowcount

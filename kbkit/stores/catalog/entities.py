@@ -23,7 +23,7 @@ from kbkit.stores.catalog.knowledge_schema import (
     subjects,
 )
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
+from kbkit.stores.catalog.subjects import COUNTED, OWN, SubjectName, ends_by_hand
 from kbkit.stores.catalog.subjects import aliases as alias_names
 
 _KIND = SubjectKind.ENTITY.value
@@ -230,23 +230,8 @@ def _with_counts(
     names = alias_names(transaction, ids)
     counts: dict[str, tuple[int, int]] = {}
     if ids and counted:
-        own = subjects.alias("own")
-        canonical = sa.func.coalesce(own.c.alias_of, own.c.id)
-        query = (
-            sa.select(
-                canonical,
-                sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)),
-                sa.func.count(sa.distinct(chunks.c.document_id)),
-            )
-            .select_from(own)
-            .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
-            .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-            .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
-            .where(transaction.is_in(own.c.id, ids) | transaction.is_in(own.c.alias_of, ids))
-            .where(knowledge_bases.c.deleted_at.is_(None))
-            .group_by(canonical)
-        )
-        for id_, in_chunks, in_documents in transaction.execute(query):
+        named = transaction.is_in(OWN.c.id, ids) | transaction.is_in(OWN.c.alias_of, ids)
+        for id_, in_chunks, in_documents in transaction.execute(COUNTED.where(named)):
             counts[id_] = (int(in_chunks), int(in_documents))
     return [
         Entity(

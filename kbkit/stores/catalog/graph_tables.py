@@ -1,7 +1,10 @@
-"""The graph of one knowledge base in memory, shared by queries."""
+"""The graphs of knowledge bases in memory, shared by queries."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.models import SubjectKind, TargetKind
 from kbkit.stores.catalog import entities
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     built_graphs,
@@ -305,3 +308,92 @@ def _links(transaction: Transaction, kb_id: str) -> list[tuple[str, str, float]]
     )
     rows = transaction.execute(query)
     return [(row[0], row[1], row[2]) for row in rows if row[0] in ids and row[1] in ids]
+
+
+_LONG = 0.08
+"""Seconds of the processor for reading a graph, which a question does not wait for since documents
+came: as many as a few searches take."""
+_BEHIND = -1
+"""Matches no number of changes, so that the next query checks the graph."""
+_PAUSE = 199
+"""Pause after reading a graph, as a multiple of the time it took: searches beside it take twice as
+long."""
+
+
+@dataclass(slots=True)
+class GraphTables:
+    """Gives the current graph of a knowledge base.
+
+    It is read on first use and after changes. What people change shows at once; where reading takes
+    long, changes of documents are read in the background.
+    """
+
+    database: Database
+    _held: dict[str, tuple[int, GraphTable]] = field(default_factory=dict)
+    _took: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _renewing: set[str] = field(default_factory=set)
+    _reading: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, kb_id: str) -> GraphTable:
+        changes = self.database.changes()  # first: what comes meanwhile is looked at next time
+        held = self._held.get(kb_id)
+        if held is not None and held[0] == changes:
+            return held[1]
+        with self._reading:
+            held = self._held.get(kb_id)
+            if held is None or held[0] != changes:
+                with self.database.read() as transaction:
+                    graph = self._seen(transaction, kb_id, held[1] if held else None)
+                held = self._held[kb_id] = changes, graph
+            return held[1]
+
+    def is_held(self, kb_id: str) -> bool:
+        held = self._held.get(kb_id)
+        return held is not None and held[0] == self.database.changes()
+
+    def _seen(self, transaction: Transaction, kb_id: str, graph: GraphTable | None) -> GraphTable:
+        if graph is None:
+            return self._read(transaction, kb_id)
+        if self._took[kb_id][0] > _LONG:
+            if not is_edited(graph.signature, edits(transaction)):
+                self._renew_behind(kb_id)
+                return graph
+        elif graph.signature == signature(transaction, kb_id):
+            return graph
+        return self._read(transaction, kb_id)
+
+    def _read(self, transaction: Transaction, kb_id: str) -> GraphTable:
+        began = time.thread_time()
+        graph = read(transaction, kb_id)
+        self._took[kb_id] = time.thread_time() - began, time.monotonic()
+        return graph
+
+    def _renew_behind(self, kb_id: str) -> None:
+        if kb_id in self._renewing:
+            return
+        self._renewing.add(kb_id)
+        took, when = self._took[kb_id]
+        later = max(0.0, when + _PAUSE * took - time.monotonic())
+        timer = threading.Timer(later, self._renew, (kb_id,))
+        timer.daemon, timer.name = True, "kbkit-graph"
+        timer.start()
+
+    def _renew(self, kb_id: str) -> None:
+        changes, graph = _BEHIND, self._held[kb_id][1]
+        try:
+            since = self.database.changes()
+            with contextlib.suppress(Exception):  # it is gone, or the process is about to end
+                with self.database.read() as transaction:
+                    if graph.signature != signature(transaction, kb_id):
+                        graph = self._read(transaction, kb_id)
+                changes = since
+        finally:
+            self._renewing.discard(kb_id)  # first: a question that comes now has it renewed again
+            with self._reading:
+                self._held[kb_id] = changes, graph
+
+    def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
+        if not graph.naming.keys() >= set(rows):
+            with self.database.read() as transaction:
+                name_chunks(transaction, graph, rows)
+        return graph.naming

@@ -89,6 +89,23 @@ def ends_by_hand(ids: Sequence[str] | None = None) -> sa.CompoundSelect[tuple[st
     return source.union(target)
 
 
+OWN = subjects.alias("own")
+_CANONICAL = sa.func.coalesce(OWN.c.alias_of, OWN.c.id).label("canonical")
+COUNTED = (
+    sa.select(
+        _CANONICAL,
+        sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("chunks"),
+        sa.func.count(sa.distinct(chunks.c.document_id)).label("documents"),
+    )
+    .join(annotation_subjects, annotation_subjects.c.subject_id == OWN.c.id)
+    .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+    .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+    .where(knowledge_bases.c.deleted_at.is_(None))
+    .group_by(_CANONICAL)
+)
+"""Chunks and documents of subjects; aliases (`OWN`) count for their subject."""
+
+
 def listed(
     transaction: Transaction,
     *,
@@ -99,20 +116,7 @@ def listed(
     limit: int | None = None,
 ) -> list[Subject]:
     """List subjects, the most mentioned first; aliases count for their subject."""
-    own = subjects.alias("own")
-    canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
-    counted = (
-        sa.select(
-            canonical,
-            sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("chunks"),
-            sa.func.count(sa.distinct(chunks.c.document_id)).label("documents"),
-        )
-        .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
-        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
-        .where(knowledge_bases.c.deleted_at.is_(None))
-        .group_by(canonical)
-    )
+    own, canonical, counted = OWN, _CANONICAL, COUNTED
     if kinds:
         counted = counted.where(own.c.kind.in_([kind.value for kind in kinds]))
     if kb_ids is not None:

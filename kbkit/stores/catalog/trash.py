@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DeletedDocument, DeletedKnowledgeBase, DocumentType, Labels, SourceDocument
-from kbkit.stores.catalog import annotator_answers, graph_writing, outbox
+from kbkit.stores.catalog import chunk_annotations, graph_writing, outbox
 from kbkit.stores.catalog import knowledge_bases as bases
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -186,5 +186,5 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
         )
     )
     transaction.execute(deleted_documents.update().values(content="", metadata={}))
-    annotator_answers.remove_unused(transaction)
+    chunk_annotations.remove_unused_answers(transaction)
     return count, gone

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import sys
 import zlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.vector_store import Damage, MissingCollectionError, VectorPayload
+from kbkit.stores.vector_store import MissingCollectionError, VectorPayload, VectorStore
 
 if TYPE_CHECKING:
     from chromadb.api.models import Collection as CollectionModule
@@ -44,7 +44,7 @@ OF_A_COLLECTION = frozenset(
 """Chroma's messages about missing, existing or incompatible collections."""
 
 
-class ChromaCollections(ABC):
+class ChromaCollections(VectorStore):
     """A `kbkit.stores.vector_store.VectorStore` by one of Chroma's clients."""
 
     def __init__(self) -> None:
@@ -56,13 +56,6 @@ class ChromaCollections(ABC):
 
     def _changing(self, name: str) -> AbstractContextManager[None]:
         return self._explained()
-
-    def damage(self) -> Damage | None:
-        return None
-
-    @abstractmethod
-    def settle(self) -> None:
-        """Note that what was written is whole."""
 
     @abstractmethod
     def _most(self) -> int:

@@ -51,9 +51,6 @@ class ChromaServer(ChromaCollections):
         with self._explained():
             self._connected()
 
-    def settle(self) -> None:
-        """Do nothing: the server takes care of it."""
-
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         return super().nearest(name, query, min(k, _RESULTS))
 
@@ -94,6 +91,6 @@ class ChromaServer(ChromaCollections):
         except WorkspaceError:
             raise
         except Exception as error:
-            from kbkit.stores.chroma.faults import fault_of
+            from kbkit.stores.chroma.connection import fault_of
 
             raise fault_of(error, self.address) from error

@@ -39,8 +39,6 @@ _log = logging.getLogger(__name__)
 class ChromaStore(ChromaCollections):
     """A `kbkit.stores.vector_store.VectorStore` in a folder; see `ChromaStore.of`."""
 
-    suffix = ""
-
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = folder

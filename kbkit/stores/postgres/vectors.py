@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.stores.postgres.errors import explained
-from kbkit.stores.vector_store import VectorPayload
+from kbkit.stores.vector_store import VectorPayload, VectorStore
 
 _OLDEST = (0, 8)
 """The first pgvector that scans on (`hnsw.iterative_scan`)."""
@@ -36,7 +36,7 @@ _KEPT = "written data is kept and searchable, and is passed on with a later writ
 _log = logging.getLogger(__name__)
 
 
-class PgVectorStore:
+class PgVectorStore(VectorStore):
     """A `kbkit.stores.vector_store.VectorStore` in the schema of the catalog."""
 
     suffix = "pgvector"
@@ -51,15 +51,6 @@ class PgVectorStore:
     def reopen(self) -> None:
         """Read the collections again; commits are visible anyway."""
         self._with_graph.clear()
-
-    def settle(self) -> None:
-        """Do nothing: commits are whole."""
-
-    def damage(self) -> None:
-        """None: the server sees to its own files."""
-
-    def close(self) -> None:
-        """Do nothing: connections belong to the catalog."""
 
     def create(self, name: str, dimensions: int) -> None:
         table, literal = _table(name), name.replace("'", "''")

@@ -38,7 +38,20 @@ def available() -> bool:
     return importlib.util.find_spec("faiss") is not None
 
 
-class VectorCodes:
+class _Index:
+    _index: Any
+
+    def nearest(
+        self, vector: NDArray[np.float32], limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        wanted = min(limit, self._index.ntotal)
+        similarity, rows = self._index.search(
+            np.ascontiguousarray(vector[None], np.float32), wanted
+        )
+        return rows[0], similarity[0]
+
+
+class VectorCodes(_Index):
     """The codes of some vectors, in memory."""
 
     def __init__(
@@ -59,17 +72,8 @@ class VectorCodes:
         scan: Any = faiss.IndexPQFastScan
         self._index = scan(of)
 
-    def nearest(
-        self, vector: NDArray[np.float32], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        wanted = min(limit, self._index.ntotal)
-        similarity, rows = self._index.search(
-            np.ascontiguousarray(vector[None], np.float32), wanted
-        )
-        return rows[0], similarity[0]
 
-
-class JoinedCodes:
+class JoinedCodes(_Index):
     """Codes of several parts, scanned as one, so that no scan waits for Python.
 
     Attributes:
@@ -86,15 +90,6 @@ class JoinedCodes:
         self._index = shards(parts[0]._index.d, threaded, rows_go_on)
         for part in parts:
             self._index.add_shard(part._index)
-
-    def nearest(
-        self, vector: NDArray[np.float32], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        wanted = min(limit, int(self.firsts[-1]))
-        similarity, rows = self._index.search(
-            np.ascontiguousarray(vector[None], np.float32), wanted
-        )
-        return rows[0], similarity[0]
 
 
 def write(path: Path, vectors: NDArray[np.float32]) -> None:
