@@ -9,6 +9,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -243,7 +244,7 @@ def sign(manifest: bytes, key_file: str | Path) -> bytes:
 
 
 def verify(envelope: bytes | None, manifest: bytes, key_file: str | Path) -> None:
-    key = _public_key(key_file)
+    key = _key(key_file, private=False)
     if envelope is None:
         raise BundleError(
             "the bundle is not signed, and was to be by the owner of "
@@ -282,46 +283,37 @@ def _encoded(payload: bytes) -> bytes:
 
 def private_key(path: str | Path) -> Any:
     """Load a private key; raises the errors of `sign`."""
-    with extra("sign", "cryptography", "Signing bundles"):
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    try:
-        key = load_pem_private_key(_read(path), None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):  # the reason may quote the key
-        key = None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise ConfigError(
-            f"{path}: is no private Ed25519 key in a PEM file without a password; {_MAKE}"
-        )
-    return key
+    return _key(path, private=True)
 
 
 def public_pem(path: str | Path) -> str:
     """A public key as PEM, and nothing else that the file holds."""
-    key = _public_key(path)
+    key = _key(path, private=False)
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
     pem: bytes = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return pem.decode()
 
 
-def _public_key(path: str | Path) -> Any:
-    with extra("sign", "cryptography", "Checking who signed a bundle"):
+def _key(path: str | Path, *, private: bool) -> Any:
+    purpose = "Signing bundles" if private else "Checking who signed a bundle"
+    with extra("sign", "cryptography", purpose):
         from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
     try:
-        key = load_pem_public_key(_read(path))
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        key = None
-    if not isinstance(key, Ed25519PublicKey):
-        raise ConfigError(f"{path}: is no public Ed25519 key in a PEM file; {_MAKE}")
-    return key
-
-
-def _read(path: str | Path) -> bytes:
-    try:
-        return Path(path).read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a key file") from None
+    key: Any = None
+    with suppress(ValueError, TypeError, UnsupportedAlgorithm):  # the reason may quote the key
+        if private:
+            key = serialization.load_pem_private_key(data, None)
+        else:
+            key = serialization.load_pem_public_key(data)
+    if isinstance(key, ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey):
+        return key
+    kind = "private Ed25519 key in a PEM file without a password"
+    if not private:
+        kind = "public Ed25519 key in a PEM file"
+    raise ConfigError(f"{path}: is no {kind}; {_MAKE}")

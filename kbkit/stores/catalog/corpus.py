@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.globs import matches
-from kbkit.models import Chunk, Document, DocumentState, Filters
+from kbkit.models import Chunk, Document, Filters
 from kbkit.models.documents import version_of
-from kbkit.stores.catalog.database import Transaction, unpack
+from kbkit.stores.catalog.database import Transaction, alive, unpack
 from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 
@@ -69,11 +69,7 @@ def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -
 
 
 def versions(transaction: Transaction, kb_id: str) -> set[str]:
-    rows = transaction.execute(
-        sa.select(documents.c.uri, _VERSION).where(
-            documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE
-        )
-    )
+    rows = transaction.execute(sa.select(documents.c.uri, _VERSION).where(*alive(kb_id)))
     return {_version(row) for row in rows} - {""}
 
 

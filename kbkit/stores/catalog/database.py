@@ -19,7 +19,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from kbkit.errors import WorkspaceError
-from kbkit.models import Chunk, Document
+from kbkit.models import Chunk, Document, DocumentState
 from kbkit.stores.catalog.schema import chunks, documents
 
 _T = TypeVar("_T")
@@ -59,6 +59,12 @@ def is_list_of_texts(value: object) -> bool:
 DOCUMENT_COLUMNS = [documents.c[each.name] for each in fields(Document)]
 CHUNK_COLUMNS = [chunks.c[each.name] for each in fields(Chunk)]
 _SHOWN = [column for column in DOCUMENT_COLUMNS if column.name not in ("id", "content")]
+
+
+def alive(kb_id: str) -> tuple[Condition, Condition]:
+    """Conditions of documents that are not gone."""
+    return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
+
 
 Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
 """``chunks.seq`` of chunks with a term, ascending, and the counts."""

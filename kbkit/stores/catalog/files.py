@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import DocumentState
 from kbkit.models.files import FILES
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.database import Transaction, byte_length, place_of
+from kbkit.stores.catalog.database import Transaction, alive, byte_length, place_of
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.workspace_schema import file_links, file_names, files
 
@@ -248,9 +247,7 @@ def pages(transaction: Transaction, kb_id: str) -> list[PageRow]:
     """The documents of a knowledge base, not gone, in order of URI."""
     size = byte_length(documents.c.content)
     columns = (documents.c.uri, size, documents.c.fetched_at, documents.c.content_hash)
-    query = sa.select(*columns).where(
-        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
-    )
+    query = sa.select(*columns).where(*alive(kb_id))
     return [PageRow(*row) for row in transaction.execute(query.order_by(documents.c.uri))]
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.models import DocumentState, EntityType, SubjectKind, TargetKind
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, alive
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     built_graphs,
@@ -76,9 +76,7 @@ class DocumentFacts(NamedTuple):
 def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
     """List the places of chunks, ordered by document URI."""
     # documents apart: beside each chunk SQLite would walk through their text
-    listed = sa.select(documents.c.id, documents.c.uri).where(
-        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
-    )
+    listed = sa.select(documents.c.id, documents.c.uri).where(*alive(kb_id))
     uris: dict[str, str] = {row.id: row.uri for row in transaction.execute(listed)}
     query = sa.select(
         chunks.c.seq,
@@ -118,24 +116,16 @@ def entity_names(transaction: Transaction) -> dict[str, str]:
 
 def given_names(transaction: Transaction, kb_id: str) -> list[DefinedName]:
     table = document_names.c
-    query = sa.select(
-        table.document_id, table.name, table.type, table.defines, table.anchor, table.confirmed
+    query = sa.select(*(table[name] for name in DefinedName._fields)).where(table.kb_id == kb_id)
+    rows = map(
+        DefinedName._make, transaction.execute(query.order_by(table.document_id, table.name))
     )
-    rows = transaction.execute(
-        query.where(table.kb_id == kb_id).order_by(table.document_id, table.name)
-    )
-    return [
-        DefinedName(
-            row.document_id, row.name, EntityType(row.type), row.defines, row.anchor, row.confirmed
-        )
-        for row in rows
-    ]
+    return [name._replace(type=EntityType(name.type)) for name in rows]
 
 
 def document_facts(transaction: Transaction, kb_id: str) -> dict[str, DocumentFacts]:
-    query = sa.select(
-        documents.c.id, documents.c.uri, documents.c.title, documents.c.metadata
-    ).where(documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
+    columns = (documents.c[name] for name in DocumentFacts._fields)
+    query = sa.select(*columns).where(*alive(kb_id))
     return {row.id: DocumentFacts(*row) for row in transaction.execute(query)}
 
 

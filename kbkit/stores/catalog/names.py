@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Document, DocumentState, EntityType, Name, Target, TargetKind
 from kbkit.stores.catalog import entities
-from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, place_of
+from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     document_names,
     gazetteers,
@@ -45,7 +45,7 @@ def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> l
         named_documents.c.document_id == documents.c.id, named_documents.c.revision == revision
     )
     rows = transaction.execute(
-        sa.select(*DOCUMENT_COLUMNS).where(*_alive(kb_id), ~there.exists()).limit(limit)
+        sa.select(*DOCUMENT_COLUMNS).where(*alive(kb_id), ~there.exists()).limit(limit)
     )
     return [document_of(row) for row in rows]
 
@@ -180,10 +180,6 @@ def packed(surfaces: Mapping[str, Sequence[str]]) -> bytes:
 def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> None:
     transaction.execute(gazetteers.delete().where(gazetteers.c.kb_id == kb_id))
     transaction.execute(gazetteers.insert().values(kb_id=kb_id, names=surfaces))
-
-
-def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:
-    return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
 
 
 def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:

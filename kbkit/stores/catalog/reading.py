@@ -23,7 +23,7 @@ from kbkit.models import (
 )
 from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import CHUNK_COLUMNS, DOCUMENT_COLUMNS, Transaction
+from kbkit.stores.catalog.database import CHUNK_COLUMNS, DOCUMENT_COLUMNS, Transaction, alive
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects, subjects
 from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import entries
@@ -54,9 +54,8 @@ def beginnings(
     transaction: Transaction, kb_id: str, limit: int = 200, length: int = 1_000
 ) -> list[str]:
     """Return the beginnings of documents with the lowest ids, a pseudo-random sample."""
-    alive = (documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
     text = sa.func.substr(documents.c.content, 1, length)
-    query = sa.select(text).where(*alive).order_by(documents.c.id).limit(limit)
+    query = sa.select(text).where(*alive(kb_id)).order_by(documents.c.id).limit(limit)
     return list(transaction.execute(query).scalars())
 
 
@@ -118,7 +117,7 @@ def find_target(transaction: Transaction, name: str) -> Target | None:
     """Resolve an id, slug or URI: an entry first, then a chunk or document by name."""
     if (entry := find_entry(transaction, name)) is not None:
         return Target(TargetKind.ENTRY, entry)
-    alive = knowledge_bases.c.deleted_at.is_(None)
+    here = knowledge_bases.c.deleted_at.is_(None)
     for kind, table, column in (
         (TargetKind.CHUNK, chunks, chunks.c.id),
         (TargetKind.DOCUMENT, documents, documents.c.id),
@@ -127,7 +126,7 @@ def find_target(transaction: Transaction, name: str) -> Target | None:
         query = (
             sa.select(table.c.id)
             .join(knowledge_bases, knowledge_bases.c.id == table.c.kb_id)
-            .where(alive, column == name)
+            .where(here, column == name)
             .order_by(knowledge_bases.c.name)
         )
         if (id_ := transaction.execute(query.limit(1)).scalar()) is not None:
@@ -267,21 +266,14 @@ def _listed(document_id: str, row: Sequence[Any]) -> Document:
 
 
 def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
-    query = sa.select(documents.c.uri).where(
-        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
-    )
-    return list(transaction.execute(query.order_by(documents.c.uri)).scalars())
+    query = sa.select(documents.c.uri).where(*alive(kb_id)).order_by(documents.c.uri)
+    return list(transaction.execute(query).scalars())
 
 
 def folder_counts(transaction: Transaction, kb_id: str, depth: int) -> dict[str, int]:
-    rows = transaction.execute(
-        sa.select(documents.c.uri).where(
-            documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
-        )
-    )
     counts: Counter[str] = Counter()
-    for row in rows:
-        parts = uri_path(row.uri).split("/")[:-1]
+    for uri in searched_uris(transaction, kb_id):
+        parts = uri_path(uri).split("/")[:-1]
         counts.update("/".join(parts[:level]) for level in range(1, min(depth, len(parts)) + 1))
     return dict(sorted(counts.items()))
 

@@ -16,8 +16,8 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
-from kbkit.models import DocumentState, PageRecord
-from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.models import PageRecord
+from kbkit.stores.catalog.database import Database, Transaction, alive
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
 
 
@@ -126,11 +126,7 @@ def check_version(transaction: Transaction, source_id: str, expected: str | None
 def document_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
     """Count documents that are not gone, by source id."""
     column = documents.c.source_id
-    query = (
-        sa.select(column, sa.func.count())
-        .where(documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
-        .group_by(column)
-    )
+    query = sa.select(column, sa.func.count()).where(*alive(kb_id)).group_by(column)
     return {row[0]: row[1] for row in transaction.execute(query) if row[0] is not None}
 
 

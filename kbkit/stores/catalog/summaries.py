@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.models import Document, DocumentState
-from kbkit.stores.catalog.database import Transaction, unpack
+from kbkit.stores.catalog.database import Transaction, alive, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change
 from kbkit.stores.catalog.reading import documents_of
 from kbkit.stores.catalog.schema import documents, knowledge_bases, summaries, summary_vectors
@@ -45,7 +45,7 @@ def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) ->
         summaries.c.document_id == documents.c.id, summaries.c.revision >= revision
     )
     # by id first, which an index tells: next to none are wanted, and texts are long
-    ids = sa.select(documents.c.id).where(*_alive(kb_id), ~there.exists()).limit(limit)
+    ids = sa.select(documents.c.id).where(*alive(kb_id), ~there.exists()).limit(limit)
     document_ids = transaction.execute(ids).scalars().all()
     return documents_of(transaction, document_ids)
 
@@ -110,8 +110,8 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, st
 
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
-    alive = transaction.count(documents, *_alive(kb_id))
-    return alive, alive - transaction.count(_joined(), *_of(kb_id, embedder))
+    all_ = transaction.count(documents, *alive(kb_id))
+    return all_, all_ - transaction.count(_joined(), *_of(kb_id, embedder))
 
 
 def add_vectors(
@@ -224,7 +224,3 @@ def _joined() -> sa.Join:
 
 def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
     return summary_vectors.c.kb_id == kb_id, summary_vectors.c.embedder == embedder
-
-
-def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:
-    return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value

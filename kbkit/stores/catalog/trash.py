@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -92,8 +93,6 @@ def get(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
     ).first()
     if row is None:
         raise NotFoundError(f"the trash holds no document with id or URI {document!r}")
-    kind = None if row.given_type is None else DocumentType(row.given_type)
-    tags = None if row.given_tags is None else tuple(row.given_tags)
     return TrashedDocument(
         row.id,
         row.source,
@@ -105,7 +104,14 @@ def get(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
             tuple(row.tags),
             row.metadata,
         ),
-        Labels(kind, tags),
+        labels_of(row),
+    )
+
+
+def labels_of(row: Any) -> Labels:
+    return Labels(
+        None if row.given_type is None else DocumentType(row.given_type),
+        None if row.given_tags is None else tuple(row.given_tags),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Document, DocumentState, DocumentType, Labels
+from kbkit.models import Document, DocumentState, Labels
 from kbkit.stores.catalog import (
     chunk_annotations,
     chunk_writing,
@@ -24,7 +24,7 @@ from kbkit.stores.catalog import (
     trash,
 )
 from kbkit.stores.catalog.chunk_writing import NewChunk
-from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction
+from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive
 from kbkit.stores.catalog.schema import chunks, documents
 
 
@@ -81,7 +81,7 @@ def stored_versions(
         ).where(transaction.is_in(columns.id, document_ids))
     )
     return {
-        row.id: StoredVersion(row.content_hash, DocumentState(row.state), _labels(row))
+        row.id: StoredVersion(row.content_hash, DocumentState(row.state), trash.labels_of(row))
         for row in rows
     }
 
@@ -93,14 +93,7 @@ def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
             documents.c.kb_id == kb_id, documents.c.uri == uri
         )
     ).first()
-    return Labels() if row is None else _labels(row)
-
-
-def _labels(row: Any) -> Labels:
-    return Labels(
-        None if row.given_type is None else DocumentType(row.given_type),
-        None if row.given_tags is None else tuple(row.given_tags),
-    )
+    return Labels() if row is None else trash.labels_of(row)
 
 
 def replace_documents(
@@ -280,9 +273,7 @@ def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> N
 
 
 def document_ids(transaction: Transaction, kb_id: str, source_id: str | None = None) -> list[str]:
-    query = sa.select(documents.c.id).where(
-        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
-    )
+    query = sa.select(documents.c.id).where(*alive(kb_id))
     if source_id is not None:
         query = query.where(documents.c.source_id == source_id)
     return list(transaction.execute(query.order_by(documents.c.uri)).scalars())

@@ -80,14 +80,23 @@ def read(transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
         version=row.version,
         embedder=row.embedder,
         seqs=np.fromiter((seq for seq, _, _ in rows), np.int64, len(rows)),
-        owners=owners,
-        lengths=lengths,
         document_ids=tuple(ordinals),
-        sizes=np.bincount(owners, minlength=len(ordinals)),
-        average_length=float(lengths.mean()) if len(lengths) else 0.0,
-        document_lengths=np.bincount(owners, lengths, len(ordinals)).astype(np.int64),
+        **owner_columns(owners, lengths, len(ordinals)),
         **summary_columns(transaction, row, ordinals),
     )
+
+
+def owner_columns(
+    owners: NDArray[np.int32], lengths: NDArray[np.int32], documents: int
+) -> dict[str, Any]:
+    """Return the columns that follow from the documents and lengths of chunks."""
+    return {
+        "owners": owners,
+        "lengths": lengths,
+        "sizes": np.bincount(owners, minlength=documents),
+        "average_length": float(lengths.mean()) if len(lengths) else 0.0,
+        "document_lengths": np.bincount(owners, lengths, documents).astype(np.int64),
+    }
 
 
 def with_summaries(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -> _Table:

@@ -16,7 +16,7 @@ from kbkit.stores.catalog import corpus, statement_vectors
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.reading import heading_text
-from kbkit.stores.snapshots.chunk_table import summary_columns
+from kbkit.stores.snapshots.chunk_table import owner_columns, summary_columns
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import analyzer
@@ -84,13 +84,10 @@ def make(
         embedder=row.embedder,
         seqs=np.concatenate([before.seqs[kept], new.seqs]),
         ids=(*(before.ids[i] for i in np.flatnonzero(kept).tolist()), *new.ids),
-        owners=owners,
-        lengths=lengths,
         headings=np.concatenate([before.headings[kept], new.headings]),
         vectors=np.concatenate([_changed(transaction, row, before)[kept], new.vectors]),
         document_ids=tuple(ordinals),
         titles=titles,
-        sizes=np.bincount(owners, minlength=len(titles)),
         heading_texts=new.heading_texts,
         title_terms=_listed(titles, language, numbers),
         heading_terms=_listed(new.heading_texts, language, numbers),
@@ -98,8 +95,7 @@ def make(
         starts=starts,
         rows=rows,
         counts=counts,
-        average_length=float(lengths.mean()) if len(lengths) else 0.0,
-        document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
+        **owner_columns(owners, lengths, len(titles)),
         **summary_columns(transaction, row, ordinals, some=after > 0 or until != corpus.LAST),
     )
 
@@ -138,13 +134,10 @@ def _empty(dimensions: int) -> Snapshot:
         embedder="",
         seqs=np.zeros(0, np.int64),
         ids=(),
-        owners=np.zeros(0, np.int32),
-        lengths=np.zeros(0, np.int32),
         headings=np.zeros(0, np.int32),
         vectors=np.zeros((0, dimensions), np.float32),
         document_ids=(),
         titles=(),
-        sizes=np.zeros(0, np.int64),
         heading_texts=(),
         title_terms=Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)),
         heading_terms=Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)),
@@ -152,8 +145,7 @@ def _empty(dimensions: int) -> Snapshot:
         starts=np.zeros(1, np.int64),
         rows=np.zeros(0, np.int32),
         counts=np.zeros(0, np.uint16),
-        average_length=0.0,
-        document_lengths=np.zeros(0, np.int64),
+        **owner_columns(np.zeros(0, np.int32), np.zeros(0, np.int32), 0),
         summaries_version=-1,
         summary_embedder="",
         summary_vectors=np.zeros((0, 0), np.float32),
@@ -347,13 +339,10 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
         embedder=newest.embedder,
         seqs=np.concatenate([s.seqs[k] for s, k in zip(snapshots, kept, strict=True)]),
         ids=[s.ids[i] for s, k in zip(snapshots, kept, strict=True) for i in k.tolist()],
-        owners=owner,
-        lengths=lengths,
         headings=np.array([heading_numbers[text] for text in chain(*heads)], np.int32),
         vectors=_rows([s.vectors for s in snapshots], kept),
         document_ids=list(documents),
         titles=titles,
-        sizes=np.bincount(owner, minlength=len(documents)),
         heading_texts=list(headings),
         title_terms=lists("title_terms", list(documents.values())),
         heading_terms=lists("heading_terms", list(headings.values())),
@@ -361,8 +350,7 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
         starts=starts,
         rows=np.concatenate([part[1] for part in posted])[order].astype(np.int32),
         counts=np.concatenate([part[2] for part in posted])[order],
-        average_length=float(lengths.mean()) if len(lengths) else 0.0,
-        document_lengths=np.bincount(owner, lengths, len(documents)).astype(np.int64),
+        **owner_columns(owner, lengths, len(documents)),
         summaries_version=oldest.summaries_version,
         summary_embedder=newest.summary_embedder,
         summary_vectors=summaries,

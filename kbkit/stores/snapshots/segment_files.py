@@ -13,7 +13,7 @@ import os
 import time
 import zlib
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -157,13 +157,7 @@ class SegmentFiles:
         return False
 
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
-        about = SegmentsVersion(
-            version=int(values["version"]),
-            embedder=str(values["embedder"]),
-            summaries_version=int(values["summaries_version"]),
-            summary_embedder=str(values["summary_embedder"]),
-            removed=int(values["removed"]),
-        )
+        about = SegmentsVersion(*(values[each.name] for each in fields(SegmentsVersion)))
         for name, written in values["checksums"].items():
             if checksum(self.folder / _name(name)) != written:
                 raise ValueError(f"{name} is another file than the one that was listed")

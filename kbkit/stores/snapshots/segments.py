@@ -11,7 +11,7 @@ Source: O'Neil, Cheng, Gawlick and O'Neil, "The Log-Structured Merge-Tree" (1996
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
+from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, owner_columns
 from kbkit.stores.snapshots.codes import VectorCodes, load, path_of
 from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
@@ -161,9 +161,7 @@ class SegmentedSnapshot(ChunkTable):
 
     @property
     def about(self) -> SegmentsVersion:
-        return SegmentsVersion(
-            self.version, self.embedder, self.summaries_version, self.summary_embedder, self.removed
-        )
+        return SegmentsVersion(*(getattr(self, each.name) for each in fields(SegmentsVersion)))
 
     @property
     def later(self) -> int:
@@ -328,20 +326,12 @@ def joined(
     numbers.forget(parts)
     owner, length = np.concatenate(owners), np.concatenate(lengths)
     return SegmentedSnapshot(
-        version=about.version,
-        embedder=about.embedder,
+        **asdict(about),
         seqs=np.concatenate(seqs),
-        owners=owner,
-        lengths=length,
         document_ids=numbers.ids[:there],
-        sizes=np.bincount(owner, minlength=there),
-        average_length=float(length.mean()) if len(length) else 0.0,
-        document_lengths=np.bincount(owner, length, there).astype(np.int64),
-        summaries_version=about.summaries_version,
-        summary_embedder=about.summary_embedder,
+        **owner_columns(owner, length, there),
         summary_vectors=np.zeros((0, 0), np.float32),
         segments=parts,
-        removed=about.removed,
         numbers=numbers,
         summaries=tuple(summaries),
         documents=tuple(placed),
