@@ -20,7 +20,7 @@ from kbkit.recipes import (
     OnnxEmbedding,
     StaticEmbedding,
 )
-from kbkit.runtime.engine import Engine, LocalEngine, WorkerPool, perform
+from kbkit.runtime.engine import Engine, WorkerPool, perform
 
 _SECONDS = 1_800.0
 """Time limit of a task: slow models embed one or two texts a second."""
@@ -115,7 +115,7 @@ class Embedders:
     """Opens embedders, each once."""
 
     def __init__(self, engine: Engine | None = None) -> None:
-        self._engine = engine or LocalEngine()
+        self._engine = engine or Engine()
         self._opened: dict[str, Embedder] = {}
         self._of_summaries: dict[bool, Embedder] = {}
 

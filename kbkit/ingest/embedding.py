@@ -19,7 +19,7 @@ from kbkit.ingest.cutting import digest, embedded_text
 from kbkit.models import Chunk, Document, IngestReport, Labels, Problem, Progress, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS, POOR, fidelity_score, losses, poor_site
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.runtime.engine import Engine, LocalEngine
+from kbkit.runtime.engine import Engine
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import SourceEvent
 from kbkit.stores.catalog import (
@@ -116,7 +116,7 @@ class IngestTarget:
     embedder: Embedder
     reopen: Callable[[], Embedder] | None = None
     images: ImageStore | None = None
-    engine: Engine = field(default_factory=LocalEngine)
+    engine: Engine = field(default_factory=Engine)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.runtime.config import Settings
-from kbkit.runtime.engine import Engine, LocalEngine
+from kbkit.runtime.engine import Engine
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
@@ -45,7 +45,7 @@ class Pipeline:
     embedder: Embedder
     settings: Settings
     reopen: Callable[[], Embedder] | None = None
-    engine: Engine = field(default_factory=LocalEngine)
+    engine: Engine = field(default_factory=Engine)
 
     def run(
         self,

@@ -46,19 +46,16 @@ class WorkerPool(Protocol):
         ...
 
 
-class Engine(Protocol):
-    """Runs the work of an ingest; the calling process stores the results.
+class Engine:
+    """Runs the work of an ingest on this machine; the calling process stores the results.
 
     Attributes:
         is_local: All is done on this machine.
+        count: Number of tasks that run at once.
     """
 
-    is_local: bool
-
-    @property
-    def count(self) -> int:
-        """Number of tasks that run at once."""
-        ...
+    is_local = True
+    count = 1
 
     def child_processes(
         self, count: int | None = None, *, memory: int = 0, preload: str = ""
@@ -73,30 +70,10 @@ class Engine(Protocol):
         Raises:
             OSError: No process can be started.
         """
-        ...
-
-    def pool(self) -> WorkerPool:
-        """Return a pool for safe tasks, which need no process of their own."""
-        ...
-
-    def close(self) -> None:
-        """Close the engine."""
-        ...
-
-
-class LocalEngine:
-    """This machine."""
-
-    is_local = True
-    count = 1
-
-    def child_processes(
-        self, count: int | None = None, *, memory: int = 0, preload: str = ""
-    ) -> Workers:
         return Workers(count, memory=memory, preload=preload)
 
     def pool(self) -> WorkerPool:
-        """Return a pool that runs tasks at once, in the calling thread."""
+        """Return a pool for safe tasks, which run at once in the calling thread."""
         return _Here()
 
     def close(self) -> None:
@@ -130,7 +107,7 @@ def open_engine(name: str = LOCAL) -> Engine:
         raise ConfigError(
             f"engine {name!r}: unknown engine; choose local, dask or dask:ADDRESS (such as dask:tcp://10.0.0.5:8786)"
         )
-    return LocalEngine()
+    return Engine()
 
 
 _log = logging.getLogger(__name__)
@@ -249,8 +226,8 @@ class _LateError(Exception):
     """A task took longer than it may."""
 
 
-class DaskEngine:
-    """A cluster of Dask."""
+class DaskEngine(Engine):
+    """A cluster of Dask; `count` is of the threads of its workers when it was opened."""
 
     is_local = False
 
@@ -299,17 +276,12 @@ class DaskEngine:
                 f"{self._name}: cannot be used ({_line(error)}); is its scheduler running, "
                 "with a worker?"
             ) from error
-        self._count: int = max(1, sum(self._client.nthreads().values()))
+        self.count = max(1, sum(self._client.nthreads().values()))
         self._waiting: set[_Asked] = set()
         self._lost = ""
         self._lock = threading.Lock()
         self._closing = threading.Event()
         threading.Thread(target=self._watch, name="kbkit-dask", daemon=True).start()
-
-    @property
-    def count(self) -> int:
-        """Threads of its workers when it was opened."""
-        return self._count
 
     def child_processes(
         self, count: int | None = None, *, memory: int = 0, preload: str = ""

@@ -16,7 +16,7 @@ from urllib.request import url2pathname
 
 from kbkit.globs import split_glob
 from kbkit.models import PageRecord, SourceDocument
-from kbkit.runtime.engine import Engine, LocalEngine
+from kbkit.runtime.engine import Engine
 
 # Drive letters and backslashes are paths on Windows alone: elsewhere `C:/docs` is a name like any.
 _LOCAL = re.compile(r"file:|[A-Z]:[\\/]|[\\/]" if os.name == "nt" else "file:|/", re.IGNORECASE)
@@ -211,7 +211,7 @@ class SourceContext:
     provider: str = "trafilatura"
     browser: str = ""
     browser_sandbox: bool = True
-    engine: Engine = field(default_factory=LocalEngine)
+    engine: Engine = field(default_factory=Engine)
 
 
 class SourceReader(Protocol):

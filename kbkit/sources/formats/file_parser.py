@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbkit.errors import MissingExtraError
-from kbkit.runtime.engine import Engine, LocalEngine, WorkerPool
+from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of, parse
 
 FILE_SECONDS = 120.0
@@ -59,7 +59,7 @@ class FileParser:
 
     def __init__(self, count: int | None = None, engine: Engine | None = None) -> None:
         self._count = count
-        self._engine = engine or LocalEngine()
+        self._engine = engine or Engine()
         self._workers: WorkerPool | None = None
         self._possible = True
 

@@ -18,7 +18,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kbkit.runtime.engine import Engine, LocalEngine, WorkerPool
+from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.runtime.processes import Workers
 from kbkit.sources.decode import binary_kind, decoded
 from kbkit.sources.html.regions import LEARNED_FROM, Region, SiteTemplate
@@ -162,7 +162,7 @@ class SiteExtractor:
         drawings: bool = False,
         engine: Engine | None = None,
     ) -> None:
-        self._engine = engine or LocalEngine()
+        self._engine = engine or Engine()
         self._drawings = drawings
         self._template = SiteTemplate()
         self._surveys: list[frozenset[int]] = []

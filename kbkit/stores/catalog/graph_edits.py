@@ -18,6 +18,7 @@ from kbkit.models import GraphEdit
 from kbkit.stores.catalog import graph_writing, names
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import (
+    ENDS,
     annotation_subjects,
     built_graphs,
     entities,
@@ -29,7 +30,6 @@ from kbkit.stores.catalog.subjects import ends_by_hand
 
 _KEPT = 1_000
 """Edits that can be taken back."""
-_ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
 _TIMES = frozenset({"updated_at", "deleted_at", "created_at", "seen_at", "decided_at"})
 
 Rows = Mapping[str, Any]
@@ -195,7 +195,7 @@ def _built(transaction: Transaction) -> dict[str, int]:
 
 
 def _same(ends: Collection[str]) -> sa.ColumnElement[bool]:
-    return sa.and_(*(relations.c[name] == end for name, end in zip(_ENDS, ends, strict=True)))
+    return sa.and_(*(relations.c[name] == end for name, end in zip(ENDS, ends, strict=True)))
 
 
 def _edit(row: Any) -> GraphEdit:

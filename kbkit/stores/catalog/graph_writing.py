@@ -6,9 +6,9 @@ one stores them and checks them again, because others write in between.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 
@@ -16,6 +16,7 @@ from kbkit.models import SubjectKind
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import CO_OCCURS, ChunkRelation
 from kbkit.stores.catalog.knowledge_schema import (
+    ENDS,
     annotation_subjects,
     entities,
     related_chunks,
@@ -309,7 +310,6 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
     now = datetime.now(UTC)
     missing = [key for key in wanted if key not in id_of]
     if missing:
-        columns = ("source_kind", "source_id", "name", "target_kind", "target_id")
         same = {
             "weight": 0.0,
             "made_by": BUILDER,
@@ -318,7 +318,7 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
             "created_at": now,
             "seen_at": now,
         }
-        rows = [dict(zip(columns, key, strict=True)) | same for key in missing]
+        rows = [dict(zip(ENDS, key, strict=True)) | same for key in missing]
         transaction.execute(relations.insert(), rows)
         id_of |= _ids(transaction, missing)
     transaction.insert(
@@ -332,20 +332,9 @@ def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
 
 def _ids(transaction: Transaction, keys: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
     wanted = set(keys)
-    ids: dict[tuple[str, ...], int] = {}
-    for row in _from(transaction, sorted({key[1] for key in wanted})):
-        if row[1:] in wanted:
-            ids[row[1:]] = row[0]
-    return ids
-
-
-def _from(transaction: Transaction, source_ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    table = relations.c
-    query = sa.select(
-        table.id, table.source_kind, table.source_id, table.name, table.target_kind, table.target_id
+    table, sources = relations.c, sorted({key[1] for key in wanted})
+    query = sa.select(table.id, *(table[name] for name in ENDS)).where(
+        table.source_kind.in_(["entity", "document"]), transaction.is_in(table.source_id, sources)
     )
-    kinds = table.source_kind.in_(["entity", "document"])
-    for row in transaction.execute(
-        query.where(kinds, transaction.is_in(table.source_id, source_ids))
-    ):
-        yield tuple(row)
+    rows = map(tuple, transaction.execute(query))
+    return {row[1:]: row[0] for row in rows if row[1:] in wanted}

@@ -8,6 +8,7 @@ from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, LargeBinary, S
 from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
 
 __all__ = [
+    "ENDS",
     "annotation_subjects",
     "annotations",
     "annotator_answers",
@@ -173,6 +174,9 @@ relations = Table(
     Index("relations_by_target", "target_kind", "target_id"),
     sqlite_autoincrement=True,
 )
+
+ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
+"""Columns that tell a relation from all others."""
 
 relation_evidence = Table(
     "relation_evidence",

@@ -16,7 +16,7 @@ from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Relation, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations, subjects
+from kbkit.stores.catalog.knowledge_schema import ENDS, relation_evidence, relations, subjects
 from kbkit.stores.catalog.names import check_target, present
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 
@@ -31,10 +31,7 @@ class Edge(NamedTuple):
     weight: float
 
 
-_EDGE = [
-    relations.c[name]
-    for name in ("id", "source_kind", "source_id", "name", "target_kind", "target_id", "weight")
-]
+_EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
 
 
 def visible_ids(transaction: Transaction, ids: Sequence[int]) -> set[int]:
@@ -213,13 +210,8 @@ def relate(
     """Create or change a relation by hand; restores a deleted one."""
     for end in (source, target):
         check_target(transaction, end)
-    values = {
-        "source_kind": source.kind.value,
-        "source_id": source.id,
-        "name": name,
-        "target_kind": target.kind.value,
-        "target_id": target.id,
-    }
+    ends = (source.kind.value, source.id, name, target.kind.value, target.id)
+    values = dict(zip(ENDS, ends, strict=True))
     now = datetime.now(UTC)
     new_values = {
         "weight": weight,
@@ -317,8 +309,7 @@ def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
 def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
     """Kind and id of the source, name, kind and id of the target of a relation as it is kept."""
     get(transaction, relation_id)
-    columns = ("source_kind", "source_id", "name", "target_kind", "target_id")
-    query = sa.select(*(relations.c[name] for name in columns))
+    query = sa.select(*(relations.c[name] for name in ENDS))
     return tuple(transaction.execute(query.where(relations.c.id == relation_id)).one())
 
 

@@ -369,8 +369,8 @@ class Restorer:
             for end in ("source", "target")
         }
         new = values | ends
-        names = ("source_kind", "source_id", "name", "target_kind", "target_id")
-        query = sa.select(relations.id).where(*(relations[name] == new[name] for name in names))
+        same = (relations[name] == new[name] for name in knowledge_schema.ENDS)
+        query = sa.select(relations.id).where(*same)
         existing = self._transaction.execute(query).scalar()
         if existing is not None:
             self._relations[values["id"]] = existing

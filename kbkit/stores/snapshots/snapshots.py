@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kbkit.stores.catalog import knowledge_bases, removed_chunks
+from kbkit.stores.catalog import corpus, knowledge_bases, removed_chunks
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import codes, near_chunks
@@ -55,7 +55,7 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
     current = advanced(transaction, row, held)
     if current is None:
         return  # of another history, so that no search uses it
-    if len(current) != sum(1 for _ in _seqs(transaction, row)):
+    if len(current) != corpus.count_chunks(transaction, row.id):
         yield "its snapshot has other chunks than the catalog"
         return
     for low, high in slices(transaction, row, 0):
@@ -63,12 +63,6 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
         if not _same(current, made):
             yield "its snapshot differs from the catalog"
             return
-
-
-def _seqs(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[int]:
-    from kbkit.stores.catalog import corpus
-
-    return iter(corpus.chunk_seqs(transaction, row.id))
 
 
 def _same(snapshot: SegmentedSnapshot, made: Snapshot) -> bool:
