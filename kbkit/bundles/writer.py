@@ -41,44 +41,33 @@ class NewFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with unwritten(path):
             handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".kbkit-", suffix=".part")
-        except OSError as error:
-            raise unwritten(path, error) from error
         self._draft = Path(draft)
         self.stream: IO[bytes] = os.fdopen(handle, "w+b")
 
     def empty(self) -> None:
-        try:
+        with unwritten(self.path):
             self.stream.seek(0)
             self.stream.truncate()
-        except OSError as error:
-            raise unwritten(self.path, error) from error
 
     def write(self, part: bytes) -> None:
-        try:
+        with unwritten(self.path):
             self.stream.write(part)
-        except OSError as error:
-            raise unwritten(self.path, error) from error
 
     def sign(self, sign: Callable[[bytes], bytes]) -> None:
-        try:
-            with zipfile.ZipFile(self.stream, "a") as archive:
-                envelope = sign(archive.read(MANIFEST))
-                with archive.open(_about(SIGNATURE), "w", force_zip64=True) as stream:
-                    stream.write(envelope)
-        except OSError as error:
-            raise unwritten(self.path, error) from error
+        with unwritten(self.path), zipfile.ZipFile(self.stream, "a") as archive:
+            envelope = sign(archive.read(MANIFEST))
+            with archive.open(_about(SIGNATURE), "w", force_zip64=True) as stream:
+                stream.write(envelope)
 
     def finish(self) -> None:
-        try:
+        with unwritten(self.path):
             self.stream.flush()
             os.fsync(self.stream.fileno())
             self.stream.close()
             bundle_path(self.path)
             self._draft.replace(self.path)
-        except OSError as error:
-            raise unwritten(self.path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -130,20 +119,16 @@ class BundleWriter:
         if sign is not None:
             with self._open(SIGNATURE) as stream:
                 stream.write(sign(manifest))
-        try:
+        with unwritten(self.path):
             self._zip.close()
-        except OSError as error:
-            raise unwritten(self.path, error) from error
         self._file.finish()
         return hashlib.sha256(manifest).hexdigest()
 
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
-        try:
-            with self._zip.open(_about(name), "w", force_zip64=True) as stream:
-                yield stream
-        except OSError as error:
-            raise unwritten(self.path, error) from error
+        entry = _about(name)
+        with unwritten(self.path), self._zip.open(entry, "w", force_zip64=True) as stream:
+            yield stream
 
     def __enter__(self) -> Self:
         return self
@@ -163,9 +148,13 @@ def _about(name: str) -> zipfile.ZipInfo:
     return about
 
 
-def unwritten(path: Path, error: OSError) -> BundleError:
-    """Return the error for a bundle that cannot be written."""
-    return BundleError(
-        f"{path}: cannot be written ({error.strerror}); name a file in a folder that you may "
-        "write to, with room for it"
-    )
+@contextmanager
+def unwritten(path: Path) -> Iterator[None]:
+    """Explain errors of a bundle that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise BundleError(
+            f"{path}: cannot be written ({error.strerror}); name a file in a folder that you may "
+            "write to, with room for it"
+        ) from error

@@ -134,8 +134,9 @@ def setting_values(
             read, origin = setting.read(f"{path}: {name}={values[name]}", values[name]), str(path)
             if isinstance(read, Path):
                 read = path.parent / read
-        if text := variables.get(setting.variable):
-            read, origin = setting.read(f"{setting.variable}={text}", text), setting.variable
+        variable = _variable(name)
+        if text := variables.get(variable):
+            read, origin = setting.read(f"{variable}={text}", text), variable
         elif name in values:
             pass
         elif other := next((each for each in setting.others if variables.get(each)), ""):
@@ -148,7 +149,7 @@ def setting_values(
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
     variables = os.environ if environment is None else environment
-    allowed = [setting.variable for setting in _SETTINGS.values()]
+    allowed = list(map(_variable, _SETTINGS))
     return [
         f"{name}: {_unknown(name, allowed)}"
         for name in sorted(variables)
@@ -206,11 +207,15 @@ def _table(path: Path) -> dict[str, str] | None:
         if not _SETTINGS[key].in_file:
             raise ConfigError(
                 f"{path}: {key}: not in a file, which may be somebody else's; "
-                f"set {_SETTINGS[key].variable} in the environment"
+                f"set {_variable(key)} in the environment"
             )
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ConfigError(f"{path}: {key}={value!r}: give a text or a number")
     return {key: str(value) for key, value in values.items()}
+
+
+def _variable(name: str) -> str:
+    return f"KBKIT_{name.upper()}"
 
 
 def _unknown(name: str, names: list[str]) -> str:
@@ -223,6 +228,10 @@ def _text(_label: str, text: str) -> str:
 
 def _path(_label: str, text: str) -> Path:
     return Path(text).expanduser()
+
+
+def _absolute(label: str, text: str) -> Path:
+    return _path(label, text).absolute()
 
 
 def _one_of(*choices: str) -> Callable[[str, str], str]:
@@ -271,7 +280,6 @@ class _Setting(NamedTuple):
         in_file: Whether a project's file may set it: no programs, no code locations, no secrets.
     """
 
-    variable: str
     read: Callable[[str, str], Any]
     default: Callable[[], Any]
     others: tuple[str, ...] = ()
@@ -279,35 +287,23 @@ class _Setting(NamedTuple):
 
 
 _SETTINGS: dict[str, _Setting] = {
-    "workspace": _Setting("KBKIT_WORKSPACE", _path, lambda: Path("kb")),
-    "database_url": _Setting("KBKIT_DATABASE_URL", _text, str, in_file=False),
-    "pgvector": _Setting("KBKIT_PGVECTOR", _on_or_off, lambda: True),
-    "chroma_url": _Setting("KBKIT_CHROMA_URL", _text, str, in_file=False),
-    "chroma_token": _Setting("KBKIT_CHROMA_TOKEN", _text, str, in_file=False),
-    "user_agent": _Setting("KBKIT_USER_AGENT", _text, lambda: DEFAULT_USER_AGENT),
-    "timeout": _Setting("KBKIT_TIMEOUT", _seconds, lambda: 30.0),
-    "rater": _Setting("KBKIT_RATER", _text, lambda: "anonymous", ("USER", "USERNAME")),
-    "crawl_provider": _Setting(
-        "KBKIT_CRAWL_PROVIDER", _one_of(*CRAWL_PROVIDERS), lambda: CRAWL_PROVIDERS[0]
-    ),
-    "browser": _Setting("KBKIT_BROWSER", _text, str, in_file=False),
-    "browser_sandbox": _Setting("KBKIT_BROWSER_SANDBOX", _on_or_off, lambda: True, in_file=False),
-    "improve": _Setting("KBKIT_IMPROVE", _one_of(*IMPROVE_MODES), lambda: IMPROVE_MODES[0]),
-    "top_k": _Setting("KBKIT_TOP_K", _count(1), lambda: 3),
-    "max_entities": _Setting("KBKIT_MAX_ENTITIES", _count(0), lambda: 5),
-    "max_entries": _Setting("KBKIT_MAX_ENTRIES", _count(0), lambda: 20),
-    "auto_learn": _Setting(
-        "KBKIT_AUTO_LEARN",
-        lambda label, text: _path(label, text).absolute(),
-        lambda: None,
-        in_file=False,
-    ),
-    "panel_token": _Setting("KBKIT_PANEL_TOKEN", _text, str, in_file=False),
-    "models": _Setting(
-        "KBKIT_MODELS",
-        lambda label, text: _path(label, text).absolute(),
-        _default_models,
-        in_file=False,
-    ),
-    "models_url": _Setting("KBKIT_MODELS_URL", _text, lambda: HUB, ("HF_ENDPOINT",), in_file=False),
+    "workspace": _Setting(_path, lambda: Path("kb")),
+    "database_url": _Setting(_text, str, in_file=False),
+    "pgvector": _Setting(_on_or_off, lambda: True),
+    "chroma_url": _Setting(_text, str, in_file=False),
+    "chroma_token": _Setting(_text, str, in_file=False),
+    "user_agent": _Setting(_text, lambda: DEFAULT_USER_AGENT),
+    "timeout": _Setting(_seconds, lambda: 30.0),
+    "rater": _Setting(_text, lambda: "anonymous", ("USER", "USERNAME")),
+    "crawl_provider": _Setting(_one_of(*CRAWL_PROVIDERS), lambda: CRAWL_PROVIDERS[0]),
+    "browser": _Setting(_text, str, in_file=False),
+    "browser_sandbox": _Setting(_on_or_off, lambda: True, in_file=False),
+    "improve": _Setting(_one_of(*IMPROVE_MODES), lambda: IMPROVE_MODES[0]),
+    "top_k": _Setting(_count(1), lambda: 3),
+    "max_entities": _Setting(_count(0), lambda: 5),
+    "max_entries": _Setting(_count(0), lambda: 20),
+    "auto_learn": _Setting(_absolute, lambda: None, in_file=False),
+    "panel_token": _Setting(_text, str, in_file=False),
+    "models": _Setting(_absolute, _default_models, in_file=False),
+    "models_url": _Setting(_text, lambda: HUB, ("HF_ENDPOINT",), in_file=False),
 }

@@ -159,14 +159,10 @@ class SqliteDatabase:
 
     def compact(self) -> int:
         before = self.path.stat().st_size
-        with explained(self.path):
-            pooled = self._engine.raw_connection()
-            try:
-                assert pooled.driver_connection is not None
-                pooled.driver_connection.execute("VACUUM")
-                pooled.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            finally:
-                pooled.close()
+        with explained(self.path), closing(self._engine.raw_connection()) as pooled:
+            assert pooled.driver_connection is not None
+            pooled.driver_connection.execute("VACUUM")
+            pooled.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return max(0, before - self.path.stat().st_size)
 
     def close(self) -> None:
@@ -191,16 +187,11 @@ class SqliteDatabase:
             return hydrated(chunk_rows(self._fetch, seqs))
 
     def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with explained(self.path):
-            pooled = self._engine.raw_connection()
-            try:
-                assert pooled.driver_connection is not None
-                rows: list[tuple[Any, ...]] = pooled.driver_connection.execute(
-                    sql, parameters
-                ).fetchall()
-                return rows
-            finally:
-                pooled.close()
+        with explained(self.path), closing(self._engine.raw_connection()) as pooled:
+            assert pooled.driver_connection is not None
+            found = pooled.driver_connection.execute(sql, parameters)
+            rows: list[tuple[Any, ...]] = found.fetchall()
+            return rows
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
