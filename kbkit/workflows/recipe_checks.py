@@ -6,7 +6,6 @@ import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
@@ -40,6 +39,7 @@ from kbkit.sources.disk.files import files_of
 from kbkit.sources.web.fetch import Fetcher, refused_url
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import folder, origin
+from kbkit.workflows.drafts.looking import is_package
 
 QUESTIONS = 8
 """Fewer golden questions measure too little to be worth a warning of their own."""
@@ -106,14 +106,9 @@ def _source(source: AnySource, where: str, base: Path) -> Iterator[RecipeFinding
             files_of(source, base)
         except KbkitError as error:
             yield RecipeFinding("error", f"{where}.path", str(error))
-    elif isinstance(source, PackageSource):
-        try:
-            there = find_spec(source.name.partition(".")[0]) is not None
-        except (ImportError, ValueError):
-            there = False
-        if not there:
-            message = f"{source.name} is not installed; `pip install` it first"
-            yield RecipeFinding("error", f"{where}.name", message)
+    elif isinstance(source, PackageSource) and not is_package(source.name.partition(".")[0]):
+        message = f"{source.name} is not installed; `pip install` it first"
+        yield RecipeFinding("error", f"{where}.name", message)
 
 
 def _address(url: str, where: str) -> Iterator[RecipeFinding]:

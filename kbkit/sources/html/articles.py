@@ -70,9 +70,7 @@ def is_article(
         return False
     if _is_documentation(body, region, kept, own, stated=stated):
         return False
-    if alone:
-        return stated or _lost(region, kept) <= _LOST_ALONE
-    return _lost(region, kept) <= _LOST
+    return (stated and alone) or _lost(region, kept) <= (_LOST_ALONE if alone else _LOST)
 
 
 def _is_documentation(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 from lxml import etree
 
@@ -105,10 +104,10 @@ def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
         return True
     if table.get("role") in ("presentation", "none"):
         return True
-    if next(table.iter("th"), None) is None and all(map(_stands_alone, rows)):
+    if next(table.iter("th"), None) is None and all(len(_shown(row)) < 2 for row in rows):
         return True  # a list that is drawn as a table, or what an empty cell indents
-    shown = [cell for cell in dict.fromkeys(rows[0]) if cell is not None and _shows(cell)]
-    if len(rows) == 1 and all(next(cell.iter("ul", "ol"), None) is not None for cell in shown):
+    lists = (next(cell.iter("ul", "ol"), None) for cell in _shown(rows[0]))
+    if len(rows) == 1 and all(part is not None for part in lists):
         return True  # a list in columns
     filled = [row for row in rows if not is_section_title(row)]
     arranging = sum(any(cell is not None and _arranges(cell) for cell in row) for row in filled)
@@ -124,9 +123,8 @@ def is_section_title(row: list[Element | None]) -> bool:
     )
 
 
-def _stands_alone(row: list[Element | None]) -> bool:
-    shown = (cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell))
-    return len(list(islice(shown, 2))) < 2
+def _shown(row: list[Element | None]) -> list[Element]:
+    return [cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell)]
 
 
 def _shows(cell: Element) -> bool:

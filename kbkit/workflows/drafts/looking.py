@@ -51,7 +51,7 @@ def draft_recipe(
         return _folder(path, Path(base))
     if path.is_file():
         return _file(path, Path(base))
-    if _PACKAGE.fullmatch(place) and _is_package(place):
+    if _PACKAGE.fullmatch(place) and is_package(place):
         return _package(place)
     hint = f"; for a site write https://{place}" if "." in place and "/" not in place[:1] else ""
     raise SourceError(
@@ -59,7 +59,7 @@ def draft_recipe(
     )
 
 
-def _is_package(name: str) -> bool:
+def is_package(name: str) -> bool:
     try:
         return find_spec(name) is not None
     except (ImportError, ValueError, AttributeError):

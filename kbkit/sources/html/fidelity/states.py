@@ -109,23 +109,20 @@ class PageStates:
         named = not _NAVIGATION_NAMES.isdisjoint(classes(element))
         if tag == "aside" and named and linked >= _LINKED * size:
             return State.BOILERPLATE  # with the name of the site above its menu
-        headed = next(element.iter("h1"), None) is not None
-        if headed:
+        if next(element.iter("h1"), None) is not None:
             return State.CONTENT
-        if tag == "footer" or role == "contentinfo" or (tag == "header" and linked):
-            foreign = same >= _SAME * size or linked >= _LINKED * size
-            if foreign or role == "contentinfo":
-                return State.BOILERPLATE
-        if named and (linked >= _LINKED * size or same >= _SAME * size):
+        foreign = same >= _SAME * size or linked >= _LINKED * size
+        frames = named or tag == "footer" or (tag == "header" and linked)
+        if role == "contentinfo" or (foreign and frames):
             return State.BOILERPLATE
         least = 1 if _ends_named(element) else _TOC_LINKS
         if tag in _LISTS and self._is_contents(element, fragments, least):
             return State.BOILERPLATE if named else State.NEITHER
-        if size <= _STEPS and self._translates(element, size, linked):
-            return State.BOILERPLATE
-        if size <= _STEPS and self._leads_on(element, first, last, named=named):
-            return State.BOILERPLATE
-        return State.CONTENT
+        leads = size <= _STEPS and (
+            self._translates(element, size, linked)
+            or self._leads_on(element, first, last, named=named)
+        )
+        return State.BOILERPLATE if leads else State.CONTENT
 
     def _landmark(self) -> Element | None:
         root = self._read_runs.root
@@ -197,29 +194,20 @@ class PageStates:
             steps += bare != run.text
             rest += len(words(bare))
             linked += run.linked
-        by_relation = (
-            sum(
-                one.get("rel") in ("next", "prev", "up", "start")
-                or one.get("accesskey") in _STEP_KEYS
-                for one in links
-            )
-            > 1
-        )
+        related = [
+            one.get("rel") in ("next", "prev", "up", "start") or one.get("accesskey") in _STEP_KEYS
+            for one in links
+        ]
         marked = len(_STEP.findall(" ".join(run.text for run in self._runs[first:last])))
-        return by_relation or (marked >= (1 if named else 2) and linked >= 0.9 * rest and steps > 0)
+        return sum(related) > 1 or (
+            marked >= (1 if named else 2) and linked >= 0.9 * rest and steps > 0
+        )
 
     def _repeated(self) -> None:
         """Mark template texts and links that precede all content."""
-        own = [
-            place
-            for place, state in enumerate(self.states)
-            if state is State.CONTENT and not self._same[place]
-        ]
-        heads = [
-            place
-            for place, run in enumerate(self._runs)
-            if _level(run) and self.states[place] is State.CONTENT
-        ]
+        kept = [place for place, state in enumerate(self.states) if state is State.CONTENT]
+        own = [place for place in kept if not self._same[place]]
+        heads = [place for place in kept if _level(self._runs[place])]
         low = min(
             [*heads[:1], *(place for place in own if not self._is_linked(place))][:2], default=0
         )
