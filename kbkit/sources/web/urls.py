@@ -174,12 +174,9 @@ class CrawlScope:
 
     def link(self, href: str, base: str) -> str:
         url = canonical(href, base, routes=self.routes)
-        if not url or not self.contains(url) or refused_url(url):
+        if not url or not self.contains(url) or refused_url(url) or len(url) > _MAX_LENGTH:
             return ""
-        path = urlsplit(url).path
-        if _NOT_PAGES.search(path) or len(url) > _MAX_LENGTH:
-            return ""
-        return url
+        return "" if _NOT_PAGES.search(urlsplit(url).path) else url
 
     def refusal(self, url: str) -> str:
         """Return the reason why an address in scope is not followed, or ``""``.

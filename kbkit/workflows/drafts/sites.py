@@ -168,17 +168,9 @@ def draft_of_site(
         _report_progress(on_progress, 1, "sitemaps")
         mapped = read_sitemaps(robots, scope, guess=True)
         linked = [page for href in links(root) if (page := scope.link(href, response.url))]
-        pages = list(dict.fromkeys([*mapped, *linked]))
-        return _draft(
-            start,
-            root,
-            text,
-            pages,
-            scope,
-            mapped=len(mapped),
-            delay=robots.delay(start),
-            allow_private=allow_private,
-        )
+        source = _source("crawl", start, allow_private)
+        source |= {"limit": _LIMIT, "delay": round(robots.delay(start), 1)}
+        return _draft(root, text, scope, mapped, linked, source=source)
 
 
 def title_of(root: Element) -> str:
@@ -193,27 +185,29 @@ def title_of(root: Element) -> str:
 
 
 def _draft(
-    start: str,
     root: Element,
     html: str,
-    pages: Sequence[str],
     scope: CrawlScope,
+    mapped: Sequence[str],
+    linked: Sequence[str],
     *,
-    mapped: int,
-    delay: float,
-    allow_private: bool,
+    source: dict[str, object],
 ) -> Draft:
+    start = scope.start
     generator, title = generator_of(root, html), title_of(root)
     language = (root.get("lang") or "").strip().lower()[:2]
     prefix = urlsplit(scope.prefix).path
-    paths = [urlsplit(page).path for page in pages]
+    paths = [urlsplit(page).path for page in dict.fromkeys([*mapped, *linked])]
     excluded = exclusions(prefix, paths, generator, language, _translations(root, start))
     patterns = [each.pattern for each in excluded]
     left = [path for path in paths if not matches(path, patterns)]
     stated = page_license(root, start)
     seen = [f"{'A site' if not generator else f'A site made by {generator}'}: {start}"]
     if mapped:
-        seen.append(f"Its sitemaps name {mapped:,} pages here; {len(left):,} are left to read.")
+        source["limit"] = max(100, -(-len(left) * 5 // 4 // 50) * 50)
+        seen.append(
+            f"Its sitemaps name {len(mapped):,} pages here; {len(left):,} are left to read."
+        )
     else:
         seen.append(f"No sitemap: the crawl follows links ({len(paths):,} on the start page).")
     if sections := _sections(prefix, left):
@@ -234,9 +228,6 @@ def _draft(
         ),
         "",
     )
-    source = _source("crawl", start, allow_private)
-    source |= {"limit": max(100, -(-len(left) * 5 // 4 // 50) * 50) if mapped else _LIMIT}
-    source |= {"delay": round(delay, 1)}
     return Draft(
         name=_name(title, start),
         description=described[:200],
