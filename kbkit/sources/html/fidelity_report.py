@@ -158,7 +158,8 @@ def fidelity(
         files = _files(Path(place).expanduser())
         pages = ((name, path.read_bytes(), "") for name, path in files)
         many = len(files)
-        template = _template([path for _, path in files])
+        chosen = files[:: -(-many // _SURVEYED)]
+        template = recurring([survey(decode(path.read_bytes(), "")) for _, path in chosen])
     measured = []
     total = Fidelity()
     for page in _read(pages, many, template):
@@ -167,11 +168,6 @@ def fidelity(
         if on_progress is not None:
             on_progress(Progress("measure", len(measured), many, page.uri))
     return FidelityReport(tuple(sorted(measured, key=lambda page: page.uri)), total)
-
-
-def _template(files: list[Path]) -> frozenset[int]:
-    chosen = files[:: -(-len(files) // _SURVEYED)]
-    return recurring([survey(decode(path.read_bytes(), "")) for path in chosen])
 
 
 def _read(

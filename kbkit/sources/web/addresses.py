@@ -107,7 +107,8 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
         return [low]
     if address in _LOCAL_NAT64:
         # where it stands depends on the network; what may be elsewhere says no more than this
-        return [each for each in (low, *_positions(number)) if _gives_keys(each)]
+        places = (low, *_positions(number))
+        return [each for each in places if each.is_link_local or each in _METADATA]
     embedded = [*(address.teredo or ())]
     if address.sixtofour:
         embedded.append(address.sixtofour)
@@ -124,10 +125,6 @@ def _positions(number: int) -> list[ipaddress.IPv4Address]:
     """
     rest = (number >> 64 & 0xFFFF) << 56 | number & (1 << 56) - 1
     return [ipaddress.IPv4Address(rest >> shift & 0xFFFFFFFF) for shift in (40, 32, 24)]
-
-
-def _gives_keys(address: ipaddress.IPv4Address) -> bool:
-    return address.is_link_local or address in _METADATA
 
 
 def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:

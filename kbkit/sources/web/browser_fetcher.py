@@ -84,7 +84,9 @@ class BrowserFetcher:
         address, route = urldefrag(url)
         if route and self._places.get(address, 0) >= _PLACES:
             return _place(url, address)
-        shell = self._shell(address, check, again=bool(route))
+        with self._lock:
+            cached = self._kept.get(address) if route else None
+        shell = cached or self._keep(address, self._own.fetcher.get(address, check=check))
         mark = f"#{route}" if route else ""
         shell = replace(shell, url=shell.url + mark, etag="", last_modified="")
         if shell.outcome is not Outcome.FETCHED or shell.media_type not in _PAGES:
@@ -117,13 +119,6 @@ class BrowserFetcher:
             reason = "its scripts show no text in a browser that may fetch and no more"
             return replace(shell, outcome=Outcome.FAILED, reason=reason, body=b"")
         return replace(shell, body=html.encode("utf-8", "replace"), charset="utf-8")
-
-    def _shell(
-        self, url: str, check: Callable[[str], Response | None] | None, *, again: bool
-    ) -> Response:
-        with self._lock:
-            cached = self._kept.get(url) if again else None
-        return cached or self._keep(url, self._own.fetcher.get(url, check=check))
 
     def _resource(self, url: str, kind: str, own: str) -> Resource:
         url = urldefrag(url).url

@@ -79,8 +79,9 @@ class FirecrawlCrawler:
             else:
                 done = not self._context.stop()
         finally:
-            if not done:
-                self._cancel(client, str(job.id))
+            if not done:  # cancelled, an abandoned crawl costs no more credits
+                with suppress(Exception):  # it is a courtesy; the work is over either way
+                    client.cancel_crawl(str(job.id))
 
     def page(self, url: str) -> SourceEvent:
         address = canonical(url)
@@ -203,11 +204,6 @@ class FirecrawlCrawler:
             except (requests.RequestException, ValidationError, ValueError, TypeError) as error:
                 raise SourceError(f"Firecrawl: {_line(error)}") from error
         raise AssertionError("unreachable")
-
-    def _cancel(self, client: Any, job: str) -> None:
-        """Cancel an abandoned crawl, so that it costs no more credits."""
-        with suppress(Exception):  # it is a courtesy; the work is over either way
-            client.cancel_crawl(job)
 
 
 class _PageError(Exception):

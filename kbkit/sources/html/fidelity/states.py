@@ -72,7 +72,7 @@ class PageStates:
                 continue
             state = self._verdict(element, first, last, fragments)
             if state is not State.CONTENT:
-                self._mark(first, last, state)
+                self.states[first:last] = [max(state, old) for old in self.states[first:last]]
         self._repeated()
         self._contents_alone()
 
@@ -261,10 +261,6 @@ class PageStates:
             if self.states[other] is State.CONTENT and not self._same[other]:
                 return True
         return False
-
-    def _mark(self, first: int, last: int, state: State) -> None:
-        for place in range(first, last):
-            self.states[place] = max(state, self.states[place])
 
     def _figures(self, first: int, last: int) -> tuple[int, int, int]:
         size, linked, same = (part[last] - part[first] for part in self._sums)
