@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  PointIndex,
   Spots,
   between,
   drawnRadius,
   fit,
   labelMiddle,
+  nearest,
   placeLabels,
   shortened,
   zoomAt,
@@ -51,14 +51,13 @@ test("a pointer is at the nearest node that reaches it, as a search of all says 
     x: ((i * 7919) % 1000) - 500,
     y: ((i * 104_729) % 1000) - 500,
   }));
-  const index = new PointIndex(points);
   const reach = (/** @type {number} */ number) => (number % 5 ? 4 + (number % 7) * 3 : -1);
   let hits = 0;
   for (let x = -520; x <= 520; x += 13) {
     for (let y = -520; y <= 520; y += 17) {
       const away = points.map((p, i) => Math.hypot(p.x - x, p.y - y) - reach(i));
       const least = Math.min(...away.map((each, i) => (reach(i) < 0 ? Infinity : each)));
-      const found = index.find(x, y, 30, reach);
+      const found = nearest(points, x, y, reach);
       assert.equal(found >= 0, least <= 0);
       if (found >= 0) {
         hits += 1;
@@ -68,7 +67,7 @@ test("a pointer is at the nearest node that reaches it, as a search of all says 
   }
   assert.ok(hits > 100);
   assert.equal(
-    new PointIndex([]).find(0, 0, 10, () => 5),
+    nearest([], 0, 0, () => 5),
     -1,
   );
 });

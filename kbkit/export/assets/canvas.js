@@ -1,6 +1,6 @@
 // Draws a graph on a canvas. It knows nothing of what stands beside the picture; `graph.js` does.
 import { EdgeLayer } from "./edges.js";
-import { PointIndex, Spots, drawnRadius, fit } from "./geometry.js";
+import { Spots, drawnRadius, fit, nearest } from "./geometry.js";
 import { LabelLayer } from "./labels.js";
 import { NodeLayer } from "./nodes.js";
 import { Viewport } from "./viewport.js";
@@ -68,7 +68,6 @@ class GraphCanvas extends Viewport {
     this.edges = [];
     /** @type {Set<number>[]} */
     this.near = [];
-    this.index = new PointIndex([]);
     this.spots = new Spots([]);
     /** @type {Shown} */
     this.shown = {
@@ -99,7 +98,6 @@ class GraphCanvas extends Viewport {
       this.near[source].add(target);
       this.near[target].add(source);
     });
-    this.index = new PointIndex(nodes);
     this.spots = new Spots(nodes);
     this.nodeLayer.show(nodes);
     this.edgeLayer.show(edges);
@@ -213,7 +211,7 @@ class GraphCanvas extends Viewport {
     /** @param {number} number */
     const reach = (number) =>
       shown.nodes[number] ? (drawnRadius(this.nodes[number].radius, scale) + slack) / scale : -1;
-    return this.index.find(wx, wy, (60 + slack) / scale, reach);
+    return nearest(this.nodes, wx, wy, reach);
   }
 
   /** @param {boolean} [moving] */

@@ -128,61 +128,24 @@ class Spots {
   }
 }
 
-/** Finds what a pointer is at. */
-class PointIndex {
-  /** @param {{x: number, y: number}[]} points  of the graph */
-  constructor(points) {
-    this.points = points;
-    this.cell = 64;
-    /** @type {Map<string, number[]>} */
-    this.cells = new Map();
-    points.forEach(({ x, y }, number) => {
-      const key = this.key(x, y);
-      this.cells.set(key, [...(this.cells.get(key) ?? []), number]);
-    });
-  }
-
-  /**
-   * @param {number} x
-   * @param {number} y
-   */
-  key(x, y) {
-    return `${Math.floor(x / this.cell)} ${Math.floor(y / this.cell)}`;
-  }
-
-  /**
-   * The nearest one that a pointer is at, or -1.
-   *
-   * @param {number} x  of the graph
-   * @param {number} y
-   * @param {number} farthest  no more than this away
-   * @param {(number: number) => number} reach  how far from its middle each can be pointed at;
-   *   below 0 where it cannot be
-   */
-  find(x, y, farthest, reach) {
-    let best = -1;
-    let least = Infinity;
-    /** @param {number} number */
-    const look = (number) => {
-      const away = Math.hypot(this.points[number].x - x, this.points[number].y - y);
-      const beyond = away - reach(number);
-      if (beyond <= 0 && beyond < least) {
-        [best, least] = [number, beyond];
-      }
-    };
-    const cells = Math.ceil(farthest / this.cell);
-    if ((2 * cells + 1) ** 2 > this.points.length) {
-      this.points.forEach((_, number) => look(number));
-      return best;
+/**
+ * The nearest point that a pointer is at, or -1.
+ *
+ * @param {{x: number, y: number}[]} points  of the graph
+ * @param {number} x
+ * @param {number} y
+ * @param {(number: number) => number} reach  how far from its middle each can be pointed at; below 0
+ *   where it cannot be
+ */
+function nearest(points, x, y, reach) {
+  let [best, least] = [-1, 0];
+  points.forEach((point, number) => {
+    const beyond = Math.hypot(point.x - x, point.y - y) - reach(number);
+    if (beyond < least || (beyond === 0 && best < 0)) {
+      [best, least] = [number, beyond];
     }
-    for (let row = -cells; row <= cells; row += 1) {
-      for (let column = -cells; column <= cells; column += 1) {
-        const key = this.key(x + column * this.cell, y + row * this.cell);
-        (this.cells.get(key) ?? []).forEach(look);
-      }
-    }
-    return best;
-  }
+  });
+  return best;
 }
 
 /** Boxes that are taken. */
@@ -314,15 +277,4 @@ function shortened(text, most) {
     : text;
 }
 
-export {
-  PointIndex,
-  Spots,
-  between,
-  clampScale,
-  drawnRadius,
-  fit,
-  labelMiddle,
-  placeLabels,
-  shortened,
-  zoomAt,
-};
+export { Spots, between, drawnRadius, fit, labelMiddle, nearest, placeLabels, shortened, zoomAt };
