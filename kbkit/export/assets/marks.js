@@ -45,8 +45,9 @@ function markOf(type) {
     5,
   );
   const path = makeSvg("path", { d: parts.join("") });
-  const attributes = { class: "kb-graph-mark", viewBox: "0 0 12 12", "aria-hidden": "true" };
-  return makeSvg("svg", { ...attributes, "data-type": colourOf(type) }, path);
+  const style = { fill: `var(--kb-graph-${colourOf(type)})` };
+  const attributes = { class: "kb-graph-mark", viewBox: "0 0 12 12", "aria-hidden": "true", style };
+  return makeSvg("svg", attributes, path);
 }
 
 export { COLOURS, colourOf, counted, markOf, spoken };
