@@ -2,8 +2,6 @@
 // shows of a hit goes into the page as HTML.
 
 /** Numbers of the messages. */
-const SETUP = 0;
-const READY = 1;
 const QUERY = 2;
 const RESULT = 3;
 
@@ -125,4 +123,4 @@ function escaped(text) {
   return text.replace(/[&<>"']/g, (mark) => names[mark]);
 }
 
-export { QUERY, READY, RESULT, SETUP, escaped, notice, result };
+export { QUERY, RESULT, notice, result };

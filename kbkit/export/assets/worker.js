@@ -31,9 +31,10 @@
     }
   }
 
-  /** @param {string} path */
-  async function load(path) {
-    return unpacked(await (await got(path)).text());
+  /** @param {string} path @param {RequestInit} [options] */
+  async function load(path, options) {
+    const text = await (await got(path, options)).text();
+    return JSON.parse(text.slice(text.indexOf("(") + 1, text.lastIndexOf(")")));
   }
 
   /** @param {string} path */
@@ -49,20 +50,13 @@
     return response;
   }
 
-  /** @param {string} text */
-  function unpacked(text) {
-    return JSON.parse(text.slice(text.indexOf("(") + 1, text.lastIndexOf(")")));
-  }
-
   async function start() {
     started = true;
     /** @type {any} */
     let site;
     try {
       // asked for anew each time: it names the files of the newest build
-      const response = await fetch(new URL("site.js", HERE), { cache: "no-cache" });
-      if (!response.ok) throw new Error(`site.js: ${response.status}`);
-      site = unpacked(await response.text());
+      site = await load("assets/kbkit/site.js", { cache: "no-cache" });
     } catch (error) {
       started = false;
       for (const message of waiting.splice(0)) fail(message, error);
