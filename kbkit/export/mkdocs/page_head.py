@@ -49,7 +49,7 @@ def scripts() -> dict[str, tuple[str, bytes]]:
     texts |= {
         f"{name}.js": _INDENTED.sub("", _COMMENT.sub("", _read(f"{name}.js"))) for name in _PLAIN
     }
-    texts["pages.css"] = page_style()
+    texts["pages.css"] = _compact("pages.css")
     texts["graph.css"] = _compact("graph.css") + _compact("graphpage.css")
     return {name: _hashed(name, text.encode()) for name, text in texts.items()}
 
@@ -58,16 +58,6 @@ def write_scripts(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for file, data in scripts().values():
         (folder / file).write_bytes(data)
-
-
-@cache
-def page_style() -> str:
-    return _compact("pages.css")
-
-
-@cache
-def search_style() -> str:
-    return _read("search.css")
 
 
 def bundle(entry: str) -> str:
@@ -155,8 +145,11 @@ def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
     )
 
 
-def add_head(output: str, theirs: re.Pattern[str], *, style: str = "", assets: str = "") -> str:
-    """A page with our style, and a policy: a second wall behind the renderer."""
+def add_head(output: str, theirs: re.Pattern[str], *, assets: str = "") -> str:
+    """A page with a policy, a second wall behind the renderer, and our style.
+
+    Pages of documents have it, and a script, in `assets`; pages that search have it within.
+    """
     policy = content_security_policy(output, theirs)
     # The encoding has to stand in the first kilobyte, which the policy fills
     output = output.replace(_CHARSET, "", 1)
@@ -166,8 +159,7 @@ def add_head(output: str, theirs: re.Pattern[str], *, style: str = "", assets: s
         ends = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'
         ends += f'<script src="{assets}/{scripts()["contents.js"][0]}" defer></script>'
     else:
-        style = page_style() + style
-    ends = (ends if assets else "") + (f"<style>{style}</style>" if style else "")
+        ends = f"<style>{_compact('pages.css')}{_read('search.css')}</style>"
     return output.replace("</head>", f"{ends}</head>", 1)
 
 
@@ -188,35 +180,6 @@ def text_of_html(content: str) -> str:
 
 PAGES = "pages.js"
 """Addresses and titles of all pages, which only this page reads."""
-
-_HEADING = re.compile(r"<h1>404[^<]*</h1>")
-_NOT_FOUND_TITLE = re.compile(r"<title>")
-
-_PAGE = """<div id="kb-missing">
-<h1>Nothing is here</h1>
-<p>There is no page at <code id="kb-lost">this address</code>. It may have moved, or what it was
-made from is gone.</p>
-<form class="kb-form" role="search" action="{root}search/{index}" autocomplete="off">
-<label class="kb-query">Question or words
-<input type="search" name="query" maxlength="1000" spellcheck="false" autocapitalize="off"></label>
-<button class="kb-more">Search</button>
-</form>
-<div id="kb-near" hidden>
-<h2>Pages with a similar address</h2>
-<ul></ul>
-</div>
-<p><a href="{root}{index}">Home</a></p>
-</div>
-<script src="{root}{script}" defer></script>
-"""
-
-
-def not_found_page(output: str, root: str, script: str, *, directories: bool) -> str:
-    page = _PAGE.format(root=root, script=script, index="" if directories else "index.html")
-    output, replaced = _HEADING.subn(lambda _: page, output, count=1)
-    return (
-        _NOT_FOUND_TITLE.sub("<title>Nothing is here - ", output, count=1) if replaced else output
-    )
 
 
 def write_page_list(target: Path, titles: Mapping[str, str]) -> None:

@@ -30,7 +30,6 @@ from kbkit.export.mkdocs.page_head import (
     add_head,
     graph_scripts,
     picture,
-    search_style,
     theme_scripts,
     write_scripts,
 )
@@ -200,7 +199,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             assets = "../" * page.url.count("/") + ASSETS
             return add_head(output, self.scripts, assets=assets)
         if isinstance(page, SearchPage):
-            return add_head(output, self.scripts, style=search_style())
+            return add_head(output, self.scripts)
         return output
 
     def on_post_template(
@@ -213,7 +212,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             output = self.search.not_found_page(output, directories=config.use_directory_urls)
             ours = output != output_content
         output = self.search.add_box(output)
-        return add_head(output, self.scripts, style=search_style()) if ours else output
+        return add_head(output, self.scripts) if ours else output
 
     # After the search plugin, which writes the index
     @event_priority(-100)

@@ -19,12 +19,7 @@ from kbkit.export.index.writer import DESCRIPTOR, FOLDER, index_folder
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.build import take_entries
 from kbkit.export.mkdocs.guides_index import guides_content
-from kbkit.export.mkdocs.page_head import (
-    not_found_page,
-    scripts,
-    write_browser_model,
-    write_page_list,
-)
+from kbkit.export.mkdocs.page_head import scripts, write_browser_model, write_page_list
 from kbkit.models import DocumentType
 
 _TAGS = 100
@@ -42,13 +37,14 @@ _SUBJECTS = (
     'placeholder="any name"></label><datalist id="kb-entities"></datalist>'
 )
 
+_QUERY = """<label class="kb-query">Question or words
+<input type="search" name="query" maxlength="1000" spellcheck="false" autocapitalize="off">"""
 _PAGE = """<div id="kb-page">
 <h1>Search</h1>
 <noscript><p>Searching needs JavaScript; without it, the navigation leads to every page.</p>
 </noscript>
 <form id="kb-search" class="kb-form" role="search" action="" autocomplete="off">
-<label class="kb-query">Question or words
-<input type="search" name="query" maxlength="1000" spellcheck="false" autocapitalize="off"></label>
+{query}</label>
 {fields}
 <div id="kb-chosen" class="kb-chosen" role="group" aria-label="Only passages that"></div>
 </form>
@@ -59,34 +55,28 @@ _PAGE = """<div id="kb-page">
 </div>
 <script src="{script}" defer></script>
 """
-
-
+_NOT_FOUND = """<div id="kb-missing">
+<h1>Nothing is here</h1>
+<p>There is no page at <code id="kb-lost">this address</code>. It may have moved, or what it was
+made from is gone.</p>
+<form class="kb-form" role="search" action="{root}search/{index}" autocomplete="off">
+{query}</label>
+<button class="kb-more">Search</button>
+</form>
+<div id="kb-near" hidden>
+<h2>Pages with a similar address</h2>
+<ul></ul>
+</div>
+<p><a href="{root}{index}">Home</a></p>
+</div>
+<script src="{root}{script}" defer></script>
+"""
+_HEADING = re.compile(r"<h1>404[^<]*</h1>")
 _HOME_FORM = """<form class="kb-home-search" role="search" action="{up}search/{index}"
 autocomplete="off">{kb}<input type="search" name="query" maxlength="1000" spellcheck="false"
 autocapitalize="off" aria-label="Question or words" placeholder="Ask a question, or type words">
 <button>Search</button></form>
 """
-
-
-def search_page(
-    kbs: Sequence[Mapping[str, str]], cores: Sequence[Mapping[str, Any]], script: str
-) -> str:
-    kinds, tags, frames = _document_counts(cores)
-    fields = []
-    if len(kbs) > 1:
-        fields.append(_choice("kb", "Knowledge base", [(kb["name"], kb["title"]) for kb in kbs]))
-    types = _counted(kinds, sorted(kinds, key=_kind_rank))
-    fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
-    fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_TAGS])))
-    if frames:
-        fields.append(_choice("frame", "Kind of statement", _counted(frames, frames)))
-        fields.append(_SUBJECTS)
-    if any(core["ratings"] for core in cores):
-        fields.append(_choice("rating", "Rated at least", _STARS))
-    fields.append(_choice("fresh", "Fetched in the last", _AGES))
-    if any(core["stale"] for core in cores):
-        fields.append(_CURRENT)
-    return _PAGE.format(fields="".join(fields), script=script)
 
 
 def _document_counts(
@@ -214,7 +204,25 @@ class SiteSearch:
         return self.name_of(prefix) if len(self.kbs) > 1 else ""
 
     def page(self) -> str:
-        return search_page(self.kbs, self.cores, f"../{ASSETS}/{scripts()['page.js'][0]}")
+        kinds, tags, frames = _document_counts(self.cores)
+        fields = []
+        if len(self.kbs) > 1:
+            fields.append(
+                _choice("kb", "Knowledge base", [(kb["name"], kb["title"]) for kb in self.kbs])
+            )
+        types = _counted(kinds, sorted(kinds, key=_kind_rank))
+        fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
+        fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_TAGS])))
+        if frames:
+            fields.append(_choice("frame", "Kind of statement", _counted(frames, frames)))
+            fields.append(_SUBJECTS)
+        if any(core["ratings"] for core in self.cores):
+            fields.append(_choice("rating", "Rated at least", _STARS))
+        fields.append(_choice("fresh", "Fetched in the last", _AGES))
+        if any(core["stale"] for core in self.cores):
+            fields.append(_CURRENT)
+        script = f"../{ASSETS}/{scripts()['page.js'][0]}"
+        return _PAGE.format(query=_QUERY, fields="".join(fields), script=script)
 
     def delay_copy_buttons(self, output: str) -> str:
         worker = _WORKER.search(output)
@@ -228,8 +236,14 @@ class SiteSearch:
         match = _WORKER.search(output)
         if match is None:
             return output
-        script = f"{ASSETS}/{scripts()['missing.js'][0]}"
-        return not_found_page(output, match[2], script, directories=directories)
+        page = _NOT_FOUND.format(
+            root=match[2],
+            query=_QUERY,
+            script=f"{ASSETS}/{scripts()['missing.js'][0]}",
+            index="" if directories else "index.html",
+        )
+        output, replaced = _HEADING.subn(lambda _: page, output, count=1)
+        return output.replace("<title>", "<title>Nothing is here - ", replaced)
 
     def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
         """Write the list of knowledge bases and other data of the scripts into a built site.
