@@ -320,38 +320,17 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part, _ in same)
 
 
-def _rows_html(
-    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], limit: int | None
-) -> str:
-    """Return texts as an HTML table with a caption: the first rows, shortened."""
-    shown = [
-        "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in row)
-        for row in islice(rows, limit)
-    ]
-    head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in header)
-    body = "".join(f"<tr>{row}</tr>" for row in shown)
-    return (
-        f"<p>{html.escape(caption)}</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
-def workspace_html(caption: str, infos: Iterable[KnowledgeBaseInfo]) -> str:
-    rows = (
-        (
-            info.name,
-            info.description,
-            f"{info.documents:,}",
-            f"{info.chunks:,}",
-            f"{info.updated_at:%Y-%m-%d %H:%M}",
-        )
-        for info in infos
-    )
-    header = ("name", "description", "documents", "chunks", "updated (UTC)")
-    return _rows_html(caption, header, rows, None)
-
-
 _SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] = {
+    KnowledgeBaseInfo: (
+        ("name", "description", "documents", "chunks", "updated (UTC)"),
+        lambda one: (
+            one.name,
+            one.description,
+            f"{one.documents:,}",
+            f"{one.chunks:,}",
+            f"{one.updated_at:%Y-%m-%d %H:%M}",
+        ),
+    ),
     Document: (("title", "type", "URI"), lambda one: (one.title, one.document_type.value, one.uri)),
     Chunk: (("section", "text"), lambda one: (" › ".join(one.heading_path), one.text)),
     Rating: (
@@ -367,7 +346,18 @@ _SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] 
 """Columns in notebooks by type of item, and a function for a row."""
 
 
-def collection_html(caption: str, kind: type, values: Iterable[Any]) -> str:
-    """The first of a collection as an HTML table under a caption."""
+def collection_html(
+    caption: str, kind: type, values: Iterable[Any], limit: int | None = _ROWS
+) -> str:
+    """The first of a collection as an HTML table under a caption, their texts shortened."""
     header, row = _SHOWN[kind]
-    return _rows_html(caption, header, map(row, values), _ROWS)
+    shown = [
+        "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in each)
+        for each in islice(map(row, values), limit)
+    ]
+    head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in header)
+    body = "".join(f"<tr>{each}</tr>" for each in shown)
+    return (
+        f"<p>{html.escape(caption)}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )

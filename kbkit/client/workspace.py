@@ -14,7 +14,7 @@ from kbkit.client.knowledge_base import AsyncKnowledgeBase, RemoteKnowledgeBase
 from kbkit.client.transport import AsyncTransport, Transport
 from kbkit.client.workspace_calls import WorkspaceCalls, names
 from kbkit.extras import whole
-from kbkit.models import Filters, Mode
+from kbkit.models import Filters, KnowledgeBaseInfo, Mode
 from kbkit.runtime.validation import explained
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
 
     def _repr_html_(self) -> str:
-        from kbkit.frames import workspace_html
+        from kbkit.frames import collection_html
 
-        return workspace_html(repr(self)[1:-1], self.list())
+        return collection_html(repr(self)[1:-1], KnowledgeBaseInfo, self.list(), None)
 
     def close(self) -> None:
         """Close the connections and the workspace."""

@@ -494,9 +494,10 @@ class Workspace(WorkspaceSearches):
         return f"<Workspace {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        from kbkit.frames import workspace_html
+        from kbkit.frames import collection_html
 
-        return workspace_html(f"Workspace {str(self.path)!r}", self.list())
+        caption = f"Workspace {str(self.path)!r}"
+        return collection_html(caption, KnowledgeBaseInfo, self.list(), None)
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
         """Return a knowledge base, one object each, so that its data is loaded once."""
