@@ -255,7 +255,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
 
     def _address(self, prefix: str, path: str) -> str | None:
         url = self._url(prefix, path)
-        return None if url is None else posixpath.relpath(url, prefix) + _slash(url)
+        slash = "/" if url and url.endswith("/") else ""
+        return None if url is None else posixpath.relpath(url, prefix) + slash
 
 
 def _title(file: File) -> str:
@@ -263,14 +264,8 @@ def _title(file: File) -> str:
     return str((page and (page.meta.get("title") or page.title)) or file.url)
 
 
-def _slash(url: str) -> str:
-    return "/" if url.endswith("/") else ""
-
-
 def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:
-    def entry(item: dict[str, Any]) -> dict[str, Any]:
-        return {
-            html.escape(item["title"]): posixpath.normpath(posixpath.join(prefix, item["path"]))
-        }
-
-    return [entry(item) for item in manifest.top()]
+    return [
+        {html.escape(item["title"]): posixpath.normpath(posixpath.join(prefix, item["path"]))}
+        for item in manifest.top()
+    ]

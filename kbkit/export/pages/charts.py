@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import html
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import PurePosixPath
 
 from kbkit.export.facts import SourceFacts
@@ -30,62 +29,47 @@ _LEGEND = 26
 _SWATCH = 105
 
 
-@dataclass(frozen=True, slots=True)
-class BarChart:
-    """Horizontal bars, each divided into parts.
+def bar_chart(
+    title: str, unit: str, rows: Sequence[tuple[str, Mapping[str, int]]], names: Sequence[str]
+) -> str:
+    """Return horizontal bars as SVG: a label and parts by name each, whose order `names` gives."""
+    most = max((sum(parts.values()) for _, parts in rows), default=0) or 1
+    total = sum(sum(parts.values()) for _, parts in rows)
+    legend = _LEGEND if len(names) > 1 else 0
+    height = _TOP + legend + _ROW * len(rows) + 6
+    name = html.escape(f"{title}: {total:,} {unit}")
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{name}" '
+        'font-family="sans-serif" font-size="13" fill="currentColor" color="#767676">',
+        _text(0, 16, title, 'font-weight="bold"'),
+        _text(0, 35, f"{total:,} {unit}", 'opacity="0.8"'),
+    ]
+    colours = dict(zip(names, cycle(COLOURS), strict=False))
+    for number, (part, colour) in enumerate(colours.items() if legend else ()):
+        x = number * _SWATCH
+        lines.append(f'<rect x="{x}" y="{_TOP - 1}" width="12" height="12" fill="{colour}"/>')
+        lines.append(_text(x + 17, _TOP + 10, part))
+    for number, (label, parts) in enumerate(rows):
+        lines += _bar(label, parts, colours, most, _TOP + legend + _ROW * number)
+    return "\n".join([*lines, "</svg>\n"])
 
-    Attributes:
-        rows: Label of each bar, and its parts by name.
-        parts: Names of all parts in their order; a single one needs no legend.
-    """
 
-    title: str
-    unit: str
-    rows: Sequence[tuple[str, Mapping[str, int]]]
-    parts: Sequence[str]
-
-    def svg(self) -> str:
-        most = max((sum(parts.values()) for _, parts in self.rows), default=0) or 1
-        total = sum(sum(parts.values()) for _, parts in self.rows)
-        legend = _LEGEND if len(self.parts) > 1 else 0
-        height = _TOP + legend + _ROW * len(self.rows) + 6
-        name = html.escape(f"{self.title}: {total:,} {self.unit}")
-        lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-            f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{name}" '
-            'font-family="sans-serif" font-size="13" fill="currentColor" color="#767676">',
-            _text(0, 16, self.title, 'font-weight="bold"'),
-            _text(0, 35, f"{total:,} {self.unit}", 'opacity="0.8"'),
-        ]
-        if legend:
-            lines += self._legend()
-        for number, (label, parts) in enumerate(self.rows):
-            lines += self._bar(label, parts, most, _TOP + legend + _ROW * number)
-        return "\n".join([*lines, "</svg>\n"])
-
-    def _legend(self) -> list[str]:
-        lines: list[str] = []
-        for number, part in enumerate(self.parts):
-            x = number * _SWATCH
-            colour = COLOURS[number % len(COLOURS)]
-            lines.append(f'<rect x="{x}" y="{_TOP - 1}" width="12" height="12" fill="{colour}"/>')
-            lines.append(_text(x + 17, _TOP + 10, part))
-        return lines
-
-    def _bar(self, label: str, parts: Mapping[str, int], limit: int, y: int) -> list[str]:
-        lines = [_text(_LABELS - 8, y + 15, label, 'text-anchor="end"')]
-        scale = (_WIDTH - _LABELS - _NUMBERS) / limit
-        x = float(_LABELS)
-        for number, part in enumerate(self.parts):
-            width = parts.get(part, 0) * scale
-            if width:
-                colour = COLOURS[number % len(COLOURS)]
-                lines.append(
-                    f'<rect x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_ROW - 6}" '
-                    f'fill="{colour}"><title>{html.escape(part)}: {parts[part]:,}</title></rect>'
-                )
-            x += width
-        return [*lines, _text(round(x) + 6, y + 15, f"{sum(parts.values()):,}")]
+def _bar(
+    label: str, parts: Mapping[str, int], colours: Mapping[str, str], limit: int, y: int
+) -> Iterator[str]:
+    yield _text(_LABELS - 8, y + 15, label, 'text-anchor="end"')
+    scale = (_WIDTH - _LABELS - _NUMBERS) / limit
+    x = float(_LABELS)
+    for part, colour in colours.items():
+        width = parts.get(part, 0) * scale
+        if width:
+            yield (
+                f'<rect x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_ROW - 6}" '
+                f'fill="{colour}"><title>{html.escape(part)}: {parts[part]:,}</title></rect>'
+            )
+        x += width
+    yield _text(round(x) + 6, y + 15, f"{sum(parts.values()):,}")
 
 
 def _text(x: int, y: int, text: str, more: str = "") -> str:
@@ -115,19 +99,19 @@ def charts(outline: SiteOutline) -> dict[str, str]:
         bars = [(kind.replace("_", " "), parts) for kind, parts in ranked]
         title = f"Documents by type, and how long before {newest} they were fetched"
         names = [*(name for name, _ in _AGES), _OLDER]
-        files[f"{FOLDER}/documents-by-type.svg"] = BarChart(title, "documents", bars, names).svg()
+        files[f"{FOLDER}/documents-by-type.svg"] = bar_chart(title, "documents", bars, names)
     if outline.facts.lengths:
-        files[f"{FOLDER}/lengths-of-chunks.svg"] = _length_chart(outline.facts.lengths).svg()
+        files[f"{FOLDER}/lengths-of-chunks.svg"] = _length_chart(outline.facts.lengths)
     if outline.facts.scores:
         stars = [
             (f"{score} of 5", {"ratings": outline.facts.scores.get(score, 0)})
             for score in range(5, 0, -1)
         ]
-        files[f"{FOLDER}/ratings.svg"] = BarChart("Ratings", "ratings", stars, ["ratings"]).svg()
+        files[f"{FOLDER}/ratings.svg"] = bar_chart("Ratings", "ratings", stars, ["ratings"])
     return files
 
 
-def _length_chart(lengths: Sequence[int]) -> BarChart:
+def _length_chart(lengths: Sequence[int]) -> str:
     names = [
         f"below {_LENGTHS[0]:,}",
         *(f"{least:,} to {most - 1:,}" for least, most in pairwise(_LENGTHS)),
@@ -135,7 +119,7 @@ def _length_chart(lengths: Sequence[int]) -> BarChart:
     ]
     counts = Counter(sum(length >= least for least in _LENGTHS) for length in lengths)
     rows = [(name, {"chunks": counts[number]}) for number, name in enumerate(names)]
-    return BarChart("Lengths of chunks in characters", "chunks", rows, ["chunks"])
+    return bar_chart("Lengths of chunks in characters", "chunks", rows, ["chunks"])
 
 
 def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequence[str]) -> str:

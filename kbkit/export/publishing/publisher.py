@@ -145,7 +145,8 @@ class Publisher:
         standalone: bool = False,
         on_progress: OnProgress | None = None,
     ) -> ExportReport:
-        report = replace(self._export(folder / DOCS, on_progress, project=folder), folder=folder)
+        report = self.export_pages(folder / DOCS, on_progress=on_progress, project=folder)
+        report = replace(report, folder=folder)
         if standalone:
             write_standalone(folder)
         if not build:
@@ -157,13 +158,10 @@ class Publisher:
         seconds = {**report.seconds, "site": time.perf_counter() - start}
         return replace(report, site=site, seconds=seconds)
 
-    def export_pages(self, folder: Path, *, on_progress: OnProgress | None = None) -> ExportReport:
-        """Write only the pages and their index, into a folder of the documentation of a site."""
-        return self._export(folder, on_progress)
-
-    def _export(
-        self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
+    def export_pages(
+        self, folder: Path, *, on_progress: OnProgress | None = None, project: Path | None = None
     ) -> ExportReport:
+        """Write only the pages and their index, into a folder of the documentation of a site."""
         check_stemmers()  # before the work is done
         graph = self._graph(folder)
         with self.stores.database.read() as transaction:
