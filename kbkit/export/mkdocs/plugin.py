@@ -38,7 +38,7 @@ from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
 from kbkit.export.mkdocs.site_pages import ExportedPage, RenderCache, SearchPage
 from kbkit.export.pages.document_page import IMAGES
 from kbkit.export.pages.machine_readable import publish_documents, read_documents
-from kbkit.export.pages.outline import GRAPH_DATA, HOME
+from kbkit.export.pages.outline import GRAPH, GRAPH_DATA, HOME
 
 
 class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half typed
@@ -179,9 +179,9 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             page.coloured = ""
             page.sidebar = self.sidebars[page.prefix].of(page.path, page.url)
             up, directories = "../" * page.url.count("/"), config.use_directory_urls
-            if page.is_home and page.found:
+            if page.path == HOME and page.found:
                 page.add_below_lead(self.search.form(page.prefix, up, directories=directories))
-            if page.is_graph and page.prefix in self.graphs:
+            if page.path == GRAPH and page.prefix in self.graphs:
                 name, kb = next(iter(self.graphs[page.prefix])), self.search.name_of(page.prefix)
                 page.add_below_lead(picture(name, kb, up + ASSETS))
             if page.is_document and page.found and (names := page.meta.get("about")):

@@ -96,10 +96,6 @@ def _counted(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str,
     return [(name, f"{name} ({counts[name]:,})") for name in names]
 
 
-def _kind_rank(kind: str) -> tuple[bool, str]:
-    return kind == DocumentType.OTHER, kind
-
-
 def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:
     """A field to choose one of some values, or any; nothing where there is no choice."""
     if len(options) < 2:
@@ -210,7 +206,7 @@ class SiteSearch:
             fields.append(
                 _choice("kb", "Knowledge base", [(kb["name"], kb["title"]) for kb in self.kbs])
             )
-        types = _counted(kinds, sorted(kinds, key=_kind_rank))
+        types = _counted(kinds, sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind)))
         fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
         fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_TAGS])))
         if frames:

@@ -22,7 +22,6 @@ from mkdocs.structure.toc import get_toc
 from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
-from kbkit.export.pages.outline import GRAPH, HOME
 from kbkit.text.markdown import extensions, rendering, sanitizing
 from kbkit.text.markdown.rendering import Picture, Rendered, ResolvePage, dated, render
 
@@ -61,7 +60,11 @@ class RenderCache:
         key = hashlib.blake2b(source, digest_size=16).digest()
         cached = self._load(path, key)
         finders = {"links": resolve, "pictures": picture, "images": image}
-        if cached and all(_unchanged(cached[name], find) for name, find in finders.items()):
+        if cached and all(
+            find(href) == target
+            for name, find in finders.items()
+            for href, target in cached[name].items()
+        ):
             self.hits += 1
             return Rendered(
                 cached["plain"], cached["html"], cached["toc"], anchors=frozenset(cached["anchors"])
@@ -139,10 +142,6 @@ def _database(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _unchanged(before: Mapping[str, str | None], find: Callable[[str], str | None]) -> bool:
-    return all(find(href) == target for href, target in before.items())
-
-
 def _recording(
     find: Callable[[str], str | None], targets: dict[str, str | None]
 ) -> Callable[[str], str | None]:
@@ -182,14 +181,6 @@ class ExportedPage(Page):
     """Whether an index of its export covers it."""
     sidebar = ""
     """Items of its own sidebar, HTML."""
-
-    @property
-    def is_home(self) -> bool:
-        return self.path == HOME
-
-    @property
-    def is_graph(self) -> bool:
-        return self.path == GRAPH
 
     def add_below_lead(self, part: str) -> None:
         self.content = _LEAD.sub(lambda lead: lead[0] + part, self.content or "", count=1)

@@ -193,7 +193,10 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
     ]
     if outline.facts.sources:
         lines += ["| Source | Place | Last read |", "| --- | --- | --- |"]
-        lines += [_source_row(source) for source in outline.facts.sources]
+        lines += [
+            f"| {escape(source.type)} | {address_link(source.place)} | {source.day or '-'} |"
+            for source in outline.facts.sources
+        ]
     else:
         lines += ["Documents were added one by one."]
     lines += ["", "## Licenses", "", *_licenses([entry.license for entry in entries])]
@@ -224,10 +227,6 @@ def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
         "text for language models.",
     ]
     return unsearched_page(outline, ABOUT, "Where this comes from", lines)
-
-
-def _source_row(source: SourceFacts) -> str:
-    return f"| {escape(source.type)} | {address_link(source.place)} | {source.day or '-'} |"
 
 
 def _licenses(stated: Sequence[License]) -> list[str]:

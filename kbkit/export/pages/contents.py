@@ -51,10 +51,6 @@ class ContentsLink:
     trail: Trail = ()
 
 
-def is_contents_page(uri: str) -> bool:
-    return rank(uri) is not None
-
-
 def introduces(uri: str) -> bool:
     return (rank(uri) or 0) < len(_FRONT) and rank(uri) is not None
 
@@ -72,7 +68,7 @@ def bare(uri: str) -> str:
 
 def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
     """Return the links of a contents page in order; none for other pages."""
-    if not is_contents_page(uri):
+    if rank(uri) is None:
         return ()
     links: dict[str, ContentsLink] = {}
     joined = cache(lambda target: bare(urljoin(uri, target)))

@@ -131,7 +131,9 @@ def _footer(entry: OutlineEntry, outline: SiteOutline, links: LinkMap, path: str
     lines = ["**Related passages**", "", *near, ""] if near else []
     steps = zip((PREVIOUS, NEXT), outline.neighbours[entry.uri], strict=True)
     for label, uri in steps:
-        lines += [f"{label}{_page_link(uri, outline, path)}", ""] if uri else []
+        if uri:
+            title, place = outline.entries[uri].label, relative(outline.paths[uri], path)
+            lines += [f"{label}[{escape(title)}]({place})", ""]
     return "\n".join([*lines, _provenance(entry)])
 
 
@@ -164,7 +166,3 @@ def _related(related: RelatedPassage, outline: SiteOutline, links: LinkMap, path
     if plain(related.heading):
         label += f" › {plain(related.heading)}"
     return f"- [{escape(label)}]({place})"
-
-
-def _page_link(uri: str, outline: SiteOutline, path: str) -> str:
-    return f"[{escape(outline.entries[uri].label)}]({relative(outline.paths[uri], path)})"

@@ -41,9 +41,10 @@ def list_pages(outline: SiteOutline) -> dict[str, str]:
 def section_pages(
     outline: SiteOutline, section: TreeSection, above: Sequence[TreeSection], path: str
 ) -> dict[str, str]:
-    label = section_title(outline, section)
+    label = plain(section.label) or f"{outline.title}: documents"
     uris = [section.page, *section.documents] if section.page else section.documents
-    head = [pluralize(section.size), "", *section_list(outline, section, path)]
+    parts = [section_line(outline, part, path) for part in section.sections]
+    head = [pluralize(section.size), "", *parts, *([""] if parts else [])]
     return _listing(outline, label, uris, path, above=above, head=head)
 
 
@@ -73,10 +74,6 @@ def numbered(path: str, number: int) -> str:
     return path if number == 0 else f"{path.removesuffix('.md')}-page-{number + 1}.md"
 
 
-def section_title(outline: SiteOutline, section: TreeSection) -> str:
-    return plain(section.label) or f"{outline.title}: documents"
-
-
 def _browse_page(outline: SiteOutline) -> str:
     entries = outline.entries.values()
     types = Counter(entry.document_type for entry in entries)
@@ -95,11 +92,6 @@ def _browse_page(outline: SiteOutline) -> str:
     if len(tags) > len(outline.tag_paths):
         lines += ["", f"{len(tags) - len(outline.tag_paths):,} rarer tags have no page."]
     return unsearched_page(outline, BROWSE, "By type and tag", lines)
-
-
-def section_list(outline: SiteOutline, section: TreeSection, here: str) -> list[str]:
-    lines = [section_line(outline, part, here) for part in section.sections]
-    return [*lines, ""] if lines else []
 
 
 def section_line(outline: SiteOutline, section: TreeSection, here: str) -> str:
