@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -104,9 +104,12 @@ class PostgresLocks(Locks):
                     time.sleep(poll)
             yield
         finally:
+            with suppress(sa.exc.SQLAlchemyError):  # the server may take its time to see the end
+                connection.execute(_RELEASE, number)
             # not back into the pool: whatever has happened, its end is the end of the lock
             connection.invalidate()
             connection.close()
 
 
 _TRY = sa.text("SELECT pg_try_advisory_lock(:number)")
+_RELEASE = sa.text("SELECT pg_advisory_unlock(:number)")
