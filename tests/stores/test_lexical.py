@@ -115,4 +115,4 @@ def test_fts_syntax_in_a_query_is_only_text(database, kb_id, query):
 @pytest.mark.parametrize("kb", ["", "a-b", "x; DROP TABLE chunks", 'a"b'])
 def test_only_plain_ids_become_table_names(database, kb):
     with pytest.raises(ValueError, match="^" + kb.replace("(", r"\(") + "$"):
-        transaction._table(kb)
+        transaction.lexical_table(kb)

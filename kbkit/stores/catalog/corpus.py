@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kbkit.globs import matches
 from kbkit.models import Chunk, Document, Filters
 from kbkit.models.documents import version_of
-from kbkit.stores.catalog.database import Transaction, alive, unpack
+from kbkit.stores.catalog.database import Condition, Transaction, alive, unpack
 from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 
@@ -166,7 +166,7 @@ def iter_indexed(
         )
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until)
+        .where(*_between(kb_id, after, until))
         .order_by(chunks.c.seq)
     )
     return map(ChunkTerms._make, transaction.execute(query).yield_per(_ROWS_AT_ONCE))
@@ -175,10 +175,13 @@ def iter_indexed(
 def chunk_seqs(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
 ) -> NDArray[np.int64]:
-    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
-    query = query.where(chunks.c.seq > after, chunks.c.seq <= until)
+    query = sa.select(chunks.c.seq).where(*_between(kb_id, after, until))
     seqs = transaction.execute(query.order_by(chunks.c.seq)).scalars()
     return np.fromiter(seqs, np.int64)
+
+
+def _between(kb_id: str, after: int, until: int) -> tuple[Condition, ...]:
+    return chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until
 
 
 def last_chunks(
@@ -187,18 +190,15 @@ def last_chunks(
     """``seq`` and id of the newest chunks up to one, the newest first."""
     query = (
         sa.select(chunks.c.seq, chunks.c.id)
-        .where(chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until)
+        .where(*_between(kb_id, after, until))
         .order_by(chunks.c.seq.desc())
         .limit(limit)
     )
     return [(row.seq, row.id) for row in transaction.execute(query)]
 
 
-def count_chunks(
-    transaction: Transaction, kb_id: str, *, after: int = 0, until: int | None = None
-) -> int:
-    end = [] if until is None else [chunks.c.seq <= until]
-    return transaction.count(chunks, chunks.c.kb_id == kb_id, chunks.c.seq > after, *end)
+def count_chunks(transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST) -> int:
+    return transaction.count(chunks, *_between(kb_id, after, until))
 
 
 def some_chunks(transaction: Transaction, kb_id: str, limit: int) -> int:
@@ -212,9 +212,7 @@ def titles(
     """Map document ids to titles; optionally only of documents with chunks in a range."""
     query = sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == kb_id)
     if after or until != LAST:
-        later = sa.select(chunks.c.document_id).where(
-            chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until
-        )
+        later = sa.select(chunks.c.document_id).where(*_between(kb_id, after, until))
         query = query.where(documents.c.id.in_(later))
     return {row.id: row.title for row in transaction.execute(query)}
 

@@ -70,6 +70,12 @@ Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
 """``chunks.seq`` of chunks with a term, ascending, and the counts."""
 
 
+def lexical_table(kb_id: str) -> str:
+    if not kb_id.isalnum():  # becomes part of an SQL name
+        raise ValueError(kb_id)
+    return f"lexical_{kb_id}"
+
+
 class LexicalIndex(Protocol):
     """Lexical index of one knowledge base, in a transaction. Terms are joined by spaces."""
 

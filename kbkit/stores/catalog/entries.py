@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from kbkit.models import Target, TargetKind, Vote
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog import ratings as rating_log
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Condition, Transaction
 from kbkit.stores.catalog.schema import documents, ratings
 from kbkit.stores.catalog.workspace_schema import entries, learned_folders
 
@@ -141,14 +141,15 @@ def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
     """The votes for an entry that the log of ratings has, in its order."""
     query = (
         sa.select(ratings.c.created_at, ratings.c.rater, ratings.c.score)
-        .where(
-            ratings.c.kb_id == kb_id,
-            ratings.c.target == entry_id,
-            ratings.c.target_type == TargetKind.ENTRY.value,
-        )
+        .where(*_votes_for(kb_id, entry_id))
         .order_by(ratings.c.id)
     )
     return [Vote(*row) for row in transaction.execute(query)]
+
+
+def _votes_for(kb_id: str, entry_id: str) -> tuple[Condition, ...]:
+    of_entry = ratings.c.target_type == TargetKind.ENTRY.value
+    return ratings.c.kb_id == kb_id, ratings.c.target == entry_id, of_entry
 
 
 def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence[Vote]) -> None:
@@ -161,13 +162,7 @@ def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence
     if stored == list(now):
         return
     if stored != list(now[: len(stored)]):
-        transaction.execute(
-            ratings.delete().where(
-                ratings.c.kb_id == kb_id,
-                ratings.c.target == entry_id,
-                ratings.c.target_type == TargetKind.ENTRY.value,
-            )
-        )
+        transaction.execute(ratings.delete().where(*_votes_for(kb_id, entry_id)))
         stored = []
     rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(stored) :])
 

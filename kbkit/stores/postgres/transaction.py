@@ -13,19 +13,13 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, REGCLASS
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores.catalog.database import Condition, Postings, Transaction
+from kbkit.stores.catalog.database import Condition, Postings, Transaction, lexical_table
 from kbkit.stores.catalog.migrating import is_current, migrate
 from kbkit.stores.catalog.schema import chunks
 
 _MAX_LENGTH = 2_000
 """Maximum bytes of a plain term; PostgreSQL takes 2,046."""
 _POSTINGS = np.dtype([("seq", ">i8"), ("times", ">i4")])
-
-
-def _table(kb_id: str) -> str:
-    if not kb_id.isalnum():  # becomes part of an SQL name
-        raise ValueError(kb_id)
-    return f"lexical_{kb_id}"
 
 
 def _lexeme(term: str) -> str:
@@ -45,18 +39,18 @@ class TextSearchIndex:
         self._connection = connection
 
     def create(self, kb_id: str) -> None:
-        table = _table(kb_id)
+        table = lexical_table(kb_id)
         columns = "seq bigint PRIMARY KEY, terms tsvector NOT NULL, repeated json"
         self._connection.exec_driver_sql(f"CREATE TABLE {table} ({columns})")
         self._connection.exec_driver_sql(f"CREATE INDEX {table}_terms ON {table} USING gin (terms)")
 
     def drop(self, kb_id: str) -> None:
-        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_table(kb_id)}")
+        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {lexical_table(kb_id)}")
 
     def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
         if rows:
             self._connection.exec_driver_sql(
-                f"INSERT INTO {_table(kb_id)} VALUES"  # noqa: S608 - own name
+                f"INSERT INTO {lexical_table(kb_id)} VALUES"  # noqa: S608 - own name
                 " (%s, array_to_tsvector(%s::text[]), %s::json)",
                 [(seq, *_counted(terms)) for seq, terms in rows],
             )
@@ -64,7 +58,7 @@ class TextSearchIndex:
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
         if rows:
             self._connection.exec_driver_sql(
-                f"DELETE FROM {_table(kb_id)} WHERE seq = ANY(%s)",  # noqa: S608 - own name
+                f"DELETE FROM {lexical_table(kb_id)} WHERE seq = ANY(%s)",  # noqa: S608 - own name
                 ([seq for seq, _ in rows],),
             )
 
@@ -76,7 +70,7 @@ class TextSearchIndex:
         query = (
             "SELECT wanted.lexeme, (SELECT"  # noqa: S608 - own name
             " string_agg(int8send(seq) || int4send(coalesce((repeated->>lexeme)::int, 1)), ''"
-            f" ORDER BY seq) FROM {_table(kb_id)} WHERE terms @@ query::tsquery)"
+            f" ORDER BY seq) FROM {lexical_table(kb_id)} WHERE terms @@ query::tsquery)"
             " FROM unnest(%s::text[], %s::text[]) AS wanted(lexeme, query)"
         )
         values = list(wanted), [_query(lexeme) for lexeme in wanted]

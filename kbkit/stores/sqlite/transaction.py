@@ -13,17 +13,11 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from kbkit.stores.catalog.database import Condition, Postings, Transaction, in_parts
+from kbkit.stores.catalog.database import Condition, Postings, Transaction, in_parts, lexical_table
 from kbkit.stores.catalog.schema import checked_shape, chunks
 
 # The analyzer has done the work: every character that may stand in a term belongs to a token.
 _TOKENIZER = "ascii tokenchars '_.-+#@$!%&*/:<=>?^|~'"
-
-
-def _table(kb_id: str) -> str:
-    if not kb_id.isalnum():  # becomes part of an SQL name
-        raise ValueError(kb_id)
-    return f"lexical_{kb_id}"
 
 
 class Fts5Index:
@@ -33,14 +27,14 @@ class Fts5Index:
         self._connection = connection
 
     def create(self, kb_id: str) -> None:
-        table = _table(kb_id)
+        table = lexical_table(kb_id)
         tokenizer = _TOKENIZER.replace("'", "''")
         self._connection.exec_driver_sql(
             f"CREATE VIRTUAL TABLE {table} USING fts5(terms, content='', tokenize='{tokenizer}')"
         )
 
     def drop(self, kb_id: str) -> None:
-        table = _table(kb_id)
+        table = lexical_table(kb_id)
         # of an older kbkit
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}_terms")
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
@@ -48,20 +42,20 @@ class Fts5Index:
     def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
         if rows:
             self._connection.exec_driver_sql(
-                f"INSERT INTO {_table(kb_id)}(rowid, terms) VALUES (?, ?)",  # noqa: S608 - own name
+                f"INSERT INTO {lexical_table(kb_id)}(rowid, terms) VALUES (?, ?)",  # noqa: S608 - own name
                 list(rows),
             )
 
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
         if rows:
-            table = _table(kb_id)
+            table = lexical_table(kb_id)
             self._connection.exec_driver_sql(
                 f"INSERT INTO {table}({table}, rowid, terms) VALUES ('delete', ?, ?)",  # noqa: S608
                 list(rows),
             )
 
     def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        table = _table(kb_id)
+        table = lexical_table(kb_id)
         # of this connection alone, so that catalogs of any age have it
         self._connection.exec_driver_sql(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_instances"
