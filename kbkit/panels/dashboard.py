@@ -154,47 +154,15 @@ class PanelLauncher(Panel):
 def _tabs_of(
     workspace: AnyWorkspace, base: str | Path, rater: str, on_open: Callable[[str | Hit], None]
 ) -> list[Tab]:
-    def search() -> Any:
-        from kbkit.panels import SearchPanel
-
-        return SearchPanel(workspace, rater=rater, on_open=on_open)
-
-    def documents() -> Any:
-        from kbkit.panels import DocumentsPanel
-
-        return DocumentsPanel(workspace, rater=rater)
-
-    def files() -> Any:
-        from kbkit.panels import FilesPanel
-
-        return FilesPanel(workspace)
-
-    def entries() -> Any:
-        from kbkit.panels import EntriesPanel
-
-        return EntriesPanel(workspace, rater=rater)
-
-    def graph() -> Any:
-        from kbkit.panels import GraphPanel
-
-        return GraphPanel(workspace, rater=rater, on_open=on_open)
-
-    def ingest() -> Any:
-        from kbkit.panels import IngestPanel
-
-        return IngestPanel(workspace, base=base)
+    from kbkit import panels
 
     def judging(kb: AnyBase, text: str) -> Any:
-        from kbkit.panels import JudgePanel
-
         queries = [line.strip() for line in text.splitlines() if line.strip()]
-        return JudgePanel(kb, queries or kb.feedback.judgements(), rater=rater)
+        return panels.JudgePanel(kb, queries or kb.feedback.judgements(), rater=rater)
 
     def evaluation(kb: AnyBase, text: str) -> Any:
-        from kbkit.panels import EvalPanel
-
         path = text.strip()
-        return EvalPanel(kb, Path(base, path) if path else None)
+        return panels.EvalPanel(kb, Path(base, path) if path else None)
 
     def judge() -> Any:
         placeholder = "One a line; without any, those that were rated before"
@@ -209,12 +177,12 @@ def _tabs_of(
         return PanelLauncher(workspace, evaluation, path, "Open", hint)
 
     return [
-        ("Search", search),
-        ("Documents", documents),
-        ("Files", files),
-        ("Entries", entries),
-        ("Graph", graph),
-        ("Ingest", ingest),
+        ("Search", lambda: panels.SearchPanel(workspace, rater=rater, on_open=on_open)),
+        ("Documents", lambda: panels.DocumentsPanel(workspace, rater=rater)),
+        ("Files", lambda: panels.FilesPanel(workspace)),
+        ("Entries", lambda: panels.EntriesPanel(workspace, rater=rater)),
+        ("Graph", lambda: panels.GraphPanel(workspace, rater=rater, on_open=on_open)),
+        ("Ingest", lambda: panels.IngestPanel(workspace, base=base)),
         ("Judge", judge),
         ("Evaluate", evaluate),
     ]

@@ -27,13 +27,7 @@ from kbkit.panels.controls import control, row
 from kbkit.panels.homes import AnyWorkspace, home_of
 from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
-from kbkit.panels.text_rendering import (
-    MAX_LENGTH,
-    RenderedFile,
-    is_rendered,
-    render_file,
-    render_text,
-)
+from kbkit.panels.text_rendering import MAX_LENGTH, Rendered, is_rendered, render_file, render_text
 from kbkit.panels.updates import Debouncer, Topic
 from kbkit.sources.formats import FORMATS, MULTIPLE
 
@@ -146,7 +140,7 @@ class FilesPanel(EditingPanel):
         self._files = self._workspace.files
         self._open_folders: set[str] = set()
         self._documents: tuple[object, list[Document]] | None = None
-        self._rendered = RenderedFile("")
+        self._rendered = Rendered("")
         self._as_text = False
         self._anchor = ""
         self._serial = 0
@@ -309,7 +303,7 @@ class FilesPanel(EditingPanel):
     def _follow(self, href: str) -> None:
         target = self._rendered.links.get(href)
         if target is not None:
-            self.show(target.path, target.anchor)
+            self.show(target.name, target.anchor)
 
     def _problem(self, error: Exception, message: Message) -> Answer:
         """Return an error for its field; after a conflict, with the current file."""
@@ -367,7 +361,7 @@ class FilesPanel(EditingPanel):
             "undo": self._last_done,
             "note": _CHOOSE,
         }
-        self._rendered = RenderedFile("")
+        self._rendered = Rendered("")
         if info is None:
             return shown
         path, note, is_text = info.path, "", True

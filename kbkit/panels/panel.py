@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import threading
@@ -52,7 +51,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def __init__(self, home: Home, name: str) -> None:
         self._home = home
-        self._loop = _running_loop()
+        self._loop = updates.running_loop()
         self.lock = threading.RLock()
         self.status_line = StatusLine()
         self.is_outcome = False
@@ -122,7 +121,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def _receive(self, topic: Topic) -> None:
         """Hear of a change in the thread that the panel works in: others may be in their own."""
-        if self._loop is not None and self._loop is not _running_loop():
+        if self._loop is not None and self._loop is not updates.running_loop():
             self._loop.call_soon_threadsafe(self._receive, topic)
         else:
             with self.acting(), self.unasked():
@@ -239,13 +238,6 @@ class JobPanel(Panel):
             return False
         self._updated = now
         return True
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 Handler = Callable[[Mapping[str, Any]], None]

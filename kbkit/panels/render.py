@@ -44,14 +44,16 @@ def plain(text: str, length: int) -> str:
     # Ten times the length leaves room for white space to fold and bounds the work all the same.
     visible = text[: length * 10]
     if not visible.isprintable():  # mostly it is, and looking at each character takes long
-        visible = "".join(
-            character
-            if unicodedata.category(character) not in _NOT_SHOWN or character in _JOINERS
-            else " "
-            for character in visible
-        )
+        visible = _visible(visible, _JOINERS)
     line = " ".join(visible.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def _visible(text: str, kept: set[str]) -> str:
+    return "".join(
+        each if unicodedata.category(each) not in _NOT_SHOWN or each in kept else " "
+        for each in text
+    )
 
 
 def web_address(url: str) -> str:
@@ -71,14 +73,7 @@ def place(uri: str) -> str:
 
 def lines(text: str, length: int) -> str:
     """Visible text with its lines and indentation, cut to a length, not yet escaped."""
-    visible = "".join(
-        character
-        if character == "\n"
-        or unicodedata.category(character) not in _NOT_SHOWN
-        or character in _JOINERS
-        else " "
-        for character in text[:length].replace("\r\n", "\n")
-    )
+    visible = _visible(text[:length].replace("\r\n", "\n"), _JOINERS | {"\n"})
     return visible if len(text) <= length else visible.rstrip() + "…"
 
 

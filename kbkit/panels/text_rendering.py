@@ -25,29 +25,30 @@ _MARKDOWN = (".md", ".markdown", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
-class FileTarget:
-    """Target of a link in a file.
+class LinkTarget:
+    """Target of a link.
 
     Attributes:
-        path: Path of the file, which may not exist.
+        name: Path of the file, which may not exist, or id of the document.
         anchor: A place in it, or ``""``.
     """
 
-    path: str
+    name: str
     anchor: str = ""
     exists: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedFile:
-    """A file as a panel shows it.
+class Rendered:
+    """A file or a document as a panel shows it.
 
     Attributes:
+        links: Links to other files or documents, by address.
         cut: Number of characters left out at the end.
     """
 
     html: str
-    links: dict[str, FileTarget] = field(default_factory=dict)
+    links: dict[str, LinkTarget] = field(default_factory=dict)
     cut: int = 0
 
 
@@ -55,20 +56,20 @@ def is_rendered(path: str) -> bool:
     return posixpath.splitext(path)[1].lower() in _MARKDOWN
 
 
-def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile:
+def render_file(path: str, text: str, links: Sequence[FileLink]) -> Rendered:
     """Render Markdown."""
     path_of = {link.target: link.path for link in links}
-    targets: dict[str, FileTarget] = {}
+    targets: dict[str, LinkTarget] = {}
 
-    def address(target: FileTarget) -> str:
+    def address(target: LinkTarget) -> str:
         mark = _FILE if target.exists else _MISSING
-        href = f"{mark}{quote(target.path)}" + (f"#{quote(target.anchor)}" if target.anchor else "")
+        href = f"{mark}{quote(target.name)}" + (f"#{quote(target.anchor)}" if target.anchor else "")
         targets[href] = target
         return href
 
     def named(name: str, heading: str) -> str:
         linked = path_of.get(name.lstrip("/"), "")
-        return address(FileTarget(linked or name, slug(heading) if heading else "", bool(linked)))
+        return address(LinkTarget(linked or name, slug(heading) if heading else "", bool(linked)))
 
     def resolve(href: str) -> str | None:
         if href.startswith("#"):
@@ -84,19 +85,19 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile
         if target not in path_of:
             return None
         return address(
-            FileTarget(path_of[target] or target, unquote(anchor), bool(path_of[target]))
+            LinkTarget(path_of[target] or target, unquote(anchor), bool(path_of[target]))
         )
 
     shown = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:MAX_LENGTH], count=1)
     prepared = prepare(resolve_wiki_links(shown, named), title="", rewrite=resolve)
     html = render(prepared.text, resolve).html
-    return RenderedFile(html, targets, max(0, len(text) - MAX_LENGTH))
+    return Rendered(html, targets, max(0, len(text) - MAX_LENGTH))
 
 
-def render_text(path: str, text: str) -> RenderedFile:
+def render_text(path: str, text: str) -> Rendered:
     cut = text[:MAX_LENGTH]
     marks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", cut)), default=0))
     language = posixpath.splitext(path)[1].lstrip(".").lower()
     language = {"markdown": "md", "txt": "", "log": ""}.get(language, language)
     html = render(f"{marks}{language}\n{cut}\n{marks}", lambda _href: None).html
-    return RenderedFile(html, {}, max(0, len(text) - MAX_LENGTH))
+    return Rendered(html, {}, max(0, len(text) - MAX_LENGTH))

@@ -30,6 +30,13 @@ def publish(home: Home, topic: Topic, *, sender: object = None) -> None:
     _subscribers[home] = alive
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class Watch:
     """Calls a method of a panel again and again while the panel lives and cells leave it time.
 
@@ -47,11 +54,8 @@ class Watch:
             self._timer.cancel()
 
     def _next(self) -> None:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        self._timer = loop.call_later(self._interval, self._run)
+        if (loop := running_loop()) is not None:
+            self._timer = loop.call_later(self._interval, self._run)
 
     def _run(self) -> None:
         if (look := self._look()) is not None:
@@ -79,12 +83,8 @@ class Debouncer:
     def later(self) -> None:
         """Run the action after the delay, counted from this call; without a delay, at once."""
         self.cancel()
-        if self.delay <= 0:
-            self._action()
-            return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = running_loop() if self.delay > 0 else None
+        if loop is None:
             self._action()
         else:
             self._timer = loop.call_later(self.delay, self.now)

@@ -13,9 +13,9 @@ from kbkit.models import Document, DocumentState, DocumentType, Rating
 from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import MutedUpdates, button, control, row, show, toggle
-from kbkit.panels.documents.rendering import DocumentLink, DocumentRenderer, RenderedDocument
+from kbkit.panels.documents.rendering import DocumentRenderer
 from kbkit.panels.panel import Panel, View
-from kbkit.panels.text_rendering import MAX_LENGTH
+from kbkit.panels.text_rendering import MAX_LENGTH, LinkTarget, Rendered
 from kbkit.panels.updates import Topic
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         back_button: widgets.Button,
         *,
         on_change: Callable[[Topic], None],
-        on_link: Callable[[DocumentLink], None],
+        on_link: Callable[[LinkTarget], None],
     ) -> None:
         self._panel = panel
         self._find = find
@@ -68,7 +68,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._on_change = on_change
         self._on_link = on_link
         self._renderer = DocumentRenderer(())
-        self._rendered = RenderedDocument("", {})
+        self._rendered = Rendered("", {})
         self._given: list[Rating] = []
         self._serial = 0
         self._muted = MutedUpdates()
@@ -117,7 +117,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._given = []
             self._keep()
         self._labels.layout.visibility = "hidden" if document is None else "visible"
-        self._rendered = RenderedDocument("", {})
+        self._rendered = Rendered("", {})
         if document is not None:
             self._show_labels(document)
             outlined = self.outline_box.value and document.state is not DocumentState.GONE

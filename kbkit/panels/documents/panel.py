@@ -211,7 +211,7 @@ class DocumentsPanel(Panel):
             self.rater,
             self.back_button,
             on_change=self._on_change,
-            on_link=lambda link: self.show(link.document, link.anchor),
+            on_link=lambda link: self.show(link.name, link.anchor),
         ).add_class("kbkit-documents-right")
         left = widgets.VBox([self._view]).add_class("kbkit-documents-left")
         both = widgets.HBox([left, self.editor]).add_class("kbkit-documents-both")

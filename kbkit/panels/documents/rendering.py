@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape, unescape
 from urllib.parse import urljoin, urlsplit
@@ -15,39 +14,13 @@ from urllib.parse import urljoin, urlsplit
 from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Chunk, Document
 from kbkit.panels.render import PATH_LENGTH, plain
-from kbkit.panels.text_rendering import MAX_LENGTH
+from kbkit.panels.text_rendering import MAX_LENGTH, LinkTarget, Rendered
 from kbkit.text.markdown.rendering import render as render_markdown
 from kbkit.text.markdown.sanitizing import prepare
 
 _HREF = re.compile(r'<a href="([^"]+)"')
 _DOCUMENT = "#document-"
 _WEB = ("http", "https", "mailto")
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentLink:
-    """Target of a link in a document.
-
-    Attributes:
-        anchor: A place in it, or ``""``.
-    """
-
-    document: str
-    anchor: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedDocument:
-    """A document as a panel shows it.
-
-    Attributes:
-        links: Links to other documents of the knowledge base, by address.
-        cut: Number of characters left out at the end.
-    """
-
-    html: str
-    links: dict[str, DocumentLink]
-    cut: int = 0
 
 
 class DocumentRenderer:
@@ -61,7 +34,7 @@ class DocumentRenderer:
     def _pages(self) -> LinkMap:
         return LinkMap(self._uris)
 
-    def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> RenderedDocument:
+    def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> Rendered:
         if chunks is None:
             html = self._html(document, document.content[:MAX_LENGTH])
         else:
@@ -70,7 +43,7 @@ class DocumentRenderer:
         for href in set(_HREF.findall(html)):
             if link := self._link(unescape(href)):
                 links[unescape(href)] = link
-        return RenderedDocument(html, links, max(0, len(document.content) - MAX_LENGTH))
+        return Rendered(html, links, max(0, len(document.content) - MAX_LENGTH))
 
     def _pieces(self, document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
         end = 0
@@ -112,8 +85,8 @@ class DocumentRenderer:
             return f"{_DOCUMENT}{document_id}#{address.partition('#')[2]}"
         return address if scheme in _WEB else None
 
-    def _link(self, href: str) -> DocumentLink | None:
+    def _link(self, href: str) -> LinkTarget | None:
         if not href.startswith(_DOCUMENT):
             return None
         document_id, _, anchor = href.removeprefix(_DOCUMENT).partition("#")
-        return DocumentLink(document_id, anchor) if document_id in self._ids else None
+        return LinkTarget(document_id, anchor) if document_id in self._ids else None
