@@ -264,8 +264,7 @@ class EntriesPanel(EditingPanel):
 
     def _create(self, message: Message) -> Answer:
         made = self._entries.create(**values_of(message, new=True))
-        self._done(f"making {made.title}", lambda: self._remove(made.slug))
-        return self._changed(f"Made: {made.title}", made.slug)
+        return self._made(self._entries, made.slug, made.title)
 
     def _edit(self, message: Message) -> Answer:
         slug = text_in(message, "slug")
@@ -305,18 +304,7 @@ class EntriesPanel(EditingPanel):
 
     def _delete(self, message: Message) -> Answer:
         entry = self._entries.read(text_in(message, "slug"))
-        deleted = self._entries.delete(entry.slug)
-
-        def restore() -> str:
-            self._entries.undelete(deleted.id)
-            return f"Brought back: {entry.title}"
-
-        self._done(f"deleting {entry.title}", restore)
-        return self._changed(f"Deleted: {entry.title}. Undo brings it back")
-
-    def _remove(self, slug: str) -> str:
-        self._entries.delete(slug)
-        return f"Taken back: {slug} is in the trash"
+        return self._deleted(self._entries, entry.slug, entry.title)
 
     def _problem(self, error: Exception, message: Message) -> Answer:
         """Return an error for its field; after a conflict, with the current entry."""

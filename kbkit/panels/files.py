@@ -262,8 +262,7 @@ class FilesPanel(EditingPanel):
             info = self._files.mkdir(path)
         else:
             info = self._files.write(path, "", if_match="")
-        self._done(f"making {info.path}", lambda: self._remove(info.path))
-        return self._changed(f"Made: {info.path}", info.path)
+        return self._made(self._files, info.path, info.path)
 
     def _move(self, message: Message) -> Answer:
         source, target = text_in(message, "path"), text_in(message, "target").strip()
@@ -282,18 +281,7 @@ class FilesPanel(EditingPanel):
         return self._changed(f"Moved: {source} to {info.path}", opened, reveal=info.path)
 
     def _delete(self, message: Message) -> Answer:
-        deleted = self._files.delete(text_in(message, "path"))
-
-        def restore() -> str:
-            self._files.undelete(deleted.id)
-            return f"Brought back: {deleted.path}"
-
-        self._done(f"deleting {deleted.path}", restore)
-        return self._changed(f"Deleted: {deleted.path}. Undo brings it back")
-
-    def _remove(self, path: str) -> str:
-        self._files.delete(path)
-        return f"Taken back: {path} is in the trash"
+        return self._deleted(self._files, text_in(message, "path"))
 
     def _show_as_text(self, message: Message) -> Answer:
         self._as_text = message.get("on") is True

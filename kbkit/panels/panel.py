@@ -169,6 +169,25 @@ class EditingPanel(Panel):
     def _done(self, what: str, restore: Callable[[], str]) -> None:
         self._undo.append((what, restore))
 
+    def _made(self, store: Any, path: str, title: str) -> Answer:
+        def remove() -> str:
+            store.delete(path)
+            return f"Taken back: {path} is in the trash"
+
+        self._done(f"making {title}", remove)
+        return self._changed(f"Made: {title}", path)
+
+    def _deleted(self, store: Any, path: str, title: str = "") -> Answer:
+        deleted = store.delete(path)
+        title = title or deleted.path
+
+        def restore() -> str:
+            store.undelete(deleted.id)
+            return f"Brought back: {title}"
+
+        self._done(f"deleting {title}", restore)
+        return self._changed(f"Deleted: {title}. Undo brings it back")
+
     @property
     def _last_done(self) -> str:
         return self._undo[-1][0] if self._undo else ""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.models import DocumentState, DocumentType, Filters, KnowledgeBaseInfo, StatementType
+from kbkit.models import DocumentState, DocumentType, Filters, KnowledgeBaseInfo
 from kbkit.panels import render
 from kbkit.panels.controls import MutedUpdates, control, row, show, toggle
 
@@ -80,8 +81,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self.controls["tags"].options = _commonest(kb.documents.tags() for kb in bases)
             folders = _commonest(kb.documents.folders() for kb in bases)
             self.controls["path"].options = [f"{folder}/**" for folder in sorted(folders)]
-            self.controls["frame"].options = _frame_options(
-                kb.annotations.statement_types for kb in bases
+            self.controls["frame"].options = _offered(
+                _total(kb.annotations.statement_types for kb in bases)
             )
             self.controls["subject"].options = _commonest(
                 {each.name: each.chunks for each in kb.annotations.subjects(limit=_MAX)}
@@ -210,16 +211,8 @@ def _without(name: str, value: str, filters: Filters) -> Filters:
 
 
 def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
-    counts: Counter[str] = Counter()
-    for info in infos:
-        counts.update(info.document_types)
-    return [
-        ("Any", ()),
-        *(
-            (f"{kind.replace('_', ' ')} ({count:,})", (DocumentType(kind),))
-            for kind, count in sorted(counts.items(), key=_rank)
-        ),
-    ]
+    total = _total(info.document_types for info in infos)
+    return _offered((DocumentType(kind), count) for kind, count in sorted(total, key=_rank))
 
 
 def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
@@ -230,25 +223,26 @@ def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
 
 def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     states = (DocumentState.CURRENT, DocumentState.STALE)  # what is gone is not searched
-    counts = {state: sum(info.states.get(state.value, 0) for info in infos) for state in states}
-    return [("Any", ()), *((f"{state.value} ({counts[state]:,})", (state,)) for state in states)]
+    return _offered(
+        (each, sum(info.states.get(each.value, 0) for info in infos)) for each in states
+    )
 
 
-def _frame_options(counts: Iterable[Mapping[StatementType, int]]) -> list[tuple[str, Any]]:
-    total: Counter[StatementType] = Counter()
+def _offered(counts: Iterable[tuple[StrEnum, int]]) -> list[tuple[str, Any]]:
+    named = ((f"{each.value.replace('_', ' ')} ({count:,})", (each,)) for each, count in counts)
+    return [("Any", ()), *named]
+
+
+def _total(counts: Iterable[Mapping[Any, int]]) -> list[tuple[Any, int]]:
+    """Add counts up, the most frequent first."""
+    total: Counter[Any] = Counter()
     for counter in counts:
         total.update(counter)
-    return [
-        ("Any", ()),
-        *((f"{frame.value} ({count:,})", (frame,)) for frame, count in total.most_common()),
-    ]
+    return total.most_common()
 
 
 def _commonest(counts: Iterator[dict[str, int]]) -> list[str]:
-    total: Counter[str] = Counter()
-    for counter in counts:
-        total.update(counter)
-    return [render.plain(name, 200) for name, _ in total.most_common(_MAX)]
+    return [render.plain(name, 200) for name, _ in _total(counts)[:_MAX]]
 
 
 def _choose(box: Any, value: Any, label: Callable[[Any], str]) -> None:
