@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from inspect import Parameter, signature
@@ -154,8 +155,11 @@ UntilClosed = Annotated[
         "--until-stdin-closes", help="Stop when standard input closes, for programs that start it."
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Within = Annotated[
+    list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 AllowPrivate = Annotated[
     bool, typer.Option("--allow-private", help="Allow loopback and private addresses.")
 ]
@@ -208,6 +212,37 @@ def resumable(command: str) -> Iterator[None]:
     except KeyboardInterrupt:
         complain(f"interrupted; finished work is kept, and `{command}` continues it")
         raise
+
+
+def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[..., None]]:
+    """Give a command the options of a function; its parameter ``into`` gets what that returns."""
+    options = inspect.signature(options_of).parameters
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**given: Any) -> None:
+            taken = {name: given.pop(name) for name in options}
+            command(**given, **{into: options_of(**taken)})
+
+        # typer reads what a command takes off its signature
+        late = {"AnySource": object}  # a name that only type checkers know
+        hints = {
+            **get_type_hints(options_of, None, late, include_extras=True),
+            **get_type_hints(command, None, late, include_extras=True),
+        }
+        parameters: list[inspect.Parameter] = []
+        for name, parameter in inspect.signature(command).parameters.items():
+            parameters += options.values() if name == into else [parameter]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
+                for each in parameters
+            ]
+        )
+        run.__annotations__ = {each.name: hints[each.name] for each in parameters}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorate
 
 
 VALUES = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}

@@ -37,8 +37,6 @@ _SECRETS = ("panel_token", "database_url", "chroma_url", "chroma_token")
 @config.command("show")
 def show(as_json: AsJson = False) -> None:
     """Show each setting with its value and origin."""
-    from rich.table import Table
-
     from kbkit.runtime.config import setting_values, unknown_variables
 
     rows = []
@@ -54,10 +52,7 @@ def show(as_json: AsJson = False) -> None:
             [dict(zip(("name", "value", "origin", "meaning"), row, strict=True)) for row in rows]
         )
     else:
-        table = Table("setting", "value", "from", "meaning", box=None)
-        for row in rows:
-            table.add_row(*row)
-        print_table(table)
+        print_table(("setting", "value", "from", "meaning"), rows)
         say("More: https://kbkit.github.io/kbkit/settings/")
     for problem in unknown_variables():
         say(f"note: {problem}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.cli.app import AsJson, app, open_workspace, takes
 from kbkit.cli.terminal import print_done, print_json, print_rows, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
@@ -38,6 +38,40 @@ Artifact = Annotated[
 IfMatch = Annotated[
     str | None, typer.Option(help="The version that it must have now (see `show --json`).")
 ]
+
+
+def _given_values(
+    *,
+    description: Description = None,
+    prompt: Prompt = None,
+    prompt_file: PromptFile = None,
+    readme_file: ReadmeFile = None,
+    tag: Tags = None,
+    category: Category = None,
+    status: Status = None,
+    code: Code = None,
+    artifact: Artifact = None,
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    if prompt is not None and prompt_file is not None:
+        raise typer.BadParameter("give --prompt or --prompt-file, not both")
+    if prompt_file is not None:
+        prompt = _text(
+            sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file), prompt_file
+        )
+    readme = None if readme_file is None else _text(_read(readme_file), readme_file)
+    values = {
+        "description": description,
+        "prompt": prompt,
+        "readme": readme,
+        "tags": tag or None,
+        "category": category,
+        "status": status,
+    }
+    places = (("code", code), ("artifacts", artifact))
+    files = {
+        f"{folder}/{path.name}": _read(path) for folder, paths in places for path in paths or ()
+    }
+    return {key: value for key, value in values.items() if value is not None}, files
 
 
 @entries.command(name="list")
@@ -137,45 +171,33 @@ def plain_line(line: str) -> str:
 
 
 @entries.command()
+@takes(_given_values, "given")
 def add(
     title: Annotated[str | None, typer.Argument(help="Its title (default: ask).")] = None,
     slug: Annotated[str, typer.Option(help="Its folder name (default: from the title).")] = "",
-    description: Description = None,
-    prompt: Prompt = None,
-    prompt_file: PromptFile = None,
-    readme_file: ReadmeFile = None,
-    tag: Tags = None,
-    category: Category = None,
-    status: Status = None,
-    code: Code = None,
-    artifact: Artifact = None,
+    *,
+    given: tuple[dict[str, Any], dict[str, bytes]],
     as_json: AsJson = False,
 ) -> None:
     """Create an entry; asks if no title is given."""
-    values = _given_values(description, prompt, prompt_file, readme_file, tag, category, status)
+    values, added = given
     if title is None:
         if not sys.stdin.isatty():
             raise typer.BadParameter("give a title: kbkit entries add TITLE")
         title, asked = _ask({}, values)
         values |= asked
     with open_workspace() as workspace:
-        entry = workspace.entries.create(title, slug=slug, files=_files(code, artifact), **values)
+        entry = workspace.entries.create(title, slug=slug, files=added, **values)
     _print_entry(entry, "wrote", as_json)
 
 
 @entries.command()
+@takes(_given_values, "given")
 def edit(
     slug: Slug,
     title: Annotated[str | None, typer.Option(help="Its title.")] = None,
-    description: Description = None,
-    prompt: Prompt = None,
-    prompt_file: PromptFile = None,
-    readme_file: ReadmeFile = None,
-    tag: Tags = None,
-    category: Category = None,
-    status: Status = None,
-    code: Code = None,
-    artifact: Artifact = None,
+    *,
+    given: tuple[dict[str, Any], dict[str, bytes]],
     remove: Annotated[
         list[str] | None, typer.Option(metavar="PATH", help="A file of it to delete. Repeatable.")
     ] = None,
@@ -184,10 +206,10 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Change an entry; asks if nothing is given."""
-    values = _given_values(description, prompt, prompt_file, readme_file, tag, category, status)
+    values, added = given
     if title is not None:
         values["title"] = title
-    files: dict[str, bytes | None] = {**_files(code, artifact), **dict.fromkeys(remove or [])}
+    files: dict[str, bytes | None] = {**added, **dict.fromkeys(remove or [])}
     with open_workspace() as workspace:
         current = workspace.entries.read(slug)
         if not values and not files and not to:
@@ -341,33 +363,6 @@ def export(
     print_done(folders, as_json, f"wrote {pluralize(len(folders), 'skill')}: {folder}")
 
 
-def _given_values(
-    description: str | None,
-    prompt: str | None,
-    prompt_file: Path | None,
-    readme_file: Path | None,
-    tag: list[str] | None,
-    category: str | None,
-    status: EntryStatus | None,
-) -> dict[str, Any]:
-    if prompt is not None and prompt_file is not None:
-        raise typer.BadParameter("give --prompt or --prompt-file, not both")
-    if prompt_file is not None:
-        prompt = _text(
-            sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file), prompt_file
-        )
-    readme = None if readme_file is None else _text(_read(readme_file), readme_file)
-    values = {
-        "description": description,
-        "prompt": prompt,
-        "readme": readme,
-        "tags": tag or None,
-        "category": category,
-        "status": status,
-    }
-    return {key: value for key, value in values.items() if value is not None}
-
-
 def _ask(was: Mapping[str, str], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
     def ask(label: str, key: str, default: str = "") -> str:
@@ -395,13 +390,6 @@ def _ask(was: Mapping[str, str], options: Mapping[str, Any]) -> tuple[str, dict[
             status = ask("Status (active, draft, deprecated)", "status", EntryStatus.ACTIVE)
         asked["status"] = status
     return title, asked
-
-
-def _files(code: list[Path] | None, artifacts: list[Path] | None) -> dict[str, bytes]:
-    places = (("code", code), ("artifacts", artifacts))
-    return {
-        f"{folder}/{path.name}": _read(path) for folder, paths in places for path in paths or ()
-    }
 
 
 def _read(path: Path) -> bytes:

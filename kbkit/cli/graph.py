@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.cli.app import AsJson, Within, app, open_workspace
 from kbkit.cli.terminal import (
     print_done,
     print_figures,
@@ -38,9 +38,6 @@ AnyTarget = Annotated[
     ),
 ]
 Limit = Annotated[int, typer.Option(min=1, help="Maximum number to show.")]
-Within = Annotated[
-    list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
-]
 
 
 @graph.command()

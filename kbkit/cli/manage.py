@@ -18,11 +18,13 @@ from kbkit.cli.app import (
     finish,
     open_workspace,
     resumable,
+    takes,
     workspace_folder,
 )
-from kbkit.cli.sources import takes_sources
+from kbkit.cli.sources import named_sources
 from kbkit.cli.terminal import (
     print_json,
+    print_listing,
     print_pairs,
     print_table,
     printed,
@@ -57,7 +59,7 @@ OutputPrice = Annotated[
 
 
 @app.command()
-@takes_sources
+@takes(named_sources, "specs")
 def new(
     name: Name,
     specs: list[AnySource],
@@ -87,7 +89,7 @@ def new(
 
 
 @app.command()
-@takes_sources
+@takes(named_sources, "specs")
 def add(name: Name, specs: list[AnySource], as_json: AsJson = False) -> None:
     """Add sources to a knowledge base and read them."""
     if not specs:
@@ -105,23 +107,19 @@ def list_(as_json: AsJson = False) -> None:
     """List the knowledge bases."""
     with open_workspace() as workspace:
         infos = workspace.list()
-    if printed(infos, as_json):
-        return
-    if not infos:
-        say("no knowledge bases yet; make one with `kbkit new` or `kbkit build`")
-        return
-    from rich.table import Table
-
-    table = Table("name", "documents", "chunks", "updated (UTC)", "description", box=None)
-    for info in infos:
-        table.add_row(
+    print_listing(
+        infos,
+        as_json,
+        ("name", "documents", "chunks", "updated (UTC)", "description"),
+        lambda info: (
             info.name,
             f"{info.documents:,}",
             f"{info.chunks:,}",
             f"{info.updated_at:%Y-%m-%d %H:%M}",
             info.description,
-        )
-    print_table(table)
+        ),
+        empty="no knowledge bases yet; make one with `kbkit new` or `kbkit build`",
+    )
 
 
 @app.command()
@@ -165,15 +163,8 @@ def documents(
         listed = collection.list()
     if printed([_listed(document) for document in listed], as_json):
         return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("type", "state", "title", "URI", box=None)
-    table.columns[2].overflow = table.columns[3].overflow = "fold"
-    for document in listed:
-        title = Text(plain(document.title))
-        table.add_row(document.document_type, document.state, title, Text(plain(document.uri)))
-    print_table(table)
+    rows = ((d.document_type, d.state, plain(d.title), plain(d.uri)) for d in listed)
+    print_table(("type", "state", "title", "URI"), rows, fold=[2, 3])
 
 
 @app.command()

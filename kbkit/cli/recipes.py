@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
-from kbkit.cli.terminal import complain, print_json, print_table, printed, progress, say
+from kbkit.cli.terminal import complain, print_json, print_listing, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
@@ -28,24 +28,21 @@ _FIGURES = ("documents", "seconds", "megabytes", "ndcg", "hit1")
 @recipes.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the recipes that come with kbkit."""
-    from rich.table import Table
-
     from kbkit.workflows.gallery import list_recipes
 
-    listed = list_recipes()
-    if printed(listed, as_json):
-        return
-    table = Table("name", "source", "pages", "seconds", "MB", "nDCG@10", "Hit@1", "reads", box=None)
-    for recipe in listed:
-        figures = recipe.figures
-        table.add_row(
+    print_listing(
+        list_recipes(),
+        as_json,
+        ("name", "source", "pages", "seconds", "MB", "nDCG@10", "Hit@1", "reads"),
+        lambda recipe: (
             recipe.name,
             ", ".join(recipe.sources),
-            *(str(figures.get(key, "-")) for key in _FIGURES),
+            *(str(recipe.figures.get(key, "-")) for key in _FIGURES),
             recipe.address,
-        )
-    print_table(table)
-    say("copy one with `kbkit recipes copy NAME`; - means that it was not run")
+        ),
+    )
+    if not as_json:
+        say("copy one with `kbkit recipes copy NAME`; - means that it was not run")
 
 
 @recipes.command()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AllowPrivate, AsJson, Name, app, open_workspace
-from kbkit.cli.terminal import print_table, printed, say
+from kbkit.cli.app import AllowPrivate, AsJson, Name, app, open_workspace, takes
+from kbkit.cli.terminal import print_listing, say
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
@@ -155,34 +153,6 @@ def named_sources(
     return [parse_source({**values, **shared}) for values in wanted]
 
 
-def takes_sources(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `named_sources`, in place of its parameter ``specs``."""
-    options = inspect.signature(named_sources).parameters
-
-    def run(**given: Any) -> None:
-        named = {name: given.pop(name) for name in options}
-        command(**given, specs=named_sources(**named))
-
-    # typer reads what a command takes off its signature
-    late = {"AnySource": object}  # a name that only type checkers know
-    hints = {
-        **get_type_hints(named_sources, None, late, include_extras=True),
-        **get_type_hints(command, None, late, include_extras=True),
-    }
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        parameters += options.values() if name == "specs" else [parameter]
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
-            for each in parameters
-        ]
-    )
-    run.__annotations__ = {each.name: hints[each.name] for each in parameters}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
-
-
 def _given(**options: Any) -> dict[str, Any]:
     """Return options that are set; omitted ones have the recipe's defaults."""
     return {name: value for name, value in options.items() if value not in (None, "", [], ())}
@@ -205,13 +175,11 @@ def list_(name: Name, as_json: AsJson = False) -> None:
     """List the sources of a knowledge base."""
     with open_workspace() as workspace:
         infos = list(workspace[name].sources)
-    _print(infos, as_json)
-    if not infos and not as_json:
-        say(f"{name} has no sources; add one with `kbkit add {name}`")
+    _print(infos, as_json, f"{name} has no sources; add one with `kbkit add {name}`")
 
 
 @sources.command()
-@takes_sources
+@takes(named_sources, "specs")
 def add(name: Name, specs: list[AnySource], as_json: AsJson = False) -> None:
     """Add sources without reading them."""
     if not specs:
@@ -294,19 +262,18 @@ def _option(text: str) -> tuple[str, Any]:
         return key.strip(), value
 
 
-def _print(infos: list[SourceInfo], as_json: bool) -> None:
-    if printed(infos, as_json):
-        return
-    if not infos:
-        return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("id", "type", "documents", "read", "location", box=None)
-    table.columns[-1].overflow = "fold"
-    for source in infos:
-        read = "yes" if source.enabled else "disabled"
-        table.add_row(
-            source.id[:8], source.type, f"{source.documents:,}", read, Text(source.location)
-        )
-    print_table(table)
+def _print(infos: list[SourceInfo], as_json: bool, empty: str = "") -> None:
+    print_listing(
+        infos,
+        as_json,
+        ("id", "type", "documents", "read", "location"),
+        lambda source: (
+            source.id[:8],
+            source.type,
+            f"{source.documents:,}",
+            "yes" if source.enabled else "disabled",
+            source.location,
+        ),
+        empty=empty,
+        fold=[-1],
+    )

@@ -7,13 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kbkit.cli.app import AsJson, Name, Yes, app, open_workspace
+from kbkit.cli.app import AsJson, Name, Within, Yes, app, open_workspace
 from kbkit.cli.terminal import print_figures, print_rows, print_table, printed, say
 from kbkit.models.values import plain, pluralize
-
-Within = Annotated[
-    list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
-]
 
 MAX_STATEMENT_LENGTH = 300
 """Maximum characters of a statement in output."""
@@ -145,30 +141,26 @@ def trash(
     as_json: AsJson = False,
 ) -> None:
     """List the trash."""
-    from rich.table import Table
-    from rich.text import Text
-
     inside: dict[str, int] = {}
     with open_workspace() as workspace:
         if name is None:
-            table = Table("id", "deleted (UTC)", "documents", "name", box=None)
+            header: tuple[str, ...] = ("id", "deleted (UTC)", "documents", "name")
             trash_items = workspace.trash()
-            for one in trash_items:
-                table.add_row(
-                    one.id[:8], f"{one.deleted_at:%Y-%m-%d %H:%M}", f"{one.documents:,}", one.name
-                )
+            rows: list[tuple[str, ...]] = [
+                (one.id[:8], f"{one.deleted_at:%Y-%m-%d %H:%M}", f"{one.documents:,}", one.name)
+                for one in trash_items
+            ]
             values = [one.to_dict() for one in trash_items]
             inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
         else:
-            table = Table("deleted (UTC)", "title", "URI", box=None)
+            header = ("deleted (UTC)", "title", "URI")
             deleted = workspace[name].documents.trash()
-            for each in deleted:
-                table.add_row(f"{each.deleted_at:%Y-%m-%d %H:%M}", Text(each.title), Text(each.uri))
+            rows = [(f"{each.deleted_at:%Y-%m-%d %H:%M}", each.title, each.uri) for each in deleted]
             values = [each.to_dict() for each in deleted]
     if printed(values, as_json):
         return
     if values:
-        print_table(table)
+        print_table(header, rows)
     elif not any(inside.values()):
         say("the trash is empty")
     for kb_name, count in inside.items():

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
@@ -19,7 +20,7 @@ from kbkit.models.values import escaped_controls, plain, plain_lines, pluralize,
 from kbkit.runtime.logs import is_json
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
     from kbkit.feedback.evaluation_report import Evaluation
     from kbkit.feedback.tune_report import TuneReport
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+_WIDE = (0, 2, 0, 0)
 _PIPED_WIDTH = 10_000
 """Columns where a program reads: nothing is wrapped or cut."""
 
@@ -86,10 +88,26 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
-def print_table(renderable: RenderableType) -> None:
+def print_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    fold: Sequence[int] = (),
+    padding: tuple[int, ...] = (0, 1),
+    styles: Iterable[str] = repeat(""),
+) -> None:
+    """Print a table; the texts of the columns ``fold`` are broken and not cut."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*header, box=None, padding=padding, show_header=any(header))  # type: ignore[arg-type]
+    for column in fold:
+        table.columns[column].overflow = "fold"
+    for row in rows:
+        table.add_row(*map(Text, row, styles))
     terminal = console()
     with terminal.capture() as captured:
-        terminal.print(renderable)
+        terminal.print(table)
     lines = without_controls(captured.get(), colours=True).split("\n")
     if not terminal.is_terminal:
         lines = [line.rstrip() for line in lines]
@@ -133,13 +151,7 @@ def print_done(value: Any, as_json: bool, message: str) -> None:
 
 
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for label, value in pairs:
-        table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
-    print_table(table)
+    print_table(("", ""), pairs, fold=[1], padding=_WIDE, styles=["bold", ""])
 
 
 def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
@@ -167,17 +179,14 @@ def say_improvement(left: Improvement, name: str) -> None:
 
 
 def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
-    from rich.table import Table
-
     if verbose:
         _print_queries(evaluation)
     labels = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "hit@1": "Hit@1"}
-    table = Table("", evaluation.label, "95 %", box=None, padding=(0, 2, 0, 0))
+    header, rows = ["", evaluation.label, "95 %"], []
     others = evaluation.against
     other_means = {} if others is None else others.means()
     if others is not None:
-        for head in (others.label, "difference", "95 %", "p"):
-            table.add_column(head)
+        header += [others.label, "difference", "95 %", "p"]
     means, differences = evaluation.means(), evaluation.differences()
     for name, (low, high) in evaluation.intervals().items():
         row = [labels.get(name, name.capitalize()), f"{means[name]:.3f}", f"{low:.3f}-{high:.3f}"]
@@ -190,8 +199,8 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
                 ends,
                 f"{difference.p_value:.4f}",
             ]
-        table.add_row(*row)
-    print_table(table)
+        rows.append(row)
+    print_table(header, rows, padding=_WIDE)
     say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
@@ -200,16 +209,11 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
 
 
 def print_tuning(report: TuneReport) -> None:
-    from rich.table import Table
-
     figures = report.to_dict()
-    table = Table("", "present", "proposed", box=None, padding=(0, 2, 0, 0))
-    for name in report.weights:
-        row = (getattr(settings, name) for settings in (report.present, report.proposed))
-        table.add_row(name, *(f"{weight:.2f}" for weight in row))
+    both = (report.present, report.proposed)
+    rows = [(name, *(f"{getattr(each, name):.2f}" for each in both)) for name in report.weights]
     ndcg = (f"{figures[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
-    table.add_row("nDCG@10", *ndcg)
-    print_table(table)
+    print_table(("", "present", "proposed"), [*rows, ("nDCG@10", *ndcg)], padding=_WIDE)
     say(f"{report.queries:,} questions, {report.tried:,} settings tried")
     say(report.reason)
     for note in report.notes:
@@ -217,23 +221,14 @@ def print_tuning(report: TuneReport) -> None:
 
 
 def _print_queries(evaluation: Evaluation) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     others = evaluation.against
-    table = Table("nDCG@10", box=None, padding=(0, 2, 0, 0))
-    if others is not None:
-        table.add_column(others.label)
-    table.add_column("recall")
-    table.add_column("first right")
-    table.add_column("question", overflow="fold")
+    compared = [] if others is None else [others.label]
+    header, rows = ("nDCG@10", *compared, "recall", "first right", "question"), []
     for i, result in enumerate(evaluation.results):
         first = f"{1 / result.reciprocal_rank:.0f}" if result.reciprocal_rank else "none"
         other = [] if others is None else [f"{others.results[i].ndcg:.3f}"]
-        table.add_row(
-            f"{result.ndcg:.3f}", *other, f"{result.recall:.3f}", first, Text(result.query)
-        )
-    print_table(table)
+        rows.append((f"{result.ndcg:.3f}", *other, f"{result.recall:.3f}", first, result.query))
+    print_table(header, rows, fold=[-1], padding=_WIDE)
 
 
 def say_notes(notes: Iterable[str]) -> None:
@@ -327,6 +322,24 @@ def print_rows(
     if empty and not rows:
         say(empty)
     print_figures(header, map(row, rows))
+
+
+def print_listing(
+    rows: Sequence[_T],
+    as_json: bool,
+    header: Sequence[str],
+    row: Callable[[_T], Sequence[str]],
+    *,
+    empty: str = "",
+    fold: Sequence[int] = (),
+) -> None:
+    """Print values as JSON or as a table; or only say that there are none."""
+    if printed(rows, as_json):
+        return
+    if rows:
+        print_table(header, map(row, rows), fold=fold)
+    elif empty:
+        say(empty)
 
 
 _WORD = re.compile(r"[^\W\d]")

@@ -16,7 +16,7 @@ from kbkit.cli.app import (
     open_workspace,
     resumable,
 )
-from kbkit.cli.terminal import print_figures, print_json, print_table, printed, progress, say
+from kbkit.cli.terminal import print_figures, print_json, print_listing, printed, progress, say
 from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.replies import MIN_TOKENS
 from kbkit.mcp.stdio import serve
@@ -106,18 +106,13 @@ Model = Annotated[str, typer.Argument(help="A model of the list, or OWNER/MODEL 
 @models.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List embedding models and which are installed."""
-    from rich.table import Table
-
     from kbkit.workflows.embedding_models import list_models
 
-    listed = list_models()
-    if printed(listed, as_json):
-        return
-    table = Table(
-        "name", "dim.", "MB", "cost", "languages", "license", "good for", "here", box=None
-    )
-    for model in listed:
-        table.add_row(
+    print_listing(
+        list_models(),
+        as_json,
+        ("name", "dim.", "MB", "cost", "languages", "license", "good for", "here"),
+        lambda model: (
             model.name,
             str(model.dimensions or "?"),
             str(model.megabytes),
@@ -126,9 +121,10 @@ def list_(as_json: AsJson = False) -> None:
             model.license,
             model.good_for,
             "yes" if model.installed else model.where,
-        )
-    print_table(table)
-    say("cost: time of a chunk, static vectors as 1, about")
+        ),
+    )
+    if not as_json:
+        say("cost: time of a chunk, static vectors as 1, about")
 
 
 @models.command()
@@ -203,22 +199,21 @@ def rebuild(names: Names = None) -> None:
 @app.command()
 def runs(names: Names = None, as_json: AsJson = False) -> None:
     """List past reads of sources, the latest first."""
-    from rich.table import Table
-    from rich.text import Text
-
     with open_workspace() as workspace:
         listed = workspace.runs(names)
-    if printed(listed, as_json):
-        return
-    table = Table("began (UTC)", "seconds", "knowledge base", "came of it", "source", box=None)
-    for one in listed:
-        took = f"{one.seconds:,.1f}" if one.finished_at else "not ended"
-        counts = ", ".join(f"{count:,} {name}" for name, count in one.counts.items())
-        table.add_row(f"{one.started_at:%Y-%m-%d %H:%M:%S}", took, one.kb, counts, Text(one.source))
-    if listed:
-        print_table(table)
-    else:
-        say("no source was read yet")
+    print_listing(
+        listed,
+        as_json,
+        ("began (UTC)", "seconds", "knowledge base", "came of it", "source"),
+        lambda one: (
+            f"{one.started_at:%Y-%m-%d %H:%M:%S}",
+            f"{one.seconds:,.1f}" if one.finished_at else "not ended",
+            one.kb,
+            ", ".join(f"{count:,} {name}" for name, count in one.counts.items()),
+            one.source,
+        ),
+        empty="no source was read yet",
+    )
 
 
 Sign = Annotated[
