@@ -27,7 +27,7 @@ from kbkit.panels.controls import control, row
 from kbkit.panels.homes import AnyWorkspace, home_of
 from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
-from kbkit.panels.text_rendering import MAX_LENGTH, Rendered, is_rendered, render_file, render_text
+from kbkit.panels.text_rendering import MAX_LENGTH, PanelText, is_rendered, render_file, render_text
 from kbkit.panels.updates import Debouncer, Topic
 from kbkit.sources.formats import FORMATS, MULTIPLE
 
@@ -140,7 +140,7 @@ class FilesPanel(EditingPanel):
         self._files = self._workspace.files
         self._open_folders: set[str] = set()
         self._documents: tuple[object, list[Document]] | None = None
-        self._rendered = Rendered("")
+        self._rendered = PanelText("")
         self._as_text = False
         self._anchor = ""
         self._serial = 0
@@ -349,7 +349,7 @@ class FilesPanel(EditingPanel):
             "undo": self._last_done,
             "note": _CHOOSE,
         }
-        self._rendered = Rendered("")
+        self._rendered = PanelText("")
         if info is None:
             return shown
         path, note, is_text = info.path, "", True

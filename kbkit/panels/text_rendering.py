@@ -39,7 +39,7 @@ class LinkTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class PanelText:
     """A file or a document as a panel shows it.
 
     Attributes:
@@ -56,7 +56,7 @@ def is_rendered(path: str) -> bool:
     return posixpath.splitext(path)[1].lower() in _MARKDOWN
 
 
-def render_file(path: str, text: str, links: Sequence[FileLink]) -> Rendered:
+def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
     """Render Markdown."""
     path_of = {link.target: link.path for link in links}
     targets: dict[str, LinkTarget] = {}
@@ -91,13 +91,13 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> Rendered:
     shown = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:MAX_LENGTH], count=1)
     prepared = prepare(resolve_wiki_links(shown, named), title="", rewrite=resolve)
     html = render(prepared.text, resolve).html
-    return Rendered(html, targets, max(0, len(text) - MAX_LENGTH))
+    return PanelText(html, targets, max(0, len(text) - MAX_LENGTH))
 
 
-def render_text(path: str, text: str) -> Rendered:
+def render_text(path: str, text: str) -> PanelText:
     cut = text[:MAX_LENGTH]
     marks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", cut)), default=0))
     language = posixpath.splitext(path)[1].lstrip(".").lower()
     language = {"markdown": "md", "txt": "", "log": ""}.get(language, language)
     html = render(f"{marks}{language}\n{cut}\n{marks}", lambda _href: None).html
-    return Rendered(html, {}, max(0, len(text) - MAX_LENGTH))
+    return PanelText(html, {}, max(0, len(text) - MAX_LENGTH))

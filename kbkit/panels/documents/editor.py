@@ -15,7 +15,7 @@ from kbkit.panels import render
 from kbkit.panels.controls import MutedUpdates, button, control, row, show, toggle
 from kbkit.panels.documents.rendering import DocumentRenderer
 from kbkit.panels.panel import Panel, View
-from kbkit.panels.text_rendering import MAX_LENGTH, LinkTarget, Rendered
+from kbkit.panels.text_rendering import MAX_LENGTH, LinkTarget, PanelText
 from kbkit.panels.updates import Topic
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._on_change = on_change
         self._on_link = on_link
         self._renderer = DocumentRenderer(())
-        self._rendered = Rendered("", {})
+        self._rendered = PanelText("", {})
         self._given: list[Rating] = []
         self._serial = 0
         self._muted = MutedUpdates()
@@ -117,7 +117,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._given = []
             self._keep()
         self._labels.layout.visibility = "hidden" if document is None else "visible"
-        self._rendered = Rendered("", {})
+        self._rendered = PanelText("", {})
         if document is not None:
             self._show_labels(document)
             outlined = self.outline_box.value and document.state is not DocumentState.GONE

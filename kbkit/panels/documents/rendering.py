@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Chunk, Document
 from kbkit.panels.render import PATH_LENGTH, plain
-from kbkit.panels.text_rendering import MAX_LENGTH, LinkTarget, Rendered
+from kbkit.panels.text_rendering import MAX_LENGTH, LinkTarget, PanelText
 from kbkit.text.markdown.rendering import render as render_markdown
 from kbkit.text.markdown.sanitizing import prepare
 
@@ -34,7 +34,7 @@ class DocumentRenderer:
     def _pages(self) -> LinkMap:
         return LinkMap(self._uris)
 
-    def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> Rendered:
+    def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> PanelText:
         if chunks is None:
             html = self._html(document, document.content[:MAX_LENGTH])
         else:
@@ -43,7 +43,7 @@ class DocumentRenderer:
         for href in set(_HREF.findall(html)):
             if link := self._link(unescape(href)):
                 links[unescape(href)] = link
-        return Rendered(html, links, max(0, len(document.content) - MAX_LENGTH))
+        return PanelText(html, links, max(0, len(document.content) - MAX_LENGTH))
 
     def _pieces(self, document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
         end = 0
