@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace, takes
-from kbkit.cli.terminal import print_done, print_json, print_rows, printed, progress, say
+from kbkit.cli.terminal import print_done, print_rows, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
 from kbkit.models.values import plain, pluralize
@@ -306,9 +306,7 @@ def context(
     """Print the entries that fit a task, for an agent."""
     with open_workspace() as workspace:
         answer = workspace.entries.context(prompt, limit=limit, max_tokens=max_tokens)
-    if as_json:
-        print_json(answer)
-    else:
+    if not printed(answer, as_json):
         typer.echo("\n".join(plain_line(line) for line in answer.text.split("\n")))
 
 
@@ -325,9 +323,7 @@ def learn(
     with open_workspace() as workspace:
         if folder is None:
             text = workspace.entries.learning_prompt()
-            if as_json:
-                print_json({"prompt": text})
-            else:
+            if not printed({"prompt": text}, as_json):
                 typer.echo(text, nl=False)
             return
         entry = workspace.entries.learn(folder, task_id=task_id)

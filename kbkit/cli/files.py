@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_done, print_json, print_rows, printed, progress, say
+from kbkit.cli.terminal import print_done, print_rows, printed, progress, say
 from kbkit.models.values import plain, without_controls
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def tree(
     """Draw a folder as a tree."""
     with open_workspace() as workspace:
         root = workspace.files.tree(path, depth=depth)
-    if as_json:
-        print_json(root)
-    else:
+    if not printed(root, as_json):
         typer.echo(str(root))
 
 

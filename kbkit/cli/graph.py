@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, Within, app, open_workspace
-from kbkit.cli.terminal import (
-    print_done,
-    print_figures,
-    print_json,
-    print_pairs,
-    print_rows,
-    printed,
-    say,
-)
+from kbkit.cli.terminal import print_done, print_figures, print_pairs, print_rows, printed, say
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain
 
@@ -89,9 +81,7 @@ def neighbors(
     """List related things, the nearest first."""
     with open_workspace() as workspace:
         steps = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
-    if as_json:
-        print_json(steps)
-    else:
+    if not printed(steps, as_json):
         _print_steps(steps)
 
 

@@ -133,9 +133,7 @@ def show(
     """Show the figures of a knowledge base."""
     with open_workspace() as workspace:
         info = workspace[name].info()
-    if as_json:
-        print_json(info)
-    else:
+    if not printed(info, as_json):
         print_pairs(info.lines(verbose=verbose))
 
 

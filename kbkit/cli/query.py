@@ -168,9 +168,7 @@ def context_(
     with open_workspace() as workspace:
         answer = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
     say_notes(answer.notes)
-    if as_json:
-        print_json(answer)
-    else:
+    if not printed(answer, as_json):
         typer.echo(without_controls(answer.text))
 
 
@@ -213,9 +211,7 @@ def eval_(
         result = kb.feedback.evaluate(
             asked, mode=mode, against=against, wait=wait, on_progress=on_progress
         )
-    if as_json:
-        print_json(result)
-    else:
+    if not printed(result, as_json):
         print_evaluation(result, verbose)
     if fail_under is not None and result.ndcg < fail_under:
         say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
-from kbkit.cli.terminal import complain, print_json, print_listing, progress, say
+from kbkit.cli.terminal import complain, print_listing, printed, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
@@ -72,9 +72,7 @@ def check(
 
     with progress() as on_progress:
         findings = check_recipe(recipe, online=online, on_progress=on_progress)
-    if as_json:
-        print_json(findings)
-    else:
+    if not printed(findings, as_json):
         for finding in findings:
             complain(str(finding))
         errors = sum(finding.severity == "error" for finding in findings)

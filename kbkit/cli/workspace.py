@@ -16,7 +16,7 @@ from kbkit.cli.app import (
     open_workspace,
     resumable,
 )
-from kbkit.cli.terminal import print_figures, print_json, print_listing, printed, progress, say
+from kbkit.cli.terminal import print_figures, print_listing, printed, progress, say
 from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.replies import MIN_TOKENS
 from kbkit.mcp.stdio import serve
@@ -177,9 +177,7 @@ def doctor(
     """Check a workspace for damage."""
     with open_workspace() as workspace:
         health = workspace.doctor(repair=repair)
-    if as_json:
-        print_json({"sound": health.sound, **health.to_dict()})
-    else:
+    if not printed({"sound": health.sound, **health.to_dict()}, as_json):
         for finding in health.findings:
             say(str(finding))
         looked = pluralize(health.knowledge_bases, "knowledge base")
