@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,6 @@ from kbkit.cli.terminal import (
     print_evaluation,
     print_figures,
     print_hits,
-    print_json,
     print_tuning,
     printed,
     progress,
@@ -36,15 +36,18 @@ if TYPE_CHECKING:
 
 WORST_PAGES = 5
 
+Searched = Annotated[
+    list[str] | None, typer.Option("--kb", help="Knowledge base to search (default: all).")
+]
+ModeName = Annotated[str, typer.Option(help="hybrid, dense or lexical.")]
+
 
 @app.command()
 def search(
     query: Annotated[str | None, typer.Argument(help="A question or some words.")] = None,
-    kb: Annotated[
-        list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
-    ] = None,
+    kb: Searched = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of hits.")] = 10,
-    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    mode: ModeName = "hybrid",
     document_type: Annotated[
         list[str] | None, typer.Option("--type", help="Only documents of this type.")
     ] = None,
@@ -124,30 +127,25 @@ def search(
             "entity": entity,
         }
     )
-    kbs = kb or None
     with open_workspace() as workspace:
+        ask = partial(
+            workspace.search, kbs=kb or None, limit=limit, mode=mode, filters=filters, graph=graph
+        )
         if queries is not None:
             notes: dict[str, None] = {}
             for line in _lines(queries):
                 if not line.strip():
                     typer.echo("[]")
                     continue
-                hits = workspace.search(
-                    line, kbs=kbs, limit=limit, mode=mode, filters=filters, graph=graph
-                )
+                hits = ask(line)
                 typer.echo(to_json(hits.to_dicts()))
                 notes.update(dict.fromkeys(hits.notes))
             say_notes(notes)
             return
-        hits = workspace.search(
-            query or "", kbs=kbs, limit=limit, mode=mode, filters=filters, graph=graph
-        )
-    if as_jsonl:
+        hits = ask(query or "")
+    if as_json or as_jsonl:
         say_notes(hits.notes)
-        typer.echo(to_json(hits.to_dicts()))
-    elif as_json:
-        say_notes(hits.notes)
-        print_json(hits.to_dicts())
+        typer.echo(to_json(hits.to_dicts(), indent=None if as_jsonl else 2))
     else:
         print_hits(hits)
 
@@ -155,9 +153,7 @@ def search(
 @app.command("context")
 def context_(
     query: Annotated[str, typer.Argument(help="A question or some words.")],
-    kb: Annotated[
-        list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
-    ] = None,
+    kb: Searched = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of the text.")] = 2000,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Maximum passages (default: KBKIT_TOP_K, or 3).")
@@ -191,7 +187,7 @@ def eval_(
     target: Target,
     questions: Questions = None,
     judgements: Qrels = None,
-    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    mode: ModeName = "hybrid",
     against: Annotated[
         str | None, typer.Option(help="Mode to compare with (paired permutation test).")
     ] = None,
