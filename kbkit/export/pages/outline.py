@@ -82,7 +82,7 @@ class OutlineEntry:
     """A document without its text.
 
     Attributes:
-        label: Title in lists; equal titles are told apart by a part of their path.
+        label: Title in lists; equal titles also have a part of their path.
         description: Description in a line of plain text.
         contents: Links of a contents page.
     """
