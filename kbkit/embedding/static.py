@@ -62,18 +62,13 @@ _Table = NDArray[np.float16] | NDArray[np.float32]
 class StaticEmbedder:
     """Averages static token vectors. Offline, thread-safe, thousands of texts a second."""
 
+    fingerprint = f"static:l2_supercat_256:{WEIGHTS_SHA256[:12]}:mean"
+
     def __init__(self) -> None:
         # found once: looking through what a package installed takes as long as to embed 50 texts
         self._files = _find(_WEIGHTS, "weights"), _find(_TOKENIZER, "tokenizer")
         self._packed, self._tokens = _load(*self._files)
-
-    @property
-    def fingerprint(self) -> str:
-        return f"static:l2_supercat_256:{WEIGHTS_SHA256[:12]}:mean"
-
-    @property
-    def dimensions(self) -> int:
-        return int(self._packed.shape[1])
+        self.dimensions = int(self._packed.shape[1])
 
     @property
     def token_vectors(self) -> NDArray[np.float32]:
