@@ -264,6 +264,10 @@ def check_license(stated: str) -> str:
     return stated
 
 
+LicenseName = Annotated[str, AfterValidator(check_license)]
+"""The name of a license, or its address."""
+
+
 class VersionedSpec(Spec):
     """A spec that tells its version."""
 

@@ -341,7 +341,7 @@ def demands(recipe: Recipe) -> list[str]:
     """
     if recipe.path == Path():
         return []
-    return [*_demands_of_sources(recipe), *_written(recipe), *_run(recipe)]
+    return [*_read_or_written(recipe), *_run(recipe)]
 
 
 def require_trust(recipe: Recipe) -> None:
@@ -354,7 +354,7 @@ def require_trust(recipe: Recipe) -> None:
         raise TrustError(recipe.path, asked)
 
 
-def _demands_of_sources(recipe: Recipe) -> Iterator[str]:
+def _read_or_written(recipe: Recipe) -> Iterator[str]:
     for number, source in enumerate(recipe.sources):
         key = f"sources[{number}]"
         path = getattr(source, "path", None)
@@ -371,9 +371,6 @@ def _demands_of_sources(recipe: Recipe) -> Iterator[str]:
             for path in (spec.model, spec.tokenizer):
                 if path is not None and _is_outside(recipe, path):
                     yield f"{key}: reads {path}, outside of the recipe's folder"
-
-
-def _written(recipe: Recipe) -> Iterator[str]:
     if recipe.site.directory:
         yield f"site.directory: writes to {recipe.path.parent / recipe.site.directory}"
 
@@ -384,30 +381,25 @@ def _run(recipe: Recipe) -> Iterator[str]:
             yield f"sources[{number}]: imports the package {source.name}, which runs its code"
         if isinstance(source, PluginSource):
             yield f"sources[{number}]: runs the plugin {source.name}"
-    for key in ("embedding", "summary_embedding", "annotation"):
-        spec = getattr(recipe, key)
+    keys = ("embedding", "summary_embedding", "annotation", "expand")
+    parts = {key: getattr(recipe, key) for key in keys}
+    for key, spec in parts.items():
         if isinstance(spec, LlamaIndexEmbedding):
             yield f"{key}: runs {spec.model}, which may send text elsewhere"
         if isinstance(spec, PluginEmbedding | PluginAnnotation):
             yield f"{key}: runs the plugin {spec.name}"
         if isinstance(spec, LlmAnnotation):
             yield f"{key}: runs {spec.llm}, which may send text elsewhere"
-    for key, name in _variables(recipe):
-        yield f"{key}: is given the variable {name} of the environment"
+    named = {
+        f"retrieval.postprocessors[{n}]": s for n, s in enumerate(recipe.retrieval.postprocessors)
+    }
+    for key, spec in (parts | named).items():
+        for name in variables(getattr(spec, "arguments", {})):
+            yield f"{key}: is given the variable {name} of the environment"
     if recipe.expand is not None:
         yield f"expand: runs {recipe.expand.llm}, which may send text elsewhere"
-    for number, spec in enumerate(recipe.retrieval.postprocessors):
-        yield f"retrieval.postprocessors[{number}]: runs {spec.path}"
-
-
-def _variables(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    parts = {key: getattr(recipe, key) for key in ("embedding", "summary_embedding", "annotation")}
-    parts["expand"] = recipe.expand
-    for number, spec in enumerate(recipe.retrieval.postprocessors):
-        parts[f"retrieval.postprocessors[{number}]"] = spec
-    for key, spec in parts.items():
-        for name in variables(getattr(spec, "arguments", {})):
-            yield key, name
+    for key, postprocessor in named.items():
+        yield f"{key}: runs {postprocessor.path}"
 
 
 def _is_outside(recipe: Recipe, path: str, *, glob: bool = False) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     Field,
     PrivateAttr,
     StrictBool,
@@ -21,11 +22,11 @@ from kbkit.recipes.base import (
     AnyAnnotation,
     ExpandSpec,
     HttpUrl,
+    LicenseName,
     NoAnnotation,
     RulesAnnotation,
     Spec,
     VersionedSpec,
-    check_license,
 )
 from kbkit.recipes.sources import AnySource
 
@@ -346,16 +347,40 @@ class KnowledgeBaseSpec(VersionedSpec):
         return self
 
 
+def _slug_of(name: str) -> str:
+    plain_letters = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain_letters.lower())[:63].strip("-") or "my-notes"
+
+
+def check_name(name: str) -> str:
+    """Return a knowledge base name if it is a slug.
+
+    Raises:
+        ValueError: It is not one.
+    """
+    if not SLUG.fullmatch(name):
+        raise ValueError(
+            f"{name!r} cannot name a knowledge base; use up to 63 lower-case letters, digits and "
+            f"hyphens, such as {_slug_of(name)!r}"
+        )
+    if RESERVED.fullmatch(name):
+        raise ValueError(f"{name!r} is reserved by Windows; choose another name")
+    return name
+
+
+KnowledgeBaseName = Annotated[str, AfterValidator(check_name)]
+
+
 class Recipe(KnowledgeBaseSpec):
     """A knowledge base, from its sources to its site."""
 
-    name: str
+    name: KnowledgeBaseName
     """Name of the knowledge base: a slug."""
     description: str = ""
     """Description in a sentence."""
     sources: tuple[AnySource, ...] = Field(min_length=1)
     """Sources of its documents."""
-    license: str = ""
+    license: LicenseName = ""
     """License of sources that state none."""
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
     """Attribution of sources that state none."""
@@ -363,16 +388,6 @@ class Recipe(KnowledgeBaseSpec):
     """Golden questions, or their TSV file (question, tab, pages with commas)."""
 
     _path: Path = PrivateAttr(default=Path())
-
-    @field_validator("name")
-    @classmethod
-    def _slug(cls, value: str) -> str:
-        return check_name(value)
-
-    @field_validator("license")
-    @classmethod
-    def _license(cls, value: str) -> str:
-        return check_license(value)
 
     @model_validator(mode="after")
     def _license_sources(self) -> Self:
@@ -407,24 +422,3 @@ class Recipe(KnowledgeBaseSpec):
             directory = str(folder / self.site.directory)
             parts["site"] = self.site.model_copy(update={"directory": directory})
         return KnowledgeBaseSpec(**parts)
-
-
-def _slug_of(name: str) -> str:
-    plain_letters = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", plain_letters.lower())[:63].strip("-") or "my-notes"
-
-
-def check_name(name: str) -> str:
-    """Return a knowledge base name if it is a slug.
-
-    Raises:
-        ValueError: It is not one.
-    """
-    if not SLUG.fullmatch(name):
-        raise ValueError(
-            f"{name!r} cannot name a knowledge base; use up to 63 lower-case letters, digits and "
-            f"hyphens, such as {_slug_of(name)!r}"
-        )
-    if RESERVED.fullmatch(name):
-        raise ValueError(f"{name!r} is reserved by Windows; choose another name")
-    return name

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictBool, field_validator, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from kbkit.models import DocumentType
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.base import Glob, HttpUrl, IpAddress, Spec, check_license
+from kbkit.recipes.base import Glob, HttpUrl, IpAddress, LicenseName, Spec
 
 
 class SourceSpec(Spec):
@@ -18,15 +18,10 @@ class SourceSpec(Spec):
     """Type of all its documents; by default each document's type is detected."""
     tags: tuple[str, ...] = ()
     """Tags of all its documents."""
-    license: str = ""
+    license: LicenseName = ""
     """License of documents that state none: an SPDX name (`CC-BY-4.0`), a name, or an address."""
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
     """Attribution of documents that state none (`© 2026 The authors`)."""
-
-    @field_validator("license")
-    @classmethod
-    def _license(cls, value: str) -> str:
-        return check_license(value)
 
 
 class FetchSpec(SourceSpec):
