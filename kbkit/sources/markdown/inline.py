@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.text.markdown.blocks import Block, Kind, blocks, text_anchor
 from kbkit.text.markdown.extensions import note_anchor
+from kbkit.text.markdown.plain_text import CODE_SPAN
 from kbkit.text.markdown.structure import PAGE_MARK, split_anchor
 from kbkit.text.markdown.writing import code_span, safe_url
 
@@ -68,7 +69,6 @@ def _markdown() -> MarkdownIt:
 
 
 _ACTIVE = re.compile(r"[\\`<:{=+\[$~^]")
-_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _TICKS = re.compile(r"`+")
 _TAG = re.compile(
     r"<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9-]*)"
@@ -120,35 +120,15 @@ _TITLED = re.compile(r"(?P<title>.*\S)\s*<(?P<goal>[^<>]+)>", re.DOTALL)
 _LEAD = re.compile(r"[ \t]*")
 
 _EMPHASIS = {
-    "b": "**",
-    "strong": "**",
-    "i": "*",
-    "em": "*",
-    "cite": "*",
-    "var": "*",
-    "dfn": "*",
-    "s": "~~",
-    "del": "~~",
-    "strike": "~~",
-    "mark": "**",
+    **dict.fromkeys(("b", "strong", "mark"), "**"),
+    **dict.fromkeys(("i", "em", "cite", "var", "dfn"), "*"),
+    **dict.fromkeys(("s", "del", "strike"), "~~"),
 }
 _CODE = frozenset({"code", "tt", "samp", "kbd"})
 _SILENT = frozenset(
-    {
-        "script",
-        "style",
-        "svg",
-        "math",
-        "iframe",
-        "object",
-        "video",
-        "audio",
-        "textarea",
-        "select",
-        "noscript",
-        "template",
-        "canvas",
-    }
+    str.split("""
+        script style svg math iframe object video audio textarea select noscript template canvas
+        """)
 )
 _TAGS = frozenset(
     str.split("""
@@ -214,15 +194,10 @@ def heading_titles(text: str) -> dict[str, str]:
     return {anchor: re.sub(r"[\[\]]", "", title) for title, anchor in split if anchor}
 
 
-class _Names(NamedTuple):
+class _LineWriter(NamedTuple):
     notes: frozenset[str]
+    components: bool
     targets: Mapping[str, str]
-
-
-class _LineWriter:
-    def __init__(self, notes: frozenset[str], components: bool, targets: Mapping[str, str]) -> None:
-        self._names = _Names(notes, targets)
-        self._components = components
 
     def heading(self, block: Block, piece: str) -> str:
         bare, anchor = split_anchor(block.title)
@@ -249,7 +224,7 @@ class _LineWriter:
         from kbkit.sources.html.extract import markdown_of
 
         written = markdown_of(rendered(piece), relative=True)
-        return plain_markup(written, notes=self._names.notes, components=self._components)
+        return plain_markup(written, notes=self.notes, components=self.components)
 
     def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:
         """A stretch of text; code stays as it is."""
@@ -270,7 +245,7 @@ class _LineWriter:
     ) -> tuple[str, int]:
         char = text[at]
         if char == "`":
-            span = _SPAN.match(text, at) or _TICKS.match(text, at)
+            span = CODE_SPAN.match(text, at) or _TICKS.match(text, at)
             assert span is not None
             return span[0], span.end()
         if char == "<":
@@ -285,10 +260,10 @@ class _LineWriter:
             return address
         for mark, pattern, write in _MARKS:
             if char == mark and (match := pattern.match(text, at)):
-                written = write(match, self._names)
+                written = write(match, self)
                 if written is not None:
                     return written, match.end()
-        if char == "{" and self._components and (match := _EXPRESSION.match(text, at)):
+        if char == "{" and self.components and (match := _EXPRESSION.match(text, at)):
             return " " * (match["space"] is not None), match.end()
         if char == "{" and (match := _ATTRIBUTES.match(text, at)):
             before = text[at - 1] if at else ""
@@ -307,7 +282,7 @@ class _LineWriter:
             return "<", at + 1
         name, end = tag["name"].lower(), tag.end()
         if name not in _TAGS:
-            component = self._components and tag["name"][0].isupper()
+            component = self.components and tag["name"][0].isupper()
             return ("" if component else tag[0]), end
         if name == "br":
             rest = _LEAD.match(text, end)
@@ -374,16 +349,16 @@ def _emoji() -> dict[str, str]:
     }
 
 
-def _emoji_text(match: re.Match[str], _: _Names) -> str | None:
+def _emoji_text(match: re.Match[str], _: _LineWriter) -> str | None:
     return _emoji().get(match["name"])
 
 
-def _role(match: re.Match[str], names: _Names) -> str:
+def _role(match: re.Match[str], writer: _LineWriter) -> str:
     role, text = match["role"], " ".join(match["text"].split())
     titled = _TITLED.fullmatch(text)
     goal = titled["goal"] if titled else text
-    if role in _REFERENCES and goal in names.targets:
-        return f"[{titled['title'] if titled else names.targets[goal]}](#{goal})"
+    if role in _REFERENCES and goal in writer.targets:
+        return f"[{titled['title'] if titled else writer.targets[goal]}](#{goal})"
     if role == "math":
         return f"${text}$"
     if role == "doc" and titled:
@@ -398,14 +373,14 @@ def _role(match: re.Match[str], names: _Names) -> str:
     return label
 
 
-def _keys(match: re.Match[str], _: _Names) -> str:
+def _keys(match: re.Match[str], _: _LineWriter) -> str:
     keys = [key.strip('"') for key in match[1].split("+")]
     return code_span("+".join(key if len(key) == 1 else key.capitalize() for key in keys))
 
 
-def _reference(match: re.Match[str], names: _Names) -> str | None:
+def _reference(match: re.Match[str], writer: _LineWriter) -> str | None:
     label = match[1]
-    return f"[\\[{label}\\]](#{note_anchor(label)})" if label in names.notes else None
+    return f"[\\[{label}\\]](#{note_anchor(label)})" if label in writer.notes else None
 
 
 def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
@@ -420,7 +395,7 @@ def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
     return f"<{scheme[1]}{bare}>", at + len(bare)
 
 
-_Write = Callable[[re.Match[str], _Names], str | None]
+_Write = Callable[[re.Match[str], _LineWriter], str | None]
 _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
     (":", _ICON_MARK, lambda _found, _: ""),
     (":", _EMOJI, _emoji_text),

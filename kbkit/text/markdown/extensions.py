@@ -12,7 +12,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from kbkit.text.markdown.blocks import blocks
-from kbkit.text.markdown.plain_text import WIKI_LINK
+from kbkit.text.markdown.plain_text import CODE_SPAN, WIKI_LINK
 from kbkit.text.markdown.sanitizing import escape
 
 _MAX_BETWEEN = 4
@@ -147,44 +147,15 @@ _KNOWN = {
 _BETWEEN = re.compile(r"(?<=>)\n\s*(?=<)")
 _MARK = '<span class="kb-math">%s</span>'
 _MARKED = re.compile(_MARK % r"([^<]*)")
-_TAGS = {
-    "math",
-    "mfrac",
-    "mi",
-    "mn",
-    "mo",
-    "mover",
-    "mpadded",
-    "mphantom",
-    "mroot",
-    "mrow",
-    "mspace",
-    "msqrt",
-    "mstyle",
-    "msub",
-    "msubsup",
-    "msup",
-    "mtable",
-    "mtd",
-    "mtext",
-    "mtr",
-    "munder",
-    "munderover",
-    "menclose",
-}
+_TAGS = set(
+    str.split("""
+        math mfrac mi mn mo mover mpadded mphantom mroot mrow mspace msqrt mstyle msub msubsup msup
+        mtable mtd mtext mtr munder munderover menclose
+        """)
+)
 _ATTRIBUTES = {
     "math": {"display"},
-    "mo": {
-        "stretchy",
-        "movablelimits",
-        "fence",
-        "form",
-        "accent",
-        "minsize",
-        "maxsize",
-        "lspace",
-        "rspace",
-    },
+    "mo": set(str.split("stretchy movablelimits fence form accent minsize maxsize lspace rspace")),
     "mi": {"mathvariant"},
     "mspace": {"width"},
     "mstyle": {"displaystyle", "scriptlevel"},
@@ -247,9 +218,6 @@ def _environment(match: re.Match[str]) -> str:
     name = _KNOWN.get(match["name"], "")
     return f"\\{match['place']}{{{name}}}" if name else ""
 
-
-CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
-"""Code within a line, in which nothing is a link."""
 
 Address = Callable[[str, str], str | None]
 """Address of a name and heading (``""`` for none); ``None`` if unknown."""

@@ -23,6 +23,9 @@ DESTINATION = re.compile(
 )
 """Address after a link's text, in angle brackets (1) or bare (2)."""
 
+CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+"""Code within a line."""
+
 WIKI_LINK = re.compile(
     r"\[\[([^\[\]\n|#^]{1,500})(?:[#^]([^\[\]\n|]{0,500}))?(?:\|([^\[\]\n]{0,500}))?\]\]"
 )

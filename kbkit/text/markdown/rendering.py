@@ -18,10 +18,8 @@ from urllib.parse import unquote, urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from markdown_it.utils import OptionsDict
 from pygments import highlight as _pygments
 from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
@@ -54,11 +52,7 @@ _CODE = re.compile(
 
 
 def code_block(
-    renderer: RendererProtocol,
-    tokens: Sequence[Token],
-    index: int,
-    options: OptionsDict,
-    env: MutableMapping[str, Any],
+    _: object, tokens: Sequence[Token], index: int, __: object, env: MutableMapping[str, Any]
 ) -> str:
     token = tokens[index]
     match = _LANGUAGE.match(token.info.strip())
@@ -156,40 +150,12 @@ def mark_onwards(tokens: list[Token]) -> None:
 
 _OWN_ID = re.compile(r"__(?!.*__$)")
 _PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'
-_TAGS = {
-    "p",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "ul",
-    "ol",
-    "li",
-    "blockquote",
-    "pre",
-    "code",
-    "em",
-    "strong",
-    "s",
-    "hr",
-    "br",
-    "table",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-    "a",
-    "div",
-    "span",
-    "nav",
-    "dl",
-    "dt",
-    "dd",
-    "img",
-}
+_TAGS = set(
+    str.split("""
+        p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong s hr br table thead tbody tr th
+        td a div span nav dl dt dd img
+        """)
+)
 _ATTRIBUTES = {
     "a": {"href", "title", "rel", "class", "id"},
     "p": {"class", "data-search-exclude", "id"},
@@ -271,7 +237,6 @@ def render(
     if document:
         link_notes(tokens, anchors)
         _finish_terms(make_definition_lists(tokens), anchors)
-    if document:
         mark_meta_line(tokens)
         mark_onwards(tokens)
     mark_breadcrumbs(tokens)

@@ -16,12 +16,11 @@ from markdown_it.common.utils import unescapeAll
 
 from kbkit.models.values import plain, without_controls
 from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks, text_anchor
-from kbkit.text.markdown.plain_text import DESTINATION
+from kbkit.text.markdown.plain_text import CODE_SPAN, DESTINATION
 from kbkit.text.markdown.structure import split_anchor
 
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")
-_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
 _DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
 _PICTURE = re.compile(
@@ -177,7 +176,10 @@ def _sanitize(text: str, rewrite: Rewrite) -> str:
             out.append({"<": "&lt;", "{": "&#123;"}.get(follower, char + follower))
             at += 2
         elif char == "`":
-            at = _copy_code(text, at, out)
+            span = CODE_SPAN.match(text, at) or _BACKTICKS.match(text, at)
+            assert span is not None
+            out.append(span[0])
+            at = span.end()
         elif char == "<":
             link = _AUTOLINK.match(text, at)
             out.append(_autolink(link[1], rewrite) if link else "&lt;")
@@ -190,13 +192,6 @@ def _sanitize(text: str, rewrite: Rewrite) -> str:
             out.append("&#123;" if char == "{" else char)
             at += 1
     return "".join(out) + text[at:]
-
-
-def _copy_code(text: str, at: int, out: list[str]) -> int:
-    span = _SPAN.match(text, at) or _BACKTICKS.match(text, at)
-    assert span is not None
-    out.append(span[0])
-    return span.end()
 
 
 def _autolink(target: str, rewrite: Rewrite) -> str:

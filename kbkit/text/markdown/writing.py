@@ -215,36 +215,22 @@ KINDS = frozenset(
 """Names of admonitions in dialects."""
 
 _SHOWN = {
-    **{
-        kind: kind
-        for kind in (
-            "note",
-            "abstract",
-            "info",
-            "tip",
-            "success",
-            "question",
-            "warning",
-            "failure",
-            "danger",
-            "bug",
-            "example",
-            "quote",
-        )
-    },
-    "caution": "warning",
-    "attention": "warning",
-    "deprecated": "warning",
-    "error": "danger",
-    "hint": "tip",
-    "important": "info",
-    "see": "info",
-    "new": "info",
-    "changed": "info",
-    "todo": "info",
-    "faq": "question",
-    "help": "question",
-    "summary": "abstract",
+    word: style
+    for style, words in {
+        "note": "",
+        "abstract": "summary",
+        "info": "important see new changed todo",
+        "tip": "hint",
+        "success": "",
+        "question": "faq help",
+        "warning": "caution attention deprecated",
+        "failure": "",
+        "danger": "error",
+        "bug": "",
+        "example": "",
+        "quote": "",
+    }.items()
+    for word in (style, *words.split())
 }
 _STYLED = frozenset(
     str.split("""
