@@ -13,7 +13,7 @@ from math import sqrt
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,7 @@ _PRODUCTS = 6
 """Matrices of a layer: query, key, value, attention output, up, down."""
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """A matrix product with bias.
 
     Attributes:
@@ -153,11 +152,7 @@ def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> L
         )
         for matrix, place in zip(matrices, places, strict=True)
     ]
-    inputs = Product(
-        np.concatenate([product.values for product in products[:3]]),
-        np.concatenate([product.scales for product in products[:3]]),
-        np.concatenate([product.biases for product in products[:3]]),
-    )
+    inputs = Product(*map(np.concatenate, zip(*products[:3], strict=True)))
     attention, up, down = products[3:]
     return Layer(
         inputs=inputs,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import dedent
 
@@ -53,39 +52,6 @@ def module_end(lines: list[str], at: int) -> int:
             return number
         opened += sum(1 if bracket in "({[" else -1 for bracket in _BRACKETS.findall(line))
     return len(lines) if opened <= 0 and len(lines) - at <= _MAX_MODULE_LENGTH else at + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
-    """A component whose tags stand on lines of their own.
-
-    Attributes:
-        kind: Kind of admonition, or ``""``.
-        title: Title, or ``""``.
-        body: Content without common indentation.
-    """
-
-    kind: str
-    title: str
-    body: list[str]
-    after: int
-
-    @classmethod
-    def at(cls, lines: list[str], at: int) -> Component | None:
-        opening = _OPENING.match(lines[at])
-        if opening is None:
-            return None
-        end = _closing_line(lines, at, opening["name"])
-        if end is None:
-            return None
-        kind = opening["name"].lower()
-        kind = _value(_TYPE, opening["rest"]).lower() or kind if kind in _FRAMES else kind
-        return cls(
-            kind if kind in KINDS else "",
-            _value(_TITLE_ATTRIBUTE, opening["rest"]),
-            dedent("\n".join(lines[at + 1 : end])).split("\n"),
-            end + 1,
-        )
 
 
 _FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
@@ -248,8 +214,10 @@ class _Unfolding:
             return _note(match["label"], inner), after
         if formula := formula_block(lines, at):
             return formula
-        if self._components and (component := Component.at(lines, at)):
-            return self._component(component, depth), component.after
+        if self._components and (match := _OPENING.match(line)):
+            end = _closing_line(lines, at, match["name"])
+            if end is not None:
+                return self._component(match, lines[at + 1 : end], depth), end + 1
         if match := _ABBREVIATION.match(line):
             return [f"*   **{match['name']}**: {match['text']}"], at + 1
         return None
@@ -346,11 +314,14 @@ class _Unfolding:
             return quoted(title_of(kind, title or None), inner)
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
-    def _component(self, component: Component, depth: int) -> list[str]:
-        inner = self.lines(component.body, depth + 1)
-        if component.kind:
-            return quoted(title_of(component.kind, component.title or None), inner)
-        return [*caption(component.title), *inner]
+    def _component(self, match: re.Match[str], body: list[str], depth: int) -> list[str]:
+        kind, title = match["name"].lower(), _value(_TITLE_ATTRIBUTE, match["rest"])
+        if kind in _FRAMES:
+            kind = _value(_TYPE, match["rest"]).lower() or kind
+        inner = self.lines(dedent("\n".join(body)).split("\n"), depth + 1)
+        if kind in KINDS:
+            return quoted(title_of(kind, title or None), inner)
+        return [*caption(title), *inner]
 
     def _terms(
         self, lines: list[str], at: int, depth: int, out: list[str]

@@ -124,9 +124,9 @@ def _place(note: str, used: set[str]) -> str:
 
 
 def _texts(tokens: list[Token], item: int) -> Iterator[Token]:
-    level = tokens[item].level
-    end = next(n for n in range(item + 1, len(tokens)) if tokens[n].level == level)
-    return (token for token in reversed(tokens[item:end]) if token.type == "inline")
+    return (
+        token for token in reversed(tokens[item : _end(tokens, item)]) if token.type == "inline"
+    )
 
 
 _FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\w)")
