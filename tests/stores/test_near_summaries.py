@@ -9,7 +9,7 @@ import pytest
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.candidates import documents
 from kbkit.retrieval.candidates.base import EncodedQuery, cosines
-from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores
+from kbkit.retrieval.candidates.documents import SummaryScores
 from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.segment_files import SegmentFiles
@@ -107,7 +107,7 @@ def scored(found, vector, mask=None):
         summary=Done(vector),
         summary_embedder="summaries",
     )
-    return DocumentScores.of_words(found, {}).with_summaries(SummaryScores.of(found, query, mask))
+    return SummaryScores.of(found, query, mask)
 
 
 @pytest.mark.parametrize("share", [1, 2, 20])
@@ -126,15 +126,13 @@ def test_the_best_documents_are_those_of_a_scan(made, monkeypatch, share):
             without.setattr(documents, "near_summaries", lambda chunks: None)
             by_scan = scored(made, vector, mask)
         there = np.flatnonzero(open_)
-        best = there[np.argsort(-by_scan.summary[there], kind="stable")][:30]
-        found = there[np.argsort(-by_codes.summary[there], kind="stable")][:30]
+        best = there[np.argsort(-by_scan.all[there], kind="stable")][:30]
+        found = there[np.argsort(-by_codes.all[there], kind="stable")][:30]
         shares.append(np.isin(best, found).mean())
         assert found[0] == best[0]
         everything = np.arange(len(made.sizes))
         held = made.sizes > 0  # of what has gone nobody asks
-        np.testing.assert_allclose(
-            by_codes.exact(everything)[held], by_scan.summary[held], atol=1e-5
-        )
+        np.testing.assert_allclose(by_codes.exact(everything)[held], by_scan.all[held], atol=1e-5)
         assert by_codes.usual == pytest.approx(by_scan.usual, abs=1e-5)
     assert np.mean(shares) > 0.99
 

@@ -45,7 +45,7 @@ from kbkit.models import Filters, Mode, StatementType
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts, length_norms
 from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
-from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores
 from kbkit.retrieval.phrases import PHRASED, phrases_first, phrases_in
 from kbkit.retrieval.ranking import CandidatePool, rank
 from kbkit.text.analysis import analyzer
@@ -229,7 +229,7 @@ class PublishedIndex:
                 "heading": candidates.heading,
                 "rating": columns.prior[chosen],
                 "sizes": candidates.sizes.astype(np.float64),
-                "summary": documents.summary[owners].astype(np.float64),
+                "summary": documents.summaries.all[owners].astype(np.float64),
                 "page": pages.bm25(),
                 "graph": np.zeros(len(chosen)),
                 "learned": np.zeros(len(chosen)),
@@ -270,9 +270,8 @@ class PublishedIndex:
         summary = summaries.near(query, best).cosines
         there = self._summaries.there
         summary[~there] = summary[there].mean() if there.any() else 0.0
-        return replace(
-            scores, summary=summary.astype(np.float32), embedder=self._columns.summary_embedder
-        )
+        found = SummaryScores(summary.astype(np.float32), self._columns.summary_embedder)
+        return replace(scores, summaries=found)
 
     def _term(self, term: str) -> _Term | None:
         number = bisect_right(self._columns.firsts, utf16_key(term)) - 1

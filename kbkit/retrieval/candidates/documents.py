@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding.base import Vector
 from kbkit.models import Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.candidates.base import (
@@ -64,15 +64,18 @@ class ChunkDocuments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SummaryScores:
-    """Scores of document summaries; see `DocumentScores`.
+    """Scores of document summaries.
 
     Attributes:
+        all: Cosine of query and summary; the mean for documents without one, and for distant ones
+            if `exact` is given.
+        embedder: Embedder of summaries; ``""`` if they do not count.
         exact: Returns exact cosines of some documents, where `all` is incomplete.
     """
 
     all: NDArray[np.float32]
-    embedder: str
-    usual: float
+    embedder: str = ""
+    usual: float = 0.0
     exact: Callable[[Rows], NDArray[np.float32]] | None = None
 
     @classmethod
@@ -82,7 +85,7 @@ class SummaryScores:
         if query.summary_vector is None or query.summary_embedder != chunks.summary_embedder:
             return None
         vector = query.summary_vector
-        score = partial(_score, vector)
+        score = partial(cosines, vector=vector)
         index = near_summaries(chunks) if isinstance(chunks, SegmentedSnapshot) else None
         near = None
         if index is not None and query.graph is None:  # relations begin at all documents
@@ -107,18 +110,12 @@ class DocumentScores:
     Attributes:
         counts: By term, documents with their counts, ascending.
         page: BM25 of each.
-        summary: Cosine of query and summary; the mean for documents without one, and for distant
-            ones if `exact` is given.
-        embedder: Embedder of summaries; ``""`` if they do not count.
     """
 
     counts: Mapping[str, Postings]
     statistics: CorpusStatistics
     page: NDArray[np.float32]
-    summary: NDArray[np.float32]
-    embedder: str
-    usual: float = 0.0
-    exact: Callable[[Rows], NDArray[np.float32]] | None = None
+    summaries: SummaryScores
 
     @classmethod
     def of_words(
@@ -136,18 +133,7 @@ class DocumentScores:
         page, norms = np.zeros(number, np.float32), length_norms(lengths, average)
         for term, (there, times) in counts.items():
             np.add.at(page, there, impacts(times, norms.take(there), statistics.idf(term)))
-        return cls(counts, statistics, page, np.zeros(number, np.float32), "")
-
-    def with_summaries(self, summaries: SummaryScores | None) -> DocumentScores:
-        if summaries is None:
-            return self
-        return replace(
-            self,
-            summary=summaries.all,
-            embedder=summaries.embedder,
-            usual=summaries.usual,
-            exact=summaries.exact,
-        )
+        return cls(counts, statistics, page, SummaryScores(np.zeros(number, np.float32)))
 
     def best_rows(
         self,
@@ -162,7 +148,7 @@ class DocumentScores:
         owners, open_ = documents.owners, _open(documents, mask)
         best = np.zeros(len(open_), np.bool_)
         by_graph = () if related is None else (related,)
-        for scores in (self.page, self.summary, *by_graph):
+        for scores in (self.page, self.summaries.all, *by_graph):
             there = np.flatnonzero(open_ & (scores > 0))
             best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
         rows = _rows_of(documents, np.flatnonzero(best))
@@ -186,18 +172,16 @@ class DocumentScores:
             places[places == len(there)] = 0
             for i in np.flatnonzero(there[places] == chosen).tolist():
                 counts[i][term] = int(times[places[i]])
+        summaries = self.summaries
+        cosine = summaries.exact(chosen) if summaries.exact else summaries.all[chosen]
         return WholeDocuments(
             which=np.asarray(which, np.int64),
             counts=counts,
             lengths=documents.document_lengths[chosen].tolist(),
             statistics=self.statistics,
-            summary=(self.exact(chosen) if self.exact else self.summary[chosen]).astype(np.float64),
-            embedder=self.embedder,
+            summary=cosine.astype(np.float64),
+            embedder=summaries.embedder,
         )
-
-
-def _score(vector: Vector, vectors: Matrix) -> NDArray[np.float32]:
-    return cosines(vectors, vector)
 
 
 def _open(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
@@ -224,7 +208,7 @@ def _near(
         asked = asked * len(open_) // there
         if asked > _MAX_ASKED:
             return None
-    near = summaries.nearest(vector, asked, partial(_score, vector))
+    near = summaries.nearest(vector, asked, partial(cosines, vector=vector))
     near = near[open_[near]]
     return near if len(near) >= min(_ASKED // 2, len(open_)) else None
 
@@ -282,11 +266,12 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
     questions = query.questions
     if questions is None:
         return {}
-    same = documents.embedder == questions.embedder
+    summaries = documents.summaries
+    same = summaries.embedder == questions.embedder
     return questions.scores(
         () if query.mode is Mode.DENSE else query.terms,
         query.summary_vector if same else None,
-        max(0.0, documents.usual) if same else 0.0,
+        max(0.0, summaries.usual) if same else 0.0,
         query.left_out,
     )
 

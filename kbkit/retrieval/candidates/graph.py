@@ -98,7 +98,7 @@ def document_starts(
     scores = np.zeros(len(chunks.document_ids))
     own = (normalise(cosine.astype(np.float64)) + normalise(bm25.astype(np.float64))) / 2
     np.maximum.at(scores, chunks.owners[rows], own)
-    scores += normalise(documents.summary.astype(np.float64))
+    scores += normalise(documents.summaries.all.astype(np.float64))
     scores += _PAGE_SHARE * normalise(documents.page.astype(np.float64))
     return normalise(scores) ** _STEEPNESS
 

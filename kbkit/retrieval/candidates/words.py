@@ -8,7 +8,7 @@ Strategies and Optimizations" (1995). The result equals that of scoring all chun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +157,7 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     lexical, scores = words.best(most)
     documents = DocumentScores.of_words(chunks, postings if by_words and query.pages else {})
     dense = nearest() if by_meaning else np.zeros(0, np.int64)
-    documents = documents.with_summaries(summaries())
+    documents = replace(documents, summaries=summaries() or documents.summaries)
     learned = learned_scores(query, documents)
     graph = None
     if query.graph is not None:
