@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -250,13 +250,7 @@ class Agreement:
             "passages": len(self.passages),
             "raters": list(self.raters),
             "pairs": [
-                {
-                    "raters": list(pair.raters),
-                    "passages": pair.passages,
-                    "same": pair.same,
-                    "near": pair.near,
-                    "alpha": _or_none(pair.alpha),
-                }
+                asdict(pair) | {"raters": list(pair.raters), "alpha": _or_none(pair.alpha)}
                 for pair in self.pairs
             ],
         }

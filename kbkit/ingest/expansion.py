@@ -7,7 +7,7 @@ stops. Documents and answers are untrusted: answers are parsed strictly and kept
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import LanguageModelError
@@ -134,16 +134,7 @@ class Expander:
                     make_summaries()
         finally:
             make_summaries()
-        rest = self.estimate()
-        return Expansion(
-            self.model,
-            rest.documents,
-            rest.characters,
-            rest.input_tokens,
-            rest.output_tokens,
-            written,
-            tuple(failed),
-        )
+        return replace(self.estimate(), written=written, failed=tuple(failed))
 
     def _left(self) -> list[str]:
         """Ids of documents that the model has not written of as they are.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Embedder, Matrix, Vector
-from kbkit.embedding.fitted import FIT_REVISION, PRIOR_BELOW, fit
+from kbkit.embedding.fitted import FIT_REVISION, PRIOR_BELOW, FittedEncoder, fit
 from kbkit.embedding.regression import MAX_TERMS, term_vectors
 from kbkit.embedding.short_texts import MAX_WORDS, TEXTS_REVISION, choose_texts, fit_to_texts
 from kbkit.embedding.static import StaticEmbedder
@@ -102,20 +102,7 @@ def fit_encoder(
         prior=prior,
         words=words,
     )
-    report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY["chunks"]}
-    with database.write() as transaction:
-        knowledge_bases.get_by_id(transaction, kb_id)
-        query_encoders.save(
-            transaction,
-            kb_id,
-            embedder=row.embedder,
-            version=row.version,
-            chunks=len(corpus.terms),
-            terms=fitted.terms,
-            vectors=fitted.vectors,
-            report=report,
-        )
-    return report
+    return _save(database, row, corpus, fitted, "chunks")
 
 
 def fit_summary_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping[str, Any]:
@@ -139,21 +126,7 @@ def fit_summary_encoder(database: Database, kb_id: str, model: Embedder) -> Mapp
         words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, MAX_WORDS),
         embedder=model.fingerprint,
     )
-    report = {**fitted.report, "last_seq": held.last_seq, "made_by": _MADE_BY["summaries"]}
-    with database.write() as transaction:
-        knowledge_bases.get_by_id(transaction, kb_id)
-        query_encoders.save(
-            transaction,
-            kb_id,
-            embedder=model.fingerprint,
-            version=row.version,
-            chunks=len(held.terms),
-            terms=fitted.terms,
-            vectors=fitted.vectors,
-            report=report,
-            target="summaries",
-        )
-    return report
+    return _save(database, row, held, fitted, "summaries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +135,30 @@ class _Corpus:
     terms: Sequence[Sequence[str]]
     headings: Sequence[Sequence[str]]
     last_seq: int
+
+
+def _save(
+    database: Database,
+    row: KnowledgeBaseRow,
+    corpus: _Corpus,
+    fitted: FittedEncoder,
+    target: EncoderTarget,
+) -> Mapping[str, Any]:
+    report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY[target]}
+    with database.write() as transaction:
+        knowledge_bases.get_by_id(transaction, row.id)
+        query_encoders.save(
+            transaction,
+            row.id,
+            embedder=fitted.embedder,
+            version=row.version,
+            chunks=len(corpus.terms),
+            terms=fitted.terms,
+            vectors=fitted.vectors,
+            report=report,
+            target=target,
+        )
+    return report
 
 
 def _read(
