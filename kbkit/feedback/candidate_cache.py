@@ -77,25 +77,12 @@ class CandidateCache:
         factors: tuple[float, float],
     ) -> CandidateCache:
         starts = np.cumsum([0] + [len(part.items) for part in parts])
-
-        def joined(name: str) -> Values:
-            return np.concatenate([part.columns[name] for part in parts])
-
+        documents = _disjoint([part.documents for part in parts])
+        features = Features.joined([part.columns for part in parts], documents)
+        if queries.unit == "chunk":
+            features = replace(features, rating=np.zeros(starts[-1]))
         return cls(
-            features=Features(
-                cosine=joined("cosine"),
-                bm25=joined("bm25"),
-                title=joined("title"),
-                heading=joined("heading"),
-                rating=joined("rating") if queries.unit == "page" else np.zeros(starts[-1]),
-                documents=_disjoint([part.documents for part in parts]),
-                sizes=joined("sizes").astype(np.int64),
-                summary=joined("summary"),
-                page=joined("page"),
-                graph=joined("graph"),
-                learned=joined("learned"),
-                index=joined("index"),
-            ),
+            features=features,
             queries=np.repeat(np.arange(len(parts)), np.diff(starts)),
             items=_disjoint([part.items for part in parts]),
             gains=np.concatenate([part.gains for part in parts]),

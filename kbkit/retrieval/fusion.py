@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -112,55 +112,40 @@ class Features:
     learned: Scores
     index: Scores
 
+    @classmethod
+    def joined(cls, parts: Sequence[Mapping[str, Scores]], documents: Codes) -> Features:
+        """Join columns of several parts, given by name."""
+        names = [part.name for part in fields(cls) if part.name != "documents"]
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        columns["sizes"] = columns["sizes"].astype(np.int64)
+        return cls(**columns, documents=documents)
+
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The parts of the candidates' scores, each of shape ``(n,)``; they add up to `total`."""
+    """The scores of candidates, each of shape ``(n,)``.
+
+    Attributes:
+        scores: Parts of the scores by name, as in `ScoreParts`; they add up to `total`.
+    """
 
     features: Features
-    dense: Scores
-    lexical: Scores
-    document: Scores
-    title: Scores
-    heading: Scores
-    summary: Scores
-    page: Scores
-    graph: Scores
-    learned: Scores
-    rating: Scores
+    scores: Mapping[str, Scores]
     total: Scores
 
     @property
     def common(self) -> NDArray[np.bool_]:
-        total = self.dense + self.lexical + self.summary + self.page
-        total = total + self.graph + self.learned
-        return np.asarray(total > 0)
+        names = ("dense", "lexical", "summary", "page", "graph", "learned")
+        return np.asarray(sum(self.scores[name] for name in names) > 0)
 
     def discounted(self, factors: Scores) -> Fused:
         """Multiply all parts by a factor each; the total is their exact sum."""
-        names = (
-            *("dense", "lexical", "document", "title", "heading", "summary", "page"),
-            *("graph", "learned", "rating"),
-        )
-        parts = {name: getattr(self, name) * factors for name in names}
-        total = sum(parts.values(), np.zeros(len(factors)))
-        return Fused(self.features, **parts, total=total)
+        scores = {name: values * factors for name, values in self.scores.items()}
+        return Fused(self.features, scores, sum(scores.values(), np.zeros(len(factors))))
 
     def parts(self, i: int) -> ScoreParts:
-        return ScoreParts(
-            cosine=float(self.features.cosine[i]),
-            bm25=float(self.features.bm25[i]),
-            dense=float(self.dense[i]),
-            lexical=float(self.lexical[i]),
-            document=float(self.document[i]),
-            title=float(self.title[i]),
-            heading=float(self.heading[i]),
-            summary=float(self.summary[i]),
-            page=float(self.page[i]),
-            graph=float(self.graph[i]),
-            learned=float(self.learned[i]),
-            rating=float(self.rating[i]),
-        )
+        parts = {name: float(values[i]) for name, values in self.scores.items()}
+        return ScoreParts(float(self.features.cosine[i]), float(self.features.bm25[i]), **parts)
 
 
 def normalise(scores: Scores) -> Scores:
@@ -217,23 +202,20 @@ def fuse(features: Features, weights: Weights) -> Fused:
     dense = weights.dense * normalise(features.cosine) / whole
     lexical = (1 - weights.dense) * normalise(features.bm25) / whole
     evidence = document_evidence(dense + lexical, features.documents, features.sizes)
-    document = weights.document * evidence
-    title = weights.title * features.title / whole
-    heading = weights.heading * features.heading / whole
-    summary = weights.summary * normalise(features.summary) / whole
-    page = weights.page * normalise(features.page) / whole
-    graph = weights.graph * features.graph / whole
-    learned = weights.learned * features.learned / whole
-    total = dense + lexical + document + title + heading + summary + page + graph + learned
+    scores = {
+        "dense": dense,
+        "lexical": lexical,
+        "document": weights.document * evidence,
+        "title": weights.title * features.title / whole,
+        "heading": weights.heading * features.heading / whole,
+        "summary": weights.summary * normalise(features.summary) / whole,
+        "page": weights.page * normalise(features.page) / whole,
+        "graph": weights.graph * features.graph / whole,
+        "learned": weights.learned * features.learned / whole,
+    }
+    total = sum(scores.values(), np.zeros(len(dense)))
     rating = total * weights.rating * features.rating
-    fused = Fused(
-        features,
-        *(dense, lexical, document, title, heading, summary, page),
-        graph,
-        learned,
-        rating,
-        total + rating,
-    )
+    fused = Fused(features, scores | {"rating": rating}, total + rating)
     indexes = (features.index > 0) & (features.learned == 0)  # people know what answers them
     return fused.discounted(np.where(indexes, _INDEX_DISCOUNT, 1.0))
 

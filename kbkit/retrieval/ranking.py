@@ -32,19 +32,6 @@ _FEW_DOCUMENTS = 10
 _STATIC_SUMMARIES = (0.3, 0.6)
 """Factors of the weights of summaries and whole documents for static vectors, chosen like the
 weights."""
-_COLUMNS = (
-    "cosine",
-    "bm25",
-    "title",
-    "heading",
-    "rating",
-    "summary",
-    "page",
-    "graph",
-    "learned",
-    "index",
-)
-"""`Features` of single candidates, which pools have, too."""
 _COMPARED_BEST = 60
 """Candidates compared for near duplicates."""
 
@@ -92,15 +79,15 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
     if len(pools) < 2:
         return list(pools)
     joint = CorpusStatistics.together([pool.candidates.statistics for pool in pools])
-    pages = [pool.candidates.pages for pool in pools]
-    joint_pages = CorpusStatistics.together([page.statistics for page in pages if page])
+    joint_pages = CorpusStatistics.together([pool.candidates.pages.statistics for pool in pools])
     adjusted = []
     for pool in pools:
-        columns = dict(pool.columns)
-        columns["bm25"] = bm25_scores(pool.candidates.counts, pool.candidates.lengths, joint)
-        if pool.candidates.pages is not None:
-            columns["page"] = pool.candidates.pages.bm25(joint_pages)
-        adjusted.append(replace(pool, columns=columns))
+        found = pool.candidates
+        columns = {
+            "bm25": bm25_scores(found.counts, found.lengths, joint),
+            "page": found.pages.bm25(joint_pages),
+        }
+        adjusted.append(replace(pool, columns={**pool.columns, **columns}))
     return adjusted
 
 
@@ -147,10 +134,9 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
     They depend on the summaries' embedder and the number of documents: with three documents, the
     right one says little about the passage.
     """
-    page_scores = [pool.candidates.pages for pool in pools]
-    documents = sum(pages.statistics.chunks for pages in page_scores if pages)
+    documents = sum(pool.candidates.pages.statistics.chunks for pool in pools)
     share = documents / (documents + _FEW_DOCUMENTS)
-    static = [pages is not None and pages.embedder.startswith("static:") for pages in page_scores]
+    static = [pool.candidates.pages.embedder.startswith("static:") for pool in pools]
     factors = [_STATIC_SUMMARIES if is_static else (1.0, 1.0) for is_static in static]
     return [(summary * share, page * share) for summary, page in factors]
 
@@ -186,7 +172,7 @@ def _fill_up(
     fused = fuse(_features(pools, parts), replace(each, document=0.0))
     # Retrievers give their chunks in order until nothing is in common; what documents say would let
     # those behind in, as many as are asked for.
-    common, turns, start = np.asarray(fused.dense + fused.lexical > 0), [], 0
+    common, turns, start = np.asarray(fused.scores["dense"] + fused.scores["lexical"] > 0), [], 0
     for which, pool in enumerate(pools):
         first, start = start + pool.candidates.ranked, start + len(pool.candidates.seqs)
         rest = first + np.flatnonzero(common[first:start])
@@ -212,20 +198,17 @@ def _ranked(
 
 
 def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Features:
-    def column(name: str) -> Scores:
-        return np.concatenate([pool.columns[name][p] for pool, p in zip(pools, parts, strict=True)])
-
+    sliced = list(zip(pools, parts, strict=True))
     numbers: dict[str, int] = {}
     documents = [
         numbers.setdefault(document_id, len(numbers))
-        for pool, part in zip(pools, parts, strict=True)
+        for pool, part in sliced
         for document_id in pool.candidates.document_ids[part]
     ]
-    return Features(
-        **{name: column(name) for name in _COLUMNS},
-        documents=np.array(documents, np.int64),
-        sizes=column("sizes").astype(np.int64),
-    )
+    columns = [
+        {name: values[part] for name, values in pool.columns.items()} for pool, part in sliced
+    ]
+    return Features.joined(columns, np.array(documents, np.int64))
 
 
 def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
