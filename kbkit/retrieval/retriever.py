@@ -360,8 +360,8 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict
         "heading": candidates.heading,
         "rating": rating_prior(average, raters),
         "sizes": candidates.sizes.astype(np.float64),
-        "summary": pages.summary[pages.which] if pages else nothing,
-        "page": pages.bm25() if pages else nothing,
+        "summary": pages.summary[pages.which],
+        "page": pages.bm25(),
         "graph": nothing if candidates.graph is None else candidates.graph,
         "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),
         "index": np.array(

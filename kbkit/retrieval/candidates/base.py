@@ -131,7 +131,7 @@ class Candidates:
         counts: Counts of each query term.
         vectors: Shape ``(n, dimensions)``.
         statistics: Statistics of all chunks.
-        pages: Scores of whole documents; ``None`` without.
+        pages: Scores of whole documents.
         learned: Similarity to learned questions, 0 to 1, by ``seq``.
         graph: Graph proximity, 0 to 1; ``None`` without the graph.
     """
@@ -146,15 +146,13 @@ class Candidates:
     counts: Sequence[Mapping[str, int]]
     vectors: Matrix
     statistics: CorpusStatistics
-    pages: WholeDocuments | None = None
+    pages: WholeDocuments
     learned: Mapping[int, float] = field(default_factory=dict)
     graph: Scores | None = None
 
     def answers(self, query: EncodedQuery) -> bool:
         """Whether all retrievers took part; not if summaries were re-embedded since."""
-        if query.summary_vector is None:
-            return True
-        return self.pages is not None and self.pages.embedder == query.summary_embedder
+        return query.summary_vector is None or self.pages.embedder == query.summary_embedder
 
 
 class Corpus(Protocol):
