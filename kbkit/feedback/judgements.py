@@ -27,51 +27,9 @@ def query_id(query: str) -> str:
 MAX_GRADE = 100
 """Maximum grade of imported judgements; ratings go to 3."""
 
-Grades = Mapping[str, Mapping[str, int]]
-"""Grades of judged chunks, by query."""
 
-
-def topics_path(qrels: Path) -> Path:
+def _topics_path(qrels: Path) -> Path:
     return qrels.with_name(qrels.name + ".topics.tsv")
-
-
-def write_qrels(grades: Grades, path: Path) -> Path:
-    topics = [f"{query_id(query)}\t{query}\n" for query in grades]
-    qrels = []
-    for query, chunks in grades.items():
-        for chunk_id, grade in chunks.items():
-            if chunk_id.split() != [chunk_id]:
-                raise ConfigError(f"{path}: {chunk_id!r} cannot stand in qrels: no word")
-            qrels.append(f"{query_id(query)} 0 {chunk_id} {grade}\n")
-    beside = topics_path(path)
-    try:
-        path.write_text("".join(qrels), encoding="utf-8", newline="\n")
-        beside.write_text("".join(topics), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: {error.strerror}; name a file in a folder that you may write to"
-        ) from error
-    return beside
-
-
-def read_qrels(path: Path, topics: Path | None) -> Grades:
-    beside = topics or topics_path(path)
-    queries = _queries(beside)
-    grades_of: dict[str, dict[str, int]] = {}
-    for number, line in _lines(path):
-        parts = line.split()
-        if len(parts) != 4:
-            raise ConfigError(f"{path}:{number}: not a query id, 0, a chunk id and a grade")
-        topic, _, chunk_id, text = parts
-        if topic not in queries:
-            raise ConfigError(f"{path}:{number}: no query {topic!r} in {beside}; add it there")
-        grades = grades_of.setdefault(queries[topic], {})
-        grade = _grade_of(text, f"{path}:{number}")
-        if grades.setdefault(chunk_id, grade) != grade:
-            raise ConfigError(
-                f"{path}:{number}: {chunk_id} has another grade for that query above; keep one"
-            )
-    return grades_of
 
 
 def _queries(path: Path) -> dict[str, str]:
@@ -191,7 +149,23 @@ class Judgements(Sequence[Judgement]):
         Raises:
             ConfigError: A file cannot be read or has a wrong line.
         """
-        return cls.of(read_qrels(Path(path), None if topics is None else Path(topics)))
+        beside = _topics_path(Path(path)) if topics is None else Path(topics)
+        queries = _queries(beside)
+        grades_of: dict[str, dict[str, int]] = {}
+        for number, line in _lines(Path(path)):
+            where, parts = f"{Path(path)}:{number}", line.split()
+            if len(parts) != 4:
+                raise ConfigError(f"{where}: not a query id, 0, a chunk id and a grade")
+            topic, _, chunk_id, text = parts
+            if topic not in queries:
+                raise ConfigError(f"{where}: no query {topic!r} in {beside}; add it there")
+            grades = grades_of.setdefault(queries[topic], {})
+            grade = _grade_of(text, where)
+            if grades.setdefault(chunk_id, grade) != grade:
+                raise ConfigError(
+                    f"{where}: {chunk_id} has another grade for that query above; keep one"
+                )
+        return cls.of(grades_of)
 
     def to_qrels(self, path: str | Path) -> Path:
         """Write them as TREC qrels, and their queries beside it.
@@ -205,7 +179,22 @@ class Judgements(Sequence[Judgement]):
         Raises:
             ConfigError: A file cannot be written.
         """
-        return write_qrels(self.grades, Path(path))
+        path, qrels = Path(path), []
+        for query, chunks in self.grades.items():
+            for chunk_id, grade in chunks.items():
+                if chunk_id.split() != [chunk_id]:
+                    raise ConfigError(f"{path}: {chunk_id!r} cannot stand in qrels: no word")
+                qrels.append(f"{query_id(query)} 0 {chunk_id} {grade}\n")
+        beside = _topics_path(path)
+        topics = [f"{query_id(query)}\t{query}\n" for query in self.grades]
+        try:
+            path.write_text("".join(qrels), encoding="utf-8", newline="\n")
+            beside.write_text("".join(topics), encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: {error.strerror}; name a file in a folder that you may write to"
+            ) from error
+        return beside
 
     @property
     def queries(self) -> dict[str, str]:
