@@ -73,9 +73,9 @@ class DocumentWriter(Batch):
         self._grow(len(source.content))
 
     def _illustrated(self, source: SourceDocument) -> SourceDocument:
-        store = self._destination.images
-        if not source.images or store is None:
+        if not source.images:
             return source
+        store = self._destination.stores.images
         for image in source.images.values():
             store.add(image)
         names = {address: image.name for address, image in source.images.items()}
@@ -84,13 +84,13 @@ class DocumentWriter(Batch):
     def _write(self) -> None:
         pending, self._pending = self._pending, {}
         kb_id = self._destination.kb_id
-        with self._destination.database.read() as transaction:
+        with self._destination.stores.database.read() as transaction:
             deleted = trash.owners(transaction, kb_id, pending)
             ids = _ids(transaction, kb_id, pending, deleted)
         pending = self._without_deleted(pending, deleted)
         waiting = {ids[uri]: entry for uri, entry in pending.items()}
         while waiting:
-            with self._destination.database.read() as transaction:
+            with self._destination.stores.database.read() as transaction:
                 before = writing.stored_versions(transaction, waiting)
             same, new = self._split_by_change(waiting, before)
             if self._keep(self._prepare(same, new, before)):
@@ -107,7 +107,7 @@ class DocumentWriter(Batch):
             if origin.source_id and origin.source_id == source_id and not origin.undeleted:
                 left.append(kept.pop(uri).origin)
         if left:
-            with self._destination.database.write() as transaction:
+            with self._destination.stores.database.write() as transaction:
                 _record(transaction, left)
         return kept
 
@@ -142,7 +142,7 @@ class DocumentWriter(Batch):
         texts = self._to_embed(cut, texts)
         with self._counters.timed("embed"):
             vectors = vectors_of(
-                destination.database,
+                destination.stores.database,
                 destination.kb_id,
                 destination.embedder,
                 texts,
@@ -158,7 +158,10 @@ class DocumentWriter(Batch):
         self, prepared: Sequence[Prepared], first: Callable[[Transaction], object] | None = None
     ) -> bool:
         try:
-            with self._counters.timed("store"), self._destination.database.write() as transaction:
+            with (
+                self._counters.timed("store"),
+                self._destination.stores.database.write() as transaction,
+            ):
                 if first is not None:
                     first(transaction)
                 changes = [self._enter(transaction, each) for each in prepared]
@@ -233,7 +236,7 @@ class DocumentWriter(Batch):
         if self._destination.spec.embedding.text == CHUNK:
             return texts  # the vectors of those that stay are found by their texts
         new = [each for document in cut for each in document.chunks]
-        with self._destination.database.read() as transaction:
+        with self._destination.stores.database.read() as transaction:
             staying = chunk_writing.staying(transaction, new)
         wanted = {each.embed_hash for each in new if each.chunk.id not in staying}
         return {key: text for key, text in texts.items() if key in wanted}

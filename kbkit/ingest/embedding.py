@@ -34,7 +34,6 @@ from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.statement_vectors import CHUNK, Source
 from kbkit.stores.catalog.writing import NewDocument, StoredVersion
-from kbkit.stores.images import ImageStore
 from kbkit.stores.stores import Stores
 
 
@@ -110,13 +109,12 @@ class IngestTarget:
         reopen: Returns the destination again after another process changed it.
     """
 
-    database: Database
+    stores: Stores
     kb_id: str
     spec: KnowledgeBaseSpec
     embedder: Embedder
-    reopen: Callable[[], Embedder] | None = None
-    images: ImageStore | None = None
-    engine: Engine = field(default_factory=Engine)
+    reopen: Callable[[], Embedder] | None = field(default=None, kw_only=True)
+    engine: Engine = field(default_factory=Engine, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,13 +361,12 @@ def embed_statements(
 
 
 def reembed(
-    stores: Stores,
     destination: IngestTarget,
     *,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> IngestReport:
-    counters = RunCounters()
+    counters, stores = RunCounters(), destination.stores
 
     def tell(stage: str, done: int, total: int | None = None) -> None:
         if on_progress is not None:
@@ -393,7 +390,8 @@ def _embed(
     stop: Callable[[], bool],
 ) -> bool:
     """Embed what the new embedder lacks; ``False`` if stopped."""
-    database, kb_id, embedder = destination.database, destination.kb_id, destination.embedder
+    database, kb_id = destination.stores.database, destination.kb_id
+    embedder = destination.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
     with database.read() as transaction:
         total = pending_vectors.count_without(transaction, kb_id, fingerprint)
@@ -425,7 +423,7 @@ def _embed(
 def _take_over(destination: IngestTarget) -> bool:
     """Switch to the new vectors if every chunk has one; documents may have come meanwhile."""
     kb_id, embedder = destination.kb_id, destination.embedder
-    with destination.database.write() as transaction:
+    with destination.stores.database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         if pending_vectors.without(transaction, kb_id, embedder.fingerprint, after=0, limit=1):
             return False

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kbkit.embedding.base import Embedder
 from kbkit.errors import SourceError
 from kbkit.ingest.descriptions import correct_shared, stated
 from kbkit.ingest.document_writer import DocumentWriter, EventWriter, WholeWriter
 from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
-from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.runtime.config import Settings
-from kbkit.runtime.engine import Engine
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.stores.index_writer import IndexWriter
-from kbkit.stores.stores import Stores
 
 Stop = Callable[[], bool]
 
@@ -36,16 +32,10 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(IngestTarget):
     """Everything that ingesting into one knowledge base needs."""
 
-    stores: Stores
-    kb_id: str
-    config: KnowledgeBaseSpec
-    embedder: Embedder
     settings: Settings
-    reopen: Callable[[], Embedder] | None = None
-    engine: Engine = field(default_factory=Engine)
 
     def run(
         self,
@@ -115,7 +105,7 @@ class Pipeline:
         counters = RunCounters()
         with self._follower() as follower:
             run = _Run(counters, follower, on_progress, stop)
-            writer = WholeWriter(self._destination(), counters, follower, stop=stop, first=first)
+            writer = WholeWriter(self, counters, follower, stop=stop, first=first)
             events = (SourceEvent(each.uri, Outcome.FETCHED, each) for each in handed)
             self._take(events, run, writer)
         if not counters.interrupted:
@@ -233,18 +223,7 @@ class Pipeline:
                 counters.counts["chunks_removed"] += changes.removed
 
     def _writer(self, counters: RunCounters, follower: IndexWriter | None = None) -> DocumentWriter:
-        return DocumentWriter(self._destination(), counters, follower)
-
-    def _destination(self) -> IngestTarget:
-        return IngestTarget(
-            self.stores.database,
-            self.kb_id,
-            self.config,
-            self.embedder,
-            self.reopen,
-            self.stores.images,
-            self.engine,
-        )
+        return DocumentWriter(self, counters, follower)
 
     def _follower(self) -> IndexWriter:
         def save() -> None:

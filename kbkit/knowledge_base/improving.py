@@ -188,8 +188,8 @@ class Improving:
             raise
         if embedder.fingerprint == self._handle.row().embedder:
             return IngestReport()
-        place = IngestTarget(self._stores.database, self._handle.id, spec, embedder)
-        return reembed(self._stores, place, on_progress=on_progress, stop=stop)
+        place = IngestTarget(self._stores, self._handle.id, spec, embedder)
+        return reembed(place, on_progress=on_progress, stop=stop)
 
     def fit_encoder(self) -> float | None:
         """Fit the query encoder if due; return the seconds it took."""

@@ -185,8 +185,8 @@ class Ingestion:
             spec or self._handle.spec,
             self._handle.embedder(self._handle.row()),
             self._resources.settings,
-            lambda: self._handle.embedder(self._handle.row()),
-            self._resources.engine,
+            reopen=lambda: self._handle.embedder(self._handle.row()),
+            engine=self._resources.engine,
         )
 
     def sources(self) -> list[SourceRow]:
