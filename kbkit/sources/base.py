@@ -161,28 +161,19 @@ class CrawlMemory(Protocol):
 
     def visited(self) -> Iterable[PageRecord]:
         """Pages that the interrupted run has dealt with; empty when a run begins afresh."""
-        ...
+        return ()
 
     def page(self, url: str) -> PageRecord | None:
         """The last visit of a page in any finished or unfinished run."""
-        ...
-
-    def known(self) -> Iterable[PageRecord]:
-        """Every page that any run visited."""
-        ...
-
-
-class NoMemory:
-    """A memory that knows nothing, for a first look at a source."""
-
-    def visited(self) -> Iterable[PageRecord]:
-        return ()
-
-    def page(self, url: str) -> PageRecord | None:
         return None
 
     def known(self) -> Iterable[PageRecord]:
+        """Every page that any run visited."""
         return ()
+
+
+class NoMemory(CrawlMemory):
+    """A memory that knows nothing, for a first look at a source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import date, time
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kbkit.models import DocumentType
+from kbkit.sources.formats.base import Part
 from kbkit.sources.json_yaml import load_values
 from kbkit.sources.markdown import commonmark
 from kbkit.text.markdown.structure import document_title
@@ -223,24 +223,12 @@ _MARKS = re.compile(
 _COLONS = re.compile(r"^([\w.][\w. -]*+:[ \t]++)([^\"'|>\[{#\s].*:.*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class TextFile:
-    """A text file and its front matter.
+def read_text(text: str, name: str, *, markdown: bool = False) -> Part:
+    """Read a text file and its front matter.
 
-    Attributes:
-        title: From the front matter, the first heading, or the name.
-        metadata: The rest of the front matter, as JSON values.
-        note: Why the front matter could not be read, or ``""``; then it stays in the content.
+    The title is that of the front matter, the first heading, or the name. Front matter that cannot
+    be read stays in the content, and the note says why.
     """
-
-    title: str
-    content: str
-    tags: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""
-
-
-def read_text(text: str, name: str, *, markdown: bool = False) -> TextFile:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
     front: dict[str, Any] = {}
     note = ""
@@ -259,7 +247,7 @@ def read_text(text: str, name: str, *, markdown: bool = False) -> TextFile:
     if isinstance(tags, str):
         tags = [tag.strip() for tag in tags.split(",")]
     labels = tuple(filter(None, map(_as_written, tags))) if isinstance(tags, list) else ()
-    return TextFile(
+    return Part(
         title=" ".join((title or document_title(content) or title_from_name(name)).split())[:500],
         content=content + "\n" if content.strip() else "",
         tags=labels,

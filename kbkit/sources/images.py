@@ -18,6 +18,7 @@ from lxml import etree
 
 from kbkit.models import Image
 from kbkit.regular_files import bytes_of
+from kbkit.sources.formats.base import untrusted_xml
 
 MAX_BYTES = 5_000_000
 """Largest picture."""
@@ -78,16 +79,8 @@ def _named(data: bytes, suffix: str) -> Image:
 
 
 def _svg(data: bytes) -> bytes | None:
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        remove_comments=True,
-        remove_pis=True,
-        huge_tree=False,
-    )
     try:
-        root = etree.fromstring(data, parser)
+        root = untrusted_xml(data, recover=False)
     except (etree.LxmlError, ValueError):
         return None
     if root.tag != f"{_SVG}svg" or root.getroottree().docinfo.internalDTD is not None:

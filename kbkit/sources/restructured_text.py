@@ -57,18 +57,6 @@ _WORDS = {
     "availability": "Availability",
     "impl-detail": "Implementation detail",
 }
-_ADMONITIONS = frozenset(
-    {
-        "seealso",
-        "versionadded",
-        "versionchanged",
-        "deprecated",
-        "todo",
-        "versionremoved",
-        "availability",
-        "impl-detail",
-    }
-)
 _CODE_ROLES = frozenset(
     str.split("""
         func class meth attr mod data exc obj const file command option envvar samp kbd
@@ -200,7 +188,7 @@ class _Kept(Directive):
             box = nodes.admonition("", classes=["note"])
             if short == "seealso":
                 first, rest = "", argument
-            box += nodes.title("", "", nodes.Text(f"{_WORDS.get(short, short)} {first}".strip()))
+            box += nodes.title("", "", nodes.Text(f"{_WORDS[short]} {first}".strip()))
             if paragraph := f"{below} {rest}".strip():
                 inline, messages = self.state.inline_text(paragraph, self.lineno)
                 box += nodes.paragraph("", "", *inline)

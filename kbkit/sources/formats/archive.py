@@ -24,6 +24,12 @@ _STEP = 65_536
 _CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
+_MEDIA = tuple(
+    str.split("""
+        .png .jpg .jpeg .gif .emf .wmf .bmp .tif .tiff .svg .mp3 .mp4 .wav .avi .mov .bin .odttf
+        .ttf .wdp
+    """)
+)
 _PLAIN = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
 
 
@@ -127,26 +133,4 @@ def _check(name: str, body: bytes) -> None:
 
 def is_media(name: str) -> bool:
     low = name.lower()
-    return "/media/" in low or low.endswith(
-        (
-            ".png",
-            ".jpg",
-            ".jpeg",
-            ".gif",
-            ".emf",
-            ".wmf",
-            ".bmp",
-            ".tif",
-            ".tiff",
-            ".svg",
-            ".mp3",
-            ".mp4",
-            ".wav",
-            ".avi",
-            ".mov",
-            ".bin",
-            ".odttf",
-            ".ttf",
-            ".wdp",
-        )
-    )
+    return "/media/" in low or low.endswith(_MEDIA)

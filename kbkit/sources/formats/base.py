@@ -41,5 +41,21 @@ class Part:
     template: DocumentType | None = None
 
 
+def untrusted_xml(data: bytes, *, recover: bool) -> Any:
+    """Parse XML without entities, comments and access to anything else; ``None`` without a root."""
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=recover,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    return etree.fromstring(data, parser)
+
+
 def one_line(text: object) -> str:
     return " ".join(str(text or "").split())[:500]

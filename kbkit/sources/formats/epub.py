@@ -12,7 +12,13 @@ from urllib.parse import unquote
 from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
-from kbkit.sources.formats.base import MAX_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import (
+    MAX_CHARACTERS,
+    Part,
+    UnreadableError,
+    one_line,
+    untrusted_xml,
+)
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
 from kbkit.text.markdown.structure import document_title
@@ -103,18 +109,7 @@ def _inside(folder: str, href: str, archive: Archive) -> str:
 
 
 def _xml(data: bytes) -> Any:
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        recover=True,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    root = etree.fromstring(data, parser)
+    root = untrusted_xml(data, recover=True)
     if root is None:
         raise UnreadableError("broken: its table of contents cannot be read")
     return root

@@ -18,9 +18,18 @@ from pathlib import PurePosixPath
 from statistics import median
 from typing import Any
 
+from lxml import etree
+
 from kbkit.extras import extra
 from kbkit.models import License
-from kbkit.sources.formats.base import MAX_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import (
+    MAX_CHARACTERS,
+    PAGE_BREAK,
+    Part,
+    UnreadableError,
+    one_line,
+    untrusted_xml,
+)
 from kbkit.sources.html.metadata import rights_license
 from kbkit.text.markdown.writing import escape, guard
 
@@ -36,7 +45,10 @@ _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 def xmp_license(data: bytes) -> License:
     packet = next((packet for packet in _packets(data) if _OF_PDF.search(packet)), b"")
-    root = _xml(packet) if packet else None
+    try:
+        root = untrusted_xml(packet, recover=True) if packet else None
+    except (etree.LxmlError, ValueError):
+        root = None
     if root is None:
         return License()
     license = License()
@@ -62,24 +74,6 @@ def _packets(data: bytes) -> Iterator[bytes]:
         end = data.find(_END, place, place + _XMP_MAX_LENGTH)
         if end >= 0:
             yield data[place : end + len(_END)]
-
-
-def _xml(packet: bytes) -> Any:
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        recover=True,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    try:
-        return etree.fromstring(packet, parser)
-    except (etree.LxmlError, ValueError):
-        return None
 
 
 def _text(node: Any) -> str:

@@ -12,17 +12,12 @@ from kbkit.text.markdown.structure import document_title
 
 def read_markdown(data: bytes, name: str) -> list[Part]:
     """Parse Markdown of any dialect; front matter becomes title, tags and metadata."""
-    return _with_front_matter(data, name, markdown=True)
+    return [read_front_matter(decode(data, markup=False), name, markdown=True)]
 
 
 def read_text(data: bytes, name: str) -> list[Part]:
     """Parse plain text; front matter becomes title, tags and metadata."""
-    return _with_front_matter(data, name, markdown=False)
-
-
-def _with_front_matter(data: bytes, name: str, *, markdown: bool) -> list[Part]:
-    text = read_front_matter(decode(data, markup=False), name, markdown=markdown)
-    return [Part(text.title, text.content, tags=text.tags, metadata=text.metadata, note=text.note)]
+    return [read_front_matter(decode(data, markup=False), name)]
 
 
 def read_html(data: bytes, name: str) -> list[Part]:
