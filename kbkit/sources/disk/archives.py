@@ -114,11 +114,9 @@ def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
             elif not path.is_file():
                 yield _skipped(place, "not a file")
             else:
-                body = bytes_of(path, MAX_BYTES + 1)
-                yield StoredPage(place, body) if len(body) <= MAX_BYTES else _too_large(place)
+                yield _whole(place, bytes_of(path, MAX_BYTES + 1))
         except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or "a circle of links"
-            yield StoredPage(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
+            yield _failed(place, getattr(error, "strerror", None) or "a circle of links")
 
 
 def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
@@ -145,12 +143,11 @@ def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                     with archive.open(member) as stream:
                         body = stream.read(MAX_BYTES + 1)
                 except _DAMAGED as error:
-                    reason = f"cannot be read ({_reason(error)})"
-                    yield StoredPage(place, reason=reason, outcome=Outcome.FAILED)
+                    yield _failed(place, _reason(error))
                     continue
                 total += len(body)
-                _check_total(path, total)
-                yield StoredPage(place, body) if len(body) <= MAX_BYTES else _too_large(place)
+                _check_total(path.name, total)
+                yield _whole(place, body)
 
 
 def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
@@ -191,20 +188,13 @@ def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[
     for number, url, _, record in _records(path):
         if number not in chosen:
             continue
-        media_type = record.http_headers or record.rec_headers
-        content_type = media_type.get_header("Content-Type") or ""
         body = record.content_stream().read(MAX_BYTES + 1)
-        if len(body) > MAX_BYTES:
-            yield _too_large(url)
-        else:
-            yield StoredPage(url, body, charset_of(content_type))
+        yield _whole(url, body, charset_of(_content_type(record)))
 
 
 def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
-
-    from kbkit.sources.web.urls import canonical
 
     with _undamaged(path), closing(_Counted(path)) as stream:
         try:
@@ -216,8 +206,7 @@ def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
                     http is None or http.get_statuscode() != "200"
                 ):
                     continue
-                media_type = (http or record.rec_headers).get_header("Content-Type") or ""
-                if media_type.partition(";")[0].strip().lower() not in _HTML:
+                if _content_type(record).partition(";")[0].strip().lower() not in _HTML:
                     continue
                 url = canonical(record.rec_headers.get_header("WARC-Target-URI") or "")
                 if url:
@@ -225,6 +214,10 @@ def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
                     yield number, url, date, record
         except ArchiveLoadFailed as error:
             raise SourceError(f"{path.name}: not a WARC, or damaged ({_reason(error)})") from None
+
+
+def _content_type(record: Any) -> str:
+    return (record.http_headers or record.rec_headers).get_header("Content-Type") or ""
 
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -267,8 +260,7 @@ class _Counted(io.RawIOBase):
         return line
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        if offset > TOTAL_BYTES:
-            self._refuse()
+        _check_total(self._name, offset)
         place: int = self._file.seek(offset, whence)
         self._check()
         return place
@@ -283,11 +275,7 @@ class _Counted(io.RawIOBase):
         super().close()
 
     def _check(self) -> None:
-        if self._file.tell() > TOTAL_BYTES:
-            self._refuse()
-
-    def _refuse(self) -> None:
-        raise SourceError(f"{self._name}: holds more than {TOTAL_BYTES / 1e9:g} GB")
+        _check_total(self._name, self._file.tell())
 
 
 @contextmanager
@@ -305,9 +293,9 @@ def _reason(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def _check_total(path: Path, total: int) -> None:
+def _check_total(name: str, total: int) -> None:
     if total > TOTAL_BYTES:
-        raise SourceError(f"{path.name}: holds more than {TOTAL_BYTES / 1e9:g} GB")
+        raise SourceError(f"{name}: holds more than {TOTAL_BYTES / 1e9:g} GB")
 
 
 def _docset_prefix(names: Any) -> str:
@@ -338,6 +326,14 @@ def _bad_name(name: str) -> str:
 
 def _skipped(place: str, reason: str) -> StoredPage:
     return StoredPage(place, reason=reason, outcome=Outcome.SKIPPED)
+
+
+def _whole(place: str, body: bytes, charset: str = "") -> StoredPage:
+    return StoredPage(place, body, charset) if len(body) <= MAX_BYTES else _too_large(place)
+
+
+def _failed(place: str, reason: str) -> StoredPage:
+    return StoredPage(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
 
 
 def _too_large(place: str) -> StoredPage:

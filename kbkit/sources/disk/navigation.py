@@ -19,6 +19,8 @@ DEEPEST = 20
 """Maximum nesting of sections."""
 _MAX = 20_000  # pages
 
+Above = tuple[tuple[str, Path | None], ...]
+
 
 @dataclass(frozen=True, slots=True)
 class NavEntry:
@@ -31,7 +33,7 @@ class NavEntry:
     """
 
     title: str
-    above: tuple[tuple[str, Path | None], ...] = ()
+    above: Above = ()
     next: Path | None = None
 
 
@@ -56,8 +58,6 @@ _MYST = re.compile(
 )
 _OPTION = re.compile(r":?([\w-]+):[ \t]*(.*)")
 _TITLED = re.compile(r"(.+?)[ \t]*<([^<>]+)>")
-
-Above = tuple[tuple[str, Path | None], ...]
 
 
 def toctree_entries(pages: Sequence[Path]) -> dict[Path, NavEntry]:
@@ -172,9 +172,7 @@ def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry
     return in_order(_entries(top, ())) if ordered else {}
 
 
-def _entries(
-    folder: _Folder, above: tuple[tuple[str, Path | None], ...]
-) -> Iterator[tuple[Path, NavEntry]]:
+def _entries(folder: _Folder, above: Above) -> Iterator[tuple[Path, NavEntry]]:
     if folder.index is not None:
         yield folder.index, NavEntry("", above)
     items: list[tuple[float, str, Path | _Folder]] = [
@@ -252,9 +250,7 @@ def _mkdocs_entries(folder: Path) -> dict[Path, NavEntry]:
     return {}
 
 
-def _nav_entries(
-    nav: Any, docs: Path, above: tuple[tuple[str, Path | None], ...], depth: int
-) -> Iterator[tuple[Path, NavEntry]]:
+def _nav_entries(nav: Any, docs: Path, above: Above, depth: int) -> Iterator[tuple[Path, NavEntry]]:
     for item in nav if isinstance(nav, list) and depth < DEEPEST else ():
         named = item.items() if isinstance(item, dict) else [("", item)]
         for title, inside in named:

@@ -12,7 +12,7 @@ from lxml import etree
 from kbkit.extras import extra
 from kbkit.sources.formats.archive import is_media, office
 from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
-from kbkit.sources.formats.docx import license, properties
+from kbkit.sources.formats.docx import properties
 from kbkit.sources.html.tables import pipe_table
 from kbkit.text.markdown.writing import escape, guard, quote, safe_url
 
@@ -37,9 +37,8 @@ def read(data: bytes, name: str) -> list[Part]:
     slides = Presentation(io.BytesIO(safe)).slides
     if len(slides) > _MAX_SLIDES:
         raise UnreadableError(f"more than {_MAX_SLIDES:,} slides")
-    about = properties(safe)
+    title, about = properties(safe)
     out: list[str] = []
-    title = about.get("title", "")
     hidden: list[int] = []
     for number, slide in enumerate(slides, 1):
         if slide._element.get("show") in ("0", "false"):
@@ -54,10 +53,7 @@ def read(data: bytes, name: str) -> list[Part]:
         heading = f"## {escape(head) if head else f'Slide {number}'}"
         out.append("\n\n".join([heading, *blocks]))
     title = title or PurePosixPath(name.replace("\\", "/")).stem
-    metadata: dict[str, Any] = {"format": "pptx", "pages": len(slides)}
-    if author := about.get("creator"):
-        metadata["author"] = author
-    metadata |= license(safe).to_metadata()
+    metadata = {"format": "pptx", "pages": len(slides), **about}
     end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""
     note = f"left out: hidden slides ({', '.join(map(str, hidden))})" if hidden else ""
