@@ -38,16 +38,11 @@ def walk(folder: Path) -> Iterator[tuple[Path, str]]:
 
     Folders that are links, hidden, or hold tools' own files are passed over.
     """
+    # a stack of its own, since folders may be nested deeper than Python's
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        stack = [(_entries(folder), "")]
     except OSError:
         return
-    yield from _entries(entries, "")
-
-
-def _entries(entries: list[os.DirEntry[str]], inside: str) -> Iterator[tuple[Path, str]]:
-    # a stack of its own, since folders may be nested deeper than Python's
-    stack: list[tuple[Iterator[os.DirEntry[str]], str]] = [(iter(entries), inside)]
     while stack:
         iterator, place = stack[-1]
         entry = next(iterator, None)
@@ -58,12 +53,15 @@ def _entries(entries: list[os.DirEntry[str]], inside: str) -> Iterator[tuple[Pat
         try:
             if entry.is_dir(follow_symlinks=False):
                 if not entry.name.startswith(".") and entry.name not in _TOOLS:
-                    below = sorted(os.scandir(entry.path), key=lambda found: found.name)
-                    stack.append((iter(below), path + "/"))
+                    stack.append((_entries(entry.path), path + "/"))
             else:
                 yield Path(entry.path), path
         except OSError:
             continue
+
+
+def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    return iter(sorted(os.scandir(folder), key=lambda entry: entry.name))
 
 
 _AHEAD = 8  # files in memory
@@ -186,23 +184,17 @@ class FilesReader:
             if parsed.failed:
                 yield from self._kept(uri, parsed.reason, context)
             return
-        documents = _documents(uri, parsed, self._spec.document_type, self._spec.tags)
-        if title:  # for those that have none of their own
-            documents = [
-                replace(read_document, title=title)
-                if read_document.title == title_from_name(uri)
-                else read_document
-                for read_document in documents
-            ]
-        for plain_document in documents:
-            document = plain_document
+        for read in _documents(uri, parsed, self._spec.document_type, self._spec.tags):
+            document = read
+            if title and document.title == title_from_name(uri):  # it has none of its own
+                document = replace(document, title=title)
             if format_of(path.name) == "markdown" and self._names:
                 address = self._address_from(path, folder)
                 content = resolve_wiki_links(document.content, address, keep=True)
                 document = replace(document, content=content)
             if format_of(path.name) in _ILLUSTRATED:
-                read = local_reader(path, folder)
-                document = replace(document, images=collect(document.content, read))
+                images = collect(document.content, local_reader(path, folder))
+                document = replace(document, images=images)
             record = None
             if navigation:
                 metadata = {**document.metadata, **navigation.to_metadata()}

@@ -39,13 +39,13 @@ def _openapi(text: str) -> list[Part]:
     if not re.search(r"""(?m)^\s*[{,]?\s*["']?openapi["']?\s*:""", text[:200_000]):
         return []
     from kbkit.sources.json_yaml import load_values
-    from kbkit.sources.openapi.source import documents, is_openapi, version_problem
+    from kbkit.sources.openapi.source import documents, version_problem
 
     try:
         values = load_values(text)
     except ValueError:
         return []  # the reader of plain data says what is wrong, or reads it as it is
-    if not is_openapi(values) or version_problem(values):
+    if version_problem(values):
         return []
     return [
         Part(

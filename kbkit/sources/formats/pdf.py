@@ -336,7 +336,6 @@ def _running(line: str) -> str:
 def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
     blocks: list[str] = []
     run: list[str] = []
-    waiting = [(level, title, _key(title)) for level, title in headings]
 
     def flush() -> None:
         if run:
@@ -345,16 +344,14 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
 
     # a heading replaces the lines it is printed in, three at the most; else it opens the page
     places: dict[int, tuple[int, str, int]] = {}
-    opening: list[tuple[int, str]] = []
     used: set[int] = set()
-    for level, title, key in waiting:
-        spot = _find(lines, key, used)
+    for level, title in headings:
+        spot = _find(lines, _key(title), used)
         if spot is None:
-            opening.append((level, title))
+            blocks.append(_heading(level, title))
         else:
             places[spot[0]] = (level, title, spot[1])
             used.update(range(spot[0], spot[0] + spot[1]))
-    blocks.extend(_heading(level, title) for level, title in opening)
     skip = 0
     for number, line in enumerate(lines):
         if number in places:

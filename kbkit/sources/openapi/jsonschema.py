@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from kbkit.sources.openapi.references import Node, References, inline_markdown
+from kbkit.sources.openapi.references import Node, References, inline_markdown, labelled
 from kbkit.text.markdown.writing import code_span, escape
 
 _LINES = 300  # of one schema; what is deeper stands in the schema's own document
@@ -113,12 +113,7 @@ class Schemas:
         if not isinstance(value, dict):
             return ""
         parts = [inline_markdown(value.get("description") or value.get("title"))]
-        if _true(schema, "deprecated"):
-            parts.append("Deprecated.")
-        if _true(schema, "readOnly"):
-            parts.append("Read only.")
-        if _true(schema, "writeOnly"):
-            parts.append("Write only.")
+        parts += [words for key, words in _MARKS if _true(schema, key)]
         items = self._references.resolve(schema.get("items"))
         values = value.get("enum") or (None if items.name else items.get("enum").value)
         if isinstance(values, list) and values:
@@ -158,18 +153,17 @@ class Schemas:
                 return
             kind = self.kind(member.schema)
             required = ", required" if member.required else ""
-            notes = self.notes(member.schema)
             label = code_span(member.name) if member.name else "any other name"
-            out.append(f"{pad}-   {label} ({kind}{required})" + (f": {notes}" if notes else ""))
+            head = f"{pad}-   {label} ({kind}{required})"
+            out.append(labelled(head, self.notes(member.schema)))
             self._members(member.schema, depth + 1, above, out)
         for key, words in (("oneOf", "One of"), ("anyOf", "Any of")):
             variants = schema.get(key).parts()
             if len(variants) > 1 and len(out) < _LINES:
                 out.append(f"{pad}-   {words}:{self._discriminator(schema)}")
                 for variant in variants[:40]:
-                    notes = self.notes(variant)
-                    kind = self.kind(variant)
-                    out.append(f"{pad}    -   {kind}" + (f": {notes}" if notes else ""))
+                    head = f"{pad}    -   {self.kind(variant)}"
+                    out.append(labelled(head, self.notes(variant)))
                     self._members(variant, depth + 2, above, out)
             elif variants:
                 self._members(variants[0], depth, above, out)
@@ -246,6 +240,7 @@ class Schemas:
 
 
 _NOTHING = object()
+_MARKS = (("deprecated", "Deprecated."), ("readOnly", "Read only."), ("writeOnly", "Write only."))
 _LIMITS = (
     ("minimum", "at least"),
     ("exclusiveMinimum", "more than"),

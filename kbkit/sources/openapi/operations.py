@@ -16,6 +16,7 @@ from kbkit.sources.openapi.references import (
     References,
     block_markdown,
     inline_markdown,
+    labelled,
     table_cell,
 )
 from kbkit.text.markdown.writing import code_span, escape, fence
@@ -34,8 +35,7 @@ class Security:
         for name, part in self._schemes.items():
             scheme = self._references.resolve(part)
             description = inline_markdown(scheme.get("description").value)
-            head = f"-   {code_span(name)} ({_how(scheme)})"
-            lines.append(head + (f": {description}" if description else ""))
+            lines.append(labelled(f"-   {code_span(name)} ({_how(scheme)})", description))
             for flow, inner in scheme.get("flows").items():
                 urls = [
                     f"{label} {code_span(inner.text(key))}"
@@ -48,7 +48,7 @@ class Security:
                 lines.append(f"    -   {escape(flow)}: {', '.join(urls)}".rstrip(": "))
                 for scope, what in inner.get("scopes").items():
                     text = inline_markdown(what.value)
-                    lines.append(f"        -   {code_span(scope)}" + (f": {text}" if text else ""))
+                    lines.append(labelled(f"        -   {code_span(scope)}", text))
         return lines
 
     def section(self, operation: Node) -> str:
@@ -140,9 +140,7 @@ class Operation:
 
     @property
     def title(self) -> str:
-        head = f"{self.method.upper()} {self.path}"
-        label = self.summary or self.name
-        return f"{head}: {label}" if label else head
+        return labelled(f"{self.method.upper()} {self.path}", self.summary or self.name)
 
 
 class Operations:
@@ -288,10 +286,8 @@ class Operations:
                 description = inline_markdown(
                     header.get("description").value
                 ) or self._schemas.notes(schema)
-                kind = self._schemas.kind(schema)
-                headers.append(
-                    f"-   {code_span(name)} ({kind})" + (f": {description}" if description else "")
-                )
+                head = f"-   {code_span(name)} ({self._schemas.kind(schema)})"
+                headers.append(labelled(head, description))
             if headers:
                 blocks.append("Headers:\n\n" + "\n".join(headers))
             blocks += self._contents(response.get("content"), "####", "writeOnly")
@@ -338,7 +334,7 @@ class Operations:
                             node.get("summary").value or node.get("description").value
                         )
                         head = f"-   {code_span(name)}: {code_span(f'{method.upper()} {address}')}"
-                        lines.append(head + (f": {description}" if description else ""))
+                        lines.append(labelled(head, description))
         return "## Callbacks\n\n" + "\n".join(lines) if lines else ""
 
     # --- the example call ---------------------------------------------------------------------

@@ -107,11 +107,9 @@ class References:
             for part in pointer.split("/")[1:]:
                 key = unquote(part).replace("~1", "/").replace("~0", "~")
                 value = value[int(key)] if isinstance(value, list) else value[key]
-        except (LookupError, TypeError):
-            self.problems.setdefault(ref, f"{ref}: leads nowhere")
-            return Node({}, target, name, ref)
-        except ValueError as error:
-            self.problems.setdefault(ref, f"{ref}: {error}")
+        except (LookupError, TypeError, ValueError) as error:
+            reason = error if isinstance(error, ValueError) else "leads nowhere"
+            self.problems.setdefault(ref, f"{ref}: {reason}")
             return Node({}, target, name, ref)
         return Node(value, target, name, f"{target or ''}#{pointer}")
 
@@ -189,6 +187,10 @@ def _lines(block: Block, written: str) -> str:
         lines = piece.split("\n")
         return " ".join(lines[1 : -1 if is_closed(block, written) else None])
     return piece
+
+
+def labelled(head: str, text: str) -> str:
+    return f"{head}: {text}" if text else head
 
 
 def table_cell(text: str) -> str:

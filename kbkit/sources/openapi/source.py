@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
@@ -21,7 +22,13 @@ from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.json_yaml import load_values
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.operations import Operation, Operations, Security
-from kbkit.sources.openapi.references import Node, References, block_markdown, inline_markdown
+from kbkit.sources.openapi.references import (
+    Node,
+    References,
+    block_markdown,
+    inline_markdown,
+    labelled,
+)
 from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
@@ -64,13 +71,10 @@ class OpenApiReader:
             yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
 
     def _labelled(self, document: SourceDocument) -> SourceDocument:
-        return SourceDocument(
-            document.uri,
-            document.title,
-            document.content,
-            self._spec.document_type or document.document_type,
-            tuple(dict.fromkeys((*self._spec.tags, *document.tags))),
-            document.metadata,
+        return replace(
+            document,
+            document_type=self._spec.document_type or document.document_type,
+            tags=tuple(dict.fromkeys((*self._spec.tags, *document.tags))),
         )
 
     def _fetched(self, url: str, context: SourceContext) -> tuple[str, str]:
@@ -255,17 +259,14 @@ class ApiDescription:
             if not url:
                 continue
             description = inline_markdown(_value(server, "description"))
-            lines.append(f"-   {code_span(url)}" + (f": {description}" if description else ""))
+            lines.append(labelled(f"-   {code_span(url)}", description))
             for name, variable in server.get("variables").items():
                 choices = [str(part.value) for part in variable.get("enum").parts()]
                 words = f"default {code_span(variable.text('default'))}"
                 if choices:
                     words += ", one of " + ", ".join(code_span(choice) for choice in choices[:50])
                 description = inline_markdown(_value(variable, "description"))
-                lines.append(
-                    f"    -   {code_span(name)} ({words})"
-                    + (f": {description}" if description else "")
-                )
+                lines.append(labelled(f"    -   {code_span(name)} ({words})", description))
         return lines
 
     def _endpoint_list(self, operations: list[Operation]) -> str:
@@ -316,9 +317,8 @@ def schema_ref(name: str) -> str:
 
 def _entry(operation: Operation) -> str:
     head = code_span(f"{operation.method.upper()} {operation.path}")
-    summary = inline_markdown(operation.summary)
     gone = " (deprecated)" if operation.deprecated else ""
-    return f"-   {head}{gone}" + (f": {summary}" if summary else "")
+    return labelled(f"-   {head}{gone}", inline_markdown(operation.summary))
 
 
 def _described(text: Any) -> dict[str, str]:

@@ -136,7 +136,7 @@ def _in_one_line(match: re.Match[str]) -> str:
 
 def _section(section: Any) -> str:
     kind = section.kind.value
-    title = section.title or _TITLES.get(kind, "")
+    title = section.title or kind.capitalize()
     if kind == "text":
         return rst(section.value)
     if kind == "examples":
@@ -155,25 +155,6 @@ def _section(section: Any) -> str:
     values = section.value if isinstance(section.value, list) else [section.value]
     items = [item for value in values if (item := _item(value))]
     return "\n\n".join([f"**{title}**", "\n".join(items)]) if items else ""
-
-
-_TITLES = {
-    "parameters": "Parameters",
-    "other parameters": "Other parameters",
-    "type parameters": "Type parameters",
-    "raises": "Raises",
-    "warns": "Warns",
-    "returns": "Returns",
-    "yields": "Yields",
-    "receives": "Receives",
-    "examples": "Examples",
-    "attributes": "Attributes",
-    "functions": "Functions",
-    "methods": "Methods",
-    "classes": "Classes",
-    "type aliases": "Type aliases",
-    "modules": "Modules",
-}
 
 
 def _admonition(section: Any) -> str:

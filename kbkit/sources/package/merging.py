@@ -166,21 +166,16 @@ def _made(member: Member, holder: Any) -> Any:
         made = griffe.Attribute(name, lineno=line, parent=holder)
         made.labels.add("property")
     else:
+        parameters = (
+            griffe.Parameter(each.name, kind=griffe.ParameterKind(each.kind), default=each.default)
+            for each in member.parameters or ()
+        )
         made = griffe.Function(
-            name, lineno=line, parent=holder, parameters=griffe.Parameters(*_parameters(member))
+            name, lineno=line, parent=holder, parameters=griffe.Parameters(*parameters)
         )
     made.docstring = griffe.Docstring(member.docstring, parent=made)
     made.extra[_EXTRA][FILE] = member.file
     return made
-
-
-def _parameters(member: Member) -> Iterator[Any]:
-    import griffe
-
-    for parameter in member.parameters or ():
-        yield griffe.Parameter(
-            parameter.name, kind=griffe.ParameterKind(parameter.kind), default=parameter.default
-        )
 
 
 def _most_named(places: Sequence[tuple[str, Member]]) -> tuple[str, Member]:
