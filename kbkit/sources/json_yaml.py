@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -75,13 +74,12 @@ def _check_depth(value: Any) -> None:
 
 
 class _Open:
-    __slots__ = ("anchor", "has_key", "key", "merged", "size", "value")
+    __slots__ = ("anchor", "key", "merged", "size", "value")
 
     def __init__(self, value: Any, anchor: str | None) -> None:
         self.value = value
         self.anchor = anchor
-        self.key = ""
-        self.has_key = False
+        self.key: str | None = None
         self.merged: list[Any] = []
         self.size = 1
 
@@ -93,11 +91,11 @@ class _Builder:
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._stack: list[_Open] = []
         self._result: Any = None
-        self._total = 0
 
     def build(self, text: str) -> Any:
         documents = 0
-        for event in _events(text):
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
@@ -139,25 +137,18 @@ class _Builder:
             return
         top = self._stack[-1]
         top.size += size
-        self._total = max(self._total, top.size)
-        if self._total > self._most:
+        if top.size > self._most:
             raise ValueError(f"more than {self._most:,} values (aliases multiply it?)")
         if isinstance(top.value, list):
             top.value.append(value)
-        elif not top.has_key:
+        elif top.key is None:
             top.key = _key(value)
-            top.has_key = True
         else:
-            top.has_key = False
             if top.key == "<<" and _mappings(value):
                 top.merged += _mappings(value)
             else:
                 top.value[top.key] = value
-
-
-def _events(text: str) -> Iterator[Any]:
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.parse(text, Loader=loader)
+            top.key = None
 
 
 def _mappings(value: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.models import DocumentType
@@ -55,6 +56,10 @@ def untrusted_xml(data: bytes, *, recover: bool) -> Any:
         remove_pis=True,
     )
     return etree.fromstring(data, parser)
+
+
+def stem(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).stem
 
 
 def one_line(text: object) -> str:

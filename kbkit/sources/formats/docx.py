@@ -11,7 +11,6 @@ import logging
 import re
 import zipfile
 from collections.abc import Callable
-from pathlib import PurePosixPath
 from typing import Any
 
 from lxml import etree
@@ -19,7 +18,7 @@ from lxml import etree
 from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
-from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.formats.base import Part, UnreadableError, one_line, stem
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
 from kbkit.text.markdown.formulas import MATH, office_latex
@@ -89,7 +88,7 @@ def read(data: bytes, name: str) -> list[Part]:
     content = markdown_of(word.with_formulas(_HIDDEN_ANCHOR.sub("", page)))
     title, about = properties(safe)
     title = title or one_line(document_title(content))
-    title = title or PurePosixPath(name.replace("\\", "/")).stem
+    title = title or stem(name)
     note = f"left out: {', '.join(word.left_out)}" if word.left_out else ""
     return [Part(title, content + "\n", metadata={"format": "docx", **about}, note=note)]
 

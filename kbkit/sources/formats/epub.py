@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +16,7 @@ from kbkit.sources.formats.base import (
     Part,
     UnreadableError,
     one_line,
+    stem,
     untrusted_xml,
 )
 from kbkit.sources.html.extract import markdown_of
@@ -44,7 +44,7 @@ def read(data: bytes, name: str) -> list[Part]:
     _check_rights(archive, chapters)
     titles = [one_line(node.text) for node in _all(book, "title")]
     authors = [one_line(node.text) for node in _all(book, "creator")]
-    title = next(filter(None, titles), PurePosixPath(name.replace("\\", "/")).stem)
+    title = next(filter(None, titles), stem(name))
     metadata: dict[str, Any] = {"format": "epub", "book": title}
     if any(authors):
         metadata["author"] = ", ".join(filter(None, authors))

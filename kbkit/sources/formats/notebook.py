@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.formats.base import Part, UnreadableError, one_line, stem
 from kbkit.sources.markdown import commonmark
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import fence
@@ -43,7 +42,7 @@ def read(data: bytes, name: str) -> list[Part]:
         if isinstance(cell, dict):
             blocks.extend(_cell(cell, language))
     content = "\n\n".join(blocks)
-    title = one_line(document_title(content)) or PurePosixPath(name.replace("\\", "/")).stem
+    title = one_line(document_title(content)) or stem(name)
     metadata: dict[str, Any] = {"format": "notebook"}
     if language:
         metadata["language"] = language

@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import PurePosixPath
 from statistics import median
 from typing import Any
 
@@ -28,6 +27,7 @@ from kbkit.sources.formats.base import (
     Part,
     UnreadableError,
     one_line,
+    stem,
     untrusted_xml,
 )
 from kbkit.sources.html.metadata import rights_license
@@ -262,7 +262,7 @@ def _read(document: Any, name: str) -> Part:
     about = document.get_metadata_dict()
     title = one_line(_CONTROL.sub("", about.get("Title", "")))
     if not title or _NO_TITLE.match(title):
-        title = first or PurePosixPath(name.replace("\\", "/")).stem
+        title = first or stem(name)
     metadata: dict[str, Any] = {"format": "pdf", "pages": count}
     if author := one_line(_CONTROL.sub("", about.get("Author", ""))):
         metadata["author"] = author

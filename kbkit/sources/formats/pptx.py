@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Any
 
 from lxml import etree
 
 from kbkit.extras import extra
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line, stem
 from kbkit.sources.formats.docx import properties
 from kbkit.sources.html.tables import pipe_table
 from kbkit.text.markdown.writing import escape, guard, quote, safe_url
@@ -52,7 +51,7 @@ def read(data: bytes, name: str) -> list[Part]:
             continue
         heading = f"## {escape(head) if head else f'Slide {number}'}"
         out.append("\n\n".join([heading, *blocks]))
-    title = title or PurePosixPath(name.replace("\\", "/")).stem
+    title = title or stem(name)
     metadata = {"format": "pptx", "pages": len(slides), **about}
     end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.formats.base import Part, UnreadableError, one_line, stem
 from kbkit.sources.front_matter import read_text as read_front_matter
 from kbkit.text.markdown.structure import document_title
 
@@ -27,7 +25,7 @@ def read_html(data: bytes, name: str) -> list[Part]:
     page = extract(decode(data), "", alone=False)
     if not page.content:
         raise UnreadableError(page.reason or "no text")
-    title = page.title or _stem(name)
+    title = page.title or stem(name)
     return [Part(title, page.content, metadata=page.metadata, template=page.template)]
 
 
@@ -37,9 +35,5 @@ def read_rst(data: bytes, name: str) -> list[Part]:
 
     text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     content = markdown_of_rst(text)
-    title = one_line(document_title(content)) or _stem(name)
+    title = one_line(document_title(content)) or stem(name)
     return [Part(title, content + "\n" if content else "", metadata={"format": "rst"})]
-
-
-def _stem(name: str) -> str:
-    return PurePosixPath(name.replace("\\", "/")).stem

@@ -116,6 +116,7 @@ def _credentials(scheme: Node) -> tuple[str, str]:
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _PLACES = ("path", "query", "header", "cookie")
+_FORMS = (("multipart/form-data", "-F"), ("application/x-www-form-urlencoded", "--data-urlencode"))
 _MAX_EXAMPLE_LENGTH = 20_000
 
 
@@ -385,15 +386,13 @@ class Operations:
         name, part = next((pair for pair in offered if "json" in pair[0].lower()), offered[0])
         shown = self._shown_example(part)
         value = self._schemas.example(part.get("schema"), "readOnly") if shown is None else shown
-        if name.lower().startswith("multipart/form-data") and isinstance(value, dict):
-            pairs = [f"-F {shlex.quote(f'{key}={_text(inner)}')}" for key, inner in value.items()]
-            return " \\\n  ".join(pairs)
-        headers.append(f"Content-Type: {name}")
-        if name.lower().startswith("application/x-www-form-urlencoded") and isinstance(value, dict):
-            pairs = [
-                f"--data-urlencode {shlex.quote(f'{key}={_text(inner)}')}"
-                for key, inner in value.items()
-            ]
+        form = ""
+        if isinstance(value, dict):
+            form = next((flag for kind, flag in _FORMS if name.lower().startswith(kind)), "")
+        if form != "-F":  # of which curl makes the header itself
+            headers.append(f"Content-Type: {name}")
+        if form:
+            pairs = (f"{form} {shlex.quote(f'{key}={_text(value[key])}')}" for key in value)
             return " \\\n  ".join(pairs)
         if "json" not in name.lower() and not isinstance(value, str):
             return "--data-binary @FILE"
