@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kbkit.models import DocumentType
-from kbkit.sources.formats.base import Part
 from kbkit.sources.json_yaml import load_values
 from kbkit.sources.markdown import commonmark
+from kbkit.sources.parts import Part
 from kbkit.text.markdown.structure import document_title
 
 _UNTYPED = re.compile(

@@ -18,7 +18,7 @@ from lxml import etree
 
 from kbkit.models import Image
 from kbkit.regular_files import bytes_of
-from kbkit.sources.formats.base import untrusted_xml
+from kbkit.sources.parts import untrusted_xml
 
 MAX_BYTES = 5_000_000
 """Largest picture."""

@@ -23,10 +23,10 @@ from kbkit.regular_files import bytes_of
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.navigation import CATEGORIES, NavEntry, nav_entries
 from kbkit.sources.formats import MULTIPLE, UnreadableError, belongs, format_of
-from kbkit.sources.formats.base import MAX_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 from kbkit.sources.front_matter import detect, title_from_name
 from kbkit.sources.images import collect, local_reader
+from kbkit.sources.parts import MAX_BYTES, Part
 from kbkit.text.markdown.extensions import Address, resolve_wiki_links
 from kbkit.text.markdown.structure import slug
 

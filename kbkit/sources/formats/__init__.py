@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from kbkit.errors import MissingExtraError
 from kbkit.sources.decode import binary_kind, decoded
-from kbkit.sources.formats.base import MAX_BYTES, MAX_CHARACTERS, Part, UnreadableError
+from kbkit.sources.parts import MAX_BYTES, MAX_CHARACTERS, Part, UnreadableError
 
 __all__ = [
     "FORMATS",

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable
 from functools import cached_property
 
-from kbkit.sources.formats.base import UnreadableError
+from kbkit.sources.parts import UnreadableError
 
 _MAX_MEMBERS = 10_000
 _MAX_UNPACKED = 200_000_000

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
+from kbkit.sources.parts import GROUP, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import code_span, fence
 
 _MAX = 3_000_000  # characters

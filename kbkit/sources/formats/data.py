@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
+from kbkit.sources.parts import GROUP, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import escape, fence
 
 _DEEPEST = 4  # level of the deepest headings

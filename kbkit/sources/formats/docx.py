@@ -18,9 +18,9 @@ from lxml import etree
 from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
-from kbkit.sources.formats.base import Part, UnreadableError, one_line, stem
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
+from kbkit.sources.parts import Part, UnreadableError, one_line, stem
 from kbkit.text.markdown.formulas import MATH, office_latex
 from kbkit.text.markdown.structure import document_title
 

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import Part, UnreadableError, one_line, stem
 from kbkit.sources.markdown import commonmark
+from kbkit.sources.parts import Part, UnreadableError, one_line, stem
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import fence
 

@@ -21,7 +21,8 @@ from lxml import etree
 
 from kbkit.extras import extra
 from kbkit.models import License
-from kbkit.sources.formats.base import (
+from kbkit.sources.html.metadata import rights_license
+from kbkit.sources.parts import (
     MAX_CHARACTERS,
     PAGE_BREAK,
     Part,
@@ -30,7 +31,6 @@ from kbkit.sources.formats.base import (
     stem,
     untrusted_xml,
 )
-from kbkit.sources.html.metadata import rights_license
 from kbkit.text.markdown.writing import escape, guard
 
 _BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"

@@ -10,9 +10,9 @@ from lxml import etree
 
 from kbkit.extras import extra
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line, stem
 from kbkit.sources.formats.docx import properties
 from kbkit.sources.html.tables import pipe_table
+from kbkit.sources.parts import PAGE_BREAK, Part, UnreadableError, one_line, stem
 from kbkit.text.markdown.writing import escape, guard, quote, safe_url
 
 _MAX_SLIDES = 5_000

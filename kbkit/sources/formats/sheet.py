@@ -15,9 +15,9 @@ from typing import Any
 from kbkit.extras import extra
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive, is_media, office
-from kbkit.sources.formats.base import GROUP, MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.formats.cell_formats import shown
 from kbkit.sources.html.tables import pipe_table
+from kbkit.sources.parts import GROUP, MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import escape
 
 Spans = Mapping[int, list[tuple[int, int]]]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import Part, UnreadableError, one_line, stem
 from kbkit.sources.front_matter import read_text as read_front_matter
+from kbkit.sources.parts import Part, UnreadableError, one_line, stem
 from kbkit.text.markdown.structure import document_title
 
 

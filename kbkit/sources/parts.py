@@ -1,4 +1,4 @@
-"""Parts, errors and limits that all formats share."""
+"""Parts of files, and the errors and limits that all formats share."""
 
 from __future__ import annotations
 
