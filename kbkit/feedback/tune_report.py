@@ -142,19 +142,9 @@ class TuneReport:
         """Return one row a fold: its queries, its choice, and both figures."""
         import pandas as pd
 
-        rows = [
-            {
-                "repeat": fold.repeat,
-                "fold": fold.fold,
-                "held_out": fold.held_out,
-                "queries": fold.queries,
-                **fold.weights,
-                "present": fold.present,
-                "tuned": fold.tuned,
-            }
-            for fold in self.folds
-        ]
-        return pd.DataFrame(rows).set_index(["repeat", "fold"])
+        columns = ["repeat", "fold", "held_out", "queries", *self.weights, "present", "tuned"]
+        rows = [asdict(fold) | fold.weights for fold in self.folds]
+        return pd.DataFrame(rows, columns=columns).set_index(["repeat", "fold"])
 
     def to_dict(self) -> TuneDict:
         """The report as JSON values."""
