@@ -8,7 +8,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -71,37 +70,17 @@ def _statuses(error: BaseException) -> set[int]:
     return {value for value in codes if isinstance(value, int)}
 
 
-@dataclass(frozen=True, slots=True)
-class ShortForm:
-    """Expansion of ``openai:...`` and similar names.
-
-    Attributes:
-        path: Import path of the class, ``module:Class``.
-    """
-
-    path: str
-    argument: str
-    package: str
-
-
-def _form(module: str, name: str, argument: str = "model_name") -> ShortForm:
-    return ShortForm(
-        f"llama_index.embeddings.{module}:{name}",
-        argument,
-        f"llama-index-embeddings-{module.replace('_', '-')}",
-    )
-
-
 SHORT_FORMS = {
-    "cohere": _form("cohere", "CohereEmbedding"),
-    "fastembed": _form("fastembed", "FastEmbedEmbedding"),
-    "google": _form("google_genai", "GoogleGenAIEmbedding"),
-    "huggingface": _form("huggingface", "HuggingFaceEmbedding"),
-    "mistral": _form("mistralai", "MistralAIEmbedding"),
-    "ollama": _form("ollama", "OllamaEmbedding"),
-    "openai": _form("openai", "OpenAIEmbedding", "model"),
-    "voyage": _form("voyageai", "VoyageEmbedding"),
+    "cohere": ("cohere", "CohereEmbedding", "model_name"),
+    "fastembed": ("fastembed", "FastEmbedEmbedding", "model_name"),
+    "google": ("google_genai", "GoogleGenAIEmbedding", "model_name"),
+    "huggingface": ("huggingface", "HuggingFaceEmbedding", "model_name"),
+    "mistral": ("mistralai", "MistralAIEmbedding", "model_name"),
+    "ollama": ("ollama", "OllamaEmbedding", "model_name"),
+    "openai": ("openai", "OpenAIEmbedding", "model"),
+    "voyage": ("voyageai", "VoyageEmbedding", "model_name"),
 }
+"""Module of `llama_index.embeddings`, class, and argument of the model's name."""
 
 _PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
 _MAX_BATCH = 2048  # llama-index allows no more
@@ -206,10 +185,11 @@ class LlamaIndexEmbedder:
 def _resolve(spec: LlamaIndexEmbedding) -> tuple[str, dict[str, Any], str]:
     head, colon, model = spec.model.partition(":")
     arguments = dict(spec.arguments)
-    form = SHORT_FORMS.get(head)
-    if form and colon and model:
-        arguments.setdefault(form.argument, model)
-        path, package = form.path, form.package
+    if head in SHORT_FORMS and colon and model:
+        module, name, argument = SHORT_FORMS[head]
+        arguments.setdefault(argument, model)
+        path = f"llama_index.embeddings.{module}:{name}"
+        package = f"llama-index-embeddings-{module.replace('_', '-')}"
     elif match := _PATH.fullmatch(spec.model):
         path, package = f"{match[1]}:{match[2]}", ""
     else:

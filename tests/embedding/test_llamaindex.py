@@ -159,13 +159,13 @@ def test_a_constructor_that_fails_names_no_key():
 
 @pytest.mark.parametrize("short", sorted(SHORT_FORMS))
 def test_short_forms_name_the_package_to_install(short):
-    form = SHORT_FORMS[short]
-    module = form.path.split(":")[0]
+    module = SHORT_FORMS[short][0]
     pytest.importorskip("llama_index.core")
     try:
-        __import__(module)
+        __import__(f"llama_index.embeddings.{module}")
     except ImportError:
-        with pytest.raises(EmbedderError, match=f"pip install {form.package}"):
+        package = f"llama-index-embeddings-{module.replace('_', '-')}"
+        with pytest.raises(EmbedderError, match=f"pip install {package}"):
             open_embedder(LlamaIndexEmbedding(model=f"{short}:some-model"))
 
 

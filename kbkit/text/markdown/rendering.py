@@ -382,12 +382,9 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
     texts = [_name(text) for _, text in headings]
     ids = anchors(texts, [str(token.attrGet("id") or "") for token, _ in headings])
     for (token, text), name, proposed in zip(headings, texts, ids, strict=True):
-        anchor = _unique(proposed, used)
-        token.attrSet("id", anchor)
+        anchor = _anchored(token, text, proposed, used)
         if _SIGNATURE.match(name):
             token.attrSet("class", "kb-signature")
-        assert text.children is not None
-        text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(anchor)))
         level = int(token.tag[1])
         entry: TocEntry = {
             "level": level,
@@ -400,10 +397,8 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
         (stack[-1]["children"] if stack else toc).append(entry)
         stack.append(entry)
     for token in tokens:
-        if token.type in {"paragraph_open", "list_item_open"}:
-            proposed = str(token.attrGet("id") or "")
-            if proposed:
-                token.attrSet("id", _unique(proposed, used))
+        if token.type in {"paragraph_open", "list_item_open"} and (own := token.attrGet("id")):
+            token.attrSet("id", _unique(str(own), used))
     return toc, used
 
 
@@ -411,10 +406,15 @@ def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
     texts = terms[1::2]
     proposed = anchors([_name(text) for text in texts], [""] * len(texts))
     for opened, text, anchor in zip(terms[::2], texts, proposed, strict=True):
-        own = _unique(anchor, used)
-        opened.attrSet("id", own)
-        assert text.children is not None
-        text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(own)))
+        _anchored(opened, text, anchor, used)
+
+
+def _anchored(opened: Token, text: Token, proposed: str, used: set[str]) -> str:
+    anchor = _unique(proposed, used)
+    opened.attrSet("id", anchor)
+    assert text.children is not None
+    text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(anchor)))
+    return anchor
 
 
 def _name(heading: Token) -> str:
