@@ -100,6 +100,22 @@ def group_headings(
     return list(groups), means, weights.astype(np.float32)
 
 
+def word_prior(
+    words: Mapping[str, Vector],
+    vocabulary: Mapping[str, int],
+    weights: NDArray[np.float32],
+    width: int,
+) -> Matrix:
+    """The vectors of words, less their mean; zeros for terms that have none."""
+    placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
+    start = np.zeros((len(vocabulary), width), np.float32)
+    if placed:
+        rows = np.array([row for row, _ in placed])
+        vectors = np.stack([vector for _, vector in placed])
+        start[rows] = vectors - np.average(vectors, axis=0, weights=weights[rows])
+    return start
+
+
 def fit_prior(
     prior: Mapping[str, Vector],
     vocabulary: Mapping[str, int],
@@ -108,12 +124,7 @@ def fit_prior(
     targets: Matrix,
 ) -> Matrix:
     """The prior as a table: centred, as the targets are, and scaled so that it fits them best."""
-    start = np.zeros((len(vocabulary), targets.shape[1]), np.float32)
-    placed = [(row, prior[term]) for term, row in vocabulary.items() if term in prior]
-    if placed:
-        rows = np.array([row for row, _ in placed])
-        vectors = np.stack([vector for _, vector in placed])
-        start[rows] = vectors - np.average(vectors, axis=0, weights=df[rows])
+    start = word_prior(prior, vocabulary, df, targets.shape[1])
     guess = design @ start
     size = float((guess * guess).sum())
     start *= np.float32(max(0.0, float((guess * targets).sum())) / size if size > 0 else 0.0)

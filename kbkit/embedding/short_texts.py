@@ -24,14 +24,13 @@ from importlib.util import find_spec
 from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.files import file_version
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.models import DIMENSIONS, minilm_files, minilm_weights, token_vectors
 from kbkit.embedding.onnx import MAX_LENGTH, OnnxEmbedder, encoded, minilm_fingerprint, tokenizer_of
-from kbkit.embedding.regression import build_vocabulary, ridge
+from kbkit.embedding.regression import build_vocabulary, ridge, word_prior
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
@@ -101,7 +100,7 @@ def fit_to_texts(
     design = csr_matrix((values, columns, starts), shape=(len(held), len(names)))
     mean = vectors.mean(axis=0)
     targets = np.asarray(vectors - mean, np.float32)
-    start = _word_prior(words, vocabulary, df, vectors.shape[1])
+    start = word_prior(words, vocabulary, np.sqrt(df), vectors.shape[1])
     guess = design @ start
     size = float((guess * guess).sum())
     fit = np.float32(float((guess * targets).sum()) / size if size > 0 else 0.0)
@@ -114,19 +113,6 @@ def fit_to_texts(
     rows = (table + np.float32(_MEAN_SHARE) * mean) * weights[:, None]
     report = {"texts": len(terms), "terms": len(names), "words": len(words), "lambda": _LAMBDA}
     return FittedEncoder(embedder, tuple(names), rows.astype(np.float32), report)
-
-
-def _word_prior(
-    words: Mapping[str, Vector], vocabulary: Mapping[str, int], df: NDArray[np.float32], width: int
-) -> Matrix:
-    """The vectors of words, less their mean; zeros for terms that have none."""
-    placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
-    start = np.zeros((len(vocabulary), width), np.float32)
-    if placed:
-        rows = np.array([row for row, _ in placed])
-        vectors = np.stack([vector for _, vector in placed])
-        start[rows] = vectors - np.average(vectors, axis=0, weights=np.sqrt(df[rows]))
-    return start
 
 
 _FIRST = 4
