@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 492, "code": 80_590, "docstrings": 11_390}
+BUDGET = {"modules": 486, "code": 78_710, "docstrings": 11_350}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
