@@ -13,7 +13,7 @@ import pytest
 
 import kbkit
 from kbkit.cli import main
-from kbkit.embedding.onnx import OnnxEmbedder
+from kbkit.embedding.short_texts import MiniLmEmbedder
 from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.knowledge_base.improving import Improving
@@ -201,7 +201,7 @@ def test_nothing_is_started_where_it_is_switched_off(open_in, tmp_path):
 
 
 def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypatch):
-    monkeypatch.setattr(OnnxEmbedder, "batch_size", 20)
+    monkeypatch.setattr(MiniLmEmbedder, "batch_size", 20)
     spec = KnowledgeBaseSpec(embedding=MINILM, annotation="none")
     kb = open_in("off").create("drinks", spec=spec)
     left = kb.ingest(lines(tmp_path / "a.jsonl", MANY)).improvement
