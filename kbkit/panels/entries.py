@@ -161,21 +161,8 @@ class EntriesPanel(EditingPanel):
         for box in (self.find_box, self.status_box, self.category_box, self.tag_box):
             box.observe(self._on_filter, "value")
         super().__init__(home_of(workspace), "entries")
-        answers = {
-            "sort": self._set_sort,
-            "more": self._more,
-            "rate": self._rate,
-            "code": self._code,
-            "download": self._download,
-            "create": self._create,
-            "update": self._edit,
-            "delete": self._delete,
-            "write": self._write,
-            "undo": self._take_back,
-        }
         self._view = EntriesView(
             self,
-            answers,
             self._problem,
             {
                 "select": lambda message: self.show(str(message.get("slug"))),
@@ -213,17 +200,17 @@ class EntriesPanel(EditingPanel):
 
     # What the page asks
 
-    def _set_sort(self, message: Message) -> Answer:
+    def _do_sort(self, message: Message) -> Answer:
         self._sort = text_in(message, "by")
         self._show_table()
         return {}
 
-    def _more(self, _message: Message) -> Answer:
+    def _do_more(self, _message: Message) -> Answer:
         self._limit += _PAGE
         self._show_table()
         return {}
 
-    def _rate(self, message: Message) -> Answer:
+    def _do_rate(self, message: Message) -> Answer:
         slug, score = text_in(message, "slug"), message.get("score")
         if not isinstance(score, int):
             raise ConfigError(f"score={score!r}: give 1 to 5")
@@ -232,7 +219,7 @@ class EntriesPanel(EditingPanel):
         average = f"{entry.rating.average:g} of 5 by {entry.rating.count:,}"
         return self._changed(f"Stored: {stars} for {entry.title}; now {average}")
 
-    def _code(self, message: Message) -> Answer:
+    def _do_code(self, message: Message) -> Answer:
         path = text_in(message, "path")
         with self._entries.open(text_in(message, "slug"), path) as file:
             data = file.read(4 * MAX_LENGTH)
@@ -251,7 +238,7 @@ class EntriesPanel(EditingPanel):
             "note": f"Only the first {MAX_LENGTH:,} characters." if cut else "",
         }
 
-    def _download(self, message: Message) -> Answer:
+    def _do_download(self, message: Message) -> Answer:
         """A piece of a file; the page asks for one after another."""
         start = message.get("start", 0)
         if not isinstance(start, int) or start < 0:
@@ -262,11 +249,11 @@ class EntriesPanel(EditingPanel):
             end = not file.read(1)
         return {"data": b64encode(data).decode(), "next": start + len(data), "end": end}
 
-    def _create(self, message: Message) -> Answer:
+    def _do_create(self, message: Message) -> Answer:
         made = self._entries.create(**values_of(message, new=True))
         return self._made(self._entries, made.slug, made.title)
 
-    def _edit(self, message: Message) -> Answer:
+    def _do_update(self, message: Message) -> Answer:
         slug = text_in(message, "slug")
         before = self._entries.read(slug)
         version = before.version if message.get("over") else text_in(message, "version")
@@ -283,7 +270,7 @@ class EntriesPanel(EditingPanel):
             self._done(f"changing {before.title}", restore)
         return self._changed(f"Stored: {changed.title}", slug)
 
-    def _write(self, message: Message) -> Answer:
+    def _do_write(self, message: Message) -> Answer:
         slug, path = text_in(message, "slug"), text_in(message, "path").strip()
         if not path:
             raise ConfigError("path: give a path within the entry, such as code/run.py")
@@ -302,7 +289,7 @@ class EntriesPanel(EditingPanel):
         self._done(f"{'deleting' if text is None else 'writing'} {path}", restore)
         return self._changed(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
 
-    def _delete(self, message: Message) -> Answer:
+    def _do_delete(self, message: Message) -> Answer:
         entry = self._entries.read(text_in(message, "slug"))
         return self._deleted(self._entries, entry.slug, entry.title)
 

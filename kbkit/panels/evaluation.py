@@ -25,9 +25,6 @@ from kbkit.recipes import Question, RetrievalSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kbkit.panels.homes import AnyBase
-
-
 DEPTH = 10
 """Places that lists show, as nDCG@10 reads them."""
 _ENOUGH_JUDGED = 0.8

@@ -152,19 +152,8 @@ class FilesPanel(EditingPanel):
         self.find_box.add_class("kbkit-query").observe(self._on_find, "value")
         self._finder = Debouncer(_PAUSE, self._find)
         super().__init__(home_of(workspace), "files")
-        answers = {
-            "children": self._children,
-            "edit": self._edit,
-            "save": self._save,
-            "create": self._create,
-            "move": self._move,
-            "delete": self._delete,
-            "undo": self._take_back,
-            "as_text": self._show_as_text,
-        }
         self._view = FilesView(
             self,
-            answers,
             self._problem,
             {
                 "select": lambda message: self.show(str(message.get("path"))),
@@ -220,7 +209,7 @@ class FilesPanel(EditingPanel):
 
     # What the page asks
 
-    def _children(self, message: Message) -> Answer:
+    def _do_children(self, message: Message) -> Answer:
         folder = text_in(message, "folder")
         self._open_folders.add(folder)
         try:
@@ -229,12 +218,12 @@ class FilesPanel(EditingPanel):
             self._open_folders.discard(folder)
             return {"rows": []}
 
-    def _edit(self, message: Message) -> Answer:
+    def _do_edit(self, message: Message) -> Answer:
         path = text_in(message, "path")
         version = self._files.info(path).version
         return {"path": path, "text": self._files.read(path), "version": version}
 
-    def _save(self, message: Message) -> Answer:
+    def _do_save(self, message: Message) -> Answer:
         path, text = text_in(message, "path"), text_in(message, "text")
         version = text_in(message, "version")
         before = ""
@@ -252,7 +241,7 @@ class FilesPanel(EditingPanel):
         self._done(f"saving {path}", restore)
         return {**self._changed(f"Saved: {path}", info.path), "version": info.version}
 
-    def _create(self, message: Message) -> Answer:
+    def _do_create(self, message: Message) -> Answer:
         path = text_in(message, "path").strip()
         if not path.strip("/"):
             raise ConfigError("path: give a name, such as notes/today.md")
@@ -264,7 +253,7 @@ class FilesPanel(EditingPanel):
             info = self._files.write(path, "", if_match="")
         return self._made(self._files, info.path, info.path)
 
-    def _move(self, message: Message) -> Answer:
+    def _do_move(self, message: Message) -> Answer:
         source, target = text_in(message, "path"), text_in(message, "target").strip()
         if not target.strip("/"):
             raise ConfigError("target: give the new path")
@@ -280,10 +269,10 @@ class FilesPanel(EditingPanel):
         self._done(f"moving {source}", restore)
         return self._changed(f"Moved: {source} to {info.path}", opened, reveal=info.path)
 
-    def _delete(self, message: Message) -> Answer:
+    def _do_delete(self, message: Message) -> Answer:
         return self._deleted(self._files, text_in(message, "path"))
 
-    def _show_as_text(self, message: Message) -> Answer:
+    def _do_as_text(self, message: Message) -> Answer:
         self._as_text = message.get("on") is True
         self._open(self.file)
         return {}
@@ -301,7 +290,7 @@ class FilesPanel(EditingPanel):
         if message.get("what") == "save" and isinstance(error, VersionConflictError):
             now = {"text": "", "version": ""}
             with suppress(FilesError):
-                now = self._edit(message)
+                now = self._do_edit(message)
         return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
 
     # What is shown

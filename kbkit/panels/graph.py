@@ -31,7 +31,7 @@ from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector, control, row
 from kbkit.panels.homes import AnyTarget, is_local
-from kbkit.panels.panel import Answer, Answers, AskingView, JobPanel, text_in, texts_in
+from kbkit.panels.panel import Answer, AskingView, JobPanel, text_in, texts_in
 from kbkit.panels.updates import Topic
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.plain_text import plain_text
@@ -237,21 +237,6 @@ class GraphPanel(JobPanel):
         self._again = False
         self._version = 0
         self._revisions: object = None
-        answers: Answers = {
-            "details": self._do_details,
-            "around": self._do_around,
-            "find": self._do_find,
-            "suggestions": self._do_suggestions,
-            "create": self._do_create,
-            "update": self._do_update,
-            "delete": self._do_delete,
-            "relate": self._do_relate,
-            "unrelate": self._do_unrelate,
-            "merge": self._do_merge,
-            "refuse": self._do_refuse,
-            "undo": self._do_undo,
-            "look": self._do_look,
-        }
         sizes = sorted({*_SIZES, limit})
         self.size_box = control(
             widgets.Dropdown, "Most nodes", options=[(f"{n:,}", n) for n in sizes], value=limit
@@ -261,7 +246,7 @@ class GraphPanel(JobPanel):
         for box in (self.size_box, self.documents_box):
             box.observe(self._on_box, "value")
         super().__init__(self._selector.home, "graph", "Stop reading the graph")
-        self._view = GraphWidget(self, answers, self._problem, {"open": self._open})
+        self._view = GraphWidget(self, self._problem, {"open": self._open})
         self.fill(
             [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
         )
@@ -381,9 +366,7 @@ class GraphPanel(JobPanel):
         return {}
 
     def _do_details(self, message: Mapping[str, Any]) -> Answer:
-        return self._details(target_of(text_in(message, "id")))
-
-    def _details(self, target: Target) -> Answer:
+        target = target_of(text_in(message, "id"))
         steps = self._graph.neighbors(target, limit=_NEIGHBORS)
         hits = self._graph.passages(target)
         entity = None

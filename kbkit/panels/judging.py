@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
@@ -76,7 +76,7 @@ class JudgePanel(Panel):
         self._counted = 0
         self._due = True  # whether figures are to be made
         self._measured = 0.0  # when that was done last
-        self._state: dict[str, object] = {
+        self._state: dict[str, Any] = {
             "kb": kb.name,
             "rater": self.judging.rater,
             "version": 0,
@@ -161,9 +161,7 @@ class JudgePanel(Panel):
         with self.shown_errors():
             self.judging.refresh(documents=topic == "documents")
         with self._changed:
-            version = self._state["version"]
-            assert isinstance(version, int)
-            self._state["version"] = version + 1
+            self._state["version"] += 1
             if topic == "documents":
                 self._counted = 0
             self._due = True
@@ -190,34 +188,30 @@ class JudgePanel(Panel):
                     self._show()
                     self._changed.notify_all()
                     return
-            kind, place = job
+            act, *place = job
             with self.shown_errors(), self.unasked():
-                if kind == "pool":
-                    self._send_pool(place)
-                elif kind == "figures":
-                    self._measure()
-                    self._measured = time.monotonic()
-                elif kind == "count":
-                    self._count(place)
-                else:
-                    with self._changed:
-                        self._changed.wait(0.05)
-            if kind != "count" or time.monotonic() - shown > _INTERVAL:
+                act(*place)
+            if act != self._count or time.monotonic() - shown > _INTERVAL:
                 shown = time.monotonic()
                 self._show()
 
-    def _next_job(self) -> tuple[str, int] | None:
+    def _next_job(self) -> tuple[Any, ...] | None:
+        """Return what to do, with its arguments."""
         if self._closed:
             return None
         if self._requested:
-            return "pool", self._requested.pop(0)
+            return self._send_pool, self._requested.pop(0)
         if self._due and time.monotonic() - self._measured >= _INTERVAL:
             self._due = False
-            return "figures", 0
+            return (self._measure,)
         if self._counted < len(self.judging.queries):
             self._counted += 1
-            return "count", self._counted - 1
-        return ("pause", 0) if self._due else None
+            return self._count, self._counted - 1
+        return (self._pause,) if self._due else None
+
+    def _pause(self) -> None:
+        with self._changed:
+            self._changed.wait(0.05)
 
     def _send_pool(self, place: int) -> None:
         scores = self.judging.scores(place)
@@ -247,6 +241,7 @@ class JudgePanel(Panel):
             else {"ndcg": interim.ndcg, "judged": interim.judged, "queries": interim.queries}
         )
         self._state["agreement"] = agreement.to_dict() if agreement.passages else None
+        self._measured = time.monotonic()
 
     def _show(self) -> None:
         with self._changed:

@@ -142,7 +142,7 @@ class EditingPanel(Panel):
     def undo(self) -> None:
         """Revert the last change made here."""
         with self.acting():
-            self._take_back({})
+            self._do_undo({})
 
     def close(self) -> None:
         """Close the panel."""
@@ -192,7 +192,7 @@ class EditingPanel(Panel):
     def _last_done(self) -> str:
         return self._undo[-1][0] if self._undo else ""
 
-    def _take_back(self, _message: Message) -> Answer:
+    def _do_undo(self, _message: Message) -> Answer:
         return self._changed(self._undo.pop()[1]()) if self._undo else {}
 
     def _changed(self, message: str, opened: str = "", *, reveal: str = "") -> Answer:
@@ -327,28 +327,25 @@ def bundled(module: str) -> str:
     return "\n".join(parts.values())
 
 
-Answers = Mapping[str, Callable[[Message], Any]]
-"""Handlers by name of the request."""
-
-
 class AskingView(View):
-    """A view that sends requests as messages; errors are shown beside their fields."""
+    """A view that sends requests as messages; errors are shown beside their fields.
+
+    A request ``name`` is answered by the method ``_do_name`` of the panel.
+    """
 
     def __init__(
         self,
         panel: Panel,
-        answers: Answers,
         problem: Callable[[Exception, Message], Answer],
         handlers: Mapping[str, Handler] | None = None,
     ) -> None:
         self._panel = panel
-        self._answers = answers
         self._problem = problem
         super().__init__({**(handlers or {}), "ask": self._answer})
 
     def _answer(self, message: Message) -> None:
         number, what = message.get("number"), message.get("what")
-        action = self._answers.get(str(what))
+        action = getattr(self._panel, f"_do_{what}", None)
         if not isinstance(number, int) or action is None:
             return
         with self._panel.lock:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
-from kbkit.panels.search.results import ContextWindow, Highlighter, RatingSummary, ago, card, score
+from kbkit.panels.search.results import Highlighter, RatingSummary, ago, card, context, score
 from kbkit.text.analysis import analyzer
 
 ENGLISH = analyzer()
@@ -122,7 +122,8 @@ def test_a_passage_in_context_is_rendered_and_sanitised():
     text = "first <script>boom()</script>[x](javascript:boom())"
     before = Chunk("c0", "d1", 0, 0, 4, text, ("Guide", "Start"), "", None)
     shown = "<p>first &lt;script&gt;boom()&lt;/script&gt;[x](javascript:boom())</p>\n"
-    state = drawn(hit, "text", context=ContextWindow(1, (before, hit.chunk), more=True))["context"]
+    further = Chunk("c", "d1", 0, 0, 4, "further", (), "", None)
+    state = context(hit, [further, before, hit.chunk], 1)
     assert state == {
         "radius": 1,
         "passages": [

@@ -24,6 +24,9 @@ from kbkit.panels.updates import Topic
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.runtime.progress import OnProgress
+
+    Ingest = Callable[[KnowledgeBase, OnProgress, Callable[[], bool]], IngestReport]
 
 
 class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -163,13 +166,6 @@ def summary(report: IngestReport, seconds: float) -> str:
     return (
         f"Done in {took}: {documents} read, {report.new + report.changed:,} of them new or changed."
     )
-
-
-if TYPE_CHECKING:
-    from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.runtime.progress import OnProgress
-
-    Ingest = Callable[[KnowledgeBase, OnProgress, Callable[[], bool]], IngestReport]
 
 
 class IngestPanel(JobPanel):

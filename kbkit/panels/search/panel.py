@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import traitlets
@@ -17,12 +17,9 @@ from kbkit.panels.controls import KnowledgeBaseSelector, MutedUpdates, control, 
 from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel
 from kbkit.panels.search.filters import FilterBox
-from kbkit.panels.search.results import Breadcrumb, Results, ResultSet
+from kbkit.panels.search.results import Results, ResultSet
 from kbkit.panels.updates import Debouncer, Topic
 from kbkit.runtime.config import Settings
-
-if TYPE_CHECKING:
-    pass
 
 _Request = tuple[str, str, str, Filters]
 _MAX_QUERY_LENGTH = 1000
@@ -251,7 +248,7 @@ class SearchPanel(Panel):
         back = "Back" if before.breadcrumb else f"Back to “{render.plain(before.query, 60)}”"
         self._before.append(before)
         label = f"Passages like “{render.plain(hits.query, 160)}”"
-        self._show(ResultSet(hits, breadcrumb=Breadcrumb(label, back)))
+        self._show(ResultSet(hits, breadcrumb={"label": label, "back": back}))
 
     def _back(self, _content: Mapping[str, Any]) -> None:
         if self._before:

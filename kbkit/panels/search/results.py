@@ -140,19 +140,6 @@ class CardsView(View, module="cards.js"):
     """Search results with actions."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextWindow:
-    """A hit among the passages around it.
-
-    Attributes:
-        radius: Number of passages shown before and after it.
-    """
-
-    radius: int
-    chunks: tuple[Chunk, ...]
-    more: bool
-
-
 def card(
     hit: Hit,
     rank: int,
@@ -166,7 +153,7 @@ def card(
     summary: ChunkSummary = NO_SUMMARY,
     undo: bool = False,
     selected: bool = False,
-    context: ContextWindow | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     snippet = hit.snippet  # cut once, which takes long
     heading = render.heading(hit)
@@ -188,7 +175,7 @@ def card(
         "undo": undo,
         "selected": selected,
         "citation": hit.citation(snippet),
-        "context": context and _context(hit, context, heading["title"]),
+        "context": context,
     }
 
 
@@ -264,10 +251,13 @@ def _rated(ratings: RatingSummary) -> str:
     return " · ".join(parts)
 
 
-def _context(hit: Hit, context: ContextWindow, title: str) -> dict[str, Any]:
-    above = hit.chunk.heading_path
+def context(hit: Hit, neighbors: Sequence[Chunk], radius: int) -> dict[str, Any]:
+    """Show a hit among the passages around it; those beyond the radius tell that there are more."""
+    place = next(i for i, chunk in enumerate(neighbors) if chunk.id == hit.chunk.id)
+    chunks = neighbors[max(0, place - radius) : place + radius + 1]
+    title, above = render.heading(hit)["title"], hit.chunk.heading_path
     shown = []
-    for chunk in context.chunks:
+    for chunk in chunks:
         is_repeated = chunk.heading_path == above or chunk.text.lstrip().startswith("#")
         shown.append(
             {
@@ -277,15 +267,7 @@ def _context(hit: Hit, context: ContextWindow, title: str) -> dict[str, Any]:
             }
         )
         above = chunk.heading_path
-    return {"radius": context.radius, "passages": shown, "more": context.more}
-
-
-@dataclass(frozen=True, slots=True)
-class Breadcrumb:
-    """Link back from "more like this"."""
-
-    label: str
-    back: str
+    return {"radius": radius, "passages": shown, "more": len(chunks) < len(neighbors)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,13 +276,13 @@ class ResultSet:
 
     Attributes:
         query: Query for ratings and highlighting; ``""`` without a query.
-        breadcrumb: The passage that they are similar to, if they answer no query.
+        breadcrumb: Link back from the passage that they are similar to: ``label`` and ``back``.
     """
 
     hits: Hits = Hits("", ())  # noqa: RUF009 - frozen
     query: str = ""
     several: bool = False
-    breadcrumb: Breadcrumb | None = None
+    breadcrumb: Mapping[str, str] | None = None
 
 
 class Results:
@@ -321,7 +303,7 @@ class Results:
         self._rater = rater
         self._on_selection = on_selection
         self._on_open = on_open
-        self._contexts: dict[str, ContextWindow] = {}
+        self._contexts: dict[str, dict[str, Any]] = {}
         self._given: dict[tuple[str, str], list[Rating]] = {}
         self._selected: dict[str, tuple[Hit, str]] = {}
         self._serial = 0
@@ -405,12 +387,11 @@ class Results:
                 )
             )
         title, text = self._notice or ("", "")
-        crumb = shown.breadcrumb
         self.view.state = {
             "serial": self._serial,
             "status": render.plain(self._status, 480),
             "problem": "" if error is None else render.problem_line(error),
-            "breadcrumb": crumb and {"label": crumb.label, "back": crumb.back},
+            "breadcrumb": shown.breadcrumb,
             "depth": self._depth,
             "notice": self._notice
             and {"title": render.plain(title, 200), "text": render.plain(text, 300)},
@@ -491,17 +472,13 @@ class Results:
     def _change_context(self, content: Mapping[str, Any]) -> None:
         hit, radius = self.hit(content.get("card")), content.get("radius")
         if isinstance(radius, int) and radius > 0:
-            self._contexts[card_id(hit)] = self._context(hit, min(radius, 50))
+            radius = min(radius, 50)
+            # one more on each side tells whether there is more
+            around = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
+            self._contexts[card_id(hit)] = context(hit, around, radius)
         else:
             self._contexts.pop(card_id(hit), None)
         self.redraw()
-
-    def _context(self, hit: Hit, radius: int) -> ContextWindow:
-        # one more on each side tells whether there is more
-        neighbors = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
-        place = next(i for i, chunk in enumerate(neighbors) if chunk.id == hit.chunk.id)
-        chunks = tuple(neighbors[max(0, place - radius) : place + radius + 1])
-        return ContextWindow(radius, chunks, more=len(chunks) < len(neighbors))
 
     def _select(self, content: Mapping[str, Any]) -> None:
         hit = self.hit(content.get("card"))
