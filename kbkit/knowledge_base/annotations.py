@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kbkit.annotation.language_model import LlmAnnotator
 from kbkit.annotation.maker import CHUNKS, AnnotationMaker, annotator_of
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.frames import annotations_frame, collection_html
-from kbkit.knowledge_base.handle import Handle
+from kbkit.frames import annotations_frame
+from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.models import (
     About,
     AnnotatedChunk,
@@ -182,15 +182,14 @@ def _documents(
 
 
 @explained
-class Annotations:
+class Annotations(Items):
     """The annotations of a knowledge base's chunks, in order of their documents' URIs.
 
     Iterating gives them, ``len`` counts them. They are made behind an ingest, as its recipe says.
     """
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self._database = handle.stores.database
+    _noun = "annotations"
+    _kind = Annotation
 
     def __iter__(self) -> Iterator[Annotation]:
         with self._database.read() as transaction:
@@ -302,12 +301,6 @@ class Annotations:
         """Return all annotations as a DataFrame, one row each, with their chunks."""
         with self._database.read() as transaction:
             return annotations_frame(chunk_annotations.iter_all(transaction, self._handle.id))
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} annotations of {self._handle.name!r}>"
-
-    def _repr_html_(self) -> str:
-        return collection_html(repr(self)[1:-1], Annotation, self)
 
 
 def maker_of(handle: Handle) -> AnnotationMaker | None:

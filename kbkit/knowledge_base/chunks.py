@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, ConflictError, ExportError, NotFoundError
 from kbkit.extras import extra
-from kbkit.frames import chunks_frame, collection_html, map_frame
-from kbkit.knowledge_base.handle import Handle
+from kbkit.frames import chunks_frame, map_frame
+from kbkit.knowledge_base.handle import Items
 from kbkit.models import Chunk, Document, License
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.runtime.validation import check_integer, explained
@@ -32,15 +32,14 @@ _MAX_POINTS = 5000
 
 
 @explained
-class Chunks:
+class Chunks(Items):
     """The chunks of a knowledge base, in order of their documents' URIs.
 
     Iterating gives them, ``len`` counts them, ``kb.chunks[id]`` looks one up.
     """
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self._database = handle.stores.database
+    _noun = "chunks"
+    _kind = Chunk
 
     def __iter__(self) -> Iterator[Chunk]:
         with self._database.read() as transaction:
@@ -130,12 +129,6 @@ class Chunks:
             EmbedderError: No chunk has any term.
         """
         return self._handle.fit_query_encoder()
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} chunks of {self._handle.name!r}>"
-
-    def _repr_html_(self) -> str:
-        return collection_html(repr(self)[1:-1], Chunk, self)
 
 
 def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ImpossibleError, NotFoundError
-from kbkit.frames import collection_html, documents_frame
-from kbkit.knowledge_base.handle import Handle
+from kbkit.frames import documents_frame
+from kbkit.knowledge_base.handle import Items
 from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
 from kbkit.models.values import plain
 from kbkit.retrieval.searching import check_version
@@ -96,12 +96,11 @@ def _no_section(uri: str, section: str, headings: Sequence[Heading]) -> str:
 
 
 @explained
-class DocumentCollection:
+class DocumentCollection(Items):
     """The documents of a knowledge base in order of URI."""
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self._database = handle.stores.database
+    _noun = "documents"
+    _kind = Document
 
     def __iter__(self) -> Iterator[Document]:
         with self._database.read() as transaction:
@@ -220,8 +219,5 @@ class DocumentCollection:
         """Return all documents as a DataFrame, indexed by id; ``content`` is Markdown."""
         return documents_frame(self)
 
-    def __repr__(self) -> str:
-        return f"<{len(self):,} documents of {self._handle.name!r}>"
-
-    def _repr_html_(self) -> str:
-        return collection_html(repr(self)[1:-1], Document, self.list())
+    def _shown(self) -> builtins.list[Document]:
+        return self.list()

@@ -18,8 +18,8 @@ from kbkit.feedback.rating import judgements_of, rate, unrate
 from kbkit.feedback.statistics import Agreement, agreement
 from kbkit.feedback.tune import tune
 from kbkit.feedback.tune_report import TuneReport
-from kbkit.frames import collection_html, ratings_frame
-from kbkit.knowledge_base.handle import Handle
+from kbkit.frames import ratings_frame
+from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Mode, Rating, RatingTotal, Target
 from kbkit.recipes import Question, RetrievalSpec
@@ -32,15 +32,14 @@ if TYPE_CHECKING:
 
 
 @explained
-class Ratings:
+class Ratings(Items):
     """The ratings of a knowledge base, oldest first.
 
     Iterating gives them, ``len`` counts them, ``kb.ratings[id]`` looks one up.
     """
 
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self._database = handle.stores.database
+    _noun = "ratings"
+    _kind = Rating
 
     def __iter__(self) -> Iterator[Rating]:
         with self._database.read() as transaction:
@@ -139,12 +138,6 @@ class Ratings:
         ``average`` and ``raters`` tell what all ratings of the same chunk or document come to.
         """
         return ratings_frame(self)
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} ratings of {self._handle.name!r}>"
-
-    def _repr_html_(self) -> str:
-        return collection_html(repr(self)[1:-1], Rating, self)
 
 
 class HasFeedback(Protocol):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kbkit.embedding.base import Embedder
 from kbkit.embedding.embedders import Embedders
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from kbkit.ingest.summaries import SummaryMaker
 
 
+_T = TypeVar("_T")
 _judged_english = lru_cache(maxsize=8)(is_english)
 """Cached, since it counts the words of 200,000 characters that rarely change."""
 
@@ -67,19 +68,23 @@ class Handle:
         self.stores = resources.stores
         self.id = row.id
         self.name = row.name
-        self._row: tuple[int, KnowledgeBaseRow] | None = None
         self._embedder: Embedder | None = None
-        self._revision: tuple[int, tuple[int, int, int]] | None = None
+        self._read: dict[str, tuple[int, Any]] = {}
         self._built_at = -1
         self._spec: tuple[Mapping[str, Any], KnowledgeBaseSpec] | None = None
-        self._site_revision: tuple[int, str] | None = None
+
+    def _once(self, name: str, read: Callable[[Transaction], _T]) -> _T:
+        """Read something from the catalog, again only after changes of it."""
+        changes = self.stores.database.changes()  # first, so that no change is missed
+        kept = self._read.get(name)
+        if kept is None or kept[0] != changes:
+            with self.stores.database.read() as transaction:
+                kept = self._read[name] = changes, read(transaction)
+        value: _T = kept[1]
+        return value
 
     def row(self) -> KnowledgeBaseRow:
-        changes = self.stores.database.changes()  # first, so that no change is missed
-        if self._row is None or self._row[0] != changes:
-            with self.stores.database.read() as transaction:
-                self._row = changes, knowledge_bases.get_by_id(transaction, self.id)
-        return self._row[1]
+        return self._once("row", lambda it: knowledge_bases.get_by_id(it, self.id))
 
     def check_own(self) -> None:
         if self.id in BUILT_IN:
@@ -105,30 +110,20 @@ class Handle:
             )
 
     def revision(self) -> tuple[int, int, int]:
-        changes = self.stores.database.changes()  # first, so that no change is missed
-        if self._revision is None or self._revision[0] != changes:
-            with self.stores.database.read() as transaction:
-                version = knowledge_bases.get_by_id(transaction, self.id).version
-                revision = (version, *ratings.extent(transaction, self.id))
-            self._revision = (changes, revision)
-        return self._revision[1]
+        extent = self._once("ratings", lambda it: ratings.extent(it, self.id))
+        return (self.row().version, *extent)
 
     def site_revision(self) -> tuple[object, ...]:
-        changes = self.stores.database.changes()
-        if self._site_revision is None or self._site_revision[0] != changes:
-            with self.stores.database.read() as transaction:
-                state = reading.graph_state(transaction, self.id)
-                state += self._sections_state(transaction)
-            self._site_revision = changes, state
-        return (*self.revision(), self._site_revision[1])
+        return (*self.revision(), self._once("site", self._site_state))
 
-    def _sections_state(self, transaction: Transaction) -> str:
+    def _site_state(self, transaction: Transaction) -> str:
         site = self.spec.site
         wanted = {FILES: site.files, ENTRIES: site.entries}
         names = knowledge_bases.names(transaction)
         shown = [id_ for id_, is_shown in wanted.items() if is_shown and id_ in names]
         rows = [knowledge_bases.get(transaction, id_) for id_ in shown if id_ != self.id]
-        return "".join(f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows)
+        sections = [f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows]
+        return "".join([reading.graph_state(transaction, self.id), *sections])
 
     def site_folder(self) -> Path:
         folder = self.spec.site.directory
@@ -299,6 +294,29 @@ class Handle:
         return fit_encoder(self.stores.database, self.id, self.embedder)
 
 
+class Items(Sized, Iterable[Any]):
+    """Items of a knowledge base."""
+
+    _noun: str
+    """Noun for the representation."""
+    _kind: type
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._database = handle.stores.database
+
+    def _shown(self) -> Iterable[Any]:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} {self._noun} of {self._handle.name!r}>"
+
+    def _repr_html_(self) -> str:
+        from kbkit.frames import collection_html  # a search needs none
+
+        return collection_html(repr(self)[1:-1], self._kind, self._shown())
+
+
 @dataclass(frozen=True, slots=True)
 class Resources:
     """Objects that the knowledge bases of a workspace share.
@@ -323,49 +341,30 @@ def check_spec(spec: KnowledgeBaseSpec) -> None:
         plugins.find(plugins.ANNOTATORS, spec.annotation.name)
 
 
-@dataclass(frozen=True, slots=True)
-class NewKnowledgeBase:
-    """A knowledge base to create.
+def new_knowledge_base(
+    resources: Resources, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str
+) -> tuple[Embedder, Callable[[Transaction], KnowledgeBaseRow]]:
+    """Return the first embedder of a new knowledge base, and a function that enters it.
 
-    Attributes:
-        embedder: First embedder of its chunks.
-        id: Its id; ``""`` for a new one.
+    Its id is ``known_as``, or a new one for ``""``.
     """
-
-    name: str
-    description: str
-    spec: KnowledgeBaseSpec
-    embedder: Embedder
-    id: str
-
-    @classmethod
-    def of(
-        cls,
-        resources: Resources,
-        name: str,
-        description: str,
-        spec: KnowledgeBaseSpec,
-        known_as: str,
-    ) -> NewKnowledgeBase:
-        check_spec(spec)
-        with resources.stores.database.read() as transaction:
-            if name in knowledge_bases.names(transaction):
-                raise ConflictError(
-                    f"a knowledge base named {name!r} exists; choose another name, or delete it"
-                )
-        embedder = resources.embedders.open(spec.embedding)
-        if isinstance(spec.embedding, OnnxEmbedding) and resources.settings.improve != "wait":
-            # until the model has embedded all
-            embedder = resources.embedders.open(StaticEmbedding())
-        return cls(name, check_text("description", description), spec, embedder, known_as)
-
-    def enter(self, transaction: Transaction) -> KnowledgeBaseRow:
-        return knowledge_bases.create(
-            transaction,
-            self.name,
-            description=self.description,
-            config=self.spec.model_dump(mode="json"),
-            embedder=self.embedder.fingerprint,
-            dimensions=self.embedder.dimensions,
-            known_as=self.id,
-        )
+    check_spec(spec)
+    with resources.stores.database.read() as transaction:
+        if name in knowledge_bases.names(transaction):
+            raise ConflictError(
+                f"a knowledge base named {name!r} exists; choose another name, or delete it"
+            )
+    embedder = resources.embedders.open(spec.embedding)
+    if isinstance(spec.embedding, OnnxEmbedding) and resources.settings.improve != "wait":
+        # until the model has embedded all
+        embedder = resources.embedders.open(StaticEmbedding())
+    enter = partial(
+        knowledge_bases.create,
+        name=name,
+        description=check_text("description", description),
+        config=spec.model_dump(mode="json"),
+        embedder=embedder.fingerprint,
+        dimensions=embedder.dimensions,
+        known_as=known_as,
+    )
+    return embedder, enter

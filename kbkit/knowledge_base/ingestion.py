@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
@@ -24,10 +24,6 @@ from kbkit.stores.catalog.knowledge_bases import spec_of
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.text.analysis import REVISION
-
-if TYPE_CHECKING:
-    from llama_index.core.schema import BaseNode
-
 
 _PLACE = {
     "crawl": ("url",),
@@ -55,12 +51,14 @@ class Ingestion:
 
     def ingest(
         self,
-        *sources: AnySource | SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
-        base: str | Path = ".",
-        remember: bool = True,
-        on_progress: OnProgress | None = None,
-        stop: Stop = lambda: False,
+        sources: Sequence[Any],
+        base: str | Path,
+        on_progress: OnProgress | None,
+        stop: Stop,
+        *,
+        remember: bool,
     ) -> IngestReport:
+        """See `KnowledgeBase.ingest`, as for the methods below."""
         from kbkit.sources.llamaindex import document_events, split_sources
 
         self._handle.check_own()
@@ -86,12 +84,7 @@ class Ingestion:
             yield from pipeline.read(open_reader(spec), place, base, stop)
 
     def sync(
-        self,
-        sources: AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
-        *,
-        base: str | Path = ".",
-        on_progress: OnProgress | None = None,
-        stop: Stop = lambda: False,
+        self, sources: Any, base: str | Path, on_progress: OnProgress | None, stop: Stop
     ) -> IngestReport:
         from kbkit.sources.llamaindex import split_sources
 
@@ -107,24 +100,18 @@ class Ingestion:
         rows = [row for row in rows if row.enabled]
         return self._run(rows, on_progress, stop, wait=True)
 
-    def refresh(
-        self,
-        *,
-        local: bool = False,
-        on_progress: OnProgress | None = None,
-        stop: Stop = lambda: False,
-    ) -> IngestReport:
+    def refresh(self, on_progress: OnProgress | None, stop: Stop, *, local: bool) -> IngestReport:
         sources = self.sources()
         rows = [row for row in sources if row.enabled and (row.spec.get("path") or not local)]
+        name = self._handle.name
         if sources and not rows and not local:
             raise ImpossibleError(
-                f"{self._handle.name}: all its sources are disabled; enable one with "
-                f"`kbkit sources enable {self._handle.name} SOURCE`"
+                f"{name}: all its sources are disabled; enable one with "
+                f"`kbkit sources enable {name} SOURCE`"
             )
         if not rows:
             raise ImpossibleError(
-                f"{self._handle.name}: has no sources to refresh; add one with "
-                f"`kbkit add {self._handle.name}`"
+                f"{name}: has no sources to refresh; add one with `kbkit add {name}`"
             )
         return self._run(rows, on_progress, stop)
 
@@ -137,7 +124,6 @@ class Ingestion:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """See `KnowledgeBase.configure`."""
         self._handle.spec.check_version(if_match)
         check_spec(spec)  # first, since missing parts would break searches
         report = self.improving.reembed(spec, on_progress, stop)

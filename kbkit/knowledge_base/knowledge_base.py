@@ -196,9 +196,7 @@ class KnowledgeBase(Searches):
             ConflictError: Another process reads one of the sources now.
             EmbedderError: The embedder failed; stored documents stay.
         """
-        return self._ingestion.ingest(
-            *sources, base=base, remember=remember, on_progress=on_progress, stop=stop
-        )
+        return self._ingestion.ingest(sources, base, on_progress, stop, remember=remember)
 
     def refresh(
         self,
@@ -219,7 +217,7 @@ class KnowledgeBase(Searches):
             ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; stored entries stay.
         """
-        return self._ingestion.refresh(local=local, on_progress=on_progress, stop=stop)
+        return self._ingestion.refresh(on_progress, stop, local=local)
 
     def sync(
         self,
@@ -233,7 +231,7 @@ class KnowledgeBase(Searches):
 
         Takes what `ingest` takes, and raises what it raises.
         """
-        return self._ingestion.sync(sources, base=base, on_progress=on_progress, stop=stop)
+        return self._ingestion.sync(sources, base, on_progress, stop)
 
     def improve(
         self,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.frames import collection_html, sources_frame
-from kbkit.knowledge_base.handle import Handle
+from kbkit.frames import sources_frame
+from kbkit.knowledge_base.handle import Handle, Items
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
 from kbkit.runtime.validation import check_text, explained
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
 
 @explained
-class Sources:
+class Sources(Items):
     """The sources of a knowledge base, oldest first. `KnowledgeBase.ingest` adds to them.
 
     Iterating gives them, ``len`` counts them, ``kb.sources[id or location]`` looks one up.
     """
 
+    _noun = "sources"
+    _kind = SourceInfo
+
     def __init__(self, handle: Handle, ingestion: Ingestion) -> None:
-        self._handle = handle
+        super().__init__(handle)
         self._ingestion = ingestion
 
     def __iter__(self) -> Iterator[SourceInfo]:
@@ -165,12 +168,6 @@ class Sources:
     def to_frame(self) -> pd.DataFrame:
         """Return all sources as a DataFrame, indexed by id."""
         return sources_frame(self)
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} sources of {self._handle.name!r}>"
-
-    def _repr_html_(self) -> str:
-        return collection_html(repr(self)[1:-1], SourceInfo, self)
 
     def _switch(self, source: str, enabled: bool, if_match: str | None) -> SourceInfo:
         _, row = self._find(source)

@@ -158,11 +158,11 @@ class Workspace(WorkspaceSearches):
     def _enter(
         self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
     ) -> KnowledgeBase:
-        from kbkit.knowledge_base.handle import NewKnowledgeBase
+        from kbkit.knowledge_base.handle import new_knowledge_base
 
-        new = NewKnowledgeBase.of(self._resources, name, description, spec, known_as)
+        _, enter = new_knowledge_base(self._resources, name, description, spec, known_as)
         with self._stores.database.write() as transaction:
-            row = new.enter(transaction)
+            row = enter(transaction)
         return self._knowledge_base(row)
 
     def _built_in(self, name: str) -> KnowledgeBase:
@@ -571,13 +571,13 @@ def create_whole(
 ) -> IngestReport:
     """Create a knowledge base together with its documents, in one transaction."""
     from kbkit.ingest.pipeline import Pipeline
-    from kbkit.knowledge_base.handle import NewKnowledgeBase
+    from kbkit.knowledge_base.handle import new_knowledge_base
 
     _check(name)
-    spec, resources = KnowledgeBaseSpec(), workspace._resources
-    new = NewKnowledgeBase.of(resources, name, description, spec, uuid4().hex)
-    pipeline = Pipeline(resources.stores, new.id, spec, new.embedder, resources.settings)
-    report = pipeline.take_whole(documents, first=new.enter, on_progress=on_progress, stop=stop)
+    id_, spec, resources = uuid4().hex, KnowledgeBaseSpec(), workspace._resources
+    embedder, enter = new_knowledge_base(resources, name, description, spec, id_)
+    pipeline = Pipeline(resources.stores, id_, spec, embedder, resources.settings)
+    report = pipeline.take_whole(documents, first=enter, on_progress=on_progress, stop=stop)
     return report if report.interrupted else ingestion_of(workspace[name]).taken(report)
 
 
