@@ -73,11 +73,9 @@ class Improving:
         stop: Stop = lambda: False,
     ) -> Improvement | None:
         summaries_left = self._make_summaries(renew, on_progress, stop)
-        info = self._handle.info()
-        if info.annotations_waiting <= _AT_ONCE and info.chunks <= _SMALL:
+        if self._is_annotated_at_once():
             self._annotate_now(on_progress, stop)
-            info = self._handle.info()
-        left = replace(info.waiting, seconds=summaries_left.seconds)
+        left = replace(self._handle.info().waiting, seconds=summaries_left.seconds)
         if not left:
             return None
         mode = self._mode
@@ -138,9 +136,8 @@ class Improving:
     def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
         with suppress(ConfigError, LanguageModelError):  # `improve` reports it
             self._annotate(on_progress, stop)
-        if self._handle.row().embedder.startswith(
-            "static:"
-        ):  # other embedders may take long or cost money
+        # other embedders may take long or cost money
+        if self._handle.row().embedder.startswith("static:"):
             self._embed_statements(on_progress, stop)
 
     @property
@@ -207,10 +204,8 @@ class Improving:
     def estimate(self, embedding: AnyEmbedding | None = None) -> Improvement:
         spec = self._handle.spec.embedding if embedding is None else embedding
         row, database = self._handle.row(), self._stores.database
-        embedder, model = (
-            self._handle.resources.embedders.open(spec),
-            self._handle.summary_model(row),
-        )
+        embedder = self._handle.resources.embedders.open(spec)
+        model = self._handle.summary_model(row)
         texts: list[str] = []
         with database.read() as transaction:
             left, chunks = summaries.counts(transaction, row.id, model.fingerprint)[1], 0
@@ -236,9 +231,8 @@ class Improving:
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
         spec = spec_of(row).embedded_by(embedding)
-        if not row.embedder.startswith(
-            "static:"
-        ):  # its vectors serve until the new ones are complete
+        # its vectors serve until the new ones are complete
+        if not row.embedder.startswith("static:"):
             if background:
                 raise ConfigError(
                     f"{row.name}: is embedded by {row.embedder}, and only static vectors make way "
