@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Answer, Chunk, Filters, Hits, Mode, RelatedChunk
 from kbkit.recipes import RetrievalSpec
@@ -188,9 +187,6 @@ class Searches:
             ConfigError: A number is below 0.
             NotFoundError: There is no such chunk.
         """
-        given: dict[str, Any] = {"before": before, "after": after}
-        for name, number in given.items():
-            if not isinstance(number, int) or number < 0:
-                raise ConfigError(f"{name}={number!r}: give a whole number, 0 or more")
+        before, after = check_integer("before", before, 0), check_integer("after", after, 0)
         with self._handle.stores.database.read() as transaction:
             return reading.neighbours(transaction, self._handle.id, chunk_id, before, after)

@@ -21,22 +21,7 @@ from kbkit.panels.updates import Topic
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
 
-_EMPTY: dict[str, Any] = {
-    "title": "",
-    "about": "",
-    "link": "",
-    "place": "",
-    "badge": "",
-    "facts": [],
-    "stars": 0,
-    "rated": "",
-    "undo": False,
-    "html": "",
-    "links": [],
-    "anchor": "",
-    "passage": "",
-    "note": "Choose a document: its text appears here.",
-}
+_CHOOSE = "Choose a document: its text appears here."
 
 
 class DocumentView(View, module="document.js"):
@@ -128,7 +113,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     def redraw(self, anchor: str = "", passage: str = "") -> None:
         document, rendered = self.document, self._rendered
         if document is None:
-            self._view.state = {**_EMPTY, "serial": self._serial}
+            self._view.state = {"title": "", "serial": self._serial, "note": _CHOOSE}
             return
         current = document.state is DocumentState.CURRENT
         cut = f"{rendered.cut:,} characters at the end are left out: {MAX_LENGTH:,} are shown."

@@ -16,7 +16,8 @@ import { makeStars, showStars } from "./stars.js";
  * @property {number} stars  the reader's rating, or 0
  * @property {string} rated  what others said
  * @property {boolean} undo
- * @property {string} note  what is left out, or what to do where no document is open
+ * @property {string} note  what is left out, or what to do where no document is open: then it has
+ *     only a title of "", and a serial number
  */
 
 class DocumentView extends View {
@@ -51,6 +52,9 @@ class DocumentView extends View {
     this.reader.page.hidden = !there;
     this.note.hidden = state.note === "";
     this.note.textContent = state.note;
+    if (!there) {
+      return;
+    }
     this.title.replaceChildren(makeLink(state.link, {}, make("bdi", {}, state.title)));
     this.about.textContent = state.about;
     this.about.title = state.about;
