@@ -320,27 +320,14 @@ class FilesPanel(EditingPanel):
             self._show_tree(reveal)
 
     def _state(self, info: FileInfo | None) -> dict[str, Any]:
-        shown = {
-            "title": "",
-            "path": "",
-            "html": "",
-            "links": [],
-            "anchor": self._anchor,
-            "passage": "",
+        shown: dict[str, Any] = {
             "serial": self._serial,
-            "badge": "",
-            "facts": [],
-            "backlinks": [],
-            "version": "",
-            "editable": False,
-            "as_text": None,
             "back": bool(self._history),
             "undo": self._last_done,
-            "note": _CHOOSE,
         }
         self._rendered = PanelText("")
         if info is None:
-            return shown
+            return shown | {"title": "", "path": "", "version": "", "note": _CHOOSE}
         path, note, is_text = info.path, "", True
         try:
             text = self._files.read(path)
@@ -368,6 +355,8 @@ class FilesPanel(EditingPanel):
             "path": path,
             "html": self._rendered.html,
             "links": sorted(self._rendered.links),
+            "anchor": self._anchor,
+            "passage": "",
             "badge": "" if own else "read only",
             "facts": [render.size(info.size), f"changed {render.minute(info.changed_at)}"],
             "backlinks": self._files.backlinks(path) if own else [],

@@ -21,7 +21,8 @@ import { Tree } from "./tree.js";
  * @property {boolean | null} as_text  whether it is shown as text; null where there is no choice
  * @property {boolean} back  whether another file was open before
  * @property {string} undo  what would be taken back
- * @property {string} note
+ * @property {string} note  where no file is open, what to do: then there are only title, path,
+ *     version, serial, back and undo besides
  */
 
 const MISSING = "#missing-";
@@ -113,6 +114,14 @@ class FilesView extends AskingView {
     this.reader.page.hidden = !there;
     this.note.hidden = state.note === "";
     this.note.textContent = state.note;
+    this.back.disabled = !state.back;
+    this.undo.disabled = state.undo === "";
+    this.undo.title = state.undo ? `Take back: ${state.undo}` : "Nothing was done here";
+    this.editor?.noticed(state.path, state.version);
+    this.backlinks.hidden = !there || state.badge !== "";
+    if (!there) {
+      return;
+    }
     this.title.replaceChildren(make("bdi", {}, state.title));
     const facts = state.facts.map((fact) => make("span", {}, fact));
     const badge = state.badge && make("span", { class: "kbkit-badge" }, state.badge);
@@ -121,16 +130,12 @@ class FilesView extends AskingView {
     this.edit.hidden = !state.editable;
     this.asText.hidden = state.as_text === null;
     this.asText.setAttribute("aria-pressed", String(state.as_text === true));
-    this.back.disabled = !state.back;
-    this.undo.disabled = state.undo === "";
-    this.undo.title = state.undo ? `Take back: ${state.undo}` : "Nothing was done here";
     this.reader.show(state);
     this.drawBacklinks();
-    this.editor?.noticed(state.path, state.version);
   }
 
   drawBacklinks() {
-    const { backlinks, title } = this.state;
+    const { backlinks } = this.state;
     const link = (/** @type {string} */ path) =>
       make(
         "button",
@@ -139,7 +144,6 @@ class FilesView extends AskingView {
       );
     const items = backlinks.map((path) => make("li", {}, link(path)));
     const none = make("span", {}, "nothing links here");
-    this.backlinks.hidden = title === "" || this.state.badge !== "";
     const label = make("b", {}, "Linked from");
     this.backlinks.replaceChildren(label, " ", items.length ? make("ul", {}, items) : none);
   }
