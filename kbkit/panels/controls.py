@@ -11,7 +11,7 @@ from traitlets import Bunch
 from kbkit.errors import NotFoundError
 from kbkit.models import Mode
 from kbkit.panels import render
-from kbkit.panels.homes import AnyTarget, Home, home_of
+from kbkit.panels.updates import AnyTarget, Home, home_of
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

@@ -11,9 +11,8 @@ from traitlets import Bunch
 
 from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector, button, buttons, control, row, stylesheet
-from kbkit.panels.homes import AnyBase, AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
-from kbkit.panels.updates import Topic
+from kbkit.panels.updates import AnyBase, AnyWorkspace, Topic, home_of
 
 if TYPE_CHECKING:
     from kbkit.models import Hit

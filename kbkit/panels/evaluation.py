@@ -17,9 +17,8 @@ from kbkit.feedback.judgements import GroundTruth, Judgements, load_ground_truth
 from kbkit.models import Hit, Mode, Progress
 from kbkit.panels import render
 from kbkit.panels.controls import button, buttons, control, mode_box, row
-from kbkit.panels.homes import AnyBase, home_of
 from kbkit.panels.panel import JobPanel, View
-from kbkit.panels.updates import Topic
+from kbkit.panels.updates import AnyBase, Topic, home_of
 from kbkit.recipes import Question, RetrievalSpec
 
 if TYPE_CHECKING:

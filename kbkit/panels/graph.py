@@ -30,9 +30,8 @@ from kbkit.models import (
 from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector, control, row
-from kbkit.panels.homes import AnyTarget, is_local
 from kbkit.panels.panel import Answer, AskingView, JobPanel, text_in, texts_in
-from kbkit.panels.updates import Topic
+from kbkit.panels.updates import AnyTarget, Topic, is_local
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.plain_text import plain_text
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from kbkit.panels import render
-from kbkit.panels.homes import AnyBase, home_of
 from kbkit.panels.panel import Panel, View
-from kbkit.panels.updates import Topic
+from kbkit.panels.updates import AnyBase, Topic, home_of
 
 if TYPE_CHECKING:
     from kbkit.feedback.judgements import Queries

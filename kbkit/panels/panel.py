@@ -22,8 +22,7 @@ import traitlets
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.panels import updates
 from kbkit.panels.controls import StatusLine, button, stylesheet
-from kbkit.panels.homes import Home
-from kbkit.panels.updates import Topic, Watch
+from kbkit.panels.updates import Home, Topic, Watch
 
 _log = logging.getLogger(__name__)
 

@@ -17,11 +17,10 @@ from kbkit.models import Document, DocumentState, Hit
 from kbkit.models.values import pluralize
 from kbkit.panels.controls import KnowledgeBaseSelector, button, control, row
 from kbkit.panels.documents.editor import DocumentEditor
-from kbkit.panels.documents.rendering import DocumentRenderer
-from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel, View
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
-from kbkit.panels.updates import Topic
+from kbkit.panels.text_rendering import DocumentRenderer
+from kbkit.panels.updates import AnyTarget, Topic
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import passage_ends
 

@@ -16,11 +16,10 @@ from kbkit.models import IngestReport, Problem, Progress, SourceInfo
 from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector, button, buttons, control, row, show
-from kbkit.panels.homes import AnyTarget
 from kbkit.panels.ingest.source_form import SourceForm, add_files, source_label, source_models
 from kbkit.panels.panel import JobPanel, Panel
 from kbkit.panels.render import PATH_LENGTH, TITLE_LENGTH, plain
-from kbkit.panels.updates import Topic
+from kbkit.panels.updates import AnyTarget, Topic
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

@@ -14,11 +14,10 @@ from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector, MutedUpdates, control, mode_box, row
-from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel
 from kbkit.panels.search.filters import FilterBox
 from kbkit.panels.search.results import Results, ResultSet
-from kbkit.panels.updates import Debouncer, Topic
+from kbkit.panels.updates import AnyTarget, Debouncer, Topic
 from kbkit.runtime.config import Settings
 
 _Request = tuple[str, str, str, Filters]
