@@ -264,7 +264,7 @@ class EvalPanel(JobPanel):
         self.compare_button = button("Compare", "Measure both", self.compare)
         self.compare_button.add_class("kbkit-primary")
         self.keep_buttons = {side: self._keep_button(side) for side in _SIDES}
-        self.view = EvalView({"look": self._send_detail})
+        self.view = EvalView(self, {"look": self._send_detail})
         self._recipe = widgets.HTML()
         self.fill(
             [
@@ -387,13 +387,10 @@ class EvalPanel(JobPanel):
         place, evaluation = message.get("place"), self.evaluation
         if evaluation is None or type(place) is not int or not 0 <= place < len(self._order):
             return
-        with self.shown_errors():
-            number = self._order[place]
-            lists = side_by_side(
-                self._kb, self._ground_truth, evaluation.results[number], self._measured
-            )
-            serial = self.view.state.get("serial")
-            self.view.detail = {"serial": serial, "place": place, **lists}
+        result = evaluation.results[self._order[place]]
+        lists = side_by_side(self._kb, self._ground_truth, result, self._measured)
+        serial = self.view.state.get("serial")
+        self.view.detail = {"serial": serial, "place": place, **lists}
 
     def _update(self, topic: Topic) -> None:
         concerned = topic == "documents" or (topic == "ratings" and self._questions is None)

@@ -487,10 +487,9 @@ class GraphPanel(JobPanel):
         }
 
     def _open(self, message: Mapping[str, Any]) -> None:
-        with self.acting():
-            hit = self._hits.get(str(message.get("chunk")))
-            if self._on_open is not None:
-                self._on_open(hit if hit is not None else str(message.get("document")))
+        hit = self._hits.get(str(message.get("chunk")))
+        if self._on_open is not None:
+            self._on_open(hit if hit is not None else str(message.get("document")))
 
 
 def _graph_of(kb: KnowledgeBase, rater: str) -> Graph | RemoteGraph:

@@ -85,6 +85,7 @@ class JudgePanel(Panel):
             "agreement": None,
         }
         self.view = JudgeView(
+            self,
             {"judge": self._judge, "request": self._request_pools},
             queries=[render.plain(query, 1000) for query in self.judging.queries],
         )

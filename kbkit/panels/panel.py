@@ -289,18 +289,20 @@ class View(anywidget.AnyWidget):
             cls._esm = bundled(module)
         super().__init_subclass__(**kwargs)
 
-    def __init__(self, handlers: Mapping[str, Handler] | None = None, **kwargs: Any) -> None:
-        self._handlers = dict(handlers or {})
+    def __init__(self, panel: Panel, handlers: Mapping[str, Handler], **kwargs: Any) -> None:
+        self._panel = panel
+        self._handlers = handlers
         super().__init__(**kwargs)
         self.on_msg(self._received)
 
     def _received(self, _view: object, content: object, _buffers: object) -> None:
-        """Dispatch an event to its handler; unknown ones are ignored."""
+        """Let the handler of an event change the panel; unknown events are ignored."""
         if not isinstance(content, dict):
             return
         handler = self._handlers.get(str(content.get("event")))
         if handler is not None:
-            handler(content)
+            with self._panel.acting():
+                handler(content)
 
 
 @cache
@@ -336,24 +338,22 @@ class AskingView(View):
         self,
         panel: Panel,
         problem: Callable[[Exception, Message], Answer],
-        handlers: Mapping[str, Handler] | None = None,
+        handlers: Mapping[str, Handler],
     ) -> None:
-        self._panel = panel
         self._problem = problem
-        super().__init__({**(handlers or {}), "ask": self._answer})
+        super().__init__(panel, {**handlers, "ask": self._answer})
 
     def _answer(self, message: Message) -> None:
         number, what = message.get("number"), message.get("what")
         action = getattr(self._panel, f"_do_{what}", None)
         if not isinstance(number, int) or action is None:
             return
-        with self._panel.lock:
-            try:
-                answer = {"answer": action(message)}
-            except Exception as error:
-                if not isinstance(error, KbkitError):
-                    self._panel.fail(error)
-                answer = {"problem": self._problem(error, message)}
+        try:
+            answer = {"answer": action(message)}
+        except Exception as error:
+            if not isinstance(error, KbkitError):
+                self._panel.fail(error)
+            answer = {"problem": self._problem(error, message)}
         self.send({"number": number, **answer})
 
 

@@ -80,7 +80,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self.type_box, self.tags_box, self.outline_box, back_button, self.delete_button
         )
         self._view = DocumentView(
-            {"follow": self._follow, "rate": self._rate, "undo": self._undo_rating}
+            panel, {"follow": self._follow, "rate": self._rate, "undo": self._undo_rating}
         )
         super().__init__([self._labels, self._confirm, self._undo, self._view])
         self._show_deleted()
@@ -233,16 +233,14 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         score = content.get("score")
         if self.document is None or not isinstance(score, int):
             return
-        with self._panel.shown_errors():
-            self._given.append(self._find().rate(self.document.id, score, rater=self._rater))
-            self._show_rating(f"Stored: {pluralize(score, 'star')}")
+        self._given.append(self._find().rate(self.document.id, score, rater=self._rater))
+        self._show_rating(f"Stored: {pluralize(score, 'star')}")
 
     def _undo_rating(self, _content: Mapping[str, Any]) -> None:
         if not self._given:
             return
-        with self._panel.shown_errors():
-            self._find().ratings.delete(self._given.pop().id)
-            self._show_rating("Taken back: the rating")
+        self._find().ratings.delete(self._given.pop().id)
+        self._show_rating("Taken back: the rating")
 
     def _show_rating(self, status: str) -> None:
         self.redraw()

@@ -201,7 +201,7 @@ class DocumentsPanel(Panel):
         self.filter_box.add_class("kbkit-query").observe(self._on_filter, "value")
         self.back_button = button("Back", "The document before", self.back)
         self._view = TreeView(
-            {"children": self._send_rows, "select": self._select, "look": self._look}
+            self, {"children": self._send_rows, "select": self._select, "look": self._look}
         )
         super().__init__(self._selector.home, "documents")
         self.editor = DocumentEditor(
@@ -285,7 +285,7 @@ class DocumentsPanel(Panel):
 
     def _look(self, _content: Mapping[str, Any]) -> None:
         """The reader comes back to the tree: perhaps another process changed something."""
-        with self.acting(), self.unasked():
+        with self.unasked():
             if self._selector.name and self._revision != self._current_revision():
                 self.refresh()
 

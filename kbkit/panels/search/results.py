@@ -319,9 +319,7 @@ class Results:
             "clear": self._clear_selection,
             "document": self._open_document,
         }
-        self.view = CardsView(
-            {name: self._guarded(act) for name, act in {**own, **handlers}.items()}
-        )
+        self.view = CardsView(panel, {**own, **handlers})
 
     @property
     def selection(self) -> Hits:
@@ -402,13 +400,6 @@ class Results:
 
     def show_error(self, error: Exception) -> None:
         self.view.state = {**self.view.state, "problem": render.problem_line(error)}
-
-    def _guarded(self, act: Handler) -> Handler:
-        def guarded(content: Mapping[str, Any]) -> None:
-            with self._panel.acting():
-                act(content)
-
-        return guarded
 
     # What the cards show
 
