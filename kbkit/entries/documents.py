@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +28,7 @@ _MAX_TEXT_LENGTH = 500_000
 """Characters of a prompt or a readme."""
 _MAX_CODE_LENGTH = 50_000
 """Characters of all code."""
+_FACTS = frozenset(each.name for each in fields(EntryInfo))
 
 
 def document_of(stored: StoredEntry) -> SourceDocument:
@@ -76,42 +78,26 @@ def _code(stored: StoredEntry) -> list[str]:
 
 
 def info_of(record: EntryRecord) -> EntryInfo:
-    return EntryInfo(
-        slug=record.slug,
-        id=record.id,
-        title=record.title,
-        description=record.description,
-        tags=tuple(record.tags),
-        category=record.category,
-        status=EntryStatus(record.status),
-        rating=EntryRating(record.average, record.votes),
-        source=EntrySource(record.source),
-        origin_task_id=record.origin_task_id,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        version=record.version,
-        problem=record.problem,
-    )
+    return EntryInfo(**_facts(record))
+
+
+def _facts(record: EntryRecord) -> dict[str, Any]:
+    facts = {name: value for name, value in record._asdict().items() if name in _FACTS}
+    return {
+        **facts,
+        "tags": tuple(record.tags),
+        "status": EntryStatus(record.status),
+        "rating": EntryRating(record.average, record.votes),
+        "source": EntrySource(record.source),
+    }
 
 
 def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
     """Read an entry's folder; its id comes from the catalog, which knows of copies."""
-    skill = stored.skill
+    known_as = record.id if record and record.version else stored.skill.id or stored.slug
     own = (NAME, PROMPT, README)
     return Entry(
-        slug=stored.slug,
-        id=record.id if record and record.version else skill.id or stored.slug,
-        title=title_of(stored),
-        description=skill.description,
-        tags=skill.tags,
-        category=skill.category,
-        status=skill.status,
-        rating=skill.rating,
-        source=skill.source,
-        origin_task_id=skill.origin_task_id,
-        created_at=skill.created_at or datetime.fromtimestamp(stored.made / 1e9, UTC),
-        updated_at=skill.updated_at or datetime.fromtimestamp(stored.changed / 1e9, UTC),
-        version=stored.version,
+        **{**_facts(record_of(stored, known_as)), "rating": stored.skill.rating},
         prompt=text_of(stored, PROMPT),
         readme=text_of(stored, README),
         files=tuple(
@@ -120,6 +106,37 @@ def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
             if path not in own
         ),
     )
+
+
+def record_of(
+    stored: StoredEntry, known_as: str, document_id: str = "", seen: int = 0
+) -> EntryRecord:
+    skill = stored.skill
+    return EntryRecord(
+        slug=stored.slug,
+        id=known_as,
+        document_id=document_id,
+        title=title_of(stored),
+        description=skill.description,
+        tags=list(skill.tags),
+        category=skill.category,
+        status=skill.status.value,
+        average=skill.rating.average,
+        votes=skill.rating.count,
+        source=skill.source.value,
+        origin_task_id=skill.origin_task_id,
+        created_at=skill.created_at or time_of(stored.made),
+        updated_at=skill.updated_at or time_of(stored.changed),
+        version=stored.version,
+        problem="",
+        stamp=stored.look.stamp,
+        changed=stored.look.changed,
+        seen=seen,
+    )
+
+
+def time_of(nanoseconds: int) -> datetime:
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
 _OWN = frozenset({NAME, PROMPT.casefold(), README.casefold()})

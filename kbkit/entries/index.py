@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from kbkit.entries.documents import document_of, title_of
+from kbkit.entries.documents import document_of, record_of, time_of
 from kbkit.entries.skill_file import NAME
 from kbkit.entries.slugs import unique
 from kbkit.entries.store import EntryStore, Look, StoredEntry, files_error
@@ -93,11 +93,9 @@ class EntryIndex:
             records = self.records()
         problems = {slug: each.problem for slug, each in records.items() if each.problem}
         reported = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
-        return EntrySyncReport(
-            report.added,
-            report.updated,
-            report.removed,
-            tuple(reported),
+        return replace(
+            report,
+            skipped=tuple(reported),
             synced=sum(not each.problem for each in records.values()),
         )
 
@@ -211,7 +209,7 @@ class EntryIndex:
             entries.forget(transaction, removed)
             id_of = writing.ids_by_uri(transaction, kb.id, list(read))
             made = [
-                _record(stored, ids[slug], id_of.get(slug, ""), seen)
+                record_of(stored, ids[slug], id_of.get(slug, ""), seen)
                 for slug, stored in read.items()
             ]
             entries.note(transaction, [*made, *faults])
@@ -266,7 +264,7 @@ class EntryIndex:
 
 
 def _unread(slug: str, look: Look) -> EntryRecord:
-    at = _time(look.changed)
+    at = time_of(look.changed)
     return EntryRecord(
         slug=slug,
         id=slug,
@@ -299,32 +297,3 @@ def _differs(record: EntryRecord, stored: StoredEntry) -> bool:
     rating = stored.skill.rating
     before = record.version, record.votes, record.average, record.problem
     return before != (stored.version, rating.count, rating.average, "")
-
-
-def _record(stored: StoredEntry, known_as: str, document_id: str, seen: int) -> EntryRecord:
-    skill = stored.skill
-    return EntryRecord(
-        slug=stored.slug,
-        id=known_as,
-        document_id=document_id,
-        title=title_of(stored),
-        description=skill.description,
-        tags=list(skill.tags),
-        category=skill.category,
-        status=skill.status.value,
-        average=skill.rating.average,
-        votes=skill.rating.count,
-        source=skill.source.value,
-        origin_task_id=skill.origin_task_id,
-        created_at=skill.created_at or _time(stored.made),
-        updated_at=skill.updated_at or _time(stored.changed),
-        version=stored.version,
-        problem="",
-        stamp=stored.look.stamp,
-        changed=stored.look.changed,
-        seen=seen,
-    )
-
-
-def _time(nanoseconds: int) -> datetime:
-    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
