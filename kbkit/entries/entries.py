@@ -353,11 +353,7 @@ class Entries:
 
     def trash(self) -> builtins.list[DeletedFile]:
         """List entries that `undelete` can restore, the last first."""
-        try:
-            with self._store.trash() as trash:
-                return [kept.deleted for kept in trash.listed()]
-        except MissingPathError:
-            return []
+        return self._store.trash()
 
     def sync(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
@@ -569,12 +565,3 @@ def findings(entries: Entries, query: str, limit: int) -> Findings:
 def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:
     stored = entries._store.read_entry(slug)
     return agent_skills.skill_files(stored, title_of(stored))
-
-
-def empty_trash(entries: Entries) -> int:
-    """Delete trashed entries for good; return their number."""
-    try:
-        with entries._store.trash() as trash:
-            return trash.empty()
-    except MissingPathError:
-        return 0

@@ -69,19 +69,8 @@ _RULES: tuple[tuple[str, str], ...] = (
 _ANY = [(kind, re.compile(rule)) for kind, rule in _RULES]
 
 
-class Credential(NamedTuple):
-    """Position of a likely key or password.
-
-    Attributes:
-        line: From 1.
-    """
-
-    kind: str
-    line: int
-
-
-def find_credential(data: bytes) -> Credential | None:
-    """The first thing in a file that looks like a key or a password; ``None`` without any."""
+def find_credential(data: bytes) -> tuple[str, int] | None:
+    """Return kind and line (from 1) of a file's first likely key or password."""
     text = data.decode("latin-1")  # keys are ASCII, whatever else a file holds
     matches = [
         (match.start(), kind) for kind, rule in _ANY if (match := rule.search(text)) is not None
@@ -89,7 +78,7 @@ def find_credential(data: bytes) -> Credential | None:
     if not matches:
         return None
     at, kind = min(matches)
-    return Credential(kind, text.count("\n", 0, at) + 1)
+    return (kind, text.count("\n", 0, at) + 1)
 
 
 MAX_FILES = 500
@@ -135,7 +124,7 @@ def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
     for path, data in sorted(files.items()):
         if (credential := find_credential(data)) is not None:
             raise SecretsError(
-                f"{folder / path}: line {credential.line} has what looks like {credential.kind}; "
+                f"{folder / path}: line {credential[1]} has what looks like {credential[0]}; "
                 "take it out, have it read from the environment, and learn the folder again"
             )
 

@@ -19,9 +19,12 @@ from kbkit.files.store import FileStore, Item, Stored, version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
+from kbkit.models.files import FILES
 from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explained
+from kbkit.stores.catalog import files as catalog
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import Stores
 
 FOLDER = "files"
@@ -65,8 +68,8 @@ class Files:
             return self._shown.list(parts)
         folder = joined(parts_of(path))
         items = self._store.list(path)
-        records = self._index.listed(folder)
-        oldest = self._index.oldest(folder) if items and items[0].is_folder else {}
+        records = self._index.look_up(catalog.listed, folder)
+        oldest = self._index.look_up(catalog.oldest, folder) if items and items[0].is_folder else {}
         infos = [
             _info(item, created=oldest.get(item.path))
             if item.is_folder
@@ -89,7 +92,7 @@ class Files:
         item = self._store.stat(path)
         if item.is_folder:
             above = item.path.rpartition("/")[0]
-            return _info(item, created=self._index.oldest(above).get(item.path))
+            return _info(item, created=self._index.look_up(catalog.oldest, above).get(item.path))
         record = self._index.known(item.path)
         return _of(self._store.read(path), record.created if record else None)
 
@@ -299,11 +302,7 @@ class Files:
 
     def trash(self) -> builtins.list[DeletedFile]:
         """List files that `undelete` can restore, the last first."""
-        try:
-            with self._store.trash() as trash:
-                return [kept.deleted for kept in trash.listed()]
-        except MissingPathError:
-            return []
+        return self._store.trash()
 
     def sync(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
@@ -339,7 +338,7 @@ class Files:
         """
         if self._disk.changed(paths):
             self.sync(on_progress=lambda _: None)
-        return self._index.revision()
+        return self._index.look_up(knowledge_bases.state, FILES)
 
     def links(self, path: str) -> builtins.list[FileLink]:
         """List the links of a file; their targets may not exist yet.
@@ -347,7 +346,7 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        links = self._index.links(self._store.stat(path).path)
+        links = self._index.look_up(catalog.links, self._store.stat(path).path)
         return [FileLink(link.target.lstrip("/"), link.leads_to) for link in links]
 
     def backlinks(self, path: str) -> builtins.list[str]:
@@ -356,7 +355,7 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
         """
-        return self._index.backlinks(self._store.stat(path).path)
+        return self._index.look_up(catalog.backlinks, self._store.stat(path).path)
 
     def memory_tool(self, *, folder: str = "") -> MemoryTool:
         """Return a handler for commands of the memory tool that models are trained on.
@@ -449,15 +448,6 @@ def root_folders(files: Files) -> Findings:
     return Findings(
         facts=[ContextFact(FOLDER, (f"folders of files: {shown}{more}",), kind="folders")]
     )
-
-
-def empty_trash(files: Files) -> int:
-    """Delete trashed files for good; return the number of files and folders."""
-    try:
-        with files._store.trash() as trash:
-            return trash.empty()
-    except MissingPathError:
-        return 0
 
 
 def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import stat_result
+from typing import Concatenate, ParamSpec, TypeVar
 
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
 from kbkit.files.links import links_of, names_of, prose, resolved, tags_of
@@ -27,11 +28,13 @@ from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.disk.files import read_file
 from kbkit.sources.formats import UnreadableError, format_of
 from kbkit.sources.formats.file_parser import FileParser
-from kbkit.stores.catalog import files, knowledge_bases, writing
+from kbkit.stores.catalog import files, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FileRecord, Link
 from kbkit.stores.stores import Stores
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 _LINKING = frozenset({"markdown", "text"})
 """Formats whose files may link to others, and have tags in their text."""
 
@@ -115,9 +118,11 @@ class FileIndex:
         self._database = stores.database
         self._knowledge_base = knowledge_base
 
-    def revision(self) -> str:
+    def look_up(
+        self, query: Callable[Concatenate[Transaction, _P], _T], *args: _P.args, **named: _P.kwargs
+    ) -> _T:
         with self._database.read() as transaction:
-            return knowledge_bases.state(transaction, FILES)
+            return query(transaction, *args, **named)
 
     def level(
         self,
@@ -136,8 +141,7 @@ class FileIndex:
             for item in self._store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
             if not item.is_folder
         }
-        with self._database.read() as transaction:
-            records = files.records(transaction, path)
+        records = self.look_up(files.records, path)
         changed = [item for item in items.values() if is_stale(records.get(item.path), item.about)]
         gone = [each for each in records if each not in items]
         report = SyncReport(skipped=tuple(skipped))
@@ -170,26 +174,14 @@ class FileIndex:
         return report
 
     def created(self, path: str) -> dict[str, int]:
-        with self._database.read() as transaction:
-            records = files.records(transaction, path)
+        records = self.look_up(files.records, path)
         return {each[len(path) :].lstrip("/"): record.created for each, record in records.items()}
 
-    def listed(self, folder: str) -> dict[str, tuple[int, int, str, int]]:
-        with self._database.read() as transaction:
-            return files.listed(transaction, folder)
-
-    def oldest(self, folder: str) -> dict[str, int]:
-        """When the oldest file below each folder in a folder was made, by the path of that."""
-        with self._database.read() as transaction:
-            return files.oldest(transaction, folder)
-
     def known(self, path: str) -> FileRecord | None:
-        with self._database.read() as transaction:
-            return files.records(transaction, path).get(path)
+        return self.look_up(files.records, path).get(path)
 
     def move(self, source: str, target: str) -> None:
-        with self._database.read() as transaction:
-            records = files.records(transaction, source)
+        records = self.look_up(files.records, source)
         if not records:
             return
         with (
@@ -200,14 +192,6 @@ class FileIndex:
             keys = files.names(transaction, list(paths))
             files.move(transaction, FILES, paths)
             self._resolve(transaction, keys)
-
-    def backlinks(self, path: str) -> list[str]:
-        with self._database.read() as transaction:
-            return files.backlinks(transaction, path)
-
-    def links(self, path: str) -> list[files.Link]:
-        with self._database.read() as transaction:
-            return files.links(transaction, path)
 
     def _store_part(
         self,
@@ -220,8 +204,7 @@ class FileIndex:
         added, updated, removed = list[str](), list[str](), list[str]()
         skipped: list[Problem] = []
         paths = [*(item.path for item in part), *gone]
-        with self._database.read() as transaction:
-            existing = files.of(transaction, paths)
+        existing = self.look_up(files.of, paths)
         seen = time.time_ns()
         notes: dict[str, Note] = {}
         records: list[FileRecord] = []

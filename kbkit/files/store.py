@@ -6,6 +6,7 @@ neither documents nor search.
 
 from __future__ import annotations
 
+import builtins
 import shutil
 import stat as modes
 import threading
@@ -62,7 +63,6 @@ class Stored(NamedTuple):
     path: str
     data: bytes
     about: stat_result
-    new: bool = False
 
 
 class FileStore:
@@ -236,7 +236,7 @@ class FileStore:
                 raise FilesError(f"{shown}: a file may have {MAX_BYTES / 1e6:g} MB at most")
             self._require_room(shown, len(data))
             about = folder.write(existing or parts[-1], data, new=existing is None, shown=shown)
-        return Stored(shown, data, about, before is None)
+        return Stored(shown, data, about)
 
     def mkdir(self, path: str) -> Item:
         """Create a folder and its parents; an existing one stays."""
@@ -300,10 +300,20 @@ class FileStore:
                 trash.take(kept.deleted.id, folder, parts[-1])
         return self.stat(joined(parts)), kept.created
 
-    @contextmanager
-    def trash(self) -> Iterator[Trash]:
-        with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
-            yield trash
+    def trash(self) -> builtins.list[DeletedFile]:
+        try:
+            with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
+                return [kept.deleted for kept in trash.listed()]
+        except MissingPathError:
+            return []
+
+    def empty_trash(self) -> int:
+        """Delete trashed items for good; return their number."""
+        try:
+            with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
+                return trash.empty()
+        except MissingPathError:
+            return 0
 
     def sweep(self) -> None:
         folders = ["", *(item.path for item in self.walk() if item.is_folder)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from kbkit.embedding.embedders import Embedders
-from kbkit.errors import ConflictError, InvalidNameError, KbkitError
+from kbkit.errors import ConflictError, FilesError, InvalidNameError, KbkitError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of, ingestion_of
 from kbkit.models import (
     BundleInfo,
@@ -120,9 +120,11 @@ class Workspace(WorkspaceSearches):
         return open_entries(self._stores, self._resources.settings, lambda: self._built_in(ENTRIES))
 
     def _files_of_entry(self, slug: str) -> dict[str, bytes]:
-        from kbkit.entries.attachments import attachments
+        from kbkit.entries.entries import skill_of
 
-        return attachments(self.entries, slug)
+        with suppress(FilesError):
+            return skill_of(self.entries, slug)
+        return {}
 
     def create(
         self,
@@ -365,13 +367,9 @@ class Workspace(WorkspaceSearches):
         images, size = self._stores.sweep_images()
         files = entries = 0
         if (self.path / FILES).is_dir():
-            from kbkit.files.files import empty_trash
-
-            files = empty_trash(self.files)
+            files = self.files._store.empty_trash()
         if (self.path / ENTRIES).is_dir():
-            from kbkit.entries import entries as of_entries
-
-            entries = of_entries.empty_trash(self.entries)
+            entries = self.entries._store.empty_trash()
         size += self._stores.database.compact()
         return Compaction(documents, len(gone), images, size, files, entries)
 

@@ -23,10 +23,7 @@ class Unsearched:
     def created(self, path):
         return {}
 
-    def listed(self, folder):
-        return {}
-
-    def oldest(self, folder):
+    def look_up(self, query, folder):
         return {}
 
     def known(self, path):
