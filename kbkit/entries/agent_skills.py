@@ -8,7 +8,6 @@ instructions. Votes are left out, since they would change the digests of served 
 from __future__ import annotations
 
 import re
-import secrets
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -18,10 +17,10 @@ from typing import Any, NamedTuple
 from kbkit.entries.learning import read_folder
 from kbkit.entries.skill_file import MAX_TAGS, NAME, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of, unique
-from kbkit.entries.store import PROMPT, README, StoredEntry, put_file
+from kbkit.entries.store import PROMPT, README, StoredEntry, private_folder
 from kbkit.entries.votes import YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
-from kbkit.files.directory import PART, Directory
+from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
 from kbkit.models import EntryRating, EntrySource, EntryStatus
 from kbkit.stores.locks import Locks
@@ -350,18 +349,11 @@ def write(
                     f"{folder / name}: is there already and no skill; name another folder"
                 )
         for name, files in skills.items():
-            part = f"{PART}{secrets.token_hex(8)}"
-            root.make(part)
-            try:
-                with root.child(part, name) as made:
-                    for path, data in files.items():
-                        put_file(made, parts_of(path), data, f"{name}/{path}")
+            parts = {parts_of(path): data for path, data in files.items()}
+            with private_folder(root, name, parts) as part:
                 if root.stat(name) is not None:
                     root.remove(name)
                 root.move(part, root, name, name)
-            except BaseException:
-                root.remove(part)
-                raise
     return tuple(folder / name for name in skills)
 
 

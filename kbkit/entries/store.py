@@ -142,10 +142,7 @@ class EntryStore(FileStore):
             stored = self.read(item.path)
             files[item.path.removeprefix(f"{slug}/")] = stored
             size += len(stored.data)
-            if len(files) > MAX_FILES or size > MAX_BYTES:
-                raise EntryFormatError(
-                    f"{slug}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
-                )
+            _check_size(slug, len(files), size)
         if NAME not in files:
             raise EntryFormatError(_NO_SKILL.format(slug))
         skill = _skill(slug, files[NAME].data)
@@ -172,27 +169,16 @@ class EntryStore(FileStore):
         check_slug(slug)
         paths = {parts_of(path): data for path, data in files.items()}
         size = sum(map(len, paths.values()))
-        if len(paths) > MAX_FILES or size > MAX_BYTES:
-            raise EntryFormatError(
-                f"{slug}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
-            )
+        _check_size(slug, len(paths), size)
         self._require_room(slug, size)
         with self.locked(), self._root(make=True) as root:
             if root.stat(_ATTRIBUTES) is None:
                 root.write(_ATTRIBUTES, _UNION, new=False, shown=_ATTRIBUTES)
             if not replace and root.stat(slug) is not None:
                 raise PathExistsError(f"{slug}: is there already; choose another slug")
-            part = f"{PART}{secrets.token_hex(8)}"
-            root.make(part)
-            try:
-                with root.child(part, slug) as folder:
-                    for parts, data in paths.items():
-                        put_file(folder, parts, data, f"{slug}/{joined(parts)}")
+            with private_folder(root, slug, paths) as part:
                 # whole from here on, whatever is killed
                 root.move(part, root, f"{_NEXT}{slug}", slug)
-            except BaseException:
-                root.remove(part)
-                raise
             try:
                 self._take_place(root, f"{_NEXT}{slug}")
             except FilesError:
@@ -245,15 +231,38 @@ class EntryStore(FileStore):
                     folder.remove(name)
 
 
-def put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
-    """Write a file below a folder that is still private."""
+@contextmanager
+def private_folder(
+    root: Directory, shown: str, files: Mapping[tuple[str, ...], bytes]
+) -> Iterator[str]:
+    """Write files into a folder that the block moves to its place; an error removes it."""
+    part = f"{PART}{secrets.token_hex(8)}"
+    root.make(part)
+    try:
+        with root.child(part, shown) as folder:
+            for parts, data in files.items():
+                _put_file(folder, parts, data, f"{shown}/{joined(parts)}")
+        yield part
+    except BaseException:
+        root.remove(part)
+        raise
+
+
+def _check_size(slug: str, files: int, size: int) -> None:
+    if files > MAX_FILES or size > MAX_BYTES:
+        raise EntryFormatError(
+            f"{slug}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
+        )
+
+
+def _put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
     name, *rest = parts
     if not rest:
         folder.write(name, data, new=True, shown=shown)
         return
     folder.make(name)
     with folder.child(name, shown) as child:
-        put_file(child, tuple(rest), data, shown)
+        _put_file(child, tuple(rest), data, shown)
 
 
 def differs(before: StoredEntry, files: Mapping[str, bytes]) -> bool:

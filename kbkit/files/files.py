@@ -31,9 +31,6 @@ FOLDER = "files"
 """The folder of a workspace that they are in."""
 
 
-_Edit = Callable[[str], str]
-
-
 @explained
 class Files:
     """Folders and files of text that agents and people write; ``workspace.files``.
@@ -124,7 +121,8 @@ class Files:
         """
         if parts := self._of_knowledge_bases(path):
             return self._shown.read(parts)
-        return _text(self._store.read(path))
+        stored = self._store.read(path)
+        return _decoded(stored.path, stored.data)
 
     def open(self, path: str) -> BinaryIO:
         """Open a file as a binary file; used as a ``with`` block.
@@ -401,7 +399,7 @@ class Files:
         parts = parts_of(path)
         return parts if parts[:1] == (ROOT,) else ()
 
-    def _edited(self, path: str, edit: _Edit, if_match: str | None) -> FileInfo:
+    def _edited(self, path: str, edit: Callable[[str], str], if_match: str | None) -> FileInfo:
 
         def change(before: bytes | None) -> bytes:
             return _bytes(path, edit(_decoded(path, before or b"")))
@@ -475,10 +473,6 @@ def _bytes(path: str, content: str) -> bytes:
         return content.encode()
     except UnicodeEncodeError:
         raise NotTextError(f"{path}: the text has characters that Unicode does not") from None
-
-
-def _text(stored: Stored) -> str:
-    return _decoded(stored.path, stored.data)
 
 
 def _decoded(path: str, data: bytes) -> str:

@@ -66,7 +66,7 @@ def read_note(path: str, data: bytes, reader: FileParser) -> Note:
     if not _links(path):
         return Note(documents, names)
     text = prose(first.content)
-    tags = tuple(dict.fromkeys((*map(_tag, first.tags), *tags_of(text))))
+    tags = tuple(dict.fromkeys((*(tag.removeprefix("#") for tag in first.tags), *tags_of(text))))
     return Note([replace(first, tags=tags)], names, links_of(text, path))
 
 
@@ -75,10 +75,6 @@ def _links(path: str) -> bool:
         return format_of(path) in _LINKING
     except UnreadableError:
         return False
-
-
-def _tag(tag: str) -> str:
-    return tag.removeprefix("#")
 
 
 LOCK = "files-index"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,12 +44,13 @@ class ShownKnowledgeBases:
         self._folders: dict[str, _Folder] = {}
 
     def names(self) -> list[str]:
+        return [row.name for row in self._rows()]
+
+    def _rows(self) -> builtins.list[KnowledgeBaseRow]:
         with self._database.read() as transaction:
-            return [
-                name
-                for name in knowledge_bases.names(transaction)
-                if knowledge_bases.get(transaction, name).id != FILES
-            ]
+            names = knowledge_bases.names(transaction)
+            rows = [knowledge_bases.get(transaction, name) for name in names]
+        return [row for row in rows if row.id != FILES]
 
     def list(self, parts: Sequence[str]) -> list[FileInfo]:
         """List a folder, folders first."""
@@ -84,27 +86,19 @@ class ShownKnowledgeBases:
         return f"{head}\n{document.content}"
 
     def root(self) -> FileInfo:
-        with self._database.read() as transaction:
-            names = knowledge_bases.names(transaction)
-            rows = [knowledge_bases.get(transaction, name) for name in names]
-        times = [(row.created_at, row.updated_at) for row in rows if row.id != FILES]
-        if not times:
+        rows = self._rows()
+        if not rows:
             raise MissingPathError(f"{ROOT}: there is no knowledge base yet")
-        return _folder_info(ROOT, min(made for made, _ in times), max(last for _, last in times))
+        created = min(row.created_at for row in rows)
+        return _folder_info(ROOT, created, max(row.updated_at for row in rows))
 
     def _look(self, parts: Sequence[str]) -> Mapping[str, Mapping[str, FileInfo]]:
         if len(parts) == 1:
             self.root()
-            with self._database.read() as transaction:
-                rows = [
-                    knowledge_bases.get(transaction, name)
-                    for name in knowledge_bases.names(transaction)
-                ]
             return {
                 ROOT: {
                     row.name: _folder_info(f"{ROOT}/{row.name}", row.created_at, row.updated_at)
-                    for row in rows
-                    if row.id != FILES
+                    for row in self._rows()
                 }
             }
         with self._database.read() as transaction:
