@@ -551,12 +551,6 @@ def open_entries(
     return Entries(store, index, lookup, learner, settings)
 
 
-def take_over(entries: Entries) -> None:
-    """Import outside changes, unless another process does so now."""
-    with progress_bar(None) as tell:
-        entries._index.level(wait=0, on_progress=tell)
-
-
 def findings(entries: Entries, query: str, limit: int) -> Findings:
     entries._index.level(on_progress=lambda _: None)
     return entries._lookup.findings(query, limit)

@@ -281,16 +281,14 @@ def _written(text: str, mapping: YamlMapping, before: EntryRating, after: EntryR
         (places[_AVERAGE].start, places[_AVERAGE].end, f"{after.average:g}"),
         (places[_COUNT].start, places[_COUNT].end, str(after.count)),
     ]
-    if new and there:
-        indent = " " * (places[_VOTES].column - 1)
-        at = _line_end(text, _leaf_end(mapping, (*_VOTES, len(there) - 1)))
-        edits.append((at, at, "".join(f"{end}{indent}- {_line(vote)}" for vote in new)))
-    elif new:
-        indent = " " * (mapping.keys[_VOTES].column + 1)
-        at = len(text[: places[_VOTES].start].rstrip(" "))
-        edits.append(
-            (at, places[_VOTES].end, "".join(f"{end}{indent}- {_line(vote)}" for vote in new))
-        )
+    if new:
+        if there:
+            column = places[_VOTES].column - 1
+            at = stop = _line_end(text, _leaf_end(mapping, (*_VOTES, len(there) - 1)))
+        else:
+            column = mapping.keys[_VOTES].column + 1
+            at, stop = len(text[: places[_VOTES].start].rstrip(" ")), places[_VOTES].end
+        edits.append((at, stop, "".join(f"{end}{' ' * column}- {_line(vote)}" for vote in new)))
     for start, stop, part in sorted(edits, reverse=True):
         space = " " if part and start == stop and text[start - 1 : start] == ":" else ""
         text = text[:start] + (space if not part.startswith(end) else "") + part + text[stop:]

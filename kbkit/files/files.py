@@ -431,12 +431,6 @@ def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> F
     return Files(store, index, ShownKnowledgeBases(stores.database))
 
 
-def take_over(files: Files) -> None:
-    """Import outside changes, unless another process does so now."""
-    with progress_bar(None) as tell:
-        files._index.level(wait=0, on_progress=tell)
-
-
 def root_folders(files: Files) -> Findings:
     names = [f"{info.name}/" for info in files.roots() if not info.read_only]
     if not names:

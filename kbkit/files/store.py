@@ -87,12 +87,7 @@ class FileStore:
             with self._root():
                 return Item.of("", self.root.stat())
         with self._folder(parts[:-1]) as folder:
-            name = self._name(folder, parts)
-            about = folder.stat(name)
-        refuse_link(about, joined(parts))
-        if about is None:
-            raise _missing(joined(parts), None)
-        return Item.of(joined(parts), about)
+            return self._found(folder, parts)[1]
 
     def read(self, path: str) -> Stored:
         parts = self._parts(path)
@@ -256,8 +251,7 @@ class FileStore:
             raise InvalidPathError(f"{shown}: a folder cannot go into itself")
         self._require_room(shown)
         with self.locked(), self._folder(old[:-1]) as folder:
-            name = self._name(folder, old)
-            refuse_link(folder.stat(name), joined(old))
+            name, _ = self._found(folder, old)
             with self._folder(new[:-1], make=True) as into:
                 existing, alike = into.find(new[-1], exact=self._exact)
                 itself = old[:-1] == new[:-1] and name in (existing, alike)
@@ -273,12 +267,7 @@ class FileStore:
     ) -> DeletedFile:
         parts = self._writable(path)
         with self.locked(), self._folder(parts[:-1]) as folder:
-            name = self._name(folder, parts)
-            about = folder.stat(name)
-            refuse_link(about, joined(parts))
-            if about is None:
-                raise _missing(joined(parts), None)
-            item = Item.of(joined(parts), about)
+            name, item = self._found(folder, parts)
             if if_match is not None and not item.is_folder:
                 _check_version(item.path, folder.read(name, item.path)[0], if_match)
             self._require_room(item.path)
@@ -367,6 +356,14 @@ class FileStore:
                 f"{shown}: the disk has too little room, {usage.free / 1e6:,.1f} MB of "
                 f"{wanted / 1e6:,.1f} that this may take; nothing was changed: free some space"
             )
+
+    def _found(self, folder: Directory, parts: tuple[str, ...]) -> tuple[str, Item]:
+        name = self._name(folder, parts)
+        about = folder.stat(name)
+        refuse_link(about, joined(parts))
+        if about is None:
+            raise _missing(joined(parts), None)
+        return name, Item.of(joined(parts), about)
 
     def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
         """Return the last name of a path as it is spelled on disk."""

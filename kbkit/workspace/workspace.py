@@ -82,16 +82,12 @@ class Workspace(WorkspaceSearches):
             from kbkit.bundles.restoring import settle_alone
 
             settle_alone(self._stores)
-        if (self.path / FILES).is_dir():
-            from kbkit.files.files import take_over
-
-            with suppress(KbkitError, OSError):  # `files.sync` says it
-                take_over(self.files)
-        if (self.path / ENTRIES).is_dir():
-            from kbkit.entries import entries
-
-            with suppress(KbkitError, OSError):  # `entries.sync` says it
-                entries.take_over(self.entries)
+        for name in (FILES, ENTRIES):
+            if not (self.path / name).is_dir():
+                continue
+            with suppress(KbkitError, OSError), progress_bar(None) as tell:  # `sync` says it
+                content: Files | Entries = self.files if name == FILES else self.entries
+                content._index.level(wait=0, on_progress=tell)  # unless another process does
 
     @property
     def path(self) -> Path:
