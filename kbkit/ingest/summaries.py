@@ -6,6 +6,7 @@ headings. It depends on the document alone, and is made after the ingest.
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -80,10 +81,8 @@ def _without_number(title: str) -> str:
     return _NUMBER.sub("", " ".join(title.split()), count=1) if _NUMBER.match(title) else title
 
 
-_AT_ONCE = 24
-"""Summaries that a model embeds in about a second."""
-_SAMPLE = 8
-"""Summaries timed for the estimate."""
+_SAMPLE = 24
+"""Summaries that a model embeds in one to three seconds; their time gives the estimate."""
 _FEW = 0.1
 """Share of the documents that may lack a vector of the model while its vectors are searched: they
 count as the mean of the others."""
@@ -110,26 +109,28 @@ class SummaryMaker:
     def make(
         self,
         *,
-        wait: bool = True,
+        seconds: float = math.inf,
         renew: bool = True,
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> SummariesLeft:
+        """Make missing summaries and embed them.
+
+        The model stops after a few of them if all would take longer than `seconds`.
+        """
         written = self._write(REVISION if renew else 0)
         changed = written > 0
         missing = self._missing(self.model)
-        quick = self._is_static or len(missing) <= _AT_ONCE
-        if not quick:
+        if not self._is_static and len(missing) > _SAMPLE:
             self._settle(changed=changed)
             changed = False
-        # no sample for one document after the other, while many others wait
-        sample = _SAMPLE if written > _AT_ONCE else 0
-        at_once = missing if wait or quick else dict(list(missing.items())[:sample])
+            if not seconds and written <= _SAMPLE:  # single documents, while many others wait
+                missing = {}
         start = time.perf_counter()
-        made = self._embed(self.model, at_once, on_progress, stop)
-        seconds = time.perf_counter() - start
+        made = self._embed(self.model, missing, on_progress, stop, seconds)
+        elapsed = time.perf_counter() - start
         left = self._settle(changed=changed or made > 0)
-        return SummariesLeft(left, left * seconds / made if made else 0.0)
+        return SummariesLeft(left, left * elapsed / made if made else 0.0)
 
     @property
     def _is_static(self) -> bool:
@@ -187,10 +188,11 @@ class SummaryMaker:
         texts: Mapping[str, str],
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
+        seconds: float = math.inf,
     ) -> int:
-        keys, made = list(texts), 0
+        keys, made, start = list(texts), 0, time.perf_counter()
         while made < len(keys) and not stop():
-            part = keys[made : made + _BATCH]
+            part = keys[made : made + (_BATCH if made else _SAMPLE)]
             packed = embed(embedder, {key: texts[key] for key in part})
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
@@ -198,6 +200,8 @@ class SummaryMaker:
             made += len(part)
             if on_progress is not None:
                 on_progress(Progress("summaries", made, len(keys), "summaries"))
+            if (len(keys) - made) * (time.perf_counter() - start) / made > seconds:
+                break
         return made
 
 

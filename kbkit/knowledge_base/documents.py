@@ -138,7 +138,7 @@ class Documents(DocumentCollection):
         ):
             try:
                 return expander.expand(
-                    lambda: self._handle.summaries.make(wait=False), on_progress=tell, stop=stop
+                    lambda: self._handle.summaries.make(seconds=0), on_progress=tell, stop=stop
                 )
             finally:
                 self._settle()

@@ -39,6 +39,8 @@ PROCESS = "improver"
 """Lock of the background process."""
 _AT_ONCE, _SMALL = 500, 5_000
 """Limits of immediate annotation: new chunks, and chunks in total."""
+_FOREGROUND = 60.0
+"""Seconds of summaries that an ingest embeds before it returns."""
 _STAGES = {"summaries": "summaries", "annotations": "annotations", "chunks": "embed"}
 """Kinds of remaining work with the name of their stage, in order."""
 _PAUSE = 30.0
@@ -72,13 +74,14 @@ class Improving:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement | None:
-        summaries_left = self._make_summaries(renew, on_progress, stop)
+        mode = self._mode
+        seconds = _FOREGROUND if mode == "background" else 0.0
+        summaries_left = self._make_summaries(renew, on_progress, stop, seconds)
         if self._is_annotated_at_once():
             self._annotate_now(on_progress, stop)
         left = replace(self._handle.info().waiting, seconds=summaries_left.seconds)
         if not left:
             return None
-        mode = self._mode
         if wait or mode == "wait":
             left = self.improve(on_progress=on_progress, stop=stop)
         elif mode == "background" and not stop():
@@ -125,10 +128,10 @@ class Improving:
             )
 
     def _make_summaries(
-        self, renew: bool, on_progress: OnProgress | None, stop: Stop
+        self, renew: bool, on_progress: OnProgress | None, stop: Stop, seconds: float = 0.0
     ) -> SummariesLeft:
         left = self._handle.summaries.make(
-            wait=False, renew=renew, on_progress=on_progress, stop=stop
+            seconds=seconds, renew=renew, on_progress=on_progress, stop=stop
         )
         self._handle.embed_questions()
         return left

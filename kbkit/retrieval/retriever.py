@@ -337,17 +337,21 @@ def _pool(
         terms=encoded.terms,
         candidates=candidates,
         columns=_columns(candidates, encoded, now),
-        notes=tuple(text for text in (note, encoded.summary_note, _outdated(now.row)) if text),
+        notes=tuple(filter(None, (note, encoded.summary_note, *_notes(now.row, encoded)))),
     )
 
 
-def _outdated(row: KnowledgeBaseRow) -> str:
-    if row.analyzer == REVISION:
-        return ""
-    return (
-        f"{row.name}: an older kbkit indexed its words, so some are not found; "
-        f"`kbkit refresh {row.name}` indexes them again"
-    )
+def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
+    if row.analyzer != REVISION:
+        yield (
+            f"{row.name}: an older kbkit indexed its words, so some are not found; "
+            f"`kbkit refresh {row.name}` indexes them again"
+        )
+    if encoded.summary and row.summary_embedder != row.summary_model:
+        yield (
+            f"{row.name}: the summaries of its documents are not embedded by the model yet; "
+            f"search is better after that (`kbkit improve {row.name}` waits for it)"
+        )
 
 
 def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict[str, Scores]:

@@ -60,6 +60,7 @@ def test_each_document_that_is_added_has_a_summary(workspace):
 def test_what_was_made_is_kept_when_the_rest_is_stopped(workspace, monkeypatch):
     kb, embedder = filled(workspace), HashEmbedder()
     monkeypatch.setattr("kbkit.ingest.summaries._BATCH", 1)
+    monkeypatch.setattr("kbkit.ingest.summaries._SAMPLE", 1)
     clear(kb)
     asked = iter([False, False, True])
     told = []
@@ -119,11 +120,12 @@ def test_what_was_embedded_once_is_not_again(workspace):
     assert texts(kb) == ["Tea 0", "Tea 2"]
 
 
-def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
+def test_static_vectors_serve_until_the_model_has_embedded_all(workspace, monkeypatch):
+    monkeypatch.setattr("kbkit.ingest.summaries._SAMPLE", 8)
     kb, embedder = filled(workspace, 30), HashEmbedder()
     kb.search("tea")
     clear(kb)
-    left = make(kb, embedder, wait=False)
+    left = make(kb, embedder, seconds=0)
     assert left.summaries == 22 == kb.info().summaries_waiting
     assert left.seconds > 0
     assert len(embedder.embedded) == 8
@@ -149,18 +151,17 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
 def test_a_few_new_documents_do_not_turn_the_model_away(workspace, monkeypatch):
     kb, embedder = filled(workspace, 30), HashEmbedder()
     make(kb, embedder)
-    monkeypatch.setattr("kbkit.ingest.summaries._AT_ONCE", 1)
     monkeypatch.setattr("kbkit.ingest.summaries._SAMPLE", 1)
     maker = SummaryMaker(kb._stores.database, kb.id, embedder, StaticEmbedder)
     pipeline = kb._ingestion.pipeline()
     for n in range(3):
         pipeline.store(SourceDocument(f"text:new{n}", f"New {n}", PROSE))
-    assert maker.make(wait=False).summaries == 2
+    assert maker.make(seconds=0).summaries == 2
     found = vectors(kb)
     assert (found.embedder, len(found.vectors)) == (embedder.fingerprint, 31)
     for n in range(10):
         pipeline.store(SourceDocument(f"text:more{n}", f"More {n}", PROSE))
-    assert maker.make(wait=False).summaries == 11
+    assert maker.make(seconds=0).summaries == 11
     found = vectors(kb)
     assert found.embedder.startswith("static:")
     assert len(found.vectors) == 43
