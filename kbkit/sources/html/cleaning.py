@@ -53,6 +53,7 @@ _CONTROLS = frozenset(
         md-feedback md-source-file theme-doc-version-badge rst-versions cookie-banner
         onlyprint only-print print-only printonly visible-print visible-print-block
         share-buttons social-share printfooter source_code method-source-code method-click-advice
+        dropdown-menu
         """)
 )
 # of these, what may as well name a part of the page, where it has headings
@@ -108,10 +109,11 @@ def clean(body: Element) -> None:
         label for label in body.iter("summary") if _UNFOLDS.fullmatch(normalized_text(label))
     )
     doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
+    doomed += (image for image in body.iter("img") if _repeats_cell(image))
     for link in body.iter("a"):
         if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
             doomed.append(link)
-        elif names_its_place(link):
+        elif names_its_place(link) or _opens_menu(link):
             del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
@@ -277,6 +279,17 @@ def _leads_nowhere(link: Element) -> bool:
         return True
     # in a heading, it may as well be the name of what is described
     return bool(_TOGGLE.search(link.get("class") or ""))
+
+
+def _opens_menu(link: Element) -> bool:
+    """Whether a link is a word of the text that opens a menu."""
+    menu = link.getnext() if link.get("href") == "#" else None
+    return menu is not None and "dropdown-menu" in classes(menu) and link.getparent().tag == "span"
+
+
+def _repeats_cell(image: Element) -> bool:
+    cell, alt = image.getparent(), (image.get("alt") or "").strip()
+    return cell.tag in ("td", "th") and alt != "" and alt == normalized_text(cell)
 
 
 def _jumps(link: Element) -> bool:

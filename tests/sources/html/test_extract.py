@@ -171,6 +171,30 @@ def test_line_numbers_and_copy_buttons_go() -> None:
     assert markdown(inline) == "```\na\n```"
 
 
+def test_a_word_that_opens_a_menu_stays_without_the_menu() -> None:
+    word = (
+        '<span class="dropdown"><a class="dropdown-toggle" href="#">crl-file<span class="caret">'
+        '</span></a><ul class="dropdown-menu"><li class="dropdown-header">See also:</li><li>'
+        '<a href="#crl">Bind options</a></li></ul></span>'
+    )
+    assert markdown(f'<pre class="text">Use "{word}" here.\nOr not.</pre>') == (
+        '```\nUse "crl-file" here.\nOr not.\n```'
+    )
+    assert markdown(f"<p>Use {word} here.</p>") == "Use crl-file here."
+
+
+def test_a_picture_that_repeats_its_cell_goes() -> None:
+    cells = (
+        '<td>yes<br><img src="check.png" alt="yes"></td><td><img src="no.png" alt="no"></td>'
+        '<td>see <img src="chart.png" alt="chart"></td>'
+    )
+    table = f"<table><tr><th>a</th><th>b</th><th>c</th></tr><tr>{cells}</tr></table>"
+    at = "https://docs.example/guide"
+    assert markdown(table).splitlines()[-1] == (
+        f"| yes | ![no]({at}/no.png) | see ![chart]({at}/chart.png) |"
+    )
+
+
 def test_api_signatures_become_headings_with_their_anchor() -> None:
     api = """<section id="api"><h2>API</h2><dl class="py class"><dt class="sig sig-object py"
     id="asyncio.Task"><em class="property"><span class="pre">class</span><span class="w"> </span>

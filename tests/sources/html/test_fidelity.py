@@ -55,6 +55,14 @@ def measured(markdown: str) -> Fidelity:
     return result
 
 
+def test_an_ampersand_before_a_name_begins_no_entity():
+    result = Fidelity()
+    html = "<p>A copy(const Set &amp;copy) and an &copy; sign, in a page with some words.</p>"
+    result.add(html, "A copy(const Set &copy) and an &copy; sign, in a page with some words.")
+    assert result.share("words") == 1.0
+    assert result.share("surplus") == 0.0
+
+
 def test_a_faithful_page_keeps_all() -> None:
     result = measured(MARKDOWN)
     assert {kind: (result.kept[kind], result.wanted[kind]) for kind in KINDS} == {

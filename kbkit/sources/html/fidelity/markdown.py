@@ -23,6 +23,7 @@ _LINK = re.compile(r"(!?)\[((?>(?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*))\]\((
 _SPAN = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
 _NUMBER = re.compile(r"^([> ]*)\d+\.(?= )")
 _LISTED = re.compile(r"-   \[.*\]\([^()\s]*\)")
+_ENTITY = re.compile(r"&#?\w+;")
 _TERM = re.compile(r"^[> ]*(?:-   |\d+\. +)*(?:\*\*|`|\[)")
 
 
@@ -105,7 +106,7 @@ def _plain(text: str) -> str:
         if bare == text:
             break
         text = bare
-    return html.unescape(text)
+    return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
 
 
 Element = Any  # lxml ships no types

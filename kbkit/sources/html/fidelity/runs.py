@@ -33,7 +33,7 @@ _UNSEEN_CLASSES = frozenset(
     str.split("""
         sr-only visually-hidden screen-reader-text screenreader-only a11y-only ttc copybtn
         copy-button search-results onlyprint print-only visible-print source_code method-source-code
-        method-click-advice mw-editsection mw-jump-link skip-link printfooter
+        method-click-advice mw-editsection mw-jump-link skip-link printfooter dropdown-menu
         """)
 )
 _LINE_NUMBERS = frozenset(
