@@ -36,9 +36,9 @@ _TRIES = 5
 """Attempts to read chunks that change meanwhile."""
 _SLOPE, _INTERCEPT = 7.76, -6.25
 """Logistic regression of right passages on hybrid scores, by `benchmarks/reliability.py`."""
-_MIN_CHUNKS = 300
+MIN_CHUNKS = 300
 """Chunks of the smallest knowledge base for which it was measured."""
-_UNLIKELY = 0.1
+UNLIKELY = 0.1
 _NOTHING_FITS = "nothing here answers this well; these are the nearest passages"
 _DIFFERENT_LAST = (
     "these knowledge bases name different postprocessors, so none has seen the hits; search them "
@@ -64,7 +64,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         limit = max(query.limit, PHRASED) if phrases else query.limit
         ranked = rank(pools, hits_needed(last, limit), query.mode)
         chunks = sum(pool.candidates.statistics.chunks for pool in pools)
-        measured = query.mode is Mode.HYBRID and chunks >= _MIN_CHUNKS
+        measured = query.mode is Mode.HYBRID and chunks >= MIN_CHUNKS
         ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
         # a document that was stored anew between the two looks has other chunks
         if len(ranked_hits) == len(ranked) or not left or not _all_there(retrievers):
@@ -74,7 +74,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
         notes[_DIFFERENT_LAST] = None
-    if shown and all((hit.probability or 0) < _UNLIKELY for hit in shown) and measured:
+    if shown and all((hit.probability or 0) < UNLIKELY for hit in shown) and measured:
         notes[_NOTHING_FITS] = None
     hits = Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
     names = ", ".join(pool.kb for pool in pools)
@@ -158,10 +158,15 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document, *, measur
         state=document.state,
         version=document.version,
         description=document.description,
-        probability=1 / (1 + exp(-_SLOPE * score - _INTERCEPT)) if measured else None,
+        probability=probability(score) if measured else None,
         cut=(cut := LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)),
         opening=partial(_leading_words, chunk, cut),
     )
+
+
+def probability(score: float) -> float:
+    """Return the probability that a passage of a hybrid score answers its query."""
+    return 1 / (1 + exp(-_SLOPE * score - _INTERCEPT))
 
 
 def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:

@@ -26,6 +26,7 @@ from kbkit.export.publishing.index_content import index_content
 from kbkit.export.publishing.published_index import ASKED, PublishedIndex
 from kbkit.models import SourceDocument
 from kbkit.recipes import MirrorSource
+from kbkit.retrieval.searching import UNLIKELY, probability
 from tests.manuals import manual
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +80,9 @@ def test_the_engine_finds_what_python_finds(node, index, tmp_path):
         wanted, found = [hit.chunk for hit in expected], [hit["row"] for hit in hits]
         assert len(found) == len(wanted), query
         assert [hit["score"] for hit in hits] == pytest.approx([hit.score for hit in expected])
+        assert [hit["weak"] for hit in hits] == [
+            probability(hit.score) < UNLIKELY for hit in expected
+        ]
         shared.append(len(set(wanted) & set(found)) / len(wanted) if wanted else 1.0)
         first.append(wanted[:1] == found[:1])
     assert np.mean(shared) >= 0.99

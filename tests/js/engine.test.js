@@ -141,6 +141,7 @@ const hit = {
   kbTitle: "K",
   row: 0,
   score: 1,
+  weak: false,
   url: "a.html?passage=one#x",
   place: "a.html#x",
   page: "a.html",

@@ -2,7 +2,7 @@
 
 import { Analyzer, fold } from "./analyzer.js";
 import { Index } from "./index.js";
-import { rank } from "./ranking.js";
+import { isWeak, rank } from "./ranking.js";
 import { Matches, ends, marked, snippet } from "./snippet.js";
 import { Transformer } from "./transformer.js";
 
@@ -52,6 +52,7 @@ const LONGEST = 1_000; // characters of a query that are read
  * @property {string} kbTitle
  * @property {number} row  number of the chunk in the index
  * @property {number} score
+ * @property {boolean} weak  whether it hardly answers the query
  * @property {boolean} [phrased]  holds the phrases in quotation marks that were asked
  * @property {string} url  relative to the site's root, with what `passage.js` marks
  * @property {string} place  the page's address and the anchor
@@ -158,9 +159,10 @@ class Engine {
     const phrases = phrasesIn(text);
     const hits = await Promise.all(
       rank(pools, phrases.length ? Math.max(limit, PHRASED) : limit).map(
-        ({ pool, place, score }) => {
+        async ({ pool, place, score }) => {
           const { kb, index } = /** @type {typeof pools[number]} */ (pool);
-          return this.#hit(kb, index, pool.rows[place], score, pool.terms, phrases);
+          const hit = await this.#hit(kb, index, pool.rows[place], pool.terms, phrases);
+          return { ...hit, score, weak: isWeak(score, pools) };
         },
       ),
     );
@@ -186,12 +188,10 @@ class Engine {
    * @param {KnowledgeBase} kb
    * @param {Index} index
    * @param {number} row
-   * @param {number} score
    * @param {string[]} terms
    * @param {string[]} phrases
-   * @returns {Promise<Hit>}
    */
-  async #hit(kb, index, row, score, terms, phrases) {
+  async #hit(kb, index, row, terms, phrases) {
     const { text, anchor, page, ...shown } = await index.shown(row);
     const matches = new Matches(terms, index.analyzer);
     const path = kb.base + this.#address(page);
@@ -200,7 +200,6 @@ class Engine {
       kb: kb.name,
       kbTitle: kb.title,
       row,
-      score,
       url: `${path}?passage=${encodeURIComponent(ends(text))}${place}`,
       place: path + place,
       page: path,

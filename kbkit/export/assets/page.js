@@ -106,6 +106,8 @@
     drop.hidden = !filters.length || hits.length > 0;
     if (!drop.hidden) say(`Nothing was found with the filters: ${filters.join(", ")}.`);
     else if (!hits.length) say("Nothing was found. Try other words.");
+    else if (hits.every((/** @type {any} */ hit) => hit.weak))
+      say("Nothing here answers this well. These are the nearest pages.");
     else say(pages.size === 1 ? "1 page" : `${pages.size} pages, best first`);
   }
 

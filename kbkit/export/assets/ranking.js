@@ -8,6 +8,8 @@ const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
 const INDEX = 0.1; // what a chunk of a page counts that is mostly links
 const FEW = 10; // documents at which what is said of them as a whole counts half
 const STATIC = { summary: 0.3, page: 0.6 }; // what their weights count with static vectors of summaries
+const UNLIKELY = 0.1; // probability below which a passage hardly answers its query
+const MEASURED = 300; // chunks from which that was measured
 const K1 = 1.2;
 const B = 0.75;
 
@@ -356,4 +358,18 @@ function dot(a, b) {
   return sum;
 }
 
-export { B, K1, byScore, dot, idf, impact, rank };
+/**
+ * Whether a passage hardly answers its query.
+ *
+ * @param {number} score
+ * @param {Pool[]} pools  what was searched
+ */
+function isWeak(score, pools) {
+  const probability = 1 / (1 + Math.exp(6.25 - 7.76 * score));
+  return (
+    probability < UNLIKELY &&
+    pools.reduce((sum, pool) => sum + pool.statistics.chunks, 0) >= MEASURED
+  );
+}
+
+export { B, K1, byScore, dot, idf, impact, isWeak, rank };
