@@ -16,19 +16,13 @@ from kbkit.runtime.progress import OnProgress
 from kbkit.workspace import Workspace
 
 
-class Stopped(Exception):  # noqa: N818 - it ends work, and is no error
+class Stopped(Exception):  # noqa: N818 - not an error
     """The job was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One run of a job; a second run continues the first.
-
-    Attributes:
-        arguments: JSON values of the request.
-        on_progress: Stores the progress.
-        stop: Returns whether to end the work cleanly.
-    """
+    """One run of a job, with the JSON values of its request; a second run continues the first."""
 
     workspace: Workspace
     arguments: Mapping[str, Any]
@@ -37,7 +31,6 @@ class JobRun:
 
     @property
     def kb(self) -> KnowledgeBase:
-        """Knowledge base named by the arguments."""
         return self.workspace[self.arguments["kb"]]
 
     @property
@@ -46,11 +39,7 @@ class JobRun:
         return {"on_progress": self.on_progress, "stop": self.stop}
 
     def tell(self, progress: Progress) -> None:
-        """Report the progress of a method without `stop`.
-
-        Raises:
-            Stopped: The job was cancelled.
-        """
+        """Report progress of a method without `stop`; raise `Stopped` if the job must end."""
         if self.stop():
             raise Stopped
         self.on_progress(progress)

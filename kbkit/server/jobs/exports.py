@@ -28,40 +28,35 @@ from kbkit.server.jobs.knowledge import uploaded
 from kbkit.workspace import Workspace, restored
 
 DOWNLOADS = "downloads"
-"""Folder of a workspace for archives to download."""
-_KEPT_SECONDS = 86_400
+_MAX_AGE_SECONDS = 86_400
 _OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "entries")
 
 
-def waiting_place(workspace: Workspace, name: str) -> Path:
+def archive_folder(workspace: Workspace, name: str) -> Path:
     """Return a folder for archives, created if missing; delete archives older than a day."""
     place = workspace.path / DOWNLOADS / name
     place.mkdir(parents=True, exist_ok=True)
-    delete_old(place.parent.glob("*/*"), _KEPT_SECONDS)
+    delete_old(place.parent.glob("*/*"), _MAX_AGE_SECONDS)
     return place
 
 
 def export(run: JobRun) -> Any:
-    """Export a knowledge base to an archive, which is kept for a day, or update its published site.
-
-    Arguments: ``kb``; ``publish``, whether to update the site; those of `KnowledgeBase.export`
-    except for the folder.
-    """
+    """Export to an archive, kept for a day, or with ``publish`` to the site."""
     kb, arguments = run.kb, run.arguments
     options = {name: arguments[name] for name in _OPTIONS if arguments.get(name) is not None}
     archive = uuid4().hex
     try:
         if arguments.get("publish"):
             return _archived(kb.export(on_progress=run.tell, **options))
-        place = waiting_place(run.workspace, kb.id)
-        with TemporaryDirectory(prefix="kbkit-", dir=place) as made:
-            folder = Path(made, kb.name)
+        place = archive_folder(run.workspace, kb.id)
+        with TemporaryDirectory(prefix="kbkit-", dir=place) as temporary:
+            folder = Path(temporary, kb.name)
             report = kb.export(folder=folder, on_progress=run.tell, **options)
-            draft = Path(made, "draft.zip")
-            with ZipFile(draft, "w", ZIP_DEFLATED) as packed:
+            draft = Path(temporary, "draft.zip")
+            with ZipFile(draft, "w", ZIP_DEFLATED) as archive_file:
                 for path in sorted(folder.rglob("*")):
                     if path.is_file() and not path.is_symlink():
-                        packed.write(path, path.relative_to(folder).as_posix())
+                        archive_file.write(path, path.relative_to(folder).as_posix())
             size = draft.stat().st_size
             draft.rename(place / f"{archive}.zip")
     except OSError as error:
@@ -84,21 +79,18 @@ def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
 
 
 UPLOAD, KEY = "bundle.zip", "key.pub"
-"""Names in an upload's folder: the bundle, and the required signer's key."""
+"""File names of an uploaded bundle, and of the required signer's key."""
 _FOLDER = "bundles"
-_SHOWN = "the bundle"
+_LABEL = "the bundle"
 
 
 def bundle(run: JobRun) -> Any:
-    """Write a bundle, which is kept for a day.
-
-    Arguments: ``kbs``, names of knowledge bases; null for all, with files and entries.
-    """
+    """Write a bundle of ``kbs`` (null: everything), kept for a day."""
     archive = uuid4().hex
     try:
-        place = waiting_place(run.workspace, _FOLDER) / f"{archive}.zip"
+        place = archive_folder(run.workspace, _FOLDER) / f"{archive}.zip"
         done = run.workspace.bundle(place, kbs=run.arguments["kbs"], on_progress=run.tell)
-    except (BundleError, OSError) as error:  # its message names a path of this machine
+    except (BundleError, OSError) as error:  # the message has a path of this machine
         reason = getattr(error.__cause__ or error, "strerror", None)
         raise WorkspaceError(f"the bundle cannot be written: {reason}") from error
     return BundleArchive(
@@ -121,22 +113,19 @@ def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
 
 
 def _is_for(caller: Caller, place: Path) -> bool:
-    with zipfile.ZipFile(place) as packed:
-        manifest = json.loads(packed.read(MANIFEST))
+    with zipfile.ZipFile(place) as archive_file:
+        manifest = json.loads(archive_file.read(MANIFEST))
     names = manifest["knowledge_bases"]
     return not manifest["whole"] and caller.visible(names) == names
 
 
 def restore(run: JobRun) -> Any:
-    """Restore an uploaded bundle. Its sources never read this machine's disk.
-
-    Arguments: ``uploads``, its folder; ``name``; ``verify``, whether a key is there; ``trust``.
-    """
+    """Restore an uploaded bundle, whose sources never read this machine's disk."""
     workspace, arguments = run.workspace, run.arguments
     folder = uploaded(workspace, arguments["uploads"])
     file, key = folder / UPLOAD, folder / KEY
     if not file.is_file():
-        raise NotFoundError(f"{_SHOWN}: is not there any more; send it again")
+        raise NotFoundError(f"{_LABEL}: is not there any more; send it again")
     try:
         done = restored(
             workspace,
@@ -148,7 +137,7 @@ def restore(run: JobRun) -> Any:
             tell=run.on_progress,
         )
     except KbkitError as error:
-        text = str(error).replace(str(file), _SHOWN).replace(str(key), "the key")
+        text = str(error).replace(str(file), _LABEL).replace(str(key), "the key")
         error.args = (text, *error.args[1:])
         if type(error) is ConfigError:  # the request was valid by its schema
             raise ImpossibleError(text) from None

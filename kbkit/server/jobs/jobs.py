@@ -26,20 +26,15 @@ from kbkit.workspace import Workspace, stores_of
 log = logging.getLogger("kbkit.server.jobs")
 
 WORKERS = 2
-"""Number of jobs that run at once."""
 ATTEMPTS = 3
 """Maximum attempts of a job whose server was killed."""
-KEPT = timedelta(days=7)
-"""Time for which ended jobs are kept."""
-_TELL_SECONDS = 0.5
+MAX_AGE = timedelta(days=7)
+_REPORT_SECONDS = 0.5
 """Seconds between writes of progress to the catalog."""
 
 
 class Jobs:
-    """The jobs of a workspace.
-
-    Several processes may share a workspace; a lock makes sure that one of them runs a job.
-    """
+    """The jobs of a workspace; of several processes, only the one with its lock runs a job."""
 
     def __init__(
         self,
@@ -48,7 +43,6 @@ class Jobs:
         tasks: Mapping[str, JobTask] | None = None,
         workers: int = WORKERS,
     ) -> None:
-        """Prepare to run jobs; `resume` continues interrupted ones."""
         self._workspace = workspace
         self._stores: Stores = stores_of(workspace)
         self._tasks = TASKS if tasks is None else tasks
@@ -61,7 +55,6 @@ class Jobs:
     def start(
         self, kind: str, arguments: Mapping[str, Any], *, owner: str = "", kbs: Sequence[str] = ()
     ) -> Job:
-        """Store a job and queue it."""
         if kind not in self._tasks:
             raise ConfigError(f"no job is of the kind {kind!r}; there are {', '.join(self._tasks)}")
         now = datetime.now(UTC)
@@ -77,7 +70,7 @@ class Jobs:
         return self._current(job)
 
     def list(self) -> list[Job]:
-        """List jobs, the last first."""
+        """List jobs, newest first."""
         with self._stores.database.read() as transaction:
             return [self._current(job) for job in job_table.listed(transaction)]
 
@@ -90,7 +83,7 @@ class Jobs:
                 left = deadline - time.monotonic()
                 if job.state.ended or left <= 0:
                     return job
-                self._changed.wait(min(left, _TELL_SECONDS))  # another process may run it
+                self._changed.wait(min(left, _REPORT_SECONDS))  # another process may run it
 
     def cancel(self, job_id: str) -> Job:
         """Cancel a job; its work so far stays. An ended job stays as it is."""
@@ -106,7 +99,7 @@ class Jobs:
 
     def resume(self) -> None:
         with self._stores.database.write() as transaction:
-            job_table.forget(transaction, KEPT)
+            job_table.forget(transaction, MAX_AGE)
             waiting = job_table.listed(transaction, ended=False)
         for job in reversed(waiting):
             self._submit(job.id)
@@ -119,7 +112,7 @@ class Jobs:
     def _submit(self, job_id: str) -> None:
         if not self._closing.is_set():
             self._cancelled.setdefault(job_id, threading.Event())
-            self._pool.submit(self._do, job_id)
+            self._pool.submit(self._run, job_id)
 
     def _current(self, job: Job) -> Job:
         progress = self._progress.get(job.id)
@@ -127,10 +120,10 @@ class Jobs:
             return job
         return replace(job, progress=progress)
 
-    def _do(self, job_id: str) -> None:
+    def _run(self, job_id: str) -> None:
         try:
             with self._stores.locks.hold(f"job-{job_id}", wait=0):
-                self._do_alone(job_id)
+                self._run_locked(job_id)
         except ConflictError:
             pass  # another process runs it
         except Exception:
@@ -140,7 +133,7 @@ class Jobs:
             self._progress.pop(job_id, None)
             self._notify()
 
-    def _do_alone(self, job_id: str) -> None:
+    def _run_locked(self, job_id: str) -> None:
         with self._stores.database.write() as transaction:
             job = job_table.begin(transaction, job_id)
             arguments = job_table.arguments_of(transaction, job_id)
@@ -159,10 +152,10 @@ class Jobs:
             message = f"this server knows no jobs of the kind {job.kind!r}"
             self._end(job_id, JobState.FAILED, problem=JobError("ConfigError", message))
             return
-        watch = _Watch(self, job_id)
+        watch = _TaskWatch(self, job_id)
         try:
             try:
-                result = to_json(task(JobRun(self._workspace, arguments, watch.tell, watch.stop)))
+                result = to_json(task(JobRun(self._workspace, arguments, watch.report, watch.stop)))
             except Stopped:
                 result = {}
         except KbkitError as error:
@@ -194,9 +187,11 @@ class Jobs:
                 job_table.report_progress(transaction, job_id, last)
             self._ended(transaction, job_id, state, result=result, problem=problem)
 
-    def _ended(self, transaction: Transaction, job_id: str, state: JobState, **came: Any) -> None:
+    def _ended(
+        self, transaction: Transaction, job_id: str, state: JobState, **outcome: Any
+    ) -> None:
         """Record the end of a job; uploaded files stay so that it can be resumed."""
-        job_table.end(transaction, job_id, state, **came)
+        job_table.end(transaction, job_id, state, **outcome)
         if state.ended:
             forget_uploads(self._workspace, job_table.arguments_of(transaction, job_id))
 
@@ -205,13 +200,7 @@ class Jobs:
             self._changed.notify_all()
 
 
-class _Watch:
-    """Progress and stop signal of a running task.
-
-    Attributes:
-        cancelled: Whether it was cancelled.
-    """
-
+class _TaskWatch:
     def __init__(self, jobs: Jobs, job_id: str) -> None:
         self._jobs = jobs
         self._id = job_id
@@ -220,11 +209,11 @@ class _Watch:
         self.cancelled = False
         self.stopped = False
 
-    def tell(self, progress: Progress) -> None:
+    def report(self, progress: Progress) -> None:
         current = JobProgress.of(progress)
         self._jobs._progress[self._id] = current
         now = time.monotonic()
-        if now - self._reported_at >= _TELL_SECONDS:
+        if now - self._reported_at >= _REPORT_SECONDS:
             self._reported_at = now
             with self._jobs._stores.database.write() as transaction:
                 job_table.report_progress(transaction, self._id, current)
@@ -232,7 +221,7 @@ class _Watch:
 
     def stop(self) -> bool:
         now = time.monotonic()
-        if not self.cancelled and now - self._asked >= _TELL_SECONDS:
+        if not self.cancelled and now - self._asked >= _REPORT_SECONDS:
             self._asked = now  # another process may have cancelled it
             with self._jobs._stores.database.read() as transaction:
                 self.cancelled = job_table.is_cancelled(transaction, self._id)

@@ -21,10 +21,8 @@ from kbkit.workspace import Workspace
 
 UPLOADS = "uploads"
 """Folder of a workspace for uploaded files, until their job has ended."""
-_KEPT_SECONDS = 8 * 86_400
-"""Age at which uploaded files of a job are deleted."""
-_NAMED = 5
-"""Maximum problems in an error."""
+_MAX_AGE_SECONDS = 8 * 86_400
+_MAX_PROBLEMS = 5
 
 
 def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | BinaryIO]]) -> str:
@@ -40,10 +38,10 @@ def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | Binar
                     file.write(data)
                 else:
                     shutil.copyfileobj(data, file)
-        delete_old(above.iterdir(), _KEPT_SECONDS)
+        delete_old(above.iterdir(), _MAX_AGE_SECONDS)
     except OSError as error:
         shutil.rmtree(above / name, ignore_errors=True)
-        raise WorkspaceError(f"files that came cannot be kept: {error.strerror}") from None
+        raise WorkspaceError(f"uploaded files cannot be stored: {error.strerror}") from None
     except BaseException:
         shutil.rmtree(above / name, ignore_errors=True)
         raise
@@ -60,12 +58,10 @@ def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
 
 
 def import_sources(run: JobRun) -> Any:
-    """Read sources, or documents of the request, into a knowledge base.
+    """Read sources and documents into a knowledge base.
 
-    Arguments: ``kb``, its name; ``sources``, as in recipes; ``documents``, as llama-index's
-    ``to_dict`` or fields of a `SourceDocument`; ``uploads``, the folder of relative paths;
-    ``remember``; ``sync``, whether to remove other sources; ``strict``, whether it is an error if
-    nothing is read.
+    ``documents`` are as of llama-index's ``to_dict`` or have the fields of a `SourceDocument`;
+    ``uploads`` is the folder of relative paths; with ``strict``, reading nothing is an error.
     """
     kb, arguments = run.kb, run.arguments
     uploads = arguments.get("uploads", "")
@@ -92,10 +88,6 @@ def refresh(run: JobRun) -> Any:
 
 
 def configure(run: JobRun) -> Any:
-    """Change the settings of a knowledge base.
-
-    Arguments: ``kb``, ``spec``, ``description``, ``if_match``, the version of the spec before.
-    """
     spec = KnowledgeBaseSpec.model_validate(run.arguments["spec"])
     options: dict[str, Any] = {
         name: run.arguments.get(name) for name in ("description", "if_match")
@@ -132,5 +124,5 @@ def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:
 
 def _problems(report: IngestReport) -> str:
     problems = [str(problem) for problem in (*report.failed, *report.skipped)]
-    more = f"; and {len(problems) - _NAMED:,} more" if len(problems) > _NAMED else ""
-    return "; ".join(problems[:_NAMED]) + more
+    more = f"; and {len(problems) - _MAX_PROBLEMS:,} more" if len(problems) > _MAX_PROBLEMS else ""
+    return "; ".join(problems[:_MAX_PROBLEMS]) + more

@@ -1,4 +1,4 @@
-"""The tasks behind jobs, by kind."""
+"""Tasks of jobs, by kind."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from kbkit.server.jobs.base import JobRun
 
 
 def evaluate(run: JobRun) -> Any:
-    """Measure search.
-
-    Arguments: ``kb``; ``questions`` or ``judgements``; ``mode``, ``retrieval``, ``against``, ``k``;
-    ``improve``, whether to wait for models first.
-    """
+    """Measure search; ``improve`` waits for models first."""
     arguments = run.arguments
     retrieval, against = arguments.get("retrieval"), arguments.get("against")
     evaluation = run.kb.feedback.evaluate(
@@ -34,11 +30,7 @@ def evaluate(run: JobRun) -> Any:
 
 
 def tune(run: JobRun) -> Any:
-    """Learn the weights of search.
-
-    Arguments: ``kb``; ``questions`` or ``judgements``; ``others``, each with ``kb`` and the same;
-    ``keep``, ``seed``, ``improve``.
-    """
+    """Learn the weights of search; ``improve`` waits for models first."""
     arguments = run.arguments
     others: dict[Any, Any] = {
         run.workspace[each["kb"]]: _ground_truth(each) for each in arguments.get("others", ())
