@@ -41,9 +41,9 @@ class Revision(BaseModel):
 
 
 class Waiting(BaseModel):
-    """Number of chunks that still need annotation."""
+    """Number of chunks without annotations."""
 
-    waiting: int = Field(description="Chunks.")
+    waiting: int = Field(description="Number of chunks.")
 
 
 class NewAnnotations(Options):
@@ -68,7 +68,7 @@ def list_annotations(
         str, Query(max_length=8_000, description="Id of a chunk, or id or URI of a document.")
     ],
 ) -> list[Annotation]:
-    """The statements that a chunk, or all chunks of a document, are annotated with."""
+    """List the annotations of a chunk, or of all chunks of a document."""
     return kb.annotations.of(target)
 
 
@@ -84,7 +84,7 @@ def list_annotated_chunks(
 
 @routes.get("/annotations/waiting")
 def count_waiting_chunks(kb: Kb) -> Waiting:
-    """Count chunks that still need annotation."""
+    """Count chunks without annotations."""
     return Waiting(waiting=kb.annotations.waiting)
 
 

@@ -21,7 +21,6 @@ SLUG = {
     "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
     "not": {"enum": ["files", "entries"]},
 }
-"""Pattern of a name, for OpenAPI."""
 Slug = Annotated[Any, WithJsonSchema(SLUG)]
 MaybeSlug = Annotated[Any, WithJsonSchema({"anyOf": [SLUG, {"type": "null"}]})]
 
@@ -43,7 +42,6 @@ class BaseChange(Body):
     """Changes of a knowledge base; omitted fields stay."""
 
     name: MaybeSlug = None
-    """Its name."""
     description: str | None = None
     """Description of its topic."""
 
@@ -52,7 +50,7 @@ class NewName(Options):
     """New name of a deleted knowledge base."""
 
     to: MaybeSlug = None
-    """Its name; by default as it was."""
+    """By default the old name."""
 
 
 class Stats(BaseModel):
@@ -69,11 +67,8 @@ class Stats(BaseModel):
     frames: dict[str, int]
     """Number of annotations by statement type."""
     annotations: int
-    """Number of annotations."""
     ratings: int
-    """Number of ratings."""
     sources: int
-    """Number of sources."""
 
 
 @routes.get("/bases")
@@ -101,14 +96,13 @@ def create_base(
 
 @routes.get("/bases/{name}")
 def read_base(kb: Kb) -> KnowledgeBaseInfo:
-    """Figures of a knowledge base: documents, chunks, types, states, embedder, times."""
+    """Return figures of a knowledge base: documents, chunks, types, states, embedder, times."""
     return kb.info()
 
 
 @routes.get("/bases/{name}/stats", model=Stats)
 def read_base_stats(
-    kb: Kb,
-    depth: Annotated[int, integer("depth", "Folders within folders counted apart.", 0, 20, 2)],
+    kb: Kb, depth: Annotated[int, integer("depth", "Levels of folders to count.", 0, 20, 2)]
 ) -> dict[str, Any]:
     """Return figures of a knowledge base, with documents by tag and folder."""
     return {
@@ -126,7 +120,7 @@ def read_base_stats(
 def change_base(
     kb: Kb, body: BaseChange, workspace: WorkspaceOf, caller: Caller, expected: IfMatch
 ) -> KnowledgeBaseInfo:
-    """Rename or describe a knowledge base; all else stays."""
+    """Rename or describe a knowledge base."""
     if body.name is not None:
         caller.require_kb(_text(body.name))
         kb = workspace.rename(kb.name, to=body.name, if_match=expected)
@@ -142,7 +136,7 @@ def delete_base(
     workspace: WorkspaceOf,
     caller: Caller,
     expected: IfMatch,
-    forever: Annotated[bool, boolean("forever", "Leave nothing, not even in the trash.")],
+    forever: Annotated[bool, boolean("forever", "Delete without the trash.")],
 ) -> None:
     """Move a knowledge base to the trash."""
     caller.require_kb(name)
@@ -153,7 +147,7 @@ def delete_base(
 def list_deleted_bases(
     workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
 ) -> Paged[DeletedKnowledgeBase]:
-    """List the deleted knowledge bases that can be brought back, the last first."""
+    """List deleted knowledge bases that can be restored, newest first."""
     deleted = workspace.trash()
     names = set(caller.visible(each.name for each in deleted))
     return part_of([each for each in deleted if each.name in names], limit, cursor)

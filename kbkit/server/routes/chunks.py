@@ -49,7 +49,7 @@ class ChunkMap(BaseModel):
     """Chunks on the plane of the greatest variance of their vectors."""
 
     places: list[PlacedChunk]
-    variance: tuple[float, float] = Field(description="Share of it that each axis shows.")
+    variance: tuple[float, float] = Field(description="Share of the variance of each axis.")
     chunks: int = Field(description="Number of chunks in the population.")
 
 
@@ -67,8 +67,8 @@ Holder = Annotated[KnowledgeBase, Depends(_holder)]
 def read_chunk(
     chunk: ChunkId,
     kb: Holder,
-    before: Annotated[int, integer("before", "Most chunks before it.", 0, 1_000, 0)],
-    after: Annotated[int, integer("after", "Most chunks after it.", 0, 1_000, 0)],
+    before: Annotated[int, integer("before", "Maximum chunks before it.", 0, 1_000, 0)],
+    after: Annotated[int, integer("after", "Maximum chunks after it.", 0, 1_000, 0)],
 ) -> list[Chunk]:
     """Read a chunk with its neighbours, in document order."""
     return kb.context(chunk, before=before, after=after)
@@ -78,13 +78,13 @@ def read_chunk(
 def list_similar_chunks(
     chunk: ChunkId, kb: Holder, filters: Annotated[dict[str, Any], filters_of()], limit: FewLimit
 ) -> Hits:
-    """Find other chunks that speak of the same as a chunk, nearest first."""
+    """Find chunks of similar content, nearest first."""
     return kb.similar(chunk, limit=limit, filters=filters)
 
 
 @routes.get("/chunks/{chunk}/related")
 def list_related_chunks(chunk: ChunkId, kb: Holder, limit: FewLimit) -> list[RelatedChunk]:
-    """Find chunks that share rare subjects with a chunk, in any words."""
+    """Find chunks that share rare subjects with a chunk."""
     return kb.related(chunk, limit=limit)
 
 
@@ -114,9 +114,9 @@ def list_chunks(
 def map_chunks(
     kb: Kb,
     limit: Annotated[
-        int, integer("limit", "Most chunks; of more, so many are drawn.", 1, 5_000, 2_000)
+        int, integer("limit", "Maximum chunks; a random sample of more.", 1, 5_000, 2_000)
     ],
-    seed: Annotated[int, integer("seed", "Another one draws others.", 0, 2**32 - 1, 0)],
+    seed: Annotated[int, integer("seed", "Seed of the random sample.", 0, 2**32 - 1, 0)],
 ) -> dict[str, Any]:
     """Project chunk vectors onto the plane of the greatest variance."""
     frame = kb.chunks.embedding_map(limit=limit, seed=seed)

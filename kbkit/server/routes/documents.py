@@ -35,10 +35,9 @@ from kbkit.server.routing import Created, Routes, Work
 routes = Routes("/api/knowledge", "documents")
 
 _LENGTH = 1_000_000_000
-"""Maximum characters of a range; requests may have fewer."""
 _MAX_CHUNKS = 1_000_000
 
-# Python strips titles and texts before it looks whether anything is left
+# kbkit strips whitespace before it checks that a text is not empty
 Words = Annotated[str, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
 Tags = Annotated[list[str], Field(max_length=MAX)]
 Name = Annotated[str, Path(description="Id or URI of a document.", min_length=1, max_length=4_000)]
@@ -49,30 +48,28 @@ class DocumentBody(Body):
 
     kb: KbName
     title: Words
-    """Its title."""
     content: Words
-    """Its text, Markdown."""
+    """Markdown."""
     source: str = ""
-    """URI of where it comes from, which identifies it; by default `text:` and the title."""
+    """URI that identifies it; by default `text:` and the title."""
     document_type: AnyType = None
     tags: Tags | None = None
     """Free labels."""
     metadata: dict[str, Any] | None = None
-    """JSON values to keep with it."""
+    """JSON values."""
 
 
 class DocumentChange(Body):
     """Changes of a document; omitted fields stay."""
 
     title: Words | None = None
-    """Its title."""
     content: Words | None = None
-    """Its text, Markdown."""
+    """Markdown."""
     document_type: AnyType = None
     tags: Tags | None = None
     """Free labels."""
     metadata: dict[str, Any] | None = None
-    """JSON values to keep with it."""
+    """JSON values."""
 
 
 class DocumentName(Body):
@@ -83,10 +80,10 @@ class DocumentName(Body):
 
 
 class NewExpansion(Options):
-    """Text for a language model to write about documents."""
+    """Options of text that a language model writes about documents."""
 
     llm: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
-    """Model as in a recipe, which needs the scope admin; by default the recipe's."""
+    """Model as in a recipe (needs the scope admin); by default the recipe's."""
     questions: Annotated[int, Field(ge=0, le=10)] | None = None
     """Number of questions for a document; by default the recipe's, else 5."""
     estimate: StrictBool = False
@@ -97,7 +94,7 @@ class NewExpansion(Options):
 class DeletedExpansions(BaseModel):
     """Number of documents whose text was deleted."""
 
-    documents: int = Field(description="Documents that a language model had described.")
+    documents: int = Field(description="Number of documents.")
 
 
 def _holder(
@@ -114,7 +111,7 @@ Holder = Annotated[KnowledgeBase, Depends(_holder)]
 def add_document(
     body: DocumentBody, workspace: WorkspaceOf, caller: Caller
 ) -> Created[DocumentInfo]:
-    """Add a document, or replace the one with the same source; it is searchable then."""
+    """Add a document, or replace the one with the same source; searchable at once."""
     values = body.model_dump(exclude={"kb", "title", "content"})
     added = base_of(workspace, caller, body.kb).add(body.title, body.content, **values)
     return Created(added, f"/api/knowledge/documents/{added.id}?kb={body.kb}")
@@ -146,22 +143,20 @@ def read_document(
     *,
     document: Name,
     kb: Holder,
-    start: Annotated[int, integer("start", "Characters to leave out at the begin.", 0, _LENGTH, 0)],
-    end: Annotated[
-        int | None, integer("end", "Span of characters in the response.", 0, _LENGTH, None)
-    ],
+    start: Annotated[int, integer("start", "First character, from 0.", 0, _LENGTH, 0)],
+    end: Annotated[int | None, integer("end", "Character after the last.", 0, _LENGTH, None)],
     first: Annotated[
         int | None,
-        integer("first_chunk", "Place of the first chunk, from 0.", 0, _MAX_CHUNKS, None),
+        integer("first_chunk", "Position of the first chunk, from 0.", 0, _MAX_CHUNKS, None),
     ],
     last: Annotated[
-        int | None, integer("last_chunk", "Place of the last chunk.", 0, _MAX_CHUNKS, None)
+        int | None, integer("last_chunk", "Position of the last chunk.", 0, _MAX_CHUNKS, None)
     ],
     section: Annotated[
         str, Query(description="Only below this heading, by its text or anchor.", max_length=1_000)
     ] = "",
 ) -> DocumentPart:
-    """Read a document: whole, a section, a range of characters, or of chunks."""
+    """Read a document: whole, a section, or a range of characters or chunks."""
     chunks = None
     if first is not None or last is not None:
         chunks = first or 0, _MAX_CHUNKS if last is None else last
@@ -172,7 +167,7 @@ def read_document(
 def update_document(
     document: Name, kb: Holder, body: DocumentChange, if_match: IfMatch
 ) -> DocumentInfo:
-    """Change a document; omitted fields stay. The change is searchable at once."""
+    """Change a document; omitted fields stay. Searchable at once."""
     return kb.documents.update(document, **body.model_dump(), if_match=if_match)
 
 
@@ -184,13 +179,13 @@ def delete_document(document: Name, kb: Holder, if_match: IfMatch) -> None:
 
 @routes.get("/bases/{name}/trash")
 def list_deleted_documents(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[DeletedDocument]:
-    """List the deleted documents that can be brought back, the last first."""
+    """List deleted documents that can be restored, newest first."""
     return part_of(kb.documents.trash(), limit, cursor)
 
 
 @routes.post("/bases/{name}/trash/undelete", WRITE)
 def undelete_document(kb: Kb, body: DocumentName) -> DocumentInfo | None:
-    """Restore a deleted document; if its text is gone, the next refresh brings it (204)."""
+    """Restore a deleted document; if its text is gone, at the next refresh (204)."""
     return kb.documents.undelete(body.document)
 
 

@@ -77,22 +77,21 @@ def list_entries(
     ] = None,
     category: Annotated[str | None, Query(max_length=500, description="Only of this.")] = None,
     tag: Annotated[str | None, Query(max_length=500, description="Only with this.")] = None,
-    text: Annotated[str, Query(max_length=500, description="Only those that contain it.")] = "",
+    text: Annotated[str, Query(max_length=500, description="Only those that contain this.")] = "",
     sort: Annotated[
         str,
         Query(
-            description="`rating`: the best first; `updated`: the last first; `title`.",
+            description="`rating`: best first; `updated`: newest first; `title`.",
             json_schema_extra={"enum": ["rating", "updated", "title"]},
         ),
     ] = "rating",
-    page: Annotated[int, Query(ge=1, le=1_000_000, description="Which page, from 1.")] = 1,
+    page: Annotated[int, Query(ge=1, le=1_000_000, description="Number of the page, from 1.")] = 1,
     limit: Annotated[int, Query(ge=1, le=1_000, description="Entries of a page.")] = 50,
     offset: Annotated[
-        int | None,
-        Query(ge=0, le=1_000_000_000, description="Entries to leave out, in place of `page`."),
+        int | None, Query(ge=0, le=1_000_000_000, description="Entries to skip, instead of `page`.")
     ] = None,
 ) -> dict[str, Any]:
-    """List entries in order, without their text."""
+    """List entries without their text."""
     start = (page - 1) * limit if offset is None else offset
     listed = entries.list(
         status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=start
@@ -113,18 +112,20 @@ def create_entry(entries: EntriesOf, body: NewEntry) -> Created[Entry]:
 def export_skills(
     entries: EntriesOf,
     wanted: ConditionsOf,
-    slugs: Annotated[list[str] | None, Query(description="Of entries; by default all.")] = None,
+    slugs: Annotated[
+        list[str] | None, Query(description="Slugs of entries; by default all.")
+    ] = None,
 ) -> Response:
-    """Entries as Agent Skills, a folder each, in a zip."""
+    """Return entries as Agent Skills, a folder each, in a ZIP."""
     with TemporaryDirectory(prefix="kbkit-") as folder:
-        made = entries.export_skills(folder, slugs=slugs)
-        packed = BytesIO()
-        with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
-            for skill in made:
+        folders = entries.export_skills(folder, slugs=slugs)
+        buffer = BytesIO()
+        with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
+            for skill in folders:
                 for file in sorted(skill.rglob("*")):
                     if file.is_file():
                         archive.write(file, file.relative_to(FilePath(folder).absolute()))
-    return sent(packed.getvalue(), "skills.zip", "", wanted)
+    return sent(buffer.getvalue(), "skills.zip", "", wanted)
 
 
 @routes.get("/revision.json", responses=REVISION)
@@ -142,19 +143,19 @@ def import_skills(entries: EntriesOf, upload: UploadOf) -> tuple[Entry, ...]:
 
 @routes.post("/sync", WRITE)
 def sync_entries(entries: EntriesOf) -> EntrySyncReport:
-    """Import changes made on the server outside kbkit, and write votes of searches."""
+    """Import changes made outside kbkit on the server, and store votes of searches."""
     return entries.sync(on_progress=lambda _: None)
 
 
 @routes.post("/find", READ)
 def find_entries(entries: EntriesOf, body: TaskQuery) -> list[EntryInfo]:
-    """The active entries that fit a task, by relevance and by rating, the best first."""
+    """Find active entries for a task, by relevance and rating, best first."""
     return entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX))
 
 
 @routes.post("/context", READ)
 def read_entry_context(entries: EntriesOf, body: Task) -> Context:
-    """The active entries that fit a task, as a short numbered list for an agent."""
+    """Return active entries for a task, as a short numbered list for an agent."""
     tokens = check_number("max_tokens", body.max_tokens, MIN_TOKENS, MAX)
     most = None if body.limit is None else check_number("limit", body.limit, 1, MAX)
     return entries.context(body.prompt, limit=most, max_tokens=tokens)
@@ -169,7 +170,7 @@ def learn_entry(entries: EntriesOf, upload: UploadOf) -> Entry:
 
 @routes.get("/learn/prompt")
 def read_learning_prompt(entries: EntriesOf) -> str:
-    """Return a section for an agent's system prompt that has it record what it learned."""
+    """Return a section for system prompts that makes agents record what they learned."""
     return entries.learning_prompt()
 
 
@@ -200,7 +201,7 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
     """Vote for an entry."""
     try:
         entry = entries.rate(slug, body.score, rater=body.rater or caller.name)
-    except EntryFormatError as error:  # the entry is damaged, not the request
+    except EntryFormatError as error:  # the entry is invalid, not the request
         raise ImpossibleError(str(error)) from None
     values = {"average": entry.rating.average, "count": entry.rating.count, "entry": entry}
     return answer(values, version=entry.version)
@@ -217,7 +218,7 @@ def list_artifacts(
     entries: EntriesOf,
     slug: SlugOf,
     folder: Annotated[
-        Literal["", "code", "artifacts"], Query(description="Only those in this folder of it.")
+        Literal["", "code", "artifacts"], Query(description="Only those in this folder.")
     ] = "",
 ) -> list[EntryFile]:
     """List the files of an entry, other than its prompt and readme."""
@@ -232,7 +233,7 @@ def read_artifact(
     slug: SlugOf,
     path: Annotated[str, Path(max_length=4_000, description="Within the entry.")],
 ) -> Response:
-    """A file of an entry. Browsers are made to keep it, never to run it."""
+    """Return a file of an entry. Browsers download it, and never run it."""
     file = entries.open(slug, path)
     about = os.fstat(file.fileno())
     return sent(file, path.rpartition("/")[2], f"{about.st_mtime_ns:x}-{about.st_size:x}", wanted)
@@ -240,11 +241,11 @@ def read_artifact(
 
 @trash.get("/entries")
 def list_deleted_entries(entries: EntriesOf) -> list[DeletedFile]:
-    """List the entries that can be brought back, the last first."""
+    """List deleted entries that can be restored, newest first."""
     return entries.trash()
 
 
 @trash.post("/entries", WRITE)
 def undelete_entry(entries: EntriesOf, body: Undelete) -> Entry:
-    """Restore the entry of a slug that was last deleted or replaced."""
+    """Restore the last deleted or replaced entry of a slug."""
     return entries.undelete(body.path, to=body.to)

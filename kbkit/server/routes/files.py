@@ -61,7 +61,7 @@ class Replacement(Body):
     """A text that occurs exactly once in a file, and its replacement."""
 
     op: Literal["replace"]
-    old: str = Field(min_length=1, description="What stands there.")
+    old: str = Field(min_length=1, description="The text.")
     new: str = Field(description="The replacement.")
 
 
@@ -69,8 +69,8 @@ class Insertion(Body):
     """A text to insert after a line."""
 
     op: Literal["insert"]
-    line: int = Field(description="From 1; 0 for the beginning.", json_schema_extra={"minimum": 0})
-    text: str = Field(description="What to put there.")
+    line: int = Field(description="From 1; 0 for the start.", json_schema_extra={"minimum": 0})
+    text: str = Field(description="The text.")
 
 
 class Edit(Body):
@@ -82,8 +82,8 @@ class Edit(Body):
 class Undelete(Body):
     """A deleted file or entry."""
 
-    path: str = Field(max_length=_MAX_DELETED, description="Where it was, or its id in the trash.")
-    to: str = Field("", max_length=_MAX_DELETED, description="Where to; by default where it was.")
+    path: str = Field(max_length=_MAX_DELETED, description="Its old path, or its id in the trash.")
+    to: str = Field("", max_length=_MAX_DELETED, description="New path; by default the old one.")
 
 
 def files_of(workspace: WorkspaceOf, caller: Caller) -> Files:
@@ -125,12 +125,12 @@ def read_file_tree(
     caller: Caller,
     path: OptionalPath = "",
     depth: Annotated[
-        int | None, Query(ge=0, le=100, description="Folders down to go; by default all.")
+        int | None, Query(ge=0, le=100, description="Levels of folders; by default all.")
     ] = None,
 ) -> FileTree:
-    """A folder with all that is in it."""
+    """Return a folder with all its contents."""
     _permit(path, caller)
-    return _pruned(files.tree(path, depth=depth), caller)
+    return _visible_tree(files.tree(path, depth=depth), caller)
 
 
 @routes.get("/prompt")
@@ -147,9 +147,7 @@ def read_files_revision(
     wanted: ConditionsOf,
     paths: Annotated[
         list[Annotated[str, StringConstraints(max_length=4_000)]] | None,
-        Query(
-            description="Folders and files to look at on the server's disk, too.", max_length=200
-        ),
+        Query(description="Paths to check on the server's disk too.", max_length=200),
     ] = None,
 ) -> Response:
     """Return a revision that changes with files; cheap enough to poll."""
@@ -172,7 +170,7 @@ def move_file(files: FilesOf, body: Move) -> FileInfo:
 
 @routes.post("/sync", WRITE)
 def sync_files(files: FilesOf) -> SyncReport:
-    """Import changes made on the server outside kbkit, for search."""
+    """Import changes made outside kbkit on the server."""
     return files.sync(on_progress=lambda _: None)
 
 
@@ -192,10 +190,10 @@ def read_file(
         Query(
             alias="as",
             description=(
-                "`raw`: its bytes; `info`: its facts, or a folder's; `numbered`: its text with "
-                "numbered lines, or the tree of a folder; `links` and "
-                "`backlinks`: files that it links to, and that link to it. By default `raw`, or "
-                "`info` if `application/json` is accepted first."
+                "`raw`: its bytes; `info`: size, times and version; `numbered`: its text with "
+                "numbered lines, or the tree of a folder; `links` and `backlinks`: files that it "
+                "links to, and that link to it. By default `raw`, or `info` if `Accept` starts "
+                "with `application/json`."
             ),
         ),
     ] = None,
@@ -208,9 +206,9 @@ def read_file(
     ] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
-    """Read a file or its facts. Browsers download it and never run it.
+    """Read a file or facts about it. Browsers download it and never run it.
 
-    A file that is called as a route here (`tree`) is read at `/api/files/./tree`.
+    Read a file with the name of a route, such as `tree`, at `/api/files/./tree`.
     """
     _permit(path, caller)
     if form is None:
@@ -236,13 +234,13 @@ def read_file(
 
 @routes.put("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
 def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
-    """Write a file as a whole; folders above are made."""
+    """Write a whole file; creates missing folders."""
     return files.write(path, content, if_match=expected)
 
 
 @routes.post("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
 def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
-    """Append a text on a line of its own; creates the file."""
+    """Append a text on a new line; creates a missing file."""
     return files.append(path, content, if_match=expected)
 
 
@@ -263,7 +261,7 @@ def delete_file(files: FilesOf, path: PathOf, expected: IfMatch) -> DeletedFile:
 
 @trash.get("/files")
 def list_deleted_files(files: FilesOf) -> list[DeletedFile]:
-    """List the files and folders that can be brought back, the last first."""
+    """List deleted files and folders that can be restored, newest first."""
     return files.trash()
 
 
@@ -284,9 +282,8 @@ def _visible(info: FileInfo, caller: Caller) -> bool:
     return len(parts) != 2 or parts[0] != ROOT or bool(caller.visible(parts[1:]))
 
 
-def _pruned(tree: FileTree, caller: Caller) -> FileTree:
-    """Return a tree without knowledge bases that the caller may not see."""
+def _visible_tree(tree: FileTree, caller: Caller) -> FileTree:
     if not caller.kbs:
         return tree
-    kept = [_pruned(each, caller) for each in tree.children if _visible(each.info, caller)]
-    return replace(tree, children=tuple(kept))
+    visible = (each for each in tree.children if _visible(each.info, caller))
+    return replace(tree, children=tuple(_visible_tree(each, caller) for each in visible))

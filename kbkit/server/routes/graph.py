@@ -57,7 +57,7 @@ def _graph(workspace: WorkspaceOf, caller: Caller) -> Graph:
 
 
 GraphOf = Annotated[Graph, Depends(_graph)]
-"""Parameter: the graph, for callers with access to the whole workspace."""
+"""Needs access to the whole workspace."""
 
 
 def limited(description: str, default: int) -> Any:
@@ -67,27 +67,27 @@ def limited(description: str, default: int) -> Any:
 EntityOf = Annotated[
     str, Path(min_length=1, max_length=MAX_NAME, description="Id of the entity, or its name.")
 ]
-LimitOf = Annotated[int, limited("Most that are listed.", 50)]
+LimitOf = Annotated[int, limited("Maximum results.", 50)]
 Depth = Annotated[int, integer("depth", "Relations to follow.", 1, 5, 1)]
 Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
 RelationName = Annotated[str, Query(max_length=80)]
 Kind = Annotated[
     str | None,
     Query(
-        description="Kind of target, if given by id; looked up by default.",
+        description="Kind of a target given by id; by default detected.",
         json_schema_extra={"enum": list(TargetKind)},
     ),
 ]
 Several = Annotated[list[str] | None, Query(max_length=1_000)]
 By = Annotated[str, Query(max_length=200)]
-OnlyBy = Annotated[str | None, Query(max_length=200, description="Only by this person.")]
+OnlyBy = Annotated[str | None, Query(max_length=200, description="Only of this author.")]
 
 
 class WholeGraph(BaseModel):
     """All relations and their ends."""
 
     nodes: list[dict[str, Any]] = Field(description="Each with `id`, `kind`, `name`, `type`.")
-    edges: list[dict[str, Any]] = Field(description="With ids of nodes as ends.")
+    edges: list[dict[str, Any]] = Field(description="Between ids of nodes.")
 
 
 class Called(BaseModel):
@@ -108,15 +108,15 @@ def list_entities(
     *,
     graph: GraphOf,
     limit: LimitOf,
-    query: Annotated[str, Query(max_length=MAX_NAME, description="A part of their name.")] = "",
+    query: Annotated[str, Query(max_length=MAX_NAME, description="Part of the name.")] = "",
     type: Several = None,
     kbs: Several = None,
     name: Annotated[
-        str | None, Query(max_length=MAX_NAME, description="Only the one of this id or name.")
+        str | None, Query(max_length=MAX_NAME, description="Only the one with this id or name.")
     ] = None,
     cursor: Cursor = "",
 ) -> Paged[Entity]:
-    """List entities, the most mentioned first."""
+    """List entities, most mentioned first."""
     if name is not None:
         return Paged([graph.entity(name)], None)
     return part_found(
@@ -126,7 +126,7 @@ def list_entities(
 
 @routes.post("/entities", WRITE)
 def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[Entity]:
-    """Create an entity by hand; restores a deleted one."""
+    """Create an entity, or restore a deleted one."""
     values = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
     made = graph.create(body.name, **values, by=body.by or caller.name)
     return Created(made, f"{routes.prefix}/entities/{made.id}")
@@ -152,7 +152,7 @@ def update_entity(
 def delete_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, expected: IfMatch, by: By = ""
 ) -> None:
-    """Delete an entity for good; chunks that name it stay as they are."""
+    """Delete an entity; chunks stay, and rebuilds do not restore it."""
     with _as_seen(graph, id, expected) as entity:
         graph.delete(entity, by=by or caller.name)
 
@@ -161,7 +161,7 @@ def delete_entity(
 def list_entity_neighbors(
     graph: GraphOf, id: EntityOf, depth: Depth, limit: LimitOf, relation: Several = None
 ) -> list[Step]:
-    """List what relations reach from an entity, the nearest and strongest first."""
+    """List what an entity is related to, nearest and strongest first."""
     target = Target(TargetKind.ENTITY, id)
     return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
 
@@ -173,11 +173,11 @@ def list_relationships(
     limit: LimitOf,
     target: Ref | None = None,
     kind: Kind = None,
-    name: Annotated[str | None, Query(max_length=80, description="Only of this name.")] = None,
+    name: Annotated[str | None, Query(max_length=80, description="Only with this name.")] = None,
     by: OnlyBy = None,
     cursor: Cursor = "",
 ) -> Paged[Relation]:
-    """List relations, the strongest first; of one thing or of all."""
+    """List relations, of one target or all, strongest first."""
     end = None if target is None and kind is None else target_of(target or "", kind)
     return part_found(
         lambda first: graph.relations(end, name=name, by=by, limit=first), limit, cursor
@@ -186,7 +186,7 @@ def list_relationships(
 
 @routes.post("/relationships", WRITE)
 def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Relation:
-    """Create or change a relation by hand."""
+    """Create or change a relation."""
     return graph.relate(
         target_of(body.source),
         body.name,
@@ -211,7 +211,6 @@ def _relation(
 
 
 RelationOf = Annotated[Relation, Depends(_relation)]
-"""Parameter: the relation that the query names."""
 
 
 @routes.get("/relationships/between")
@@ -224,7 +223,7 @@ def read_relationship(relation: RelationOf) -> Relation:
 def delete_relationship(
     graph: GraphOf, caller: Caller, relation: RelationOf, expected: IfMatch, by: By = ""
 ) -> None:
-    """Delete a relation for good; `relationships` brings it back."""
+    """Delete a relation; creating it again restores it."""
     seen = relation.seen_at if expected is None else changed_at(expected)
     with _conflicts(relation.seen_at, seen):
         graph.delete(replace(relation, seen_at=seen), by=by or caller.name)
@@ -232,30 +231,30 @@ def delete_relationship(
 
 @routes.post("/merge", WRITE)
 def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Entity:
-    """Make an entity another name of a second one; `undo` reverts it."""
+    """Merge an entity into another one; `undo` reverts it."""
     return graph.merge(body.keep, body.other, by=body.by or caller.name)
 
 
 @routes.post("/refuse", WRITE)
 def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> None:
-    """Note that two entities are not one."""
+    """Note that two entities are not the same."""
     graph.refuse(body.keep, body.other, by=body.by or caller.name)
 
 
 @routes.get("/edits")
 def list_graph_edits(
     graph: GraphOf,
-    limit: Annotated[int, limited("Most edits.", 20)],
+    limit: Annotated[int, limited("Maximum edits.", 20)],
     by: OnlyBy = None,
     cursor: Cursor = "",
 ) -> Paged[GraphEdit]:
-    """List changes that `undo` can revert, the last first."""
+    """List changes that `undo` can revert, newest first."""
     return part_found(lambda first: graph.edits(by=by, limit=first), limit, cursor)
 
 
 @routes.post("/undo", WRITE)
 def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphEdit:
-    """Revert a change of the graph in one step."""
+    """Revert a change of the graph."""
     return graph.undo(body.edit, by=body.by or caller.name)
 
 
@@ -269,7 +268,7 @@ def list_neighbors(
     relation: Several = None,
     limit: LimitOf,
 ) -> list[Step]:
-    """List what relations reach from a target, the nearest and strongest first."""
+    """List what a target is related to, nearest and strongest first."""
     end = target_of(target, kind)
     return graph.neighbors(end, depth=depth, relation=relation or (), limit=limit)
 
@@ -278,10 +277,10 @@ def list_neighbors(
 def list_passages(
     graph: GraphOf,
     target: Ref,
-    limit: Annotated[int, limited("Most passages.", 5)],
+    limit: Annotated[int, limited("Maximum passages.", 5)],
     kind: Kind = None,
 ) -> list[Hit]:
-    """List passages that define a target, then those that mention it most plainly."""
+    """List passages that define a target, then those that mention it, clearest first."""
     return graph.passages(target_of(target, kind), limit=limit)
 
 
@@ -296,19 +295,19 @@ def find_path(
 @routes.get("/gaps")
 def list_gaps(
     graph: GraphOf,
-    limit: Annotated[int, limited("Most of each kind.", 10)],
+    limit: Annotated[int, limited("Maximum of each kind.", 10)],
     kind: Annotated[str | None, Query(json_schema_extra={"enum": list(GapKind)})] = None,
     kbs: Several = None,
 ) -> list[Gap]:
-    """List gaps of the documentation, the most important first."""
+    """List gaps of the documentation, most important first."""
     return graph.gaps(kind=kind, kbs=kbs, limit=limit)
 
 
 @routes.get("/suggestions")
 def list_suggestions(
-    graph: GraphOf, limit: Annotated[int, limited("Most pairs.", 20)]
+    graph: GraphOf, limit: Annotated[int, limited("Maximum pairs.", 20)]
 ) -> list[MergeSuggestion]:
-    """List pairs of entities that may be one, the surest first."""
+    """List pairs of entities that may be the same, likeliest first."""
     return graph.suggestions(limit=limit)
 
 
@@ -333,12 +332,14 @@ def list_subjects(
     *,
     workspace: WorkspaceOf,
     caller: Caller,
-    limit: Annotated[int | None, integer("limit", "Most; by default all.", 1, MAX_IN_GRAPH, None)],
+    limit: Annotated[
+        int | None, integer("limit", "Maximum; by default all.", 1, MAX_IN_GRAPH, None)
+    ],
     kind: Annotated[str | None, Query(json_schema_extra={"enum": list(SubjectKind)})] = None,
-    like: Annotated[str, Query(max_length=500, description="A part of a name.")] = "",
+    like: Annotated[str, Query(max_length=500, description="Part of a name.")] = "",
     kbs: Several = None,
 ) -> list[Subject]:
-    """List subjects that chunks mention, the most mentioned first."""
+    """List subjects that chunks mention, most mentioned first."""
     return workspace.subjects(kind=kind, like=like, kbs=caller.restrict(kbs), limit=limit)
 
 
@@ -350,11 +351,11 @@ def read_about(
         str,
         Query(
             max_length=500,
-            description="A name of a subject.",
+            description="Name of a subject.",
             json_schema_extra={"pattern": r"[^\s]"},
         ),
     ],
-    limit: Annotated[int, limited("Most of each.", 20)],
+    limit: Annotated[int, limited("Maximum of each kind.", 20)],
     kbs: Several = None,
 ) -> About:
     """Find chunks, documents and entities about a subject."""

@@ -30,7 +30,6 @@ from kbkit.sources.web.addresses import resolve
 routes = Routes("/api/knowledge", "imports")
 
 MAX_FILES = 1_000
-"""Maximum files of a request."""
 _MAX_TAGS = 900
 """Maximum tags; a form has at most 1,000 fields."""
 _ON_DISK = ("files", "mirror", "jsonl", "parquet", "openapi")
@@ -42,20 +41,20 @@ Tags = Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length
 class _Import(Body):
     kb: KbName
     document_type: DocumentType | None = None
-    """Type of all its documents; by default each one's is detected."""
+    """Type of all documents; by default detected."""
     tags: Tags = Field(default_factory=list)
-    """Tags of all its documents."""
+    """Tags of all documents."""
     allow_private: StrictBool = False
-    """Permit loopback and private addresses, which needs the scope admin."""
+    """Permit loopback and private addresses (needs the scope admin)."""
 
 
 class UrlImport(_Import):
-    """A page of the web, or a site from there on."""
+    """A web page, or a site."""
 
     url: WebAddress
     """Address, or start page."""
     crawl: StrictBool = False
-    """Follow its links, in a job; by default only the page is read."""
+    """Follow its links, in a job; by default read only the page."""
     limit: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Maximum pages of a crawl."""
     depth: Annotated[int, Field(ge=0, le=1_000)] | None = None
@@ -63,14 +62,14 @@ class UrlImport(_Import):
     include: Annotated[list[str], Field(max_length=MAX)] = Field(default_factory=list)
     """Globs of paths to read; by default all."""
     exclude: Annotated[list[str], Field(max_length=MAX)] = Field(default_factory=list)
-    """Globs of paths to leave out."""
+    """Globs of paths to skip."""
     remember: StrictBool = True
     """Whether refreshes read it again."""
     wait: Wait = True
 
 
 class OpenApiImport(_Import):
-    """A description of an API (OpenAPI 3): its address, or itself."""
+    """An API description (OpenAPI 3) or its address."""
 
     url: WebAddress | None = None
     """Address; either this or `description`."""
@@ -83,14 +82,14 @@ class OpenApiImport(_Import):
 
 @routes.post("/import/url", WRITE, work=ImportReport)
 def import_url(body: UrlImport, workspace: WorkspaceOf, caller: Caller, work: Work) -> Response:
-    """Read a page, or a site in a job, into a knowledge base; it is searchable then."""
+    """Import a web page, or a site in a job; searchable at once."""
     base_of(workspace, caller, body.kb)
     values: dict[str, Any] = {"type": "crawl" if body.crawl else "page", "url": body.url}
     if body.crawl:
         values |= {"include": body.include, "exclude": body.exclude, "depth": body.depth}
         values |= {"limit": body.limit} if body.limit else {}
     elif body.include or body.exclude or body.depth is not None or body.limit:
-        raise ImpossibleError("limit, depth, include and exclude are of a crawl; say crawl: true")
+        raise ImpossibleError("limit, depth, include and exclude need crawl: true")
     source = _source(caller, values, body)
     arguments = {**_arguments(body.kb, [source]), "remember": body.remember}
     wait = body.wait and not body.crawl
@@ -101,7 +100,7 @@ def import_url(body: UrlImport, workspace: WorkspaceOf, caller: Caller, work: Wo
 def import_openapi(
     body: OpenApiImport, workspace: WorkspaceOf, caller: Caller, work: Work
 ) -> Response:
-    """Read a description of an API: a document an endpoint and a schema."""
+    """Import an API description: a document for each endpoint and schema."""
     base_of(workspace, caller, body.kb)
     if (body.url is None) == (body.description is None):
         raise ImpossibleError("give either url or description")
@@ -142,25 +141,22 @@ def import_files(
         str,
         Form(
             description="How to read them: a source of a recipe as JSON (files, mirror, jsonl, "
-            "parquet or openapi) whose path is that of a file or folder among them. By default all "
-            "are read as files.",
+            "parquet or openapi), with the path of one of them or of a folder. By default files.",
             max_length=100_000,
         ),
     ] = "",
     strict: Annotated[
-        Literal["true", "false"],
-        Form(description="Whether it is an error that nothing could be read."),
+        Literal["true", "false"], Form(description="Whether reading nothing is an error.")
     ] = "true",
     wait: Annotated[
-        Literal["true", "false"],
-        Form(description="Whether to be answered when all is done, or at once."),
+        Literal["true", "false"], Form(description="Whether to wait some seconds for the result.")
     ] = "true",
 ) -> Response:
-    """Read files that are sent into a knowledge base; they are searchable then."""
+    """Import uploaded files; searchable at once."""
     base_of(workspace, caller, kb)
     sent = [(_path(file.filename or ""), file.file.read()) for file in files]
     if len({path for path, _ in sent}) < len(sent):
-        raise ImpossibleError("files: two have the same name; give each a name of its own")
+        raise ImpossibleError("files: two have the same name; rename one")
     values: dict[str, Any] = {"type": "files", "path": "**"}
     if source:
         values = _parse_source(source)

@@ -23,9 +23,8 @@ from kbkit.server.routing import Routes
 
 routes = Routes("/api/jobs", "jobs")
 
-_LOOK_SECONDS = 0.2
-_QUIET_SECONDS = 1.0
-"""Seconds between heartbeats of a stream."""
+_POLL_SECONDS = 0.2
+_HEARTBEAT_SECONDS = 1.0
 _EVENT = {
     "type": "object",
     "properties": {
@@ -42,12 +41,12 @@ JobId = Annotated[str, Path(description="Id of the job.", max_length=64)]
 def list_jobs(
     jobs: JobsOf,
     caller: Caller,
-    limit: Annotated[int, Query(ge=1, le=500, description="Most jobs.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=500, description="Maximum jobs.")] = 50,
     cursor: Annotated[
-        str | None, Query(max_length=64, description="Cursor of the page before.")
+        str | None, Query(max_length=64, description="`next_cursor` of the previous page.")
     ] = None,
 ) -> Paged[Job]:
-    """List jobs, the last first."""
+    """List jobs, newest first."""
     visible = [job for job in jobs.list() if _may_see(caller, job)]
     if cursor is not None:
         ids = [job.id for job in visible]
@@ -83,7 +82,7 @@ def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
     responses={
         200: {
             "description": (
-                "The job as server-sent events named `job`, one for each change; the last one has "
+                "The job as server-sent events named `job`, one for each change; the last has "
                 "the outcome."
             ),
             "content": {"text/event-stream": {"schema": _EVENT}},
@@ -92,8 +91,8 @@ def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
 )
 async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Request) -> Response:
     """Follow a job to its end, as server-sent events."""
-    look = partial(to_thread.run_sync, partial(_seen, jobs, caller, job_id))
-    first = await look()  # a missing job is a 404, not a stream
+    read = partial(to_thread.run_sync, partial(_seen, jobs, caller, job_id))
+    first = await read()  # a missing job is a 404, not a stream
 
     async def events() -> AsyncIterator[str]:
         job, last, at = first, "", time.monotonic()
@@ -102,13 +101,13 @@ async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Reque
             if text != last:
                 last, at = text, time.monotonic()
                 yield f"event: job\ndata: {text}\n\n"
-            elif time.monotonic() - at > _QUIET_SECONDS:
+            elif time.monotonic() - at > _HEARTBEAT_SECONDS:
                 at = time.monotonic()
                 yield ": at work\n\n"
             if job.state.ended or request.app.state.closing.is_set():
                 return
-            await anyio.sleep(_LOOK_SECONDS)
-            job = await look()
+            await anyio.sleep(_POLL_SECONDS)
+            job = await read()
 
     return StreamingResponse(
         events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}

@@ -34,8 +34,7 @@ class NewBundle(Options):
     """Contents of a bundle."""
 
     kbs: Annotated[list[KbName], Field(max_length=MAX)] | None = None
-    """Names of knowledge bases; by default all, with files and entries: a backup. With a token that
-    is for some only, all of those."""
+    """Names of knowledge bases; by default the token's, or all with files and entries."""
     wait: Wait = True
 
 
@@ -43,21 +42,21 @@ class NewBundle(Options):
 def list_runs(
     workspace: WorkspaceOf, caller: Caller, limit: Limit, kb: KbsQuery = None, cursor: Cursor = ""
 ) -> Paged[Run]:
-    """List when sources were read, with duration and outcome, the last first."""
+    """List when sources were read, with duration and outcome, newest first."""
     names = caller.restrict(kb) if kb else caller.visible(workspace)
     return part_of(workspace.runs(names), limit, cursor)
 
 
 @routes.post("/doctor", ADMIN, work=Health)
 def examine_workspace(body: Examination, caller: Caller, work: Work) -> Response:
-    """Check the workspace by content and list what is wrong; repairs nothing."""
+    """Check the content of the workspace and list problems; repairs nothing."""
     caller.require_all_kbs()
     return work.start("doctor", {}, wait=body.wait)
 
 
 @routes.post("/bundles", ADMIN, work=BundleArchive)
 def make_bundle(body: NewBundle, workspace: WorkspaceOf, caller: Caller, work: Work) -> Response:
-    """Write knowledge bases into a bundle, one file that `restore` reads anywhere."""
+    """Write knowledge bases into a bundle, a file that `restore` reads."""
     names = caller.restrict(body.kbs)
     if body.kbs is None and caller.kbs:
         names = [name for name in caller.visible(workspace) if name not in BUILT_IN]
@@ -68,7 +67,7 @@ def make_bundle(body: NewBundle, workspace: WorkspaceOf, caller: Caller, work: W
 def fetch_bundle(
     archive: ArchiveId, workspace: WorkspaceOf, caller: Caller, wanted: ConditionsOf
 ) -> Response:
-    """Fetch a bundle that was made; it is kept for a day."""
+    """Fetch a bundle; it is kept for a day."""
     place = bundle_of(workspace, caller, archive)
     return sent(place.open("rb"), "bundle.zip", archive, wanted)
 
@@ -83,12 +82,12 @@ def restore_bundle(
     name: Annotated[
         str,
         WithJsonSchema(SLUG),
-        Form(description="New name of its one knowledge base; by default its own."),
+        Form(description="New name of its only knowledge base; by default the old one."),
     ] = "",
     verify: Annotated[
         str,
         Form(
-            description="The public Ed25519 key (PEM) of the required signer, who is trusted.",
+            description="Public Ed25519 key (PEM) of the required signer, who is trusted.",
             max_length=10_000,
         ),
     ] = "",
@@ -96,14 +95,13 @@ def restore_bundle(
         Literal["true", "false"],
         Form(
             description=(
-                "Whether its author is trusted: its sources may be read, except those on the "
-                "server's disk, and its models may be used."
+                "Whether its sources may be read, except those on the server's disk, and its "
+                "models may be used."
             )
         ),
     ] = "false",
     wait: Annotated[
-        Literal["true", "false"],
-        Form(description="Whether to be answered when all is done, or at once."),
+        Literal["true", "false"], Form(description="Whether to wait some seconds for the result.")
     ] = "true",
 ) -> Response:
     """Restore a bundle, all or nothing; nothing is crawled or embedded."""

@@ -49,12 +49,12 @@ Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MAX_Q
 
 
 class GroundTruth(Options):
-    """Queries of known answers; by default, those of ratings."""
+    """Queries with known answers; by default, those of ratings."""
 
     questions: Questions | None = None
-    """Golden questions, which are measured by page."""
+    """Golden questions, measured by page."""
     judgements: Grades | None = None
-    """Instead: by query, the grade of each judged chunk's id, which are measured by chunk."""
+    """Instead: by query, grades by id of chunk, measured by chunk."""
 
 
 class EvaluationBody(GroundTruth):
@@ -63,13 +63,13 @@ class EvaluationBody(GroundTruth):
     mode: Mode = Mode.HYBRID
     """Search mode."""
     retrieval: RetrievalSpec | None = None
-    """Ranking settings, in place of the knowledge base's."""
+    """Ranking settings, instead of the knowledge base's."""
     against: Mode | RetrievalSpec | None = None
     """Baseline: another mode, or other settings."""
     k: Annotated[Any, number(1, 100)] = 10
-    """Places that Recall@k reads."""
+    """Hits that Recall@k counts."""
     improve: StrictBool = False
-    """Embed with models first, which needs the scope write."""
+    """Embed with models first (needs the scope write)."""
     wait: Wait = True
 
 
@@ -83,11 +83,11 @@ class TuningBody(GroundTruth):
     """Queries to tune weights by."""
 
     others: Annotated[list[OtherBase], Field(max_length=100)] = Field(default_factory=list)
-    """More knowledge bases to learn from."""
+    """Other knowledge bases to learn from."""
     keep: StrictBool = False
-    """Write the proposed settings, if they win, which needs the scope admin."""
+    """Store the proposed settings if they are better (needs the scope admin)."""
     seed: Seed = 0
-    """Another one divides the queries in other ways."""
+    """Seed of the division of queries."""
     improve: StrictBool = False
     """Embed with models first."""
     wait: Wait = True
@@ -97,13 +97,12 @@ class PoolBody(Body):
     """A query to judge."""
 
     query: QueryText
-    """The query."""
     limit: Annotated[Any, number(1, 100)] = 10
     """Hits of each mode."""
     unshown: Annotated[Any, number(0, 100)] = 5
     """Candidates drawn at random from further down."""
     seed: Seed = 0
-    """Another one gives another order and draws others."""
+    """Seed of the order and of the drawn candidates."""
     rater: Annotated[str, Field(max_length=1_000)] = ""
     """Rater whose ratings are marked; by default the token's name, else the server's user."""
 
@@ -112,7 +111,7 @@ class PooledChunk(BaseModel):
     """A chunk to be judged."""
 
     hit: HitDict
-    found_by: list[Mode] = Field(description="Modes that show it: not to be shown to judges.")
+    found_by: list[Mode] = Field(description="Modes that found it; hide them from judges.")
     score: int | None = Field(description="The rater's earlier score for this query.")
     raters: int = Field(description="How many people rated it for this query.")
 
@@ -126,13 +125,13 @@ class Pool(BaseModel):
 
 @routes.get("/judgements")
 def list_judgements(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Judgement]:
-    """List graded judgements made from ratings that name a query."""
+    """List graded judgements from ratings with a query."""
     return part_of(kb.feedback.judgements(), limit, cursor)
 
 
 @routes.post("/pool", READ, model=Pool)
 def pool_candidates(kb: Kb, body: PoolBody, caller: Caller) -> dict[str, Any]:
-    """Find candidates for judging a query: hits of every mode, and some that none shows."""
+    """Find candidates for judging a query: hits of every mode, and some others."""
     pool = kb.feedback.pool(
         body.query,
         limit=whole(body.limit),
@@ -147,15 +146,15 @@ def pool_candidates(kb: Kb, body: PoolBody, caller: Caller) -> dict[str, Any]:
 def evaluate_search(
     *, kb: Kb, body: EvaluationBody, workspace: WorkspaceOf, caller: Caller, work: Work
 ) -> Response:
-    """Measure search with queries of known answers."""
+    """Measure search by queries with known answers."""
     for settings in (body.retrieval, body.against):
         _check_settings(caller, settings)
     if body.improve:
         caller.require(Scope.WRITE)
     values = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
     arguments = {**values, "kb": kb.name, "k": check_number("k", body.k, 1, 100)}
-    given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
-    if len(given) <= _AT_ONCE and not body.improve:
+    queries: Any = body.questions or body.judgements or kb.feedback.judgements().queries
+    if len(queries) <= _AT_ONCE and not body.improve:
         return answer(evaluate(JobRun(workspace, arguments)))
     return work.start("evaluate", arguments, wait=body.wait, key=values)
 
@@ -164,7 +163,7 @@ def evaluate_search(
 def tune_search(
     *, kb: Kb, body: TuningBody, workspace: WorkspaceOf, caller: Caller, work: Work
 ) -> Response:
-    """Learn the weights of hybrid search from queries whose answers are known."""
+    """Learn the weights of hybrid search from queries with known answers."""
     for other in body.others:
         base_of(workspace, caller, other.kb)
     if body.keep:

@@ -46,9 +46,8 @@ class NewRating(Body):
     score: Score
     """1 (useless) to 5 (exactly right)."""
     query: str = ""
-    """Query that found it, if any."""
+    """Query that found it."""
     note: Annotated[str, Field(max_length=100_000)] = ""
-    """A note."""
     rater: Annotated[str, Field(max_length=1_000)] = ""
     """Rater; by default the token's name, else the server's user."""
 
@@ -61,9 +60,9 @@ class TargetRatings(Body):
     """Ratings of a chunk or a document."""
 
     total: RatingTotal | None
-    """Total; null without ratings."""
+    """Null without ratings."""
     data: list[Rating]
-    """The ratings, oldest first."""
+    """Oldest first."""
 
 
 @routes.post("/chunks/{chunk}/rate", WRITE, status=201)
@@ -89,13 +88,13 @@ def list_ratings(
 def delete_rating(
     kb: Kb, rating: Annotated[int, Path(description="Id of a rating.", ge=1, lt=2**53)]
 ) -> None:
-    """Delete a mistaken rating; the one before it counts again."""
+    """Delete a rating; the one before it counts again."""
     kb.ratings.delete(rating)
 
 
 @routes.get("/bases/{name}/targets/{target:path}/ratings", model=TargetRatings)
 def list_target_ratings(kb: Kb, target: TargetName) -> dict[str, Any]:
-    """List the ratings of one chunk or document, also of one that is gone."""
+    """List the ratings of a chunk or document, also of a deleted one."""
     return {"total": kb.ratings.total(target), "data": kb.ratings.of(target)}
 
 

@@ -36,11 +36,10 @@ from kbkit.server.routing import Routes
 routes = Routes("/api/knowledge", "search")
 
 _TOKENS = 100_000
-"""Maximum tokens of a context."""
 
 
 class Asked(Body):
-    """A query, and of whom it is asked."""
+    """A query, and the knowledge bases to search."""
 
     query: QueryText
     kb: Annotated[str | None, Field(max_length=200)] = None
@@ -49,7 +48,6 @@ class Asked(Body):
     filters: FiltersField = None
 
     def named(self, caller: AccessCaller) -> list[str] | None:
-        """Return the knowledge bases to search; ``None`` for all."""
         return _named(caller, self.kb, self.kbs)
 
 
@@ -59,18 +57,18 @@ class SearchBody(Asked):
     limit: FewHits = 10
     mode: SearchMode = "hybrid"
     retrieval: RetrievalSpec | None = None
-    """Ranking settings, in place of the knowledge bases'."""
+    """Ranking settings, instead of the knowledge bases'."""
     graph: GraphWeight = None
 
 
 class AskBody(Asked):
-    """A question that a language model is to answer, if the server has one."""
+    """A question for a language model, if the server has one."""
 
     limit: FewHits = 5
 
 
 class ContextBody(Asked):
-    """A question whose answer needs a context."""
+    """A question to collect a context for."""
 
     max_tokens: Annotated[
         Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": _TOKENS})
@@ -117,13 +115,13 @@ async def search_knowledge_by_address(
     kb: KbsQuery = None,
     mode: Annotated[
         str,
-        Query(description="How to search."),
+        Query(description="Search mode."),
         WithJsonSchema(
             {"type": "string", "enum": ["hybrid", "dense", "lexical"], "default": "hybrid"}
         ),
     ] = "hybrid",
 ) -> Response:
-    """Find the passages that answer a query, for programs that only fetch addresses."""
+    """Find the passages that answer a query, for programs that can only send GET."""
     kbs = caller.restrict(kb)
     answer = await searches.answer_async(
         "search", query, kbs=kbs, limit=limit, mode=mode, filters=filters
@@ -160,12 +158,12 @@ async def build_context_by_address(
     searches: SearchesOf,
     caller: Caller,
     max_tokens: Annotated[
-        int, integer("max_tokens", "Most tokens of the text.", MIN_TOKENS, _TOKENS, 2000)
+        int, integer("max_tokens", "Maximum tokens of the text.", MIN_TOKENS, _TOKENS, 2000)
     ],
-    limit: Annotated[int | None, integer("limit", "Most passages.", 1, MAX, None)],
+    limit: Annotated[int | None, integer("limit", "Maximum passages.", 1, MAX, None)],
     kb: KbsQuery = None,
 ) -> Response:
-    """Collect passages that answer a question, for programs that can only fetch addresses."""
+    """Collect passages that answer a question, for programs that can only send GET."""
     kbs = caller.restrict(kb)
     answer = await searches.answer_async(
         "context", query, kbs=kbs, max_tokens=max_tokens, limit=limit

@@ -39,8 +39,8 @@ class CallerInfo(BaseModel):
 
     name: str = Field(description="Name of their token; empty if none is needed.")
     rater: str = Field(description="Default rater.")
-    scopes: list[Scope] = Field(description="What they may do.")
-    kbs: list[str] = Field(description="The only knowledge bases that they may use; empty for all.")
+    scopes: list[Scope] = Field(description="Their permissions.")
+    kbs: list[str] = Field(description="Knowledge bases that they may use; empty for all.")
 
 
 @routes.get("/api/caller")
@@ -64,12 +64,12 @@ def read_health() -> ServerStatus:
 def read_readiness(
     request: Request, workspace: WorkspaceOf, searches: SearchesOf
 ) -> ServerStatus | Response:
-    """Report whether the server answers at once: search has started, and no shutdown."""
-    waiting = ""  # returned, not raised: nothing to log
+    """Report whether search has started and the server is not shutting down."""
+    waiting = ""  # the response is returned, since a raised error would be logged
     if request.app.state.closing.is_set():
-        waiting = "the server is about to end"
+        waiting = "the server is shutting down"
     elif not searches.is_ready:
-        waiting = "the processes that search are being started; ask again in a moment"
+        waiting = "the search processes are starting; ask again in a moment"
     if waiting:
         return problem(waiting, 503, WorkspaceError)
     len(workspace)
@@ -98,7 +98,7 @@ def read_metrics(request: Request, jobs: JobsOf) -> Response:
 def resource_metadata(request: Request) -> ResourceMetadata:
     """Return the scopes, and that tokens go into a header (RFC 9728).
 
-    Tokens are made by `kbkit token create`, and no authorization server is named.
+    `kbkit token create` makes tokens; there is no authorization server.
     """
     return ResourceMetadata(
         resource=base_url(request.scope, request.app.state.settings)
@@ -112,7 +112,7 @@ def resource_metadata(request: Request) -> ResourceMetadata:
 @routes.get("/", None, include_in_schema=False)  # browsers get a page
 @routes.get("/docs", None, include_in_schema=False)
 def read_docs(request: Request) -> Response:
-    """Show the routes to a person; the page loads nothing."""
+    """Return a page of all routes, which loads nothing else."""
     return HTMLResponse(
         docs_page(request.app.openapi()), headers={"Content-Security-Policy": POLICY}
     )

@@ -36,31 +36,31 @@ class NewExport(Options):
     """Contents of an export."""
 
     build: StrictBool = True
-    """Also run MkDocs, so that the built site is in it."""
+    """Also build the site with MkDocs."""
     publish: StrictBool = False
-    """Renew the site that this server shows at `/site/NAME/`, and make no archive."""
+    """Update the site at `/site/NAME/`, without an archive."""
     standalone: StrictBool = False
-    """Add what others need to build the project."""
+    """Add files that others need to build the project."""
     pages_only: StrictBool = False
-    """Only the pages, for the documentation of a site of yours."""
+    """Only the pages, to include in another site."""
     model: StrictBool | None = None
     """Whether browsers get the query model; by default the recipe's."""
     graph: StrictBool | None = None
     """Whether the knowledge graph gets a page; by default the recipe's."""
     files: StrictBool | None = None
-    """Whether the workspace's files are a section; by default the recipe's."""
+    """Whether files are a section; by default the recipe's."""
     entries: StrictBool | None = None
-    """Whether its entries are a section; by default the recipe's."""
+    """Whether entries are a section; by default the recipe's."""
     wait: Wait = True
 
 
 @exports.post("", WRITE, work=SiteArchive)
 def export_base(kb: Kb, body: NewExport, caller: Caller, work: Work) -> Response:
-    """Write a knowledge base with its site into an archive, or renew the site shown here."""
+    """Export a knowledge base with its site to an archive, or update its site here."""
     if body.pages_only and (body.standalone or body.files or body.entries):
         raise ImpossibleError("pages_only: leave out standalone, files and entries")
     if body.publish and (body.pages_only or not body.build):
-        raise ImpossibleError("publish: is of a built site; leave out pages_only, and build: false")
+        raise ImpossibleError("publish: needs a built site; leave out pages_only, and build: false")
     for section, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
         if wanted:
             caller.require_kb(section)
@@ -79,7 +79,7 @@ def fetch_export(
 
 @routes.get("/site/{name}")
 def to_site(name: Name, request: Request) -> Response:
-    """Lead to the site of a knowledge base."""
+    """Redirect to the site of a knowledge base."""
     return RedirectResponse(f"{request.url.path}/", 308)
 
 
@@ -87,7 +87,7 @@ def to_site(name: Name, request: Request) -> Response:
 def site(
     name: Name, path: str, request: Request, workspace: WorkspaceOf, caller: Caller
 ) -> Response:
-    """A file of the site of a knowledge base."""
+    """Return a file of the site of a knowledge base."""
     caller.require_kb(name)
     folder = (handle_of(workspace[name]).site_folder() / "site").resolve()
     if not (folder / "index.html").is_file():
@@ -125,10 +125,7 @@ def _file(folder: Path, path: str) -> Path | None:
 
 
 def _policy(place: str) -> str:
-    """Return the content security policy of a site: its pages may only read the site itself.
-
-    A hostile script in a page could otherwise use the server with the rights of its reader.
-    """
+    """Return a content security policy that keeps scripts of a site from the server's API."""
     return (
         f"default-src 'none'; script-src {place} 'unsafe-inline' 'wasm-unsafe-eval' blob:; "
         f"style-src {place} 'unsafe-inline'; img-src {place} data: https:; font-src {place} data:; "

@@ -31,7 +31,7 @@ SourceName = Annotated[
 
 
 class _AsSource:
-    """Documents a source in OpenAPI; Python validates it."""
+    """Describes a source in OpenAPI; kbkit validates it later."""
 
     def __get_pydantic_json_schema__(
         self, _: CoreSchema, handler: GetJsonSchemaHandler
@@ -43,10 +43,9 @@ SourceValues = Annotated[dict[str, Any], _AsSource()]
 
 
 class Ingest(Options):
-    """Sources, as recipes have them, and documents, as llama-index's `to_dict` gives them."""
+    """Sources as in a recipe, and documents as of llama-index's `to_dict`."""
 
     sources: Annotated[list[SourceValues], Field(max_length=MAX)] = Field(default_factory=list)
-    """Sources to read."""
     documents: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = Field(
         default_factory=list
     )
@@ -54,7 +53,7 @@ class Ingest(Options):
     remember: StrictBool = True
     """Whether refreshes read the sources again."""
     sync: StrictBool = False
-    """The sources are all that a recipe names: those that it named before go."""
+    """Remove sources of earlier recipes that are not among these."""
     wait: Wait = True
 
 
@@ -70,7 +69,6 @@ class Configuration(Body):
     """New settings of a knowledge base."""
 
     spec: KnowledgeBaseSpec
-    """All of it."""
     description: str | None = None
     """Description of its topic."""
     wait: Wait = True
@@ -80,19 +78,18 @@ class Improve(Options):
     """Models to embed and annotate with."""
 
     embedding: AnyEmbedding | str | None = None
-    """New embedding of the chunks, which needs the scope admin."""
+    """New embedding of the chunks (needs the scope admin)."""
     estimate: StrictBool = False
     """Only estimate."""
     background: StrictBool = False
-    """Start, and return what is left."""
+    """Start, and return the remaining work."""
     wait: Wait = True
 
 
 class NewSources(Body):
-    """Sources to remember without reading them now."""
+    """Sources to store without reading them."""
 
     sources: Annotated[list[SourceValues], Field(min_length=1, max_length=MAX)]
-    """Sources as in a recipe."""
 
 
 class SourceChange(Body):
@@ -105,7 +102,7 @@ class SourceChange(Body):
 
 
 def check_source(caller: AccessCaller, source: AnySource) -> None:
-    """Check that a caller may use a source: only admins read files or packages of the server."""
+    """Refuse paths on the server; packages, plugins, browsers, private addresses need admin."""
     if getattr(source, "path", None):
         raise ForbiddenError(
             f"a source of the type {source.type} names a path, and a server reads none of its own "
@@ -126,7 +123,7 @@ def _checked(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[Any
 
 @routes.post("/bases/{name}/ingest", WRITE, work=ImportReport)
 def ingest_sources(kb: Kb, body: Ingest, caller: Caller, work: Work) -> Response:
-    """Read sources as a recipe has them; files, packages and plugins of the server need admin."""
+    """Read sources as in a recipe; packages and plugins of the server need admin."""
     sources = [each.model_dump(mode="json") for each in _checked(body.sources, caller)]
     values = body.model_dump(mode="json")
     arguments = {**values, "kb": kb.name, "sources": sources}
@@ -155,7 +152,7 @@ def configure_base(kb: Kb, body: Configuration, work: Work, expected: IfMatch) -
 
 @routes.post("/bases/{name}/improve", WRITE, work=Improvement)
 def improve_base(kb: Kb, body: Improve, caller: Caller, work: Work) -> Response:
-    """Embed and annotate with models; return what is left."""
+    """Embed and annotate with models; return the remaining work."""
     embedding: Any = body.embedding
     if embedding is not None:
         caller.require(Scope.ADMIN)
@@ -180,9 +177,9 @@ def list_sources(kb: Kb, caller: Caller, limit: Limit, cursor: Cursor = "") -> P
 
 @routes.post("/bases/{name}/sources", WRITE, status=201)
 def add_sources(kb: Kb, body: NewSources, caller: Caller) -> list[SourceInfo]:
-    """Remember sources without reading them: the next refresh does."""
-    made = kb.sources.add(_checked(body.sources, caller))
-    return [redacted(each, caller) for each in made]
+    """Store sources without reading them; the next refresh does."""
+    added = kb.sources.add(_checked(body.sources, caller))
+    return [redacted(each, caller) for each in added]
 
 
 @routes.get("/bases/{name}/sources/{source:path}")
@@ -195,10 +192,10 @@ def read_source(kb: Kb, source: SourceName, caller: Caller) -> SourceInfo:
 def change_source(
     kb: Kb, source: SourceName, body: SourceChange, caller: Caller, expected: IfMatch
 ) -> SourceInfo:
-    """Change a source, or have refreshes skip it."""
+    """Change a source, or disable it for refreshes."""
     sources = kb.sources
     info = sources[source]
-    given: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
     if body.options:
         merged = {**info.options, **body.options, "type": info.type}
         values = {key: value for key, value in merged.items() if value is not None}
@@ -206,10 +203,10 @@ def change_source(
             check_source(caller, parse_source(values))
         except ConfigError as error:  # options depend on the type of source
             raise ImpossibleError(str(error)) from None
-        named = {**info.options, **values}  # nulls must not become arguments of `update`
-        given = {key: value for key, value in body.options.items() if key in named}
+        named = {**info.options, **values}  # null must not become an argument of `update`
+        changes = {key: value for key, value in body.options.items() if key in named}
     if body.options or body.enabled is None:
-        info = sources.update(info.id, if_match=expected, **given)
+        info = sources.update(info.id, if_match=expected, **changes)
         expected = None
     if body.enabled and not info.enabled:  # for example one from an untrusted bundle
         check_source(caller, parse_source({**info.options, "type": info.type}))
@@ -225,15 +222,15 @@ def remove_source(
     source: SourceName,
     expected: IfMatch,
     keep_documents: Annotated[
-        bool, boolean("keep_documents", "Leave its documents, as if added by hand.")
+        bool, boolean("keep_documents", "Keep its documents, as if added by hand.")
     ],
 ) -> None:
-    """Forget a source and delete its documents."""
+    """Delete a source and its documents."""
     kb.sources.remove(source, keep_documents=keep_documents, if_match=expected)
 
 
 def redacted(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
-    """Return a source as the caller may see it: only admins see paths of the server."""
+    """Hide paths of the server from all but admins."""
     if Scope.ADMIN in caller.scopes:
         return source
     if not source.options.get("path"):
