@@ -19,12 +19,12 @@ from kbkit.workspace.search_processes import SearchProcesses
 _bearer = HTTPBearer(
     auto_error=False,
     scheme_name="token",
-    description="A token of `kbkit token create`. A server on the loopback address for which "
-    "none was made needs none.",
+    description="A token of `kbkit token create`. A server on the loopback address needs none "
+    "while no token exists.",
 )
 
 
-# Coroutines, since FastAPI runs other dependencies in threads of a limited pool.
+# These are coroutines because FastAPI runs functions in a limited pool of threads.
 
 
 async def _caller(request: Request) -> AccessCaller:
@@ -57,23 +57,16 @@ async def _jobs(request: Request) -> Jobs:
 
 
 READ = Security(_check, scopes=[Scope.READ.value])
-"""Dependency of routes that only read."""
 WRITE = Security(_check, scopes=[Scope.WRITE.value])
-"""Dependency of routes that write knowledge bases, files or entries."""
 ADMIN = Security(_check, scopes=[Scope.ADMIN.value])
 """Dependency of routes that create, rename or delete knowledge bases, or empty the trash."""
 
 Caller = Annotated[AccessCaller, Depends(_caller)]
-"""Parameter: the caller."""
 WorkspaceOf = Annotated[Workspace, Depends(_workspace)]
 SearchesOf = Annotated[SearchProcesses, Depends(_searches)]
-"""Parameter: the served workspace, or its search processes."""
 JobsOf = Annotated[Jobs, Depends(_jobs)]
-"""Parameter: the jobs of the workspace."""
-
 
 KbPath = Annotated[str, Path(description="Name of a knowledge base.", min_length=1, max_length=200)]
-"""Parameter: name of a knowledge base in a path."""
 
 
 def base_of(workspace: Workspace, caller: AccessCaller, name: str) -> KnowledgeBase:
@@ -93,16 +86,16 @@ def holder_of(
     workspace: Workspace,
     caller: AccessCaller,
     kb: str | None,
-    holds: Callable[[KnowledgeBase], object],
+    find: Callable[[KnowledgeBase], object],
 ) -> KnowledgeBase:
-    """Return the named knowledge base, or the first one that holds something."""
+    """Return the named knowledge base, or the first where `find` does not raise `NotFoundError`."""
     if kb is not None:
         return base_of(workspace, caller, kb)
     missing: NotFoundError | None = None
     for name in caller.visible(workspace):
         base = workspace[name]
         try:
-            holds(base)
+            find(base)
         except NotFoundError as error:
             missing = missing or error
         else:

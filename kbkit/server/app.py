@@ -1,4 +1,4 @@
-"""The application: all routes over one workspace, behind middleware."""
+"""The application: all routes of a workspace, with middleware."""
 
 from __future__ import annotations
 
@@ -114,10 +114,10 @@ def application(
             stores.gather()
             searches.start()
             stack.callback(searches.close)
-            noting = await stack.enter_async_context(anyio.create_task_group())
-            noting.start_soon(_note_uses, tokens)
+            background = await stack.enter_async_context(anyio.create_task_group())
+            background.start_soon(_note_uses, tokens)
             yield
-            noting.cancel_scope.cancel()
+            background.cancel_scope.cancel()
         app.state.closing.set()
         await to_thread.run_sync(jobs.close)
         await to_thread.run_sync(partial(stores.gather, more=False))

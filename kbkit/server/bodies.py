@@ -18,7 +18,6 @@ from kbkit.server.parameters import Body, Options, whole
 from kbkit.server.uploads import Content
 
 MAX = 1_000_000
-"""Maximum entries, or tokens, of a request."""
 _SLUG = "^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$"
 
 
@@ -29,9 +28,9 @@ class _Body(BaseModel):
 class EntryList(BaseModel):
     """A page of entries."""
 
-    data: list[EntryInfo] = Field(description="These.")
-    total: int = Field(description="Total number.")
-    page: int = Field(description="Which page this is, from 1.")
+    data: list[EntryInfo] = Field(description="Entries of this page.")
+    total: int = Field(description="Number of all entries.")
+    page: int = Field(description="Number of this page, from 1.")
 
 
 # Python validates these with better messages; the schema only documents valid values.
@@ -90,13 +89,13 @@ class NewVote(_Body):
     """A rating of an entry."""
 
     score: int = Field(ge=1, le=5, description="1 (useless) to 5 (exactly right).")
-    rater: str = Field("", max_length=200, description="Who votes; by default who asks.")
+    rater: str = Field("", max_length=200, description="Rater; by default the caller.")
 
 
 class Rated(BaseModel):
     """An entry with its average rating."""
 
-    average: float = Field(description="Of the scores, to two places.")
+    average: float = Field(description="Average score, to two places.")
     count: int = Field(description="Number of votes.")
     entry: Entry
 
@@ -111,20 +110,19 @@ class TaskQuery(_Body):
     """A task to look up entries for."""
 
     prompt: Prompt = Field(description="The task.")
-    limit: Limit = Field(10, description="Most entries.")
+    limit: Limit = Field(10, description="Maximum entries.")
 
 
 class Task(_Body):
     """A task to collect entries for."""
 
     prompt: Prompt = Field(description="The task.")
-    limit: Limit | None = Field(None, description="Most entries.")
-    max_tokens: Tokens = Field(1_000, description="Most tokens of the text.")
+    limit: Limit | None = Field(None, description="Maximum entries.")
+    max_tokens: Tokens = Field(1_000, description="Maximum tokens of the text.")
 
 
 MAX_NAME = 500
 MAX_IN_GRAPH = 100_000
-"""Maximum items of a graph's list."""
 _NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s]"}
 _WORD = {"type": "string", "pattern": "^[a-z0-9_]{1,80}$"}
 _TARGET = {
@@ -143,11 +141,10 @@ _TARGET = {
 }
 _MAX_NAMES = 1_000
 _OF = "Id or name of an entity."
-_BY = "Who does it; by default who asks."
+_BY = "Author; by default the caller."
 
 
-def _few(names: Any) -> Any:
-    """Limit the number of names, repetitions included."""
+def _limited(names: Any) -> Any:
     if isinstance(names, list) and len(names) > _MAX_NAMES:
         raise PydanticCustomError("too_long", f"more than {_MAX_NAMES:,} names")
     return names
@@ -158,7 +155,7 @@ Named = Annotated[Any, WithJsonSchema(_TARGET)]
 Name = Annotated[Any, WithJsonSchema(_NAME)]
 Names = Annotated[
     Any,
-    BeforeValidator(_few),
+    BeforeValidator(_limited),
     WithJsonSchema({"type": "array", "items": _NAME, "maxItems": _MAX_NAMES}),
 ]
 Word = Annotated[Any, WithJsonSchema(_WORD)]
@@ -174,11 +171,11 @@ By = Annotated[str, Field(max_length=200, description=_BY)]
 class NewEntity(Body):
     """A new entity."""
 
-    name: Name = Field(description="What it is called.")
-    type: Word = Field("name", description="What it is.")
+    name: Name = Field(description="Its name.")
+    type: Word = Field("name", description="Its type.")
     description: Text = Field("", description="Description in a sentence.")
     properties: Properties | None = Field(None, description="Further properties.")
-    aliases: Names = Field((), description="Its other names.")
+    aliases: Names = Field((), description="Other names.")
     by: By = ""
 
 
@@ -186,21 +183,21 @@ class EntityChange(Body):
     """Changes of an entity; omitted or null fields stay."""
 
     name: Name | None = Field(None, description="New name.")
-    type: Word | None = Field(None, description="What it is.")
+    type: Word | None = Field(None, description="Its type.")
     description: Text | None = Field(None, description="Description in a sentence.")
-    properties: Properties | None = Field(None, description="In place of those that it has.")
-    aliases: Names | None = Field(None, description="In place of those that it has.")
+    properties: Properties | None = Field(None, description="Replace the existing ones.")
+    aliases: Names | None = Field(None, description="Replace the existing ones.")
     by: By = ""
 
 
 class NewRelation(Body):
     """A relation to create or change."""
 
-    source: Named = Field(description="Where it begins.")
+    source: Named = Field(description="Its start.")
     name: Word = Field(description="Name of the relation, such as `depends_on`.")
-    target: Named = Field(description="Where it ends.")
+    target: Named = Field(description="Its end.")
     weight: Weight = Field(1.0, description="How strong it is.")
-    note: Text = Field("", description="Anything else to say.")
+    note: Text = Field("", description="Free text.")
     by: By = ""
     expected: AwareDatetime | None = Field(None, description="`seen_at` of the relation to change.")
 
@@ -235,13 +232,13 @@ class Picture(Options):
 
     around: Annotated[
         list[Any], WithJsonSchema({"type": "array", "maxItems": 1_000, "items": _TARGET})
-    ] = Field(default_factory=list, description="Where to begin; by default at hubs.")
+    ] = Field(default_factory=list, description="Start nodes; by default hubs.")
     depth: Annotated[
         Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})
     ] = 2
     type: list[str] = Field(default_factory=list, description="Only nodes of these types.")
     relation: list[str] = Field(default_factory=list, description="Only relations of these names.")
-    kbs: list[str] | None = Field(None, description="Only relations of these.")
+    kbs: list[str] | None = Field(None, description="Only of these knowledge bases.")
     limit: Annotated[
         Any,
         BeforeValidator(whole),
@@ -270,5 +267,5 @@ def changed_at(version: str) -> datetime | None:
         return datetime.fromisoformat(version).astimezone(UTC)
     except (ValueError, OverflowError):
         raise VersionConflictError(
-            f"{version!r} is no time of a change; give it as it was answered"
+            f"If-Match: {version!r} is no version; send the `ETag` of a response"
         ) from None

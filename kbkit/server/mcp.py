@@ -31,39 +31,37 @@ PATH = "/mcp"
 
 
 @dataclass(frozen=True, slots=True)
-class _Searches:
-    """Runs searches and contexts of tools in the search processes."""
-
-    made: SearchProcesses
+class _ProcessSearches:
+    processes: SearchProcesses
 
     def search(self, query: str, **arguments: Any) -> Hits:
-        return from_dict(Hits, json.loads(self.made.answer("search", query, **arguments)))
+        return from_dict(Hits, json.loads(self.processes.answer("search", query, **arguments)))
 
     def context(self, query: str, **arguments: Any) -> Context:
-        return from_dict(Context, json.loads(self.made.answer("context", query, **arguments)))
+        return from_dict(Context, json.loads(self.processes.answer("context", query, **arguments)))
 
 
 def mcp_part(
     workspace: Workspace, settings: ServerSettings, searches: SearchProcesses
 ) -> MountedApp:
     """Return the MCP application, for protocol 2026-07-28 and older ones with sessions."""
-    made = server(
+    mcp_server = server(
         lambda: workspace,
         tools=settings.tools,
         allow_write=settings.allow_write,
         max_tokens=settings.max_tokens,
         caller=lambda context: caller_of(context.request),
-        searches=_Searches(searches),
+        searches=_ProcessSearches(searches),
     )
     # the middleware has checked Host and Origin
     checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    made.streamable_http_app(
+    mcp_server.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=checked,
         max_request_body_size=settings.max_body,
     )
-    manager = made.session_manager
-    endpoint = _Endpoint(manager.handle_request, made, settings)
+    manager = mcp_server.session_manager
+    endpoint = _Endpoint(manager.handle_request, mcp_server, settings)
     return MountedApp([Route(path, endpoint) for path in (PATH, f"{PATH}/")], manager.run)
 
 
@@ -75,9 +73,9 @@ def caller_of(request: Any) -> Caller:
 class _Endpoint:
     """Passes the caller to the SDK, which binds sessions to callers."""
 
-    def __init__(self, handle: Any, made: WorkspaceServer, settings: ServerSettings) -> None:
+    def __init__(self, handle: Any, mcp_server: WorkspaceServer, settings: ServerSettings) -> None:
         self._handle = handle
-        self._server = made
+        self._server = mcp_server
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,18 +85,15 @@ class _Endpoint:
             shown = AccessToken(token="-", client_id=caller.name, scopes=scopes)  # noqa: S106
             scope["user"] = AuthenticatedUser(shown)
             if scope["method"] == "POST":
-                received = await _all_of(receive)
+                received = await _receive_all(receive)
                 if refusal := self._refusal(scope, _body_of(received), caller):
                     await refusal(scope, receive, send)
                     return
-                receive = _again(received, receive)
+                receive = _replayed(received, receive)
         await self._handle(scope, receive, send)
 
     def _refusal(self, scope: Scope, body: bytes, caller: Caller) -> JSONResponse | None:
-        """Return the response (403) to a call of a tool whose scope the token lacks.
-
-        The SDK answers everything else, malformed messages included.
-        """
+        """Return a 403 if the token lacks the scope of a tool; the SDK answers all else."""
         try:
             message = json.loads(body)
             wanted = message["method"] == "tools/call" and message["params"]["name"]
@@ -115,8 +110,7 @@ class _Endpoint:
         )
 
 
-async def _all_of(receive: Receive) -> list[Message]:
-    """Receive a request up to the end of its body or the client's disconnect."""
+async def _receive_all(receive: Receive) -> list[Message]:
     received = []
     while True:
         message = await receive()
@@ -129,7 +123,7 @@ def _body_of(received: list[Message]) -> bytes:
     return b"".join(message.get("body", b"") for message in received)
 
 
-def _again(received: list[Message], receive: Receive) -> Receive:
+def _replayed(received: list[Message], receive: Receive) -> Receive:
     waiting = iter(received)
 
     async def next_message() -> Message:
@@ -140,9 +134,7 @@ def _again(received: list[Message], receive: Receive) -> Receive:
 
 
 HEADER_SECONDS = 20.0
-"""Seconds for the headers of a request."""
 HEADER_BYTES = 65_536
-"""Maximum bytes of headers."""
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"Content-Length: 0\r\nConnection: close\r\n\r\n"
@@ -184,8 +176,7 @@ def http_protocol() -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def send_400_response(self, msg: str) -> None:
-            """Answer malformed HTTP with problem details."""
-            answer = problem("this is no HTTP request that can be read", 400)
+            answer = problem("this is not valid HTTP", 400)
             head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\n"
             head += f"Content-Length: {len(answer.body)}\r\nConnection: close\r\n\r\n"
             self.transport.write(head.encode() + bytes(answer.body))

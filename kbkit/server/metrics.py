@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import prometheus_client as prometheus
 from starlette.types import Scope
@@ -18,13 +17,6 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-@dataclass(slots=True)
-class RequestCounter:
-    """Counts a request; `status` is that of its response."""
-
-    status: list[int] = field(default_factory=list)
-
-
 class Metrics:
     """Counters of a server."""
 
@@ -32,7 +24,7 @@ class Metrics:
         self.registry = prometheus.CollectorRegistry()
         self._requests = prometheus.Counter(
             "kbkit_requests",
-            "Requests that were answered.",
+            "Answered requests.",
             ["method", "route", "status"],
             registry=self.registry,
         )
@@ -44,7 +36,7 @@ class Metrics:
             registry=self.registry,
         )
         self._running = prometheus.Gauge(
-            "kbkit_requests_running", "Requests that are being answered.", registry=self.registry
+            "kbkit_requests_running", "Running requests.", registry=self.registry
         )
         self._jobs = prometheus.Gauge(
             "kbkit_jobs", "Jobs by state.", ["state"], registry=self.registry
@@ -52,18 +44,18 @@ class Metrics:
         prometheus.ProcessCollector(registry=self.registry)
 
     @contextmanager
-    def request(self, scope: Scope) -> Iterator[RequestCounter]:
-        """Count the request that the block answers."""
-        began, counted = time.perf_counter(), RequestCounter()
+    def request(self, scope: Scope) -> Iterator[list[int]]:
+        """Count a request; the block appends the status of its response to the list."""
+        began, statuses = time.perf_counter(), list[int]()
         self._running.inc()
         try:
-            yield counted
+            yield statuses
         finally:
             self._running.dec()
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            # the template of the path, so that the number of labels is bounded
+            # templates of paths bound the number of labels
             route = getattr(scope.get("route"), "path", "other")
-            status = counted.status[0] if counted.status else 499
+            status = statuses[0] if statuses else 499
             self._requests.labels(method, route, str(status)).inc()
             self._seconds.labels(method, route).observe(time.perf_counter() - began)
 

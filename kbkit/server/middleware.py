@@ -42,8 +42,8 @@ from kbkit.stores.catalog import replayed_answers
 from kbkit.stores.catalog.replayed_answers import ReplayedAnswer
 from kbkit.workspace import Workspace, stores_of
 
-_MAX = 10_000
-"""Maximum callers remembered; those without requests for longest are dropped."""
+_MAX_CALLERS = 10_000
+"""Maximum callers to track; the least recent ones are dropped."""
 
 
 class Rates:
@@ -63,7 +63,7 @@ class Rates:
         now = self._clock()
         left, then = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + (now - then) * self._rate)
-        if len(self._left) >= _MAX:
+        if len(self._left) >= _MAX_CALLERS:
             del self._left[next(iter(self._left))]
         self._left[caller] = max(left - 1, 0.0) if left >= 1 else left, now
         if left < 1:
@@ -79,11 +79,11 @@ _PUBLIC = ("/", "/health", "/ready", "/docs", "/openapi.json")
 _TOKEN_PARAMETERS = frozenset(
     {"token", "access_token", "api_key", "apikey", "api-key", "authorization", "bearer"}
 )
-_LOOK_SECONDS = 0.3
+_POLL_SECONDS = 0.3
 _BYTES_A_SECOND = 50_000
 """Minimum rate of a request body after the base time."""
 
-_HEADERS = {
+_DEFAULT_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -92,7 +92,6 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-"""Default headers of responses."""
 
 
 class _BodyRefusedError(Exception):
@@ -121,12 +120,11 @@ class Middleware:
             self._names.add(named)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request (ASGI)."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        with self._metrics.request(scope) as counted:
-            exchange = _Exchange(receive, send, self._settings, counted.status, self._closing)
+        with self._metrics.request(scope) as statuses:
+            exchange = _Exchange(receive, send, self._settings, statuses, self._closing)
             try:
                 scope.setdefault("state", {})["caller"] = self._admitted(scope)
             except KbkitError as error:
@@ -165,10 +163,7 @@ class Middleware:
         return caller
 
     def _check_host(self, headers: Headers) -> None:
-        """Refuse requests that a page of another site sends.
-
-        After DNS rebinding ``Host`` still has the name of the other site.
-        """
+        """Refuse pages of other sites; after DNS rebinding, `Host` has the other site's name."""
         given = headers.getlist("host")
         if len(given) != 1 or not self._is_own(_name_of(given[0])):
             value = given[0][:100] if given else ""
@@ -209,7 +204,7 @@ class Middleware:
         elif isinstance(error, TokenError):
             answer.headers["WWW-Authenticate"] = no_token(scope, self._settings)
         if not exchange.complete:
-            answer.headers["Connection"] = "close"  # the rest of the body is not read
+            answer.headers["Connection"] = "close"  # the body was not read to its end
         await answer(scope, exchange.receive, exchange.send_refusal)
 
 
@@ -225,10 +220,10 @@ class _Exchange:
         receive: Receive,
         send: Send,
         settings: ServerSettings,
-        status: list[int],
+        statuses: list[int],
         closing: threading.Event,
     ) -> None:
-        self._status = status
+        self._statuses = statuses
         self._closing = closing
         self._streams = False
         self._receive = receive
@@ -242,7 +237,7 @@ class _Exchange:
 
     async def receive(self) -> Message:
         if self.complete:
-            return await self._end()
+            return await self._disconnect()
         if self.refusal is not None:
             raise _BodyRefusedError
         settings = self._settings
@@ -254,7 +249,7 @@ class _Exchange:
                 message = await self._receive()
         except TimeoutError:
             self.refusal = _SlowError(
-                f"the request did not come in within {settings.body_seconds:g} s; send it faster, "
+                f"the request did not arrive within {settings.body_seconds:g} s; send it faster, "
                 "or in parts"
             )
             raise _BodyRefusedError from None
@@ -267,30 +262,26 @@ class _Exchange:
                 raise _BodyRefusedError
         return message
 
-    async def _end(self) -> Message:
-        """Wait for the client's disconnect.
-
-        Streams of events also end when the server shuts down.
-        """
+    async def _disconnect(self) -> Message:
+        """Wait for the disconnect; streams of events also end when the server shuts down."""
         while True:
-            with anyio.move_on_after(_LOOK_SECONDS):
+            with anyio.move_on_after(_POLL_SECONDS):
                 return await self._receive()
             if self._streams and self._closing.is_set():
                 return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        if (
-            self.refusal is None or self.started
-        ):  # else this is the application's reaction to the refusal
+        # after a refusal, the application's error response is dropped
+        if self.refusal is None or self.started:
             await self.send_refusal(message)
 
     async def send_refusal(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            self._status.append(message["status"])
+            self._statuses.append(message["status"])
             headers = MutableHeaders(scope=message)
             self._streams = headers.get("content-type", "").startswith("text/event-stream")
-            for name, text in _HEADERS.items():
+            for name, text in _DEFAULT_HEADERS.items():
                 headers.setdefault(name, text)
         await self._send(message)
 
@@ -310,11 +301,11 @@ def _check_address(scope: Scope) -> None:
     try:
         unquote_to_bytes(raw).decode()
     except UnicodeDecodeError:
-        raise ArgumentError("the path is no text in UTF-8, percent-encoded") from None
+        raise ArgumentError("the path is not percent-encoded UTF-8") from None
     if names & _TOKEN_PARAMETERS or TOKEN.search(query) or TOKEN.search(raw.decode("latin-1")):
         raise ArgumentError(
-            "a token does not belong into an address, where logs keep it: revoke it, and send a "
-            "new one as Authorization: Bearer TOKEN"
+            "a token does not belong into an address, which logs store: revoke it, and send a new "
+            "one as Authorization: Bearer TOKEN"
         )
 
 
@@ -329,7 +320,6 @@ def _is_public(path: str) -> bool:
 
 
 def _token(headers: Headers, *, basic: bool) -> str | None:
-    """Return the token of a request; ``None`` without one."""
     given = headers.getlist("authorization")
     if not given:
         return None
@@ -342,12 +332,12 @@ def _token(headers: Headers, *, basic: bool) -> str | None:
     raise TokenError("Authorization: give one token, as Authorization: Bearer TOKEN")
 
 
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # escape of half a surrogate pair
+_HALF_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # escape of half a surrogate pair
 
 
 def _is_plain(body: bytes) -> bool:
     """Whether a body is UTF-8 without escaped surrogates, so that its texts need no check."""
-    if b"\0" in body or _HALF.search(body):  # NUL: JSON in UTF-16
+    if b"\0" in body or _HALF_SURROGATE.search(body):  # NUL: JSON in UTF-16
         return False
     try:
         body.decode()
@@ -377,7 +367,7 @@ WHOLE_TEXTS = Depends(_check)
 """Dependency that refuses JSON with lone surrogates."""
 
 
-_KEPT_HEADERS = ("etag", "location")
+_STORED_HEADERS = ("etag", "location")
 
 
 class IdempotentRequests:
@@ -391,7 +381,6 @@ class IdempotentRequests:
         self._key = key and _digest([caller.name, place, key])
 
     def __call__(self, values: Any, answer: Callable[[], Response]) -> Response:
-        """Return the response, new or stored."""
         if self._key is None:
             return answer()
         digest = _digest([self._place, values])
@@ -399,7 +388,7 @@ class IdempotentRequests:
             with self._stores.database.read() as transaction:
                 stored = replayed_answers.find(transaction, self._key)
             if stored is None:
-                return self._kept(digest, answer())
+                return self._store(digest, answer())
         if stored.digest != digest:
             raise ReusedKeyError(
                 "Idempotency-Key: was used for another request within the last day; use a new one"
@@ -407,14 +396,15 @@ class IdempotentRequests:
         headers = {**stored.headers, "Idempotency-Replayed": "true"}
         return Response(stored.body, stored.status, headers, stored.media_type)
 
-    def _kept(self, digest: str, made: Response) -> Response:
-        headers = {name: made.headers[name] for name in _KEPT_HEADERS if name in made.headers}
-        kept = ReplayedAnswer(
-            digest, made.status_code, headers, bytes(made.body), made.media_type or ""
+    def _store(self, digest: str, response: Response) -> Response:
+        sent = response.headers
+        headers = {name: sent[name] for name in _STORED_HEADERS if name in sent}
+        stored = ReplayedAnswer(
+            digest, response.status_code, headers, bytes(response.body), response.media_type or ""
         )
         with self._stores.database.write() as transaction:
-            replayed_answers.keep(transaction, self._key or "", kept)
-        return made
+            replayed_answers.keep(transaction, self._key or "", stored)
+        return response
 
 
 def _digest(values: Any) -> str:
@@ -429,8 +419,8 @@ def _once(
     idempotency_key: Annotated[
         str | None,
         Header(
-            description="Made up by the caller for one request: sent again with the same key "
-            "within a day, it is answered again and not done again.",
+            description="Any text of the caller: a repetition with the same key within a day gets "
+            "the same response, and changes nothing.",
             min_length=1,
             max_length=200,
         ),
@@ -440,4 +430,3 @@ def _once(
 
 
 Once = Annotated[IdempotentRequests, Depends(_once)]
-"""Parameter: runs a request once for each idempotency key."""

@@ -21,37 +21,36 @@ def describe(app: FastAPI) -> None:
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            made = get_openapi(
+            schema = get_openapi(
                 title=app.title,
                 version=app.version,
                 summary=app.summary,
                 routes=app.routes,
                 separate_input_output_schemas=app.separate_input_output_schemas,
             )
-            schemas = made.setdefault("components", {}).setdefault("schemas", {})
+            schemas = schema.setdefault("components", {}).setdefault("schemas", {})
             schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
-            for path in made["paths"].values():
+            for path in schema["paths"].values():
                 for operation in path.values():
                     _document_problems(operation)
                     for parameter in operation.get("parameters", ()):
                         if parameter["name"] == "if-match":  # HTTP defines its format
                             parameter["schema"] = {"type": "string"}
-                        _leave_out_null(parameter["schema"])
+                        _remove_null(parameter["schema"])
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
-            _name_types(made, schemas)
+            _require_types(schema, schemas)
             for name, shape in schemas.items():
                 if name.startswith("Body_"):
                     for field in shape["properties"].values():
-                        _leave_out_null(field)
-            app.openapi_schema = made
+                        _remove_null(field)
+            app.openapi_schema = schema
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]  # as FastAPI's guide has it
 
 
 def _document_problems(operation: dict[str, Any]) -> None:
-    """Document kbkit's problem details instead of FastAPI's errors."""
     response = operation.get("responses", {}).get("422")
     if response and "application/json" in response.get("content", {}):
         operation["responses"]["422"] = {
@@ -64,26 +63,25 @@ def _document_problems(operation: dict[str, Any]) -> None:
         }
 
 
-_IMPLIED = ("rules",)
-"""Types that may be omitted."""
+_OPTIONAL_TYPES = ("rules",)
 
 
-def _name_types(part: Any, schemas: dict[str, Any]) -> None:
+def _require_types(part: Any, schemas: dict[str, Any]) -> None:
     if isinstance(part, list):
         for each in part:
-            _name_types(each, schemas)
+            _require_types(each, schemas)
     elif isinstance(part, dict):
         key = part["discriminator"]["propertyName"] if "discriminator" in part else None
         for each in part.get("oneOf", ()) if isinstance(key, str) else ():
             shape = schemas[each["$ref"].rpartition("/")[2]]
             required = shape.setdefault("required", [])
-            if key not in required and shape["properties"][key].get("const") not in _IMPLIED:
+            if key not in required and shape["properties"][key].get("const") not in _OPTIONAL_TYPES:
                 required.append(key)
         for each in part.values():
-            _name_types(each, schemas)
+            _require_types(each, schemas)
 
 
-def _leave_out_null(field: dict[str, Any]) -> None:
+def _remove_null(field: dict[str, Any]) -> None:
     kinds = [each for each in field.get("anyOf", ()) if each != {"type": "null"}]
     if len(kinds) == 1:
         del field["anyOf"]
@@ -112,7 +110,6 @@ POLICY = (
 
 
 def docs_page(document: Mapping[str, Any]) -> str:
-    """Return the page of `/docs`."""
     operations = [
         (operation.get("tags", [""])[0], method.upper(), path, operation)
         for path, methods in document["paths"].items()
@@ -160,9 +157,9 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:
     if rows := "".join(_parameters(operation)):
         lines.append(f"<table><tr><th>parameter</th><th></th><th></th></tr>{rows}</table>")
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
-        named = ", ".join(_names({"content": {media: content}}))
-        lines.append(f"<p>Body, <code>{html.escape(media)}</code>: {named}</p>")
-        if not named:
+        links = ", ".join(_names({"content": {media: content}}))
+        lines.append(f"<p>Body, <code>{html.escape(media)}</code>: {links}</p>")
+        if not links:
             lines.append(_json(content["schema"]))
     rows = "".join(
         f"<tr><td>{html.escape(status)}</td><td>{html.escape(response.get('description', ''))}</td>"

@@ -1,7 +1,6 @@
 """Parameters of routes.
 
-Values that Python checks anyway are passed on as they are, so that the error is Python's; the
-OpenAPI document describes valid ones.
+OpenAPI describes valid values, but kbkit checks most of them later, for its own error messages.
 """
 # no `from __future__ import annotations`: annotations use local variables
 
@@ -98,29 +97,23 @@ def boolean(name: str, description: str) -> Any:
     return Depends(read)
 
 
-Limit = Annotated[int, integer("limit", "Most of them.", 1, MAX, 100)]
-"""Parameter: page size."""
-FewLimit = Annotated[int, integer("limit", "Most of them.", 1, MAX, 10)]
-"""Parameter: number of hits."""
-
+Limit = Annotated[int, integer("limit", "Page size.", 1, MAX, 100)]
+FewLimit = Annotated[int, integer("limit", "Maximum results.", 1, MAX, 10)]
 
 Behind = Annotated[
     str, Query(description="Only those after the document of this URI.", max_length=4_000)
 ]
-"""Parameter: list chunks after this document."""
 BehindPosition = Annotated[
     int, integer("behind_position", "And after this position in it.", -1, _LARGEST, -1)
 ]
-"""Parameter: position in that document."""
 
 
 def write_cursor(*place: Any) -> str:
-    """Return a cursor for the next page of a list."""
     return urlsafe_b64encode(dumps(place, ensure_ascii=False).encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
-    """Return the position of a cursor; ``None`` for the beginning of a list."""
+    """Return the position of a cursor; ``None`` for the start of a list."""
     if not cursor:
         return None
     try:
@@ -133,7 +126,7 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
 
 
 def part_of(values: Sequence[T], limit: int, cursor: str) -> Paged[T]:
-    """Return the page of a list that begins at a cursor."""
+    """Return the page of a list that starts at a cursor."""
     first = _start(cursor)
     end = first + limit
     return Paged(values[first:end], write_cursor(end) if end < len(values) else None)
@@ -158,13 +151,10 @@ def _start(cursor: str) -> int:
 
 Cursor = Annotated[
     str,
-    Query(description="The `next_cursor` of the answer before."),
+    Query(description="`next_cursor` of the previous page."),
     _json_schema(type="string", pattern="^[A-Za-z0-9_-]*$", maxLength=8_000),
 ]
-"""Parameter: position in a list."""
-
 ChunkId = Annotated[str, Path(description="Id of a chunk.", min_length=1, max_length=200)]
-"""Parameter: id of a chunk in a path."""
 
 
 class ChunkIds(Body):
@@ -175,18 +165,14 @@ class ChunkIds(Body):
 
 _NAME = "Name of a knowledge base."
 KbQuery = Annotated[str, Query(description=_NAME, min_length=1, max_length=200)]
-"""Parameter: name of a knowledge base in a query."""
 KbName = Annotated[str, Field(description=_NAME, min_length=1, max_length=200)]
-"""Field: name of a knowledge base."""
 KbsQuery = Annotated[
     list[str] | None, Query(description="Knowledge bases; by default all.", max_length=1_000)
 ]
-"""Parameter: names of knowledge bases in a query; all by default."""
 SomeKb = Annotated[
     str | None,
-    Query(description=f"{_NAME} By default all are looked through.", min_length=1, max_length=200),
+    Query(description=f"{_NAME} By default all are searched.", min_length=1, max_length=200),
 ]
-"""Parameter: name of a knowledge base in a query; all by default."""
 KbNames = Annotated[
     Any,
     _json_schema(
@@ -197,21 +183,18 @@ KbNames = Annotated[
         description="Names of knowledge bases; by default all.",
     ),
 ]
-"""Field: names of knowledge bases; all by default."""
 
-# Python strips a query before it checks for text
-_SAYS_SOMETHING = r"[^\s]"
+# kbkit strips whitespace before it checks that a query is not empty
+_NOT_BLANK = r"[^\s]"
 QUERY_SHAPE = {
     "type": "string",
-    "pattern": _SAYS_SOMETHING,
+    "pattern": _NOT_BLANK,
     "description": f"A question or some words; {MAX_QUERY_LENGTH:,} characters are read.",
 }
 QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
-"""Field: a query."""
 FewHits = Annotated[
-    Any, _json_schema(type="integer", minimum=1, maximum=MAX, description="Most hits.")
+    Any, _json_schema(type="integer", minimum=1, maximum=MAX, description="Maximum hits.")
 ]
-"""Field: number of hits."""
 SearchMode = Annotated[
     Any,
     _json_schema(
@@ -220,15 +203,13 @@ SearchMode = Annotated[
         description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
     ),
 ]
-"""Field: search mode."""
 GraphWeight = Annotated[
     Any,
     _json_schema(
         anyOf=[{"type": "number", "minimum": 0, "maximum": 5}, {"type": "null"}],
-        description="Weight of relations of the graph; by default that of the knowledge bases.",
+        description="Weight of graph relations; by default the knowledge bases' setting.",
     ),
 ]
-"""Field: weight of the graph."""
 
 
 def number(low: int, high: int) -> WithJsonSchema:
@@ -237,13 +218,11 @@ def number(low: int, high: int) -> WithJsonSchema:
 
 
 def one_of(kind: type[StrEnum], description: str) -> Any:
-    """Return a field of an optional enum."""
     shape = {"anyOf": [{"type": "string", "enum": list(kind)}, {"type": "null"}]}
     return Annotated[Any, _json_schema(**shape, description=description)]
 
 
 AnyType = one_of(DocumentType, "Type of document; detected by default.")
-"""Field: type of a document."""
 
 
 def _condition(kind: Any) -> tuple[dict[str, Any], bool]:
@@ -267,8 +246,7 @@ def _listed(shape: dict[str, Any]) -> dict[str, Any]:
 _CONDITIONS = {name: _condition(kind) for name, kind in get_type_hints(Filters).items()}
 
 
-def _read_filters(value: Any) -> Any:
-    """Convert numbers of JSON such as 5.0 to integers."""
+def _whole_conditions(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
@@ -281,7 +259,7 @@ def _read_filters(value: Any) -> Any:
 
 FiltersField = Annotated[
     Any,
-    BeforeValidator(_read_filters),
+    BeforeValidator(_whole_conditions),
     _json_schema(
         anyOf=[
             {
@@ -297,14 +275,13 @@ FiltersField = Annotated[
         description="Conditions on passages and their documents.",
     ),
 ]
-"""Field: `kbkit.Filters` as a mapping."""
 
 
 def filters_of(*names: str) -> Any:
     """Dependency for `kbkit.Filters` in query parameters."""
 
-    async def read(**given: Any) -> dict[str, Any]:
-        conditions = {name: value for name, value in given.items() if value is not None}
+    async def read(**values: Any) -> dict[str, Any]:
+        conditions = {name: value for name, value in values.items() if value is not None}
         for name, value in conditions.items():
             if isinstance(value, list) and len(value) > _MAX_IN_ADDRESS:
                 raise ConfigError(f"{name}: a URL takes {_MAX_IN_ADDRESS} at most; use POST")
@@ -316,17 +293,17 @@ def filters_of(*names: str) -> Any:
             continue
         about = Query(description=f"Condition: see `{name}` of the filters of a search.")
         kind: Any = list[str] if several else str
-        shown = {**_listed(shape), "maxItems": _MAX_IN_ADDRESS} if several else shape
-        given_values = Annotated[kind | None, about, _json_schema(**shown)]
+        schema = {**_listed(shape), "maxItems": _MAX_IN_ADDRESS} if several else shape
+        annotation = Annotated[kind | None, about, _json_schema(**schema)]
         parameters.append(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=given_values)
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         )
     read.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it
     return Depends(read)
 
 
 def _number(name: str, value: Any) -> Any:
-    """Convert a condition to a number; Python reports malformed ones."""
+    """Convert a condition to a number; malformed ones stay, and `Filters` reports them."""
     if name == "page":
         return [int(each) if _WHOLE.fullmatch(each) else each for each in value]
     if name == "min_rating" and _DECIMAL.fullmatch(value):

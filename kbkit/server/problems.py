@@ -21,9 +21,7 @@ from kbkit import errors
 from kbkit.server.settings import ServerSettings
 
 METADATA = "/.well-known/oauth-protected-resource"
-"""Address of the authorization metadata."""
 MCP = "/mcp"
-"""Address of MCP."""
 
 
 def base_url(scope: Scope, settings: ServerSettings) -> str:
@@ -51,12 +49,12 @@ def takes_basic(scope: Scope) -> bool:
     return scope["path"].startswith("/site/") and scope["method"] in ("GET", "HEAD")
 
 
-def _bearer(request: Scope, settings: ServerSettings, **said: str) -> str:
-    told_of = MCP if request["path"].startswith(MCP) else ""
+def _bearer(request: Scope, settings: ServerSettings, **parameters: str) -> str:
+    path = MCP if request["path"].startswith(MCP) else ""
     texts = {
         "realm": "kbkit",
-        "resource_metadata": base_url(request, settings) + METADATA + told_of,
-        **said,
+        "resource_metadata": base_url(request, settings) + METADATA + path,
+        **parameters,
     }
     return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in texts.items() if text)
 
@@ -65,9 +63,7 @@ log = logging.getLogger("kbkit.server")
 
 MEDIA_TYPE = "application/problem+json"
 _MAX_FAULTS = 10
-"""Maximum faults in a message."""
 _MAX_NAME_LENGTH = 80
-"""Maximum characters of a name in a message."""
 
 # The first class that matches decides.
 _STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
@@ -112,7 +108,7 @@ _CLASS_OF_STATUS = {
 class ProblemDetails(BaseModel):
     """A problem of a request (RFC 9457)."""
 
-    type: str = Field(description="Which problem it is: `urn:kbkit:problem:` and a name.")
+    type: str = Field(description="Type of the problem: `urn:kbkit:problem:` and a name.")
     title: str = Field(description="The status in words.")
     status: int = Field(description="The status.")
     detail: str = Field(description="The problem, its place, and the remedy, as in Python.")
@@ -123,7 +119,6 @@ class ProblemDetails(BaseModel):
 
 
 def status_of(error: errors.KbkitError) -> int:
-    """Return the HTTP status of an error; 500 by default."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
@@ -135,7 +130,6 @@ def problem(
     attributes: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """Return a response with problem details."""
     kind = error or _CLASS_OF_STATUS.get(status) or errors.ArgumentError
     if status >= 500 and error is None:
         kind = errors.ServerError

@@ -52,7 +52,7 @@ async def _expected(
     if_match: IfMatch,
     if_none_match: Annotated[
         str | None,
-        Header(description="`*`: only where nothing is there yet.", max_length=200),
+        Header(description="`*`: only if it does not exist yet.", max_length=200),
         WithJsonSchema({"type": "string", "enum": ["*"]}),
     ] = None,
 ) -> str | None:
@@ -71,7 +71,6 @@ T = TypeVar("T")
 
 
 def stamp(changed: datetime | None) -> str:
-    """Return a version for the time of a change."""
     return "unchanged" if changed is None else changed.isoformat()
 
 
@@ -90,7 +89,7 @@ _VERSIONS: dict[Any, Callable[[Any], str]] = {
 class Page(BaseModel, Generic[T]):
     """A part of a list."""
 
-    data: list[T] = Field(description="This part of it.")
+    data: list[T] = Field(description="Items of this page.")
     next_cursor: str | None = Field(description="The `cursor` of the next page; null at the end.")
 
 
@@ -117,7 +116,6 @@ def json_answer(body: bytes) -> Response:
 
 
 def no_content(*, version: str = "") -> Response:
-    """Return a response without body (204)."""
     return Response(status_code=204, headers={"ETag": quoted(version)} if version else None)
 
 
@@ -127,19 +125,19 @@ def page(values: Sequence[Any], cursor: str | None = None, status: int = 200) ->
 
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     described = {
-        400: "A value that cannot be",
-        401: "No token, or no good one",
-        403: "Not permitted to this token, from this address, or at all",
-        404: "Not there",
-        408: "It took too long to send",
-        409: "It cannot be done as things are",
-        412: "It was changed meanwhile, or does not match `If-Match`",
+        400: "Invalid value",
+        401: "No valid token",
+        403: "Not permitted",
+        404: "Not found",
+        408: "The request arrived too slowly",
+        409: "Not possible in the current state",
+        412: "Changed meanwhile, or does not match `If-Match`",
         413: "Too large",
         416: "No such range",
         422: "Invalid request",
         429: "Too many requests; wait as `Retry-After` says",
-        501: "Something that this server has not installed",
-        503: "Not now",
+        501: "Not installed on this server",
+        503: "Not available now",
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
     content = {MEDIA_TYPE: {"schema": schema}}
@@ -154,9 +152,8 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 EVERYWHERE = refused(400, 401, 403, 408, 409, 413, 429) | {
-    431: {"description": "An address or headers too long to be read; it has no body"}
+    431: {"description": "Address or headers too long; without a body"}
 }
-"""Responses of all routes."""
 
 
 def documented(
@@ -179,8 +176,4 @@ def documented(
     return {status: response, **refused(*refusals)}
 
 
-Wait = Annotated[
-    StrictBool,
-    Field(description="Whether to be answered when all is done (for some seconds), or at once."),
-]
-"""Field: whether to wait."""
+Wait = Annotated[StrictBool, Field(description="Whether to wait some seconds for the result.")]

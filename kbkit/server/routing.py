@@ -49,35 +49,30 @@ async def _check_query(request: Request) -> None:
     route: Any = request.scope.get("route")
     if not isinstance(route, APIRoute):
         return
-    if route.unique_id not in _NAMES:
-        _NAMES[route.unique_id] = _parameters(route)
-    names = _NAMES[route.unique_id]
+    if route.unique_id not in _PARAMETER_NAMES:
+        _PARAMETER_NAMES[route.unique_id] = _parameters(route)
+    names = _PARAMETER_NAMES[route.unique_id]
     for name in request.query_params:
         if name not in names:
             meant = did_you_mean(name, names)
             raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
 
 
-_NAMES: dict[str, tuple[str, ...]] = {}
-"""Parameters of each route, cached."""
+_PARAMETER_NAMES: dict[str, tuple[str, ...]] = {}
 
 
 def _parameters(route: APIRoute) -> tuple[str, ...]:
     names: list[str] = []
-    waiting: list[Dependant] = [route.dependant]
-    while waiting:
-        dependant = waiting.pop()
+    dependants: list[Dependant] = [route.dependant]
+    while dependants:
+        dependant = dependants.pop()
         names += (parameter.alias for parameter in dependant.query_params)
-        waiting += dependant.dependencies
+        dependants += dependant.dependencies
     return tuple(dict.fromkeys(names))
 
 
 class Routes:
-    """Routes below a path.
-
-    A handler's result is sent as JSON with its version as `ETag`; a list or `Paged` as a page,
-    ``None`` as 204, `Created` as 201, a `Response` as it is.
-    """
+    """Routes below a path; `_response` converts what their handlers return."""
 
     def __init__(self, prefix: str, tag: str, *, any_query: bool = False, **options: Any) -> None:
         checks = [] if any_query else [Depends(_check_query)]
@@ -113,15 +108,8 @@ class Routes:
     ) -> Callable[[Handler], Handler]:
         """Declare a route.
 
-        Args:
-            method: HTTP method.
-            path: Path below the prefix.
-            scope: Required scope, if any.
-            status: Status of a value.
-            model: Type of the response, if not the handler's.
-            work: Type of a job's result, if the handler starts one.
-            responses: Documented responses instead of those of the type.
-            options: Options of `fastapi.APIRouter.add_api_route`.
+        `model` is the type of the response if the handler's annotation is another, `work` that of
+        the result of a job that the handler starts.
         """
 
         def register(handler: Handler) -> Handler:
@@ -131,7 +119,7 @@ class Routes:
             described = dict(responses or {})
             if not described:
                 described = _described(work or model or result, code)
-                described |= documented(Job, 202, description="A job goes on") if work else {}
+                described |= documented(Job, 202, description="The job continues") if work else {}
             versions = () if method == "GET" else (412,)
             self.router.add_api_route(
                 path,
@@ -212,7 +200,7 @@ class Worker:
     def start(
         self, kind: str, arguments: Mapping[str, Any], *, wait: bool, key: Any = None
     ) -> Response:
-        """Run a job once for `key` (by default its arguments); see `run`."""
+        """Like `run`, but once for `key` (by default the arguments)."""
         key = arguments if key is None else key
         return self.once(key, lambda: self.run(kind, arguments, wait=wait))
 
@@ -232,7 +220,6 @@ class Worker:
 
 
 Work = Annotated[Worker, Depends(Worker)]
-"""Parameter: runs jobs for the caller."""
 
 
 def _error_of(job: Job) -> KbkitError:

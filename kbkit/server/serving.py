@@ -55,14 +55,14 @@ class _Server(uvicorn.Server):
             yield
             return
 
-        def leave(_number: int, _frame: FrameType | None) -> None:
+        def handle(_number: int, _frame: FrameType | None) -> None:
             self.end()
 
-        before = {number: signal.signal(number, leave) for number in ending_signals()}
+        previous = {number: signal.signal(number, handle) for number in ending_signals()}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
 
@@ -83,8 +83,7 @@ def serve(
             say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C ends it)")
 
     sys.setswitchinterval(SWITCH_SECONDS)
-    # requests, imported behind the start, says so itself, which a thread that looks at warnings
-    # meanwhile undoes
+    # `requests` sets this filter when a thread imports it, and `catch_warnings` may undo that
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
     threading.Thread(target=_preload, args=(stores_of(workspace),), daemon=True).start()
     server = _Server(app, tell)
@@ -96,18 +95,13 @@ def serve(
 
 @contextmanager
 def running(workspace: Workspace, settings: ServerSettings | None = None) -> Iterator[str]:
-    """Serve a workspace in a thread of this process while the block runs.
-
-    Args:
-        workspace: Workspace to serve; it stays open.
-        settings: Settings; by default loopback, at a free port.
+    """Serve a workspace in a thread while the block runs; by default on loopback, at a free port.
 
     Yields:
         The address, for `kbkit.connect`.
 
     Raises:
-        ConfigError: The address or the port cannot be used, or others can reach it and there is no
-            token.
+        ConfigError: The address or port cannot be used, or others can reach it without a token.
     """
     settings = settings or ServerSettings(port=0)
     app = _app(workspace, settings)

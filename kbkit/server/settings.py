@@ -45,7 +45,6 @@ class ServerSettings:
     search_processes: int = 0
 
     def __post_init__(self) -> None:
-        """Validate the settings."""
         for name, values in (
             ("public_url", (self.public_url,) if self.public_url else ()),
             ("allow_origin", self.allow_origins),

@@ -31,7 +31,6 @@ from kbkit.server.problems import problem
 from kbkit.server.responses import answer, documented, quoted, refused
 
 MAX_FILES = 5_000
-"""Maximum files of an upload."""
 
 
 class Base64(BaseModel):
@@ -61,14 +60,7 @@ def bytes_of(path: str, content: Content) -> bytes:
 
 @contextmanager
 def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"]) -> Iterator[Path]:
-    """Provide a folder with uploaded files within the block.
-
-    Errors inside it name the caller's paths.
-
-    Raises:
-        FilesError: A path leads out of the folder, or is invalid on some systems.
-        EntryFormatError: There are too many, or two have the same name on some systems.
-    """
+    """Provide a folder with uploaded files; errors of the block name the caller's paths."""
     if len(files) > MAX_FILES:
         raise EntryFormatError(f"a folder may have {MAX_FILES:,} files at most")
     with TemporaryDirectory(prefix="kbkit-") as temporary:
@@ -78,7 +70,7 @@ def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"])
         for path, data in files.items():
             parts = parts_of(path)
             if not parts:
-                raise InvalidPathError("a file that was sent has no name")
+                raise InvalidPathError("an uploaded file has no name")
             for end in range(1, len(parts) + 1):
                 here = joined(parts[:end])
                 if seen.setdefault(collision_key(here), here) != here:
@@ -152,7 +144,6 @@ async def _upload(request: Request) -> Upload:
 
 
 UploadOf = Annotated[Upload, Depends(_upload)]
-"""Parameter: an uploaded folder."""
 
 
 def upload_body() -> dict[str, Any]:
@@ -178,15 +169,15 @@ def upload_body() -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": kinds}}
 
 
-_TYPES = MimeTypes()  # Python's own, so that all machines agree
+_TYPES = MimeTypes()  # without the types of this machine
 for _type, _ending in (
     ("text/markdown", ".md"),
     ("application/yaml", ".yaml"),
     ("application/yaml", ".yml"),
 ):
     _TYPES.add_type(_type, _ending)
-_PIECE = 1 << 16
-_SAFE = {
+_PIECE_BYTES = 1 << 16
+_SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -204,22 +195,21 @@ class FileConditions:
             str | None,
             Header(
                 alias="Range",
-                description="Which bytes: `bytes=0-99`, `bytes=100-` or `bytes=-100`. All are "
-                "given where it asks for several ranges.",
+                description="Bytes to return: `bytes=0-99`, `bytes=100-` or `bytes=-100`. "
+                "Several ranges return the whole file.",
                 max_length=100,
             ),
         ] = None,
         if_range: Annotated[
             str | None,
             Header(
-                description="An `ETag`: the range is only given of that version, else all.",
-                max_length=200,
+                description="An `ETag`: another version is returned as a whole.", max_length=200
             ),
         ] = None,
         if_none_match: Annotated[
             str | None,
             Header(
-                description="An `ETag`: of that version nothing is given (304).", max_length=1_000
+                description="An `ETag`: this version is not returned again (304).", max_length=1_000
             ),
         ] = None,
     ) -> None:
@@ -232,7 +222,7 @@ class FileConditions:
         return any(each in ("*", etag) for each in etags)
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
-        """Return start and end of the requested bytes; ``None`` for all."""
+        """Return start and end of the requested bytes; ``None`` for all. Raises `ValueError`."""
         unit, _, wanted = (self._range or "").partition("=")
         first, dash, last = (each.strip() for each in wanted.partition("-"))
         if unit.strip().lower() != "bytes" or not dash or "," in wanted:
@@ -255,29 +245,27 @@ class FileConditions:
 
 
 ConditionsOf = Annotated[FileConditions, Depends(FileConditions)]
-"""Parameter: range and cache conditions."""
 
 
 def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions) -> Response:
-    """Return a response with a file or a range of it."""
-    opened = BytesIO(file) if isinstance(file, bytes) else file
-    size = len(file) if isinstance(file, bytes) else os.fstat(opened.fileno()).st_size
+    content = BytesIO(file) if isinstance(file, bytes) else file
+    size = len(file) if isinstance(file, bytes) else os.fstat(content.fileno()).st_size
     etag = quoted(version)
     headers = {
-        **_SAFE,
+        **_SAFE_HEADERS,
         "ETag": etag,
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
     }
     if wanted.has(etag):
-        opened.close()
+        content.close()
         return Response(status_code=304, headers=headers)
     try:
         span = wanted.range_of(size, etag)
     except ValueError:
-        opened.close()
+        content.close()
         range_headers = {"Content-Range": f"bytes */{size}"}
         return problem(
-            f"{name}: has {size:,} bytes, and none of those",
+            f"{name}: has {size:,} bytes, none of them in this range",
             416,
             ArgumentError,
             headers=range_headers,
@@ -287,7 +275,7 @@ def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     headers["Content-Length"] = str(end - start)
     return StreamingResponse(
-        _pieces(opened, start, end),
+        _pieces(content, start, end),
         status_code=200 if span is None else 206,
         headers=headers,
         media_type=media_type(name),
@@ -302,7 +290,7 @@ def media_type(name: str) -> str:
 def _pieces(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
     with file:
         file.seek(start)
-        while start < end and (piece := file.read(min(_PIECE, end - start))):
+        while start < end and (piece := file.read(min(_PIECE_BYTES, end - start))):
             start += len(piece)
             yield piece
 
@@ -319,7 +307,7 @@ def contents(model: Any = None) -> dict[int | str, dict[str, Any]]:
                 "ETag": version,
                 "Content-Range": {
                     "schema": {"type": "string"},
-                    "description": "Which bytes, of how many.",
+                    "description": "The bytes, and the size of the file.",
                 },
             },
             "content": binary,
@@ -336,11 +324,9 @@ class RevisionOf(BaseModel):
 
 
 REVISION = documented(RevisionOf) | {304: {"description": "Not changed"}}
-"""Responses of revision routes."""
 
 
 def revision_response(revision: str, wanted: FileConditions) -> Response:
-    """Return a response with a revision, or 304 if the client has it."""
     if wanted.has(quoted(revision)):
         return Response(status_code=304, headers={"ETag": quoted(revision)})
     return answer({"revision": revision}, version=revision)

@@ -258,7 +258,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(serve):
             head_, _, body = answer.decode().partition("\r\n\r\n")
             assert head_.startswith("HTTP/1.1 408 ")
             assert "\nconnection: close" in head_
-            assert json.loads(body)["detail"].startswith("the request did not come in within 0.2 s")
+            assert json.loads(body)["detail"].startswith("the request did not arrive within 0.2 s")
 
 
 def test_a_body_without_a_length_is_refused_when_it_is_too_long(serve):
