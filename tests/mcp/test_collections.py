@@ -286,7 +286,7 @@ def test_a_client_hears_how_far_long_work_is(agent, pets):
 
 @pytest.mark.parametrize(("seconds", "steps"), [(0, [1, 2, 3, 4, 5]), (3600, [1, 5])])
 def test_steps_within_a_moment_are_one_report(seconds, steps, monkeypatch):
-    monkeypatch.setattr("kbkit.mcp.submissions._TELL_SECONDS", seconds)
+    monkeypatch.setattr("kbkit.mcp.submissions._NOTIFY_SECONDS", seconds)
     heard = []
 
     class Request:

@@ -6,7 +6,8 @@ _NAMES = {
     "knowledge_bases": "added_reply collection_reply knowledge_bases_reply usage_text",
     "limits": "MIN_TOKENS",
     "passages": (
-        "SOUGHT context_reply document_reply index_reply next_address read_on search_reply"
+        "HITS_PER_PASSAGE context_reply document_reply index_reply next_address read_on "
+        "search_reply"
     ),
     "reply": "Budget Reply read_cursor shortened write_cursor",
     "workspace": (

@@ -3,7 +3,7 @@ from kbkit.mcp.replies.knowledge_bases import collection_reply as collection_rep
 from kbkit.mcp.replies.knowledge_bases import knowledge_bases_reply as knowledge_bases_reply
 from kbkit.mcp.replies.knowledge_bases import usage_text as usage_text
 from kbkit.mcp.replies.limits import MIN_TOKENS as MIN_TOKENS
-from kbkit.mcp.replies.passages import SOUGHT as SOUGHT
+from kbkit.mcp.replies.passages import HITS_PER_PASSAGE as HITS_PER_PASSAGE
 from kbkit.mcp.replies.passages import context_reply as context_reply
 from kbkit.mcp.replies.passages import document_reply as document_reply
 from kbkit.mcp.replies.passages import index_reply as index_reply

@@ -36,13 +36,13 @@ from kbkit.retrieval.delimiting import (
     source_of,
 )
 
-SOUGHT = 4
-"""Hits to search for each passage, since some repeat or join others."""
+HITS_PER_PASSAGE = 4
+"""Hits to search for each passage, since some overlap or adjoin others."""
 _MAX_NOTES = 3
 _SHARES = 3
-"""A passage takes at most this part (1/n) of the budget if others fit beside it."""
-_OF_DOCUMENT = ("fetched", "version", "kb")
-"""Source lines that passages of one document share."""
+"""A passage takes at most this part (1/n) of the budget if others fit too."""
+_SHARED_LINES = ("fetched", "version", "kb")
+"""Lines of the source that only the first passage of a document shows."""
 _MIN_LENGTH = 200
 """Minimum characters of a shortened passage."""
 
@@ -81,9 +81,8 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
             room = budget
         shown.append(passage.within(quotes, room))
         budget.take(*shown[-1])
-    for at, passage in enumerate(
-        passages[: len(shown)]
-    ):  # give the rest of the budget to shortened passages
+    # give the rest of the budget to shortened passages
+    for at, passage in enumerate(passages[: len(shown)]):
         budget.room += size(*shown[at])
         shown[at] = passage.within(quotes, budget)
         budget.take(*shown[at])
@@ -109,18 +108,11 @@ def citation_values(citation: Citation, quotes: Quotes, *, short: bool = False) 
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A numbered passage.
-
-    Attributes:
-        chunk_id: Id for ratings, or ``""``.
-        further: Whether an earlier passage of its document gives date and version.
-    """
-
     number: str
     citation: Citation
     chunk_id: str
     text: str
-    further: bool
+    same_document: bool  # an earlier passage shows date and version
 
     def shown(
         self, quotes: Quotes, *, short: bool = False, length: int | None = None
@@ -128,8 +120,10 @@ class _Passage:
         text = self.text if length is None else cut_at(self.text, length)
         more = {"chunk_id": self.chunk_id} if self.chunk_id else {}
         source = source_of(self.citation, short=short) | more
-        given = _OF_DOCUMENT if self.further else ()
-        lines = "\n".join(f"{name}: {value}" for name, value in source.items() if name not in given)
+        hidden = _SHARED_LINES if self.same_document else ()
+        lines = "\n".join(
+            f"{name}: {value}" for name, value in source.items() if name not in hidden
+        )
         values = citation_values(self.citation, quotes, short=short) | more
         return (
             quotes.text(self.number, f"{lines}\n\n{text}"),
@@ -151,7 +145,7 @@ class _Passage:
         return self.shown(quotes, short=short, length=low)
 
 
-_LITTLE = 600
+_SHORT_BUDGET = 600
 """Tokens of a budget too small for full sources."""
 
 
@@ -168,7 +162,7 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
         quotes = Quotes()
         values = {
             "note": quotes.note,
-            "pieces": [_values(piece, quotes, room < _LITTLE) for piece in context.pieces],
+            "pieces": [_values(piece, quotes, room < _SHORT_BUDGET) for piece in context.pieces],
             "notes": [quotes.value(note) for note in context.notes],
         }
         over = size(context.text, values) - room
@@ -241,8 +235,8 @@ def document_reply(
 
 
 def _lines(document: Document, lines: str) -> tuple[int, int]:
-    given = _LINES.fullmatch(lines.strip())
-    first, last = (int(given[1]), int(given[2] or given[1])) if given else (0, 0)
+    match = _LINES.fullmatch(lines.strip())
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= first <= last:
         raise ConfigError(f"lines={lines[:40]!r}: give a range such as 10-40, counted from 1")
     every = _split(document.content)

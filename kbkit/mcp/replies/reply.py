@@ -16,20 +16,13 @@ from kbkit.retrieval.delimiting import cut, fenced, harmless, instructions
 
 CURSOR_TOKENS = 36
 """Tokens reserved for the hint of the next page."""
-_BEGINNING = 2
-"""Tokens of the beginning of a text."""
-_BETWEEN = 3
-"""Tokens between parts of text and values."""
+_START_TOKENS = 2
+_SEPARATOR_TOKENS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Reply to an agent.
-
-    Attributes:
-        text: The text for a language model; says how to continue if there is more.
-        values: The same as JSON values; ``next_cursor`` continues, ``""`` ends.
-    """
+    """Reply to an agent: text for a language model, and the same as JSON values."""
 
     text: str
     values: Mapping[str, Any]
@@ -37,12 +30,9 @@ class Reply:
 
 @dataclass(slots=True)
 class Budget:
-    """Tokens left for a reply, text and values together.
+    """Tokens left for text and values of a reply, which starts after `start` items or characters.
 
     Counted by the tokenizer of the static embedder (Llama 2's), which counts more than newer ones.
-
-    Attributes:
-        start: Number of items or characters in earlier replies.
     """
 
     room: int
@@ -70,15 +60,15 @@ class Budget:
 
 def size(text: str, values: Any = None) -> int:
     """Count the tokens of a text and of values as JSON, with separators."""
-    taken = count_tokens(text) + _BETWEEN
+    taken = count_tokens(text) + _SEPARATOR_TOKENS
     if values is not None:
-        taken += count_tokens(json.dumps(values, ensure_ascii=False)) + _BETWEEN
+        taken += count_tokens(json.dumps(values, ensure_ascii=False)) + _SEPARATOR_TOKENS
     return taken
 
 
 def shortened(message: str, limit: int) -> str:
     """Shorten a message, which may repeat its input, to a number of tokens."""
-    return cut(message, limit - _BEGINNING)
+    return cut(message, limit - _START_TOKENS)
 
 
 def read_cursor(cursor: str) -> int:
@@ -105,7 +95,7 @@ _CHARACTERS = 8
 """Maximum characters for each token of the budget."""
 _LINES = (240, 60, 24, 18)
 """Maximum tokens of a line around a text; the first that fits is used."""
-_MIN_TEXT = 60
+_MIN_TEXT_TOKENS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +152,7 @@ def part_reply(
             "next_cursor": "",
         }
         around = quotes.text(name, f"{quotes.note}\n\n{above(last, last)}\n\n")
-        if budget.room - size(around, frame) >= _MIN_TEXT:
+        if budget.room - size(around, frame) >= _MIN_TEXT_TOKENS:
             break
     budget.take(around, frame)
     text = _fitting(content[start:], budget)
@@ -221,7 +211,7 @@ def listing(
     more: Mapping[str, Any] | None = None,
     limit: int | None = None,
 ) -> Reply:
-    """List rows between marks, below a line; `about` is text of others."""
+    """List rows between marks, below a line; `about` is quoted too."""
     frame = {"note": quotes.note, **(more or {}), name: [], "next_cursor": ""}
     head = f"{above}{quotes.note}\n<{quotes.mark}>" + f"\n{about}" * bool(about)
     foot, start = f"</{quotes.mark}>", budget.start

@@ -119,7 +119,7 @@ def entities_reply(entities: Iterable[Entity], *, limit: int, budget: Budget) ->
     return _quoted_listing(
         map(_entity, entities),
         name="entities",
-        nothing="No entity is called so.",
+        nothing="No entity has this name.",
         limit=limit,
         budget=budget,
     )
@@ -159,7 +159,7 @@ def about_reply(facts: About, *, limit: int, budget: Budget) -> Reply:
         documents = pluralize(subject.documents, "document")
         rows.append(_row("subject", label, f"in {chunks} of {documents}"))
     for document in facts.documents[:limit]:
-        defines = " says what it is" if document.defines else ""
+        defines = " defines it" if document.defines else ""
         label = f"{document.title} <{document.uri}>{defines}"
         rows.append(_row("document", label, document.description, kb=document.kb))
     for chunk in facts.chunks[:limit]:
@@ -167,7 +167,7 @@ def about_reply(facts: About, *, limit: int, budget: Budget) -> Reply:
         rows.append(_row("statement", label, chunk.statement, kb=chunk.kb))
     for entity in facts.entities[:limit]:
         rows.append(_row("beside", f"{entity.name} ({entity.type or entity.kind.value})", ""))
-    return _quoted_listing(rows, name="found", nothing="Nothing speaks of it.", budget=budget)
+    return _quoted_listing(rows, name="found", nothing="Nothing was found about it.", budget=budget)
 
 
 def _quoted_listing(
