@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CollectionName = Annotated[
     str, Field(description="Lower-case letters, digits and hyphens.", max_length=200)
 ]
-Given = Annotated[
+DocumentsArgument = Annotated[
     Any,
     WithJsonSchema(
         {
@@ -55,7 +55,7 @@ Given = Annotated[
     ),
     Field(description="Markdown, a list of texts or objects, or paths in allowed folders."),
 ]
-"""Has its own schema, and is validated by `kbkit.mcp.submissions`."""
+"""Validated by `kbkit.mcp.submissions`; the schema only documents it."""
 _MAX_IDS = 1_000
 
 
@@ -91,7 +91,7 @@ class AddedDocuments(TypedDict):
 
 
 class DroppedCollection(TypedDict):
-    """A collection that is in the trash."""
+    """A deleted collection."""
 
     collection_name: str
 
@@ -104,47 +104,45 @@ class DeletedDocuments(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    """Declare them."""
-
     @tools.write(destructive=False, idempotent=False, scope="admin")
     def create_kb_collection(
         *,
         collection_name: CollectionName,
-        documents: Given = "",
-        description: Annotated[str, Field(description="What it is about.")] = "",
+        documents: DocumentsArgument = "",
+        description: Annotated[str, Field(description="Its topic.")] = "",
         context: Context[Any, Any],
     ) -> Annotated[CallToolResult, AddedDocuments]:
-        """Create a collection, a knowledge base of your own, with documents if given."""
+        """Create a collection, a knowledge base of your own, with optional documents."""
         return _created(tools, collection_name, documents, description, LongWork(context))
 
     @tools.write(destructive=True, idempotent=True)  # replaces documents of the same source
     def add_kb_documents(
-        *, collection_name: CollectionName, documents: Given, context: Context[Any, Any]
+        *, collection_name: CollectionName, documents: DocumentsArgument, context: Context[Any, Any]
     ) -> Annotated[CallToolResult, AddedDocuments]:
-        """Add documents to a collection, cut and searchable at once; the same source is renewed."""
+        """Add documents to a collection, searchable at once; the same source is replaced."""
         from kbkit.mcp import submissions
         from kbkit.mcp.submissions import store
 
         work = LongWork(context)
-        kb = tools.workspace[_own(tools, collection_name)]
-        given = submissions.read(documents, tools, work)
-        report = store(kb, given.documents, work)
-        return result(replies.added_reply(collection_name, report, given.skipped))
+        kb = tools.workspace[_collection_name(tools, collection_name)]
+        submission = submissions.read(documents, tools, work)
+        report = store(kb, submission.documents, work)
+        return result(replies.added_reply(collection_name, report, submission.skipped))
 
     @tools.read
     def search_kb(
         *,
         query: str,
-        collection_name: Annotated[str, Field(description="Empty for all of them.")] = "",
+        collection_name: Annotated[str, Field(description="Empty for all.")] = "",
         limit: Limit = 5,
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, Passages]:
-        """Passages of collections that answer a question, best first, each with its source."""
+        """Find passages of collections that answer a question, best first, with sources."""
         budget = tools.budget(max_tokens, cursor)
         kbs = tools.kbs(collection_name) if collection_name else _collections(tools)
         hits = tools.searches.search(
-            query, kbs=kbs, limit=replies.SOUGHT * (budget.start + limit + 1)
+            query, kbs=kbs, limit=replies.HITS_PER_PASSAGE * (budget.start + limit + 1)
         )
         return result(
             replies.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
@@ -156,7 +154,7 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, Collection]:
         """Describe a collection: its topic, figures, and documents with their ids."""
         budget = tools.budget(max_tokens, cursor)
-        kb = tools.workspace[_allowed(tools, collection_name)]
+        kb = tools.workspace[_allowed_name(tools, collection_name)]
         documents = kb.documents.list()
         return result(replies.collection_reply(kb.info(), documents, budget=budget))
 
@@ -165,8 +163,8 @@ def add(tools: Tools) -> None:
         *, collection_name: CollectionName
     ) -> Annotated[CallToolResult, DroppedCollection]:
         """Move a collection to the trash, from which a person can restore it."""
-        tools.workspace.delete(_own(tools, collection_name))
-        message = f"{collection_name} is in the trash; a person can bring it back."
+        tools.workspace.delete(_collection_name(tools, collection_name))
+        message = f"{collection_name} is in the trash; a person can restore it."
         return result(replies.Reply(message, {"collection_name": collection_name}))
 
     @tools.write(destructive=True, idempotent=False)
@@ -180,10 +178,10 @@ def add(tools: Tools) -> None:
             ),
         ],
     ) -> Annotated[CallToolResult, DeletedDocuments]:
-        """Move documents of a collection to the trash; none if one of them does not exist."""
+        """Move documents of a collection to the trash; none if one does not exist."""
         from kbkit.knowledge_base.documents import delete_together
 
-        kb = tools.workspace[_own(tools, collection_name)]
+        kb = tools.workspace[_collection_name(tools, collection_name)]
         deleted = delete_together(kb.documents, ids)
         message = f"{deleted} of {collection_name} in the trash."
         return result(
@@ -200,7 +198,7 @@ def _created(
 
     workspace = tools.workspace
     try:
-        check_name(_allowed(tools, name))
+        check_name(_allowed_name(tools, name))
     except ValueError as error:
         raise ToolError(f"collection_name: {error}") from None
     if name in workspace:
@@ -208,28 +206,29 @@ def _created(
             f"a collection named {name!r} exists; choose another name, or add to it with "
             "add_kb_documents"
         )
-    given = submissions.read(documents, tools, work) if documents else submissions.Submission()
-    report = submissions.create(workspace, name, given.documents, work, description=description)
-    return result(replies.added_reply(name, report, given.skipped))
+    submission = submissions.read(documents, tools, work) if documents else submissions.Submission()
+    report = submissions.create(
+        workspace, name, submission.documents, work, description=description
+    )
+    return result(replies.added_reply(name, report, submission.skipped))
 
 
 def _collections(tools: Tools) -> list[str]:
     if names := [info.name for info in tools.list() if _is_collection(info)]:
         return names
     raise NotFoundError(
-        "there is no collection yet; make one with create_kb_collection, or search all knowledge "
+        "there is no collection yet; create one with create_kb_collection, or search all knowledge "
         "bases with search_knowledge_base"
     )
 
 
 def _is_collection(info: KnowledgeBaseInfo) -> bool:
-    """Whether an agent created a knowledge base: people's have sources."""
+    """Whether an agent created a knowledge base: those of people have sources."""
     return info.id not in BUILT_IN and not info.source_types
 
 
-def _own(tools: Tools, name: str) -> str:
-    """Return the name of a collection that agents may change."""
-    if kinds := tools.workspace[_allowed(tools, name)].info().source_types:
+def _collection_name(tools: Tools, name: str) -> str:
+    if kinds := tools.workspace[_allowed_name(tools, name)].info().source_types:
         raise ConflictError(
             f"{name}: is no collection but a knowledge base of people, which reads sources "
             f"({', '.join(kinds)}); a person changes it with `kbkit add {name}`, and deletes it "
@@ -238,7 +237,7 @@ def _own(tools: Tools, name: str) -> str:
     return name
 
 
-def _allowed(tools: Tools, name: str) -> str:
+def _allowed_name(tools: Tools, name: str) -> str:
     allowed = tools.kbs(name) if name else None
     if not allowed:
         raise NotFoundError("collection_name: is empty")

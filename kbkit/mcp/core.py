@@ -108,8 +108,6 @@ class RatedChunk(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    """Declare them."""
-
     @tools.read
     def search_knowledge_base(
         *,
@@ -120,12 +118,12 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, Passages]:
-        """Passages that answer a question, best first, each with its source, date and state."""
+        """Find passages that answer a question, best first, with source, date and state."""
         budget = tools.budget(max_tokens, cursor)
         hits = tools.searches.search(
             query,
             kbs=tools.kbs(kb_name),
-            limit=replies.SOUGHT * (budget.start + limit + 1),
+            limit=replies.HITS_PER_PASSAGE * (budget.start + limit + 1),
             filters=filters,
         )
         return result(
@@ -143,14 +141,14 @@ def add(tools: Tools) -> None:
     @tools.read
     def get_document(
         *,
-        document_name: Annotated[str, Field(description="Its source, as a search gives it.")],
+        document_name: Annotated[str, Field(description="Its source, as in a search.")],
         kb_name: KbName = "",
         section: Annotated[str, Field(description="Only below this heading.")] = "",
         lines: Annotated[str, Field(description="Only these, such as 10-40.")] = "",
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, DocumentPartValues]:
-        """A document as Markdown: all of it, a section, or lines; long ones in parts."""
+        """Read a document as Markdown: whole, a section, or lines; long ones in parts."""
         budget = tools.budget(max_tokens, cursor)
         kb, document, anchor = _document(tools, document_name, kb_name)
         return result(
@@ -177,7 +175,7 @@ def add(tools: Tools) -> None:
         chunk_id: Annotated[str, Field(description="From a search.")],
         score: Score,
         kb_name: Annotated[str, Field(description="Its knowledge base.")],
-        query: Annotated[str, Field(description="What was asked.")] = "",
+        query: Annotated[str, Field(description="The question.")] = "",
         note: str = "",
     ) -> Annotated[CallToolResult, RatedChunk]:
         """Rate how well a passage answered, 1 (wrong) to 5 (perfect); later searches use it."""

@@ -37,7 +37,7 @@ class EntryRows(TypedDict):
 
 
 class EntryText(TypedDict):
-    """An entry with its prompt, or a part of that."""
+    """An entry with its prompt, or a part of it."""
 
     note: str
     slug: str
@@ -60,8 +60,6 @@ class RatedEntry(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    """Declare them."""
-
     @tools.read
     def find_entries(
         *,
@@ -101,7 +99,7 @@ def add(tools: Tools) -> None:
         entry = tools.workspace.entries.create(
             title, description=description, prompt=prompt, tags=tags, category=category
         )
-        return _rated(entry, "is written down")
+        return _rated(entry, "is stored")
 
     @tools.write(destructive=False, idempotent=False)
     def rate_entry(*, slug: Slug, score: Score) -> Annotated[CallToolResult, RatedEntry]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kbkit.models import FileInfo, FileTree
 
 FilePath = Annotated[str, Field(description="From the root, such as notes/today.md.")]
-IfMatch = Annotated[str, Field(description="The version that was read: refuse if it changed.")]
+IfMatch = Annotated[str, Field(description="Version that was read; refused if it changed.")]
 
 
 class FileRow(TypedDict):
@@ -49,15 +49,13 @@ class FileText(TypedDict):
 
 
 class WrittenFile(TypedDict):
-    """A file or folder as it is now."""
+    """A stored file or folder."""
 
     path: str
     version: str
 
 
 def add(tools: Tools) -> None:
-    """Declare them."""
-
     @tools.read
     def kb_list(
         *,
@@ -71,9 +69,9 @@ def add(tools: Tools) -> None:
         infos = files.list(path)
         if not path.strip("/ "):  # also knowledge bases and collections
             infos = [
-                below
+                child
                 for info in infos
-                for below in ([info, *files.list(info.path)] if info.read_only else [info])
+                for child in ([info, *files.list(info.path)] if info.read_only else [info])
             ]
         return result(replies.folder_reply(infos, path=path, budget=budget))
 
@@ -81,7 +79,7 @@ def add(tools: Tools) -> None:
     def kb_read(
         *, path: FilePath, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, FileText]:
-        """The text of a file; a long one in parts."""
+        """Read the text of a file; long ones in parts."""
         budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
         info, content = files.info(path), files.read(path)
@@ -97,7 +95,7 @@ def add(tools: Tools) -> None:
         """List everything below a folder."""
         budget = tools.budget(max_tokens, cursor)
         tree = tools.workspace.files.tree(path)
-        return result(replies.folder_reply(_below(tree), path=path, budget=budget))
+        return result(replies.folder_reply(_descendants(tree), path=path, budget=budget))
 
     @tools.write(destructive=True, idempotent=True)
     def kb_write(
@@ -110,7 +108,7 @@ def add(tools: Tools) -> None:
     def kb_append(
         *, path: FilePath, content: str, if_match: IfMatch = ""
     ) -> Annotated[CallToolResult, WrittenFile]:
-        """Add text at the end of a file, made when missing."""
+        """Append text to a file; creates a missing one."""
         return _written(tools.workspace.files.append(path, content, if_match=if_match or None))
 
     @tools.write(destructive=False, idempotent=True)
@@ -126,14 +124,13 @@ def add(tools: Tools) -> None:
         return result(replies.Reply(message, {"path": deleted.path, "version": ""}))
 
 
-def _below(tree: FileTree) -> Iterator[FileInfo]:
-    """Iterate over everything below a folder, folders before their content."""
+def _descendants(tree: FileTree) -> Iterator[FileInfo]:
     for child in tree.children:
         yield child.info
-        yield from _below(child)
+        yield from _descendants(child)
 
 
 def _written(info: FileInfo) -> CallToolResult:
     version = f" Its version is {info.version}." if info.version else ""
     values = {"path": info.path, "version": info.version}
-    return result(replies.Reply(f"{info.path} is there.{version}", values))
+    return result(replies.Reply(f"{info.path} is stored.{version}", values))

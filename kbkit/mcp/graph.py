@@ -57,7 +57,7 @@ class NeighborRows(TypedDict):
 
 
 class MadeRelation(TypedDict):
-    """A relation as it is now."""
+    """A stored relation."""
 
     note: str
     source: str
@@ -67,7 +67,7 @@ class MadeRelation(TypedDict):
 
 
 class AboutRow(TypedDict):
-    """A subject, document or statement, or a name mentioned beside the subject."""
+    """A subject, document, statement, or a name mentioned with the subject."""
 
     kind: str
     said: str
@@ -84,8 +84,6 @@ class AboutRows(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    """Declare them."""
-
     @tools.read
     def graph_entities(
         *,
@@ -95,7 +93,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, EntityRows]:
-        """List things that documents mention, the most mentioned first."""
+        """List things that documents mention, most mentioned first."""
         budget = tools.budget(max_tokens, cursor)
         matches = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=budget.start + limit + 1
@@ -107,12 +105,12 @@ def add(tools: Tools) -> None:
         *,
         entity: EndName,
         depth: Annotated[int, Field(ge=1, le=5)] = 1,
-        relation: Annotated[str, Field(description="Only of this name.")] = "",
+        relation: Annotated[str, Field(description="Only with this name.")] = "",
         limit: Limit = 10,
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, NeighborRows]:
-        """List what relations reach from a thing, the nearest and strongest first."""
+        """List things related to a thing, nearest and strongest first."""
         budget = tools.budget(max_tokens, cursor)
         walk = tools.workspace.graph.neighbors(
             entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
@@ -129,7 +127,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, AboutRows]:
-        """Find documents and statements about a subject, and names mentioned beside it."""
+        """Find documents and statements about a subject, and names mentioned with it."""
         budget = tools.budget(max_tokens, cursor)
         facts = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
         return result(replies.about_reply(facts, limit=limit, budget=budget))
@@ -142,7 +140,7 @@ def add(tools: Tools) -> None:
         target: EndName,
         note: str = "",
     ) -> Annotated[CallToolResult, MadeRelation]:
-        """Note a relation between two things, which lasts."""
+        """Store a relation between two things."""
         graph = tools.workspace.graph
         made = graph.relate(source, relation, target, note=note)
         return result(replies.relation_reply(made, graph.names([made.source, made.target])))

@@ -12,8 +12,7 @@ from typing_extensions import TypedDict
 from kbkit.mcp import replies
 from kbkit.mcp.tools import Cursor, MaxTokens, Tools, result
 
-_SHOWING = ("view", "str_replace")
-"""Commands whose answers contain file content."""
+_COMMANDS_WITH_CONTENT = ("view", "str_replace")
 
 
 class MemoryReply(TypedDict):
@@ -25,8 +24,6 @@ class MemoryReply(TypedDict):
 
 
 def add(tools: Tools) -> None:
-    """Declare it."""
-
     @tools.write(destructive=True, idempotent=False)
     def memory(
         *,
@@ -54,7 +51,7 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, MemoryReply]:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
         budget = tools.budget(max_tokens, cursor)
-        given = {
+        arguments = {
             "command": command,
             "path": path,
             "view_range": view_range,
@@ -66,8 +63,10 @@ def add(tools: Tools) -> None:
             "old_path": old_path,
             "new_path": new_path,
         }
-        values = {name: value for name, value in given.items() if value is not None}
+        values = {name: value for name, value in arguments.items() if value is not None}
         answer = tools.workspace.files.memory_tool().handle(values)
         if answer.is_error:
             raise ToolError(str(answer))
-        return result(replies.memory_reply(answer, quoted=command in _SHOWING, budget=budget))
+        return result(
+            replies.memory_reply(answer, quoted=command in _COMMANDS_WITH_CONTENT, budget=budget)
+        )

@@ -32,9 +32,7 @@ SCHEME = "kbkit://kb/"
 INDEX = "llms.txt"
 """Address of a knowledge base's list of documents."""
 PAGE = 50
-"""Page size of the list."""
 MAX_LENGTH = 4_000
-"""Maximum characters of an address."""
 _CURSOR = re.compile(r"(.+?)(?:\?cursor=(next-\d{1,9}))?", re.DOTALL)
 _MARKDOWN = "text/markdown"
 TEMPLATE = ResourceTemplate(
@@ -42,18 +40,13 @@ TEMPLATE = ResourceTemplate(
     uri_template=SCHEME + "{name}/{+path}",
     mime_type=_MARKDOWN,
     title="A document of a knowledge base",
-    description="path is the source of a document as a search gives it; llms.txt lists them all.",
+    description="path is the source of a document as in a search; llms.txt lists all.",
 )
 
 
 @dataclass(slots=True)
 class ListPage:
-    """A requested page of a list.
-
-    Attributes:
-        cursor: Its cursor.
-        next_cursor: Cursor of the next page.
-    """
+    """Cursors of a requested page of a list, and of the next page."""
 
     cursor: str = ""
     next_cursor: str = ""
@@ -69,7 +62,7 @@ class ResourceHandlers:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
-    def listed(self, page: ListPage) -> list[Resource]:
+    def list_page(self, page: ListPage) -> list[Resource]:
         """Return a page of resources: the index of each knowledge base, then its documents."""
         page_rows = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
         if len(page_rows) > PAGE:
@@ -96,14 +89,14 @@ class ResourceHandlers:
 
     def read(self, address: str) -> ReadResourceContents:
         """Return a page of a document or of a list."""
-        given = _CURSOR.fullmatch(address)
-        assert given is not None
-        whole, cursor = given[1], given[2] or ""
+        match = _CURSOR.fullmatch(address)
+        assert match is not None
+        whole, cursor = match[1], match[2] or ""
         name, _, path = whole.removeprefix(SCHEME).partition("/")
         try:
             kbs = self._tools.kbs(name) if name else None
             if not kbs or not path:
-                raise NotFoundError(f"{address[:200]}: names no document, as {SCHEME}NAME/SOURCE")
+                raise NotFoundError(f"{address[:200]}: names no document; give {SCHEME}NAME/SOURCE")
             budget = self._tools.budget(0, cursor)
             kb = self._tools.workspace[name]
             if path == INDEX:
@@ -132,11 +125,10 @@ class ResourceHandlers:
         assert missing is not None
         raise missing
 
-    def completed(self, argument: str, value: str, given: Mapping[str, str]) -> list[str]:
-        """Complete a variable of a resource template."""
+    def complete(self, argument: str, value: str, others: Mapping[str, str]) -> list[str]:
         if argument == "name":
             return [info.name for info in self._tools.list() if info.name.startswith(value)]
-        name = given.get("name", "")
+        name = others.get("name", "")
         if argument != "path" or name not in [info.name for info in self._tools.list()]:
             return []
         values = [INDEX] if INDEX.startswith(value) else []
@@ -148,7 +140,6 @@ class ResourceHandlers:
 
 
 def address_of(name: str, uri: str) -> str:
-    """Return the address of a document as a resource."""
     path = quote(uri, safe="/:@!$&'()*+,;=~")
     if path == INDEX:  # a document with the name of the index
         path = "%6C" + path[1:]
@@ -160,7 +151,7 @@ def _index(name: str) -> Resource:
         name=f"{name}/{INDEX}",
         uri=f"{SCHEME}{name}/{INDEX}",
         mime_type=_MARKDOWN,
-        title=f"What {name} holds",
+        title=f"Documents of {name}",
     )
 
 
@@ -192,19 +183,19 @@ def _read_cursor(cursor: str) -> tuple[str, str | None]:
     return name, after
 
 
-_USES = {
-    "search_knowledge_base": "finds passages; `get_document` reads on where one ends",
-    "get_context": "gathers all that helps with a question, within a budget",
+_TOOL_USES = {
+    "search_knowledge_base": "finds passages; `get_document` reads their documents",
+    "get_context": "collects what helps with a question, within a budget",
     "search_kb": "searches collections, which are knowledge bases too",
-    "create_kb_collection": "makes a collection of your own; `add_kb_documents` fills it",
+    "create_kb_collection": "creates a collection of your own; `add_kb_documents` fills it",
     "find_entries": "finds solutions that worked before; `get_entry` reads one",
-    "create_entry": "keeps a solution that worked; `rate_entry` says how well one did",
-    "rate_chunk": "says how well a passage answered, which later searches heed",
-    "kb_list": "lists the files, `kb_read` reads and `kb_tree` shows all of them",
-    "kb_write": "writes a file; look at what is there first",
-    "memory": "keeps notes below /memories, which are the same files",
-    "graph_entities": "finds named things, `graph_neighbors` what they are related to",
-    "about": "tells who speaks of a subject",
+    "create_entry": "stores a solution that worked; `rate_entry` rates one",
+    "rate_chunk": "rates how well a passage answered; later searches use it",
+    "kb_list": "lists a folder; `kb_read` reads a file, `kb_tree` lists all below",
+    "kb_write": "writes a file; list its folder first",
+    "memory": "keeps notes below /memories, among the same files",
+    "graph_entities": "finds named things; `graph_neighbors` lists related ones",
+    "about": "finds documents and statements about a subject",
 }
 _RULES = (
     "Search before you answer, and ask in the words of the documentation. Read further only if a "
@@ -214,8 +205,6 @@ _RULES = (
 
 
 def usage(tools: Tools) -> Prompt:
-    """Return the prompt."""
-
     def how_to_use() -> str:
         """Explain these tools, and list knowledge bases and root folders."""
         return replies.usage_text(
@@ -229,7 +218,7 @@ def _allowed_uses(tools: Tools) -> dict[str, str]:
     caller = current_caller.get()
     return {
         name: use
-        for name, use in _USES.items()
+        for name, use in _TOOL_USES.items()
         if name in tools.declared and tools.declared[name].allows(caller)
     }
 

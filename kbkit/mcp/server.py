@@ -104,18 +104,19 @@ def _fault(error: Exception) -> ErrorData:
 
 async def _lines(stdin: TextIO) -> AsyncIterator[str]:
     async for line in anyio.wrap_file(stdin):
-        yield _answerable(line)
+        yield _sanitized(line)
 
 
-def _answerable(line: str) -> str:
-    """Replace lone surrogates, which no answer could repeat, and ids of invalid types."""
+def _sanitized(line: str) -> str:
+    """Replace lone surrogates, which no answer could repeat, and requests with invalid ids."""
     try:
         values = json.loads(line)
         whole = json.dumps(valid_values(values)) if "\\ud" in line.lower() else line
     except (ValueError, RecursionError):
         return line
-    known = values.get("id", "") if isinstance(values, dict) and "method" in values else ""
-    return whole if isinstance(known, (str, int)) and not isinstance(known, bool) else "{}"
+    request_id = values.get("id", "") if isinstance(values, dict) and "method" in values else ""
+    is_valid = isinstance(request_id, (str, int)) and not isinstance(request_id, bool)
+    return whole if is_valid else "{}"
 
 
 def _add_files(tools: Tools) -> None:
@@ -141,10 +142,8 @@ _READING = ("resources/", "skills/", "prompts/", "completion/")
 """Methods that need the scope ``read``; tools have their own."""
 _WHOLE_LISTS = ("tools/list", "prompts/list", "resources/templates/list")
 """Methods without cursors."""
-_COMPLETIONS = 100
-"""Values that a completion may have."""
-_MIN_ERROR = 20
-"""Minimum tokens of an error."""
+_MAX_COMPLETIONS = 100
+_MIN_ERROR_TOKENS = 20
 
 
 class WorkspaceServer(MCPServer[Any]):
@@ -174,12 +173,11 @@ class WorkspaceServer(MCPServer[Any]):
     async def _answer(
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
-        """Answer a message on behalf of its caller."""
         current_caller.set(self._caller(ctx))
         page = ListPage(str((ctx.params or {}).get("cursor") or ""))
         current_page.set(page)
         if page.cursor and ctx.method in _WHOLE_LISTS:
-            message = f"cursor: {ctx.method} gives all at once, and no cursor; leave it out"
+            message = f"cursor: {ctx.method} returns the whole list; leave it out"
             raise MCPError(code=INVALID_PARAMS, message=message)
         if ctx.method.startswith(_READING) and "read" not in current_caller.get().scopes:
             raise MCPError(code=INVALID_REQUEST, message=f"{ctx.method}: needs the scope 'read'")
@@ -205,17 +203,16 @@ class WorkspaceServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Run a tool."""
         try:
             if (declared := self._declared.get(name)) is None:
                 raise ToolError(self._no_tool(name))
             declared.check(current_caller.get())
             answer = await super().call_tool(name, arguments, context)
-            if isinstance(answer, CallToolResult) and _size(answer) > self._most_of(arguments):
+            if isinstance(answer, CallToolResult) and _size(answer) > self._limit_of(arguments):
                 raise ToolError(f"{name}: the answer does not fit; ask with a larger max_tokens")
             return answer
         except ToolError as error:
-            most = max(min(self._most_of(arguments), MAX_TOKENS), _MIN_ERROR)
+            most = max(min(self._limit_of(arguments), MAX_TOKENS), _MIN_ERROR_TOKENS)
             raise ToolError(explained(name, error, self._declared, most)) from error
 
     def _no_tool(self, name: str) -> str:
@@ -232,7 +229,7 @@ class WorkspaceServer(MCPServer[Any]):
             return "", ""
         return declared.scope, declared.lacking(caller)
 
-    def _most_of(self, arguments: dict[str, Any]) -> int:
+    def _limit_of(self, arguments: dict[str, Any]) -> int:
         asked = arguments.get("max_tokens")
         if type(asked) is not int or asked <= 0:
             return self._max_tokens
@@ -241,19 +238,17 @@ class WorkspaceServer(MCPServer[Any]):
     async def list_resources(self) -> list[Resource]:
         """List a page of the documents that the caller may read; skills come first."""
         page = current_page.get()
-        page_resources = await anyio.to_thread.run_sync(self._documents.listed, page)
+        page_resources = await anyio.to_thread.run_sync(self._documents.list_page, page)
         if page.cursor:
             return page_resources
         return [*await anyio.to_thread.run_sync(self._skills.first), *page_resources]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        """List the templates of document and skill addresses."""
         return [resources.TEMPLATE, skills.TEMPLATE]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents]:
-        """Return a document, a list of documents, or a file of a skill."""
         address = str(uri)
         if len(address) > resources.MAX_LENGTH:
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
@@ -273,7 +268,6 @@ class WorkspaceServer(MCPServer[Any]):
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
-        """Return the prompt of a name."""
         names = [prompt.name for prompt in await self.list_prompts()]
         if name not in names or arguments:
             message = (
@@ -297,11 +291,11 @@ class WorkspaceServer(MCPServer[Any]):
             isinstance(ref, ResourceTemplateReference)
             and ref.uri == resources.TEMPLATE.uri_template
         ):
-            given = (context.arguments if context else None) or {}
+            others = (context.arguments if context else None) or {}
             values = await anyio.to_thread.run_sync(
-                self._documents.completed, argument.name, argument.value, given
+                self._documents.complete, argument.name, argument.value, others
             )
-        return Completion(values=values[:_COMPLETIONS], has_more=len(values) > _COMPLETIONS)
+        return Completion(values=values[:_MAX_COMPLETIONS], has_more=len(values) > _MAX_COMPLETIONS)
 
     async def run_on(self, stdin: TextIO, stdout: TextIO) -> None:
         """Serve a client until its input ends."""
@@ -330,7 +324,7 @@ def server(
     caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller] | None = None,
     searches: ToolSearches | None = None,
 ) -> WorkspaceServer:
-    """Return an MCP server, which opens its workspace when a tool first needs it."""
+    """Return an MCP server, which opens its workspace on first use."""
     wanted = check_sets(tools)
     max_tokens = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
     collected = Tools(
@@ -347,5 +341,4 @@ def server(
 
 
 def local_caller(_: ServerRequestContext[Any, Any]) -> ToolCaller:
-    """Return the caller who started the server."""
     return LOCAL

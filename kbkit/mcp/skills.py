@@ -1,7 +1,6 @@
 """Entries as Agent Skills: their files as resources, and methods that list them (SEP-2640).
 
-Clients check digests, so files are complete and unchanged. A client asks its user before a skill
-may do anything.
+Clients check digests, so files are complete and unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 SCHEME = "skill://"
 FILE = "SKILL.md"
 PAGE = 20
-"""Page size of the list, for which all files are read for their digests."""
+"""Page size of the list, which reads all files for their digests."""
 _CACHED_SINCE = "2026-07-28"
 """First protocol revision with cache hints."""
 TEMPLATE = ResourceTemplate(
@@ -62,7 +61,6 @@ class Skills(Extension):
         self._tools = tools
 
     def methods(self) -> Sequence[MethodBinding]:
-        """``skills/list`` and ``skills/get``."""
         return (
             MethodBinding("skills/list", PaginatedRequestParams, self._list),
             MethodBinding("skills/get", GetSkillParams, self._get),
@@ -71,7 +69,7 @@ class Skills(Extension):
     async def _list(
         self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
     ) -> dict[str, Any]:
-        skills, cursor = await anyio.to_thread.run_sync(self.listed, params.cursor or "")
+        skills, cursor = await anyio.to_thread.run_sync(self.list_page, params.cursor or "")
         return _result(ctx, {"skills": skills} | ({"nextCursor": cursor} if cursor else {}))
 
     async def _get(
@@ -81,7 +79,7 @@ class Skills(Extension):
             message = f"uri: is missing; give that of a skill, {SCHEME}SLUG/{FILE}"
             raise MCPError(code=INVALID_PARAMS, message=message)
         try:
-            slug, path = _parts(params.uri)
+            slug, path = _split_uri(params.uri)
             if path != FILE:
                 raise ResourceNotFoundError(f"{params.uri[:200]}: is no {SCHEME}SLUG/{FILE}")
             files = await anyio.to_thread.run_sync(self._files, slug)
@@ -89,7 +87,7 @@ class Skills(Extension):
             raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
         return _result(ctx, {"skill": _entry(slug, files)})
 
-    def listed(self, cursor: str) -> tuple[list[dict[str, Any]], str]:
+    def list_page(self, cursor: str) -> tuple[list[dict[str, Any]], str]:
         """Return a page of skills and the cursor of the next."""
         try:
             start = replies.read_cursor(cursor)
@@ -100,7 +98,7 @@ class Skills(Extension):
         for slug in slugs:
             try:
                 skills.append(_entry(slug, self._files(slug)))
-            except ResourceNotFoundError:  # skip one that cannot be read
+            except ResourceNotFoundError:  # unreadable skills are left out
                 continue
         end = start + PAGE
         return skills, replies.write_cursor(end) if end < total else ""
@@ -118,16 +116,15 @@ class Skills(Extension):
                 mime_type="text/markdown",
                 description=skill["frontmatter"]["description"],
             )
-            for skill in self.listed("")[0]
+            for skill in self.list_page("")[0]
         ]
 
     def read(self, uri: str) -> ReadResourceContents:
-        """Return a file of a skill."""
-        slug, path = _parts(uri)
+        slug, path = _split_uri(uri)
         files = self._files(slug)
         if path not in files:
             names = ", ".join(sorted(files))[:300]
-            missing = NotFoundError(f"{uri[:200]}: is not there; the skill has {names}")
+            missing = NotFoundError(f"{uri[:200]}: does not exist; the skill has {names}")
             raise ResourceNotFoundError(reason(missing))
         data = files[path]
         kind = "text/markdown" if path.endswith(".md") else mimetypes.guess_type(path)[0]
@@ -160,8 +157,7 @@ def _result(ctx: ServerRequestContext[Any, Any], values: dict[str, Any]) -> dict
     return {"resultType": "complete", **values, "ttlMs": 0, "cacheScope": "private"}
 
 
-def _parts(uri: str) -> tuple[str, str]:
-    """Return slug and path of an address."""
+def _split_uri(uri: str) -> tuple[str, str]:
     slug, _, path = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not slug or not path:
         raise ResourceNotFoundError(f"{uri[:200]}: is no {SCHEME}SLUG/{FILE}")

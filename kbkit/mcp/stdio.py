@@ -27,7 +27,7 @@ def serve(
     """Serve until the input ends."""
     if find_spec("mcp") is None:
         raise missing("mcp", "mcp", "Serving MCP")
-    stdin, stdout = _own_streams()
+    stdin, stdout = _reserve_streams()
     import anyio
 
     from kbkit.mcp.server import server
@@ -40,18 +40,18 @@ def serve(
         opened.append(Workspace(workspace))
         return opened[0]
 
-    made = server(
+    mcp_server = server(
         open_workspace, tools=sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots
     )
     try:
-        anyio.run(made.run_on, stdin, stdout)
+        anyio.run(mcp_server.run_on, stdin, stdout)
     finally:
         for each in opened:
             each.close()
 
 
-def _own_streams() -> tuple[TextIO, TextIO]:
-    """Take standard input and output: other readers find nothing, other prints go to the log."""
+def _reserve_streams() -> tuple[TextIO, TextIO]:
+    """Reserve both streams: other readers find nothing, other prints go to standard error."""
     own_input, own_output = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 MAX_DOCUMENTS = 2_000
 """Maximum documents of a call; ``kbkit add`` takes more."""
 MAX_CHARACTERS = 50_000_000
-"""Maximum characters of all documents, which are held in memory."""
+"""Maximum characters of all documents, which stay in memory."""
 _MAX_PATH_LENGTH = 1_000
-_TITLE = 80
+_MAX_TITLE_LENGTH = 80
 _HEADING = re.compile(r"\s*#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*(?:\n|\Z)")
 _LIST = re.compile(r"""\s*\[\s*["{\[\]]""")
 """Beginning of a JSON list; texts may begin with a link."""
@@ -52,17 +52,12 @@ class GivenDocument(TypedDict, total=False):
     metadata: dict[str, Any]
 
 
-_GIVEN = TypeAdapter(GivenDocument)
+_DOCUMENT = TypeAdapter(GivenDocument)
 
 
 @dataclass(slots=True)
 class Submission:
-    """Documents that a caller submitted, parsed.
-
-    Attributes:
-        documents: Documents by URI.
-        skipped: Unreadable items with reasons.
-    """
+    """Submitted documents by URI, and unreadable items with reasons."""
 
     documents: dict[str, SourceDocument] = field(default_factory=dict)
     skipped: list[Problem] = field(default_factory=list)
@@ -82,10 +77,10 @@ class Submission:
             )
 
 
-def read(given: Any, tools: Tools, work: LongWork) -> Submission:
+def read(documents: Any, tools: Tools, work: LongWork) -> Submission:
     """Parse submitted documents; stores nothing."""
     submission = Submission()
-    for item in _items(given, lambda line: _is_there(line, tools)):
+    for item in _items(documents, lambda line: _exists(line, tools)):
         if isinstance(item, SourceDocument):
             submission.add(item)
         else:
@@ -98,7 +93,7 @@ def read(given: Any, tools: Tools, work: LongWork) -> Submission:
     return submission
 
 
-def _is_there(line: str, tools: Tools) -> bool:
+def _exists(line: str, tools: Tools) -> bool:
     if len(line) > _MAX_PATH_LENGTH or " " in line:
         return False
     try:
@@ -108,21 +103,21 @@ def _is_there(line: str, tools: Tools) -> bool:
     return True
 
 
-def _items(given: Any, is_there: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
-    if isinstance(given, str):
-        if _LIST.match(given):
-            given = _parsed(given)
+def _items(documents: Any, exists: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
+    if isinstance(documents, str):
+        if _LIST.match(documents):
+            documents = _parsed(documents)
         else:
-            yield from _of_text(given, "documents", is_there)
+            yield from _of_text(documents, "documents", exists)
             return
-    if isinstance(given, Mapping):
-        given = [given]
-    if not isinstance(given, list):
+    if isinstance(documents, Mapping):
+        documents = [documents]
+    if not isinstance(documents, list):
         raise ConfigError("documents: give a text, a list of texts or objects, or paths")
-    for number, item in enumerate(given):
+    for number, item in enumerate(documents):
         name = f"documents[{number}]"
         if isinstance(item, str):
-            yield from _of_text(item, name, is_there)
+            yield from _of_text(item, name, exists)
         elif isinstance(item, Mapping):
             yield _of_object(item, name)
         else:
@@ -139,15 +134,13 @@ def _parsed(text: str) -> Any:
         ) from None
 
 
-def _of_text(
-    text: str, name: str, is_there: Callable[[str], bool]
-) -> Iterator[SourceDocument | str]:
+def _of_text(text: str, name: str, exists: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
     """Iterate over the document of a text, or over the paths on its lines."""
     text = _clean(text)
     if not text.strip():
         raise ConfigError(f"{name}: is empty")
     lines = [line.strip() for line in text.strip().splitlines()]
-    if all(_is_path(line) or is_there(line) for line in lines):
+    if all(_is_path(line) or exists(line) for line in lines):
         yield from lines
     elif len(lines) == 1 and _ADDRESS.fullmatch(lines[0]):
         raise ConfigError(
@@ -155,12 +148,12 @@ def _of_text(
             "person run `kbkit add`"
         )
     else:
-        yield SourceDocument(_mark(text), _title(text), text)
+        yield SourceDocument(_text_uri(text), _title(text), text)
 
 
 def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
     try:
-        given = _GIVEN.validate_python(item)
+        given = _DOCUMENT.validate_python(item)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part)[:40] for part in fault["loc"])
@@ -173,7 +166,7 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
     title = " ".join(_clean(given.get("title", "")).split())
     source = _clean(given.get("source", "")).strip()
     return SourceDocument(
-        source or (f"text:{title}" if title else _mark(content)),
+        source or (f"text:{title}" if title else _text_uri(content)),
         title or _title(content),
         content,
         given.get("document_type"),
@@ -185,11 +178,11 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
 def _title(text: str) -> str:
     heading = _HEADING.match(text)
     first = heading[1] if heading else text.strip().splitlines()[0]
-    return " ".join(first.split())[:_TITLE]
+    return " ".join(first.split())[:_MAX_TITLE_LENGTH]
 
 
-def _mark(text: str) -> str:
-    """Return an identity for a text without a source: equal texts are one document."""
+def _text_uri(text: str) -> str:
+    """Return a URI for a text without a source: equal texts are one document."""
     return f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
@@ -229,7 +222,7 @@ def store(
     """Add documents to a knowledge base in one transaction."""
     from kbkit.knowledge_base import ingestion_of
 
-    progress = _Told(work, len(documents))
+    progress = _StoreProgress(work, len(documents))
     report = ingestion_of(kb).take_whole(
         documents.values(), on_progress=progress, stop=work.cancelled
     )
@@ -247,7 +240,7 @@ def create(
     """Create a knowledge base together with its documents."""
     from kbkit.workspace import create_whole
 
-    progress = _Told(work, len(documents))
+    progress = _StoreProgress(work, len(documents))
     report = create_whole(
         workspace,
         name,
@@ -259,7 +252,7 @@ def create(
     return progress.ended(report)
 
 
-class _Told:
+class _StoreProgress:
     def __init__(self, work: LongWork, documents: int) -> None:
         self._work = work
         work.total = work.done + documents + 1
@@ -269,15 +262,13 @@ class _Told:
             self._work.step(progress.message)
 
     def ended(self, report: IngestReport) -> IngestReport:
-        """Return the report."""
         if report.interrupted:
             raise ToolError("cancelled; nothing was added")
         self._work.step("stored")
         return report
 
 
-_TELL_SECONDS = 0.1
-"""Seconds between progress notifications."""
+_NOTIFY_SECONDS = 0.1
 
 
 class LongWork:
@@ -286,12 +277,11 @@ class LongWork:
     def __init__(self, context: Context[Any, Any]) -> None:
         self._context = context
         self._done = 0
-        self._told_at = float("-inf")
+        self._notified_at = float("-inf")
         self.total: int | None = None
 
     @property
     def done(self) -> int:
-        """Steps so far."""
         return self._done
 
     def cancelled(self) -> bool:
@@ -303,12 +293,11 @@ class LongWork:
         return False
 
     def step(self, message: str = "") -> None:
-        """Report a finished step."""
         self._done += 1
         now = time.monotonic()
-        if now - self._told_at < _TELL_SECONDS and self._done != self.total:
+        if now - self._notified_at < _NOTIFY_SECONDS and self._done != self.total:
             return
-        self._told_at = now
+        self._notified_at = now
         if self.cancelled():
             return
         try:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 Scope = Literal["read", "write", "admin"]
-Cursor = Annotated[str, Field(description="next_cursor of the answer before.")]
+Cursor = Annotated[str, Field(description="next_cursor of the previous answer.")]
 Limit = Annotated[int, Field(ge=1, le=50)]
 MaxTokens = Annotated[
     int,
     Field(
         ge=0,
-        description=f"Of the answer: {MIN_TOKENS} to the server's most (usual: "
-        f"{USUAL_TOKENS:,}); 0: that.",
+        description=f"Of the answer, {MIN_TOKENS} to the server's limit (usually "
+        f"{USUAL_TOKENS:,}); 0: the limit.",
     ),
 ]
 Score = Annotated[int, Field(ge=1, le=5)]
@@ -88,7 +88,6 @@ class LazyWorkspace:
         self._opened: Workspace | None = None
 
     def get(self) -> Workspace:
-        """Return the workspace."""
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
@@ -97,19 +96,13 @@ class LazyWorkspace:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A tool and who may use it.
-
-    Attributes:
-        scope: Required scope.
-        of_kbs: Whether callers limited to some knowledge bases may use it.
-    """
+    """A tool; `of_kbs` permits it to callers limited to some knowledge bases."""
 
     tool: Tool
     scope: Scope
     of_kbs: bool
 
     def allows(self, caller: ToolCaller) -> bool:
-        """Whether a caller may use the tool."""
         return self.scope in caller.scopes and (self.of_kbs or not caller.kbs)
 
     def lacking(self, caller: ToolCaller) -> str:
@@ -118,7 +111,6 @@ class Declared:
         return f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
 
     def check(self, caller: ToolCaller) -> None:
-        """Refuse callers without access."""
         if self.scope not in caller.scopes:
             raise ToolError(self.lacking(caller))
         if not self.allows(caller):
@@ -129,11 +121,7 @@ class Declared:
 
 
 class Tools:
-    """Registers the tools of a server, with the objects they need.
-
-    Attributes:
-        withheld: Names of writing tools that are withheld.
-    """
+    """Registers the tools of a server, with the objects they need."""
 
     def __init__(
         self,
@@ -173,7 +161,7 @@ class Tools:
         open_world: bool = False,
         scope: Scope = "write",
     ) -> Callable[[_F], _F]:
-        """Declare a tool that changes something; read-only servers omit it."""
+        """Declare a tool that changes something; read-only servers withhold it."""
         hints = ToolAnnotations(
             read_only_hint=False,
             destructive_hint=destructive,
@@ -202,12 +190,11 @@ class Tools:
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace, opened when it is first needed."""
+        """The workspace, opened on first use."""
         return self._workspace.get()
 
     @property
     def searches(self) -> ToolSearches:
-        """Runs searches and contexts of the workspace."""
         return self._searches or self.workspace
 
     def budget(self, max_tokens: int, cursor: str = "") -> Budget:
@@ -232,7 +219,6 @@ class Tools:
         return [info for info in self.workspace.list() if not allowed or info.name in allowed]
 
     def local_path(self, path: str) -> Path:
-        """Resolve a path on the server's machine."""
         return self.rooted_path(path)[0]
 
     def rooted_path(self, path: str) -> tuple[Path, Path]:
@@ -252,7 +238,6 @@ class Tools:
 
 
 def result(reply: Reply) -> CallToolResult:
-    """Convert a reply to the result of a tool."""
     return CallToolResult(
         content=[TextContent(type="text", text=reply.text)], structured_content=dict(reply.values)
     )
