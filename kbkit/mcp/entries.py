@@ -113,7 +113,7 @@ def add(tools: Tools) -> None:
         task_id: str = "",
     ) -> Annotated[CallToolResult, RatedEntry]:
         """Create or update an entry from the folder of a finished task."""
-        place = tools.local_path(folder)
+        place, _ = tools.rooted_path(folder)
         try:
             entry = tools.workspace.entries.learn(place, task_id=task_id)
         except KbkitError as error:  # hide the path on the server

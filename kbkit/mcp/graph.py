@@ -142,5 +142,5 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, MadeRelation]:
         """Store a relation between two things."""
         graph = tools.workspace.graph
-        made = graph.relate(source, relation, target, note=note)
-        return result(replies.relation_reply(made, graph.names([made.source, made.target])))
+        stored = graph.relate(source, relation, target, note=note)
+        return result(replies.relation_reply(stored, graph.names([stored.source, stored.target])))

@@ -325,7 +325,7 @@ def server(
     searches: ToolSearches | None = None,
 ) -> WorkspaceServer:
     """Return an MCP server, which opens its workspace on first use."""
-    wanted = check_sets(tools)
+    sets = check_sets(tools)
     max_tokens = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
     collected = Tools(
         LazyWorkspace(open_workspace),
@@ -334,11 +334,7 @@ def server(
         roots=roots,
         searches=searches,
     )
-    for name in wanted:
+    for name in sets:
         declare, of_kbs = SETS[name]
         collected.add(declare, of_kbs=of_kbs)
-    return WorkspaceServer(collected, caller or local_caller)
-
-
-def local_caller(_: ServerRequestContext[Any, Any]) -> ToolCaller:
-    return LOCAL
+    return WorkspaceServer(collected, caller or (lambda _: LOCAL))

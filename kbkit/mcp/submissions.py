@@ -276,13 +276,9 @@ class LongWork:
 
     def __init__(self, context: Context[Any, Any]) -> None:
         self._context = context
-        self._done = 0
+        self.done = 0
         self._notified_at = float("-inf")
         self.total: int | None = None
-
-    @property
-    def done(self) -> int:
-        return self._done
 
     def cancelled(self) -> bool:
         """Whether the client has cancelled or left."""
@@ -293,16 +289,16 @@ class LongWork:
         return False
 
     def step(self, message: str = "") -> None:
-        self._done += 1
+        self.done += 1
         now = time.monotonic()
-        if now - self._notified_at < _NOTIFY_SECONDS and self._done != self.total:
+        if now - self._notified_at < _NOTIFY_SECONDS and self.done != self.total:
             return
         self._notified_at = now
         if self.cancelled():
             return
         try:
             from_thread.run(
-                self._context.report_progress, float(self._done), self.total, message[:200]
+                self._context.report_progress, float(self.done), self.total, message[:200]
             )
         except asyncio.CancelledError:  # sets `cancelled`
             return

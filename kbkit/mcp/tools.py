@@ -218,9 +218,6 @@ class Tools:
         allowed = current_caller.get().kbs
         return [info for info in self.workspace.list() if not allowed or info.name in allowed]
 
-    def local_path(self, path: str) -> Path:
-        return self.rooted_path(path)[0]
-
     def rooted_path(self, path: str) -> tuple[Path, Path]:
         """Resolve a path, and return it with its allowed root."""
         roots = (self.workspace.files.path.resolve(), *self._roots)
