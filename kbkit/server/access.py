@@ -100,4 +100,4 @@ def holder_of(
             missing = missing or error
         else:
             return base
-    raise missing or NotFoundError("there is no knowledge base to look in yet")
+    raise missing or NotFoundError("there is no knowledge base yet")

@@ -20,9 +20,9 @@ from kbkit.access import Access, Tokens
 from kbkit.server import problems
 from kbkit.server.jobs import Jobs
 from kbkit.server.metrics import Metrics
-from kbkit.server.middleware import WHOLE_TEXTS, Middleware
+from kbkit.server.middleware import CHECK_TEXTS, Middleware
 from kbkit.server.openapi import describe
-from kbkit.server.responses import EVERYWHERE
+from kbkit.server.responses import COMMON_RESPONSES
 from kbkit.server.routes import annotations as of_annotations
 from kbkit.server.routes import (
     bases,
@@ -129,11 +129,11 @@ def application(
         summary="Knowledge bases, files, entries and graph of a workspace.",
         docs_url=None,
         redoc_url=None,
-        responses=EVERYWHERE,
+        responses=COMMON_RESPONSES,
         separate_input_output_schemas=False,
         generate_unique_id_function=lambda route: route.name,  # name in generated clients
         redirect_slashes=False,
-        dependencies=[WHOLE_TEXTS],
+        dependencies=[CHECK_TEXTS],
         lifespan=lifespan,
     )
     app.state.workspace = workspace

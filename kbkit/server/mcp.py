@@ -22,7 +22,7 @@ from kbkit.mcp.server import WorkspaceServer, server
 from kbkit.models import Context, Hits
 from kbkit.models.values import from_dict
 from kbkit.server.app import MountedApp
-from kbkit.server.problems import MEDIA_TYPE, problem, too_little
+from kbkit.server.problems import MEDIA_TYPE, missing_scope_header, problem
 from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace
 from kbkit.workspace.search_processes import SearchProcesses
@@ -54,10 +54,10 @@ def mcp_part(
         searches=_ProcessSearches(searches),
     )
     # the middleware has checked Host and Origin
-    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     mcp_server.streamable_http_app(
         streamable_http_path=PATH,
-        transport_security=checked,
+        transport_security=unchecked,
         max_request_body_size=settings.max_body,
     )
     manager = mcp_server.session_manager
@@ -82,8 +82,8 @@ class _Endpoint:
         caller: Caller = scope["state"]["caller"]
         if caller.name:
             scopes = sorted(each.value for each in caller.scopes)
-            shown = AccessToken(token="-", client_id=caller.name, scopes=scopes)  # noqa: S106
-            scope["user"] = AuthenticatedUser(shown)
+            token = AccessToken(token="-", client_id=caller.name, scopes=scopes)  # noqa: S106
+            scope["user"] = AuthenticatedUser(token)
             if scope["method"] == "POST":
                 received = await _receive_all(receive)
                 if refusal := self._refusal(scope, _body_of(received), caller):
@@ -96,17 +96,17 @@ class _Endpoint:
         """Return a 403 if the token lacks the scope of a tool; the SDK answers all else."""
         try:
             message = json.loads(body)
-            wanted = message["method"] == "tools/call" and message["params"]["name"]
+            name = message["method"] == "tools/call" and message["params"]["name"]
         except (ValueError, RecursionError, TypeError, KeyError):
             return None
-        needed, scope_message = self._server.missing_scope(wanted, caller)
+        needed, scope_message = self._server.missing_scope(name, caller)
         if not needed:
             return None
         error = {"code": INVALID_REQUEST, "message": scope_message}
         return JSONResponse(
             {"jsonrpc": "2.0", "id": message.get("id"), "error": error},
             403,
-            {"WWW-Authenticate": too_little(scope, self._settings, needed)},
+            {"WWW-Authenticate": missing_scope_header(scope, self._settings, needed)},
         )
 
 

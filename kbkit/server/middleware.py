@@ -36,7 +36,7 @@ from kbkit.errors import (
 from kbkit.server.access import Caller as CallerOf
 from kbkit.server.access import WorkspaceOf
 from kbkit.server.metrics import Metrics
-from kbkit.server.problems import METADATA, no_token, problem, problem_of, takes_basic
+from kbkit.server.problems import METADATA, missing_token_header, problem, problem_of, takes_basic
 from kbkit.server.settings import ServerSettings
 from kbkit.stores.catalog import replayed_answers
 from kbkit.stores.catalog.replayed_answers import ReplayedAnswer
@@ -126,7 +126,7 @@ class Middleware:
         with self._metrics.request(scope) as statuses:
             exchange = _Exchange(receive, send, self._settings, statuses, self._closing)
             try:
-                scope.setdefault("state", {})["caller"] = self._admitted(scope)
+                scope.setdefault("state", {})["caller"] = self._admit(scope)
             except KbkitError as error:
                 await self._refuse(error, scope, exchange)
                 return
@@ -142,7 +142,7 @@ class Middleware:
             if exchange.refusal is not None and not exchange.started:
                 await self._refuse(exchange.refusal, scope, exchange)
 
-    def _admitted(self, scope: Scope) -> Caller:
+    def _admit(self, scope: Scope) -> Caller:
         headers = Headers(scope=scope)
         self._check_host(headers)
         _check_address(scope)
@@ -164,14 +164,14 @@ class Middleware:
 
     def _check_host(self, headers: Headers) -> None:
         """Refuse pages of other sites; after DNS rebinding, `Host` has the other site's name."""
-        given = headers.getlist("host")
-        if len(given) != 1 or not self._is_own(_name_of(given[0])):
-            value = given[0][:100] if given else ""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._is_own(_name_of(hosts[0])):
+            value = hosts[0][:100] if hosts else ""
             raise ForbiddenError(
                 f"Host: {value!r} is no name of this server; name it with --allow-host"
             )
         for origin in headers.getlist("origin"):
-            own = origin.partition("://")[2] == given[0] and origin.startswith("http")
+            own = origin.partition("://")[2] == hosts[0] and origin.startswith("http")
             if not own and origin not in self._settings.allow_origins:
                 raise ForbiddenError(
                     f"Origin: {origin[:100]!r} may not use this server; permit it with "
@@ -202,7 +202,7 @@ class Middleware:
         elif isinstance(error, _SlowError):
             answer = problem(str(error), 408, LimitError)
         elif isinstance(error, TokenError):
-            answer.headers["WWW-Authenticate"] = no_token(scope, self._settings)
+            answer.headers["WWW-Authenticate"] = missing_token_header(scope, self._settings)
         if not exchange.complete:
             answer.headers["Connection"] = "close"  # the body was not read to its end
         await answer(scope, exchange.receive, exchange.send_refusal)
@@ -320,13 +320,13 @@ def _is_public(path: str) -> bool:
 
 
 def _token(headers: Headers, *, basic: bool) -> str | None:
-    given = headers.getlist("authorization")
-    if not given:
+    values = headers.getlist("authorization")
+    if not values:
         return None
-    scheme, _, text = given[0].partition(" ")
-    if len(given) == 1 and scheme.lower() == "bearer":
+    scheme, _, text = values[0].partition(" ")
+    if len(values) == 1 and scheme.lower() == "bearer":
         return text.strip()
-    if len(given) == 1 and basic and scheme.lower() == "basic":
+    if len(values) == 1 and basic and scheme.lower() == "basic":
         with contextlib.suppress(ValueError, binascii.Error):
             return base64.b64decode(text, validate=True).decode().partition(":")[2]
     raise TokenError("Authorization: give one token, as Authorization: Bearer TOKEN")
@@ -363,7 +363,7 @@ async def _check(request: Request) -> None:
         raise RequestValidationError([fault]) from None
 
 
-WHOLE_TEXTS = Depends(_check)
+CHECK_TEXTS = Depends(_check)
 """Dependency that refuses JSON with lone surrogates."""
 
 

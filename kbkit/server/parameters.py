@@ -125,19 +125,19 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
     return tuple(place)
 
 
-def part_of(values: Sequence[T], limit: int, cursor: str) -> Paged[T]:
+def offset_page(values: Sequence[T], limit: int, cursor: str) -> Paged[T]:
     """Return the page of a list that starts at a cursor."""
     first = _start(cursor)
     end = first + limit
     return Paged(values[first:end], write_cursor(end) if end < len(values) else None)
 
 
-def part_found(find: Callable[[int], Sequence[T]], limit: int, cursor: str) -> Paged[T]:
+def find_page(find: Callable[[int], Sequence[T]], limit: int, cursor: str) -> Paged[T]:
     """Return a page of a list; ``find(n)`` returns its first `n` values."""
-    return part_of(find(_start(cursor) + limit + 1), limit, cursor)
+    return offset_page(find(_start(cursor) + limit + 1), limit, cursor)
 
 
-def part_after(values: Sequence[T], limit: int, place: Callable[[T], tuple[Any, ...]]) -> Paged[T]:
+def keyset_page(values: Sequence[T], limit: int, place: Callable[[T], tuple[Any, ...]]) -> Paged[T]:
     """Return a page of at most `limit` values, with the position of the last one as cursor."""
     more = values and len(values) == limit
     return Paged(values, write_cursor(*place(values[-1])) if more else None)

@@ -31,7 +31,7 @@ def base_url(scope: Scope, settings: ServerSettings) -> str:
     return f"{scope.get('scheme', 'http')}://{host}"
 
 
-def no_token(scope: Scope, settings: ServerSettings) -> str:
+def missing_token_header(scope: Scope, settings: ServerSettings) -> str:
     """Return ``WWW-Authenticate`` for a missing or invalid token (401)."""
     if takes_basic(scope):
         return 'Basic realm="kbkit: a token as the password", charset="UTF-8"'
@@ -39,7 +39,7 @@ def no_token(scope: Scope, settings: ServerSettings) -> str:
     return _bearer(scope, settings, error="invalid_token" if shown else "")
 
 
-def too_little(scope: Scope, settings: ServerSettings, needed: str) -> str:
+def missing_scope_header(scope: Scope, settings: ServerSettings, needed: str) -> str:
     """Return ``WWW-Authenticate`` for a token without the needed scope (403)."""
     return _bearer(scope, settings, error="insufficient_scope", scope=needed)
 
@@ -197,7 +197,7 @@ def add_handlers(app: FastAPI) -> None:
         if not needed:
             return problem_of(error)
         settings = request.app.state.settings
-        return problem_of(error, challenge=too_little(request.scope, settings, needed))
+        return problem_of(error, challenge=missing_scope_header(request.scope, settings, needed))
 
     @app.exception_handler(RequestValidationError)
     def of_validation(_: Request, error: RequestValidationError) -> JSONResponse:

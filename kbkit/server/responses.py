@@ -115,15 +115,11 @@ def json_answer(body: bytes) -> Response:
     return Response(body, media_type=JSONResponse.media_type)
 
 
-def no_content(*, version: str = "") -> Response:
-    return Response(status_code=204, headers={"ETag": quoted(version)} if version else None)
-
-
 def page(values: Sequence[Any], cursor: str | None = None, status: int = 200) -> Response:
     return answer({"data": [to_json(value) for value in values], "next_cursor": cursor}, status)
 
 
-def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     described = {
         400: "Invalid value",
         401: "No valid token",
@@ -151,7 +147,7 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
-EVERYWHERE = refused(400, 401, 403, 408, 409, 413, 429) | {
+COMMON_RESPONSES = error_responses(400, 401, 403, 408, 409, 413, 429) | {
     431: {"description": "Address or headers too long; without a body"}
 }
 
@@ -173,7 +169,7 @@ def documented(
         response["headers"] = {
             "ETag": {"schema": {"type": "string"}, "description": "Its version."}
         }
-    return {status: response, **refused(*refusals)}
+    return {status: response, **error_responses(*refusals)}
 
 
 Wait = Annotated[StrictBool, Field(description="Whether to wait some seconds for the result.")]

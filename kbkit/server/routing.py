@@ -29,7 +29,7 @@ from kbkit.models.values import did_you_mean
 from kbkit.server.access import READ, Caller, JobsOf
 from kbkit.server.middleware import Once
 from kbkit.server.parameters import Options
-from kbkit.server.responses import Paged, answer, documented, no_content, page, refused
+from kbkit.server.responses import Paged, answer, documented, error_responses, page
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -127,7 +127,7 @@ class Routes:
                 methods=[method],
                 status_code=code,
                 dependencies=[] if scope is None else [scope],
-                responses=refused(404, *versions, 422, 501, 503) | described,
+                responses=error_responses(404, *versions, 422, 501, 503) | described,
                 response_model=None,
                 **options,
             )
@@ -181,7 +181,7 @@ def _response(value: Any, status: int) -> Response:
     if isinstance(value, Response):
         return value
     if value is None:
-        return no_content()
+        return Response(status_code=204)
     if isinstance(value, Created):
         return answer(value.value, status, headers={"Location": value.location})
     if isinstance(value, Paged):

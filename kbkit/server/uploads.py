@@ -28,7 +28,7 @@ from kbkit.errors import (
 )
 from kbkit.files.paths import collision_key, joined, parts_of
 from kbkit.server.problems import problem
-from kbkit.server.responses import answer, documented, quoted, refused
+from kbkit.server.responses import answer, documented, error_responses, quoted
 
 MAX_FILES = 5_000
 
@@ -59,7 +59,9 @@ def bytes_of(path: str, content: Content) -> bytes:
 
 
 @contextmanager
-def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"]) -> Iterator[Path]:
+def uploaded_folder(
+    files: Mapping[str, bytes], name: Literal["sent", ".knowledge"]
+) -> Iterator[Path]:
     """Provide a folder with uploaded files; errors of the block name the caller's paths."""
     if len(files) > MAX_FILES:
         raise EntryFormatError(f"a folder may have {MAX_FILES:,} files at most")
@@ -72,11 +74,11 @@ def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"])
             if not parts:
                 raise InvalidPathError("an uploaded file has no name")
             for end in range(1, len(parts) + 1):
-                here = joined(parts[:end])
-                if seen.setdefault(collision_key(here), here) != here:
+                prefix = joined(parts[:end])
+                if seen.setdefault(collision_key(prefix), prefix) != prefix:
                     raise EntryFormatError(
-                        f"{here}: differs from another only in capitals, which some systems treat "
-                        "as the same name; nothing was imported"
+                        f"{prefix}: differs from another only in capitals, which some systems "
+                        "treat as the same name; nothing was imported"
                     )
             place = root.joinpath(*parts)
             try:
@@ -223,9 +225,9 @@ class FileConditions:
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
         """Return start and end of the requested bytes; ``None`` for all. Raises `ValueError`."""
-        unit, _, wanted = (self._range or "").partition("=")
-        first, dash, last = (each.strip() for each in wanted.partition("-"))
-        if unit.strip().lower() != "bytes" or not dash or "," in wanted:
+        unit, _, requested = (self._range or "").partition("=")
+        first, dash, last = (each.strip() for each in requested.partition("-"))
+        if unit.strip().lower() != "bytes" or not dash or "," in requested:
             return None
         if self._if_range is not None and self._if_range.strip() != etag:
             return None
@@ -247,7 +249,9 @@ class FileConditions:
 ConditionsOf = Annotated[FileConditions, Depends(FileConditions)]
 
 
-def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions) -> Response:
+def file_response(
+    file: BinaryIO | bytes, name: str, version: str, conditions: FileConditions
+) -> Response:
     content = BytesIO(file) if isinstance(file, bytes) else file
     size = len(file) if isinstance(file, bytes) else os.fstat(content.fileno()).st_size
     etag = quoted(version)
@@ -256,11 +260,11 @@ def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions
         "ETag": etag,
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
     }
-    if wanted.has(etag):
+    if conditions.has(etag):
         content.close()
         return Response(status_code=304, headers=headers)
     try:
-        span = wanted.range_of(size, etag)
+        span = conditions.range_of(size, etag)
     except ValueError:
         content.close()
         range_headers = {"Content-Range": f"bytes */{size}"}
@@ -295,7 +299,7 @@ def _pieces(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
             yield piece
 
 
-def contents(model: Any = None) -> dict[int | str, dict[str, Any]]:
+def file_responses(model: Any = None) -> dict[int | str, dict[str, Any]]:
     version = {"schema": {"type": "string"}, "description": "Version of its content."}
     binary = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     whole = {"description": "The file", "headers": {"ETag": version}, "content": binary}
@@ -313,7 +317,7 @@ def contents(model: Any = None) -> dict[int | str, dict[str, Any]]:
             "content": binary,
         },
         304: {"description": "Not changed"},
-        **refused(416),
+        **error_responses(416),
     }
 
 
@@ -326,7 +330,7 @@ class RevisionOf(BaseModel):
 REVISION = documented(RevisionOf) | {304: {"description": "Not changed"}}
 
 
-def revision_response(revision: str, wanted: FileConditions) -> Response:
-    if wanted.has(quoted(revision)):
+def revision_response(revision: str, conditions: FileConditions) -> Response:
+    if conditions.has(quoted(revision)):
         return Response(status_code=304, headers={"ETag": quoted(revision)})
     return answer({"revision": revision}, version=revision)

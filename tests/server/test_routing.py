@@ -11,7 +11,7 @@ from kbkit.access import Scope
 from kbkit.models import RatingTotal
 from kbkit.server import problems
 from kbkit.server.access import WRITE
-from kbkit.server.parameters import part_after
+from kbkit.server.parameters import keyset_page
 from kbkit.server.responses import IfMatch, Page, Paged
 from kbkit.server.routing import Created, Routes
 
@@ -26,7 +26,7 @@ class Tea(BaseModel):
 def list_teas(first: Annotated[int, Query()] = 2) -> Paged[RatingTotal]:
     """List teas."""
     found = [RatingTotal(raters=number, average=1.0) for number in range(first)]
-    return part_after(found, 2, lambda last: (last.raters,))
+    return keyset_page(found, 2, lambda last: (last.raters,))
 
 
 @routes.get("/all", None, model=Page[Tea])

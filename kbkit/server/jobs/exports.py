@@ -47,7 +47,7 @@ def export(run: JobRun) -> Any:
     archive = uuid4().hex
     try:
         if arguments.get("publish"):
-            return _archived(kb.export(on_progress=run.tell, **options))
+            return _site_archive(kb.export(on_progress=run.tell, **options))
         place = archive_folder(run.workspace, kb.id)
         with TemporaryDirectory(prefix="kbkit-", dir=place) as temporary:
             folder = Path(temporary, kb.name)
@@ -61,10 +61,10 @@ def export(run: JobRun) -> Any:
             draft.rename(place / f"{archive}.zip")
     except OSError as error:
         raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
-    return _archived(report, archive, size)
+    return _site_archive(report, archive, size)
 
 
-def _archived(report: ExportReport, archive: str = "", size: int = 0) -> SiteArchive:
+def _site_archive(report: ExportReport, archive: str = "", size: int = 0) -> SiteArchive:
     built = report.site is not None
     return SiteArchive(archive, size, built, report.documents, report.seconds)
 
@@ -73,7 +73,7 @@ def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
     path = workspace.path / DOWNLOADS / kb.id / f"{archive}.zip"
     if not archive.isalnum() or not path.is_file():
         raise NotFoundError(
-            f"{kb.name}: has no archive {archive!r}; it is kept for a day: export it again"
+            f"{kb.name}: has no archive {archive!r}; archives are kept for a day: export again"
         )
     return path
 
@@ -107,12 +107,12 @@ def bundle(run: JobRun) -> Any:
 
 def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
     path = workspace.path / DOWNLOADS / _FOLDER / f"{archive}.zip"
-    if archive.isalnum() and path.is_file() and (not caller.kbs or _is_for(caller, path)):
+    if archive.isalnum() and path.is_file() and (not caller.kbs or _may_read(caller, path)):
         return path
-    raise NotFoundError(f"no bundle {archive!r}; one is kept for a day: make it again")
+    raise NotFoundError(f"no bundle {archive!r}; bundles are kept for a day: make it again")
 
 
-def _is_for(caller: Caller, place: Path) -> bool:
+def _may_read(caller: Caller, place: Path) -> bool:
     with zipfile.ZipFile(place) as archive_file:
         manifest = json.loads(archive_file.read(MANIFEST))
     names = manifest["knowledge_bases"]
@@ -125,7 +125,7 @@ def restore(run: JobRun) -> Any:
     folder = uploaded(workspace, arguments["uploads"])
     file, key = folder / UPLOAD, folder / KEY
     if not file.is_file():
-        raise NotFoundError(f"{_LABEL}: is not there any more; send it again")
+        raise NotFoundError(f"{_LABEL}: does not exist any more; send it again")
     try:
         done = restored(
             workspace,

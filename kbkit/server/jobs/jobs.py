@@ -91,7 +91,7 @@ class Jobs:
             job = job_table.get(transaction, job_id)
             job_table.cancel(transaction, job_id)
             if job.state in (JobState.QUEUED, JobState.INTERRUPTED):
-                self._ended(transaction, job_id, JobState.CANCELLED)
+                self._record_end(transaction, job_id, JobState.CANCELLED)
         if event := self._cancelled.get(job_id):
             event.set()
         self._notify()
@@ -185,9 +185,9 @@ class Jobs:
             last = self._progress.get(job_id)
             if last is not None:
                 job_table.report_progress(transaction, job_id, last)
-            self._ended(transaction, job_id, state, result=result, problem=problem)
+            self._record_end(transaction, job_id, state, result=result, problem=problem)
 
-    def _ended(
+    def _record_end(
         self, transaction: Transaction, job_id: str, state: JobState, **outcome: Any
     ) -> None:
         """Record the end of a job; uploaded files stay so that it can be resumed."""
@@ -205,7 +205,7 @@ class _TaskWatch:
         self._jobs = jobs
         self._id = job_id
         self._event = jobs._cancelled.setdefault(job_id, threading.Event())
-        self._reported_at = self._asked = time.monotonic()
+        self._reported_at = self._checked_at = time.monotonic()
         self.cancelled = False
         self.stopped = False
 
@@ -221,8 +221,8 @@ class _TaskWatch:
 
     def stop(self) -> bool:
         now = time.monotonic()
-        if not self.cancelled and now - self._asked >= _REPORT_SECONDS:
-            self._asked = now  # another process may have cancelled it
+        if not self.cancelled and now - self._checked_at >= _REPORT_SECONDS:
+            self._checked_at = now  # another process may have cancelled it
             with self._jobs._stores.database.read() as transaction:
                 self.cancelled = job_table.is_cancelled(transaction, self._id)
         self.cancelled = self.cancelled or self._event.is_set()

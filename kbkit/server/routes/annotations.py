@@ -17,7 +17,7 @@ from kbkit.server.parameters import (
     Cursor,
     Limit,
     Options,
-    part_after,
+    keyset_page,
     read_cursor,
 )
 from kbkit.server.responses import Page, Paged, Wait, answer
@@ -79,7 +79,7 @@ def list_annotated_chunks(
     """List annotated chunks, in order of URI."""
     uri, place = read_cursor(cursor, str, int) or (behind, position)
     chunks = kb.annotations.chunks(after=(uri, place), limit=limit)
-    return part_after(chunks, limit, lambda last: (last.uri, last.position))
+    return keyset_page(chunks, limit, lambda last: (last.uri, last.position))
 
 
 @routes.get("/annotations/waiting")

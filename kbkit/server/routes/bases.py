@@ -10,7 +10,7 @@ from kbkit.errors import ConfigError
 from kbkit.models import Compaction, DeletedKnowledgeBase, KnowledgeBaseInfo
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 from kbkit.server.access import ADMIN, Caller, Kb, KbPath, WorkspaceOf
-from kbkit.server.parameters import Body, Cursor, Limit, Options, boolean, integer, part_of
+from kbkit.server.parameters import Body, Cursor, Limit, Options, boolean, integer, offset_page
 from kbkit.server.responses import IfMatch, Paged
 from kbkit.server.routing import Created, Routes
 
@@ -77,7 +77,7 @@ def list_bases(
 ) -> Paged[KnowledgeBaseInfo]:
     """List the knowledge bases, in order of name, with their figures."""
     infos = {info.name: info for info in workspace.list()}
-    return part_of([infos[name] for name in caller.visible(infos)], limit, cursor)
+    return offset_page([infos[name] for name in caller.visible(infos)], limit, cursor)
 
 
 @routes.post("/bases", ADMIN)
@@ -88,10 +88,10 @@ def create_base(
     if not isinstance(body.name, str):
         raise ConfigError(f"name={body.name!r:.80}: give a text")
     caller.require_kb(body.name)
-    made = workspace.create(
+    kb = workspace.create(
         body.name, description=body.description, spec=body.spec, embedding=body.embedding
     )
-    return Created(made.info(), f"/api/knowledge/bases/{made.name}")
+    return Created(kb.info(), f"/api/knowledge/bases/{kb.name}")
 
 
 @routes.get("/bases/{name}")
@@ -150,7 +150,7 @@ def list_deleted_bases(
     """List deleted knowledge bases that can be restored, newest first."""
     deleted = workspace.trash()
     names = set(caller.visible(each.name for each in deleted))
-    return part_of([each for each in deleted if each.name in names], limit, cursor)
+    return offset_page([each for each in deleted if each.name in names], limit, cursor)
 
 
 @routes.post("/trash/{name}/undelete", ADMIN)

@@ -21,8 +21,8 @@ from kbkit.server.parameters import (
     SomeKb,
     filters_of,
     integer,
-    part_after,
-    part_of,
+    keyset_page,
+    offset_page,
     read_cursor,
 )
 from kbkit.server.responses import Paged
@@ -102,10 +102,10 @@ def list_chunks(
 ) -> Paged[Chunk]:
     """List chunks in the order of their documents' URIs."""
     if document:
-        return part_of(kb.chunks.of(document), limit, cursor)
+        return offset_page(kb.chunks.of(document), limit, cursor)
     uri, place = read_cursor(cursor, str, int) or (behind, position)
     chunks = kb.chunks.list(after=(uri, place), limit=limit)
-    return part_after(
+    return keyset_page(
         chunks, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
     )
 

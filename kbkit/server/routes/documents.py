@@ -25,8 +25,8 @@ from kbkit.server.parameters import (
     boolean,
     filters_of,
     integer,
-    part_after,
-    part_of,
+    keyset_page,
+    offset_page,
     read_cursor,
 )
 from kbkit.server.responses import IfMatch, Paged, Wait, answer
@@ -135,7 +135,7 @@ def list_documents(
     (after,) = read_cursor(cursor, str) or (behind,)
     documents = base_of(workspace, caller, kb).documents
     listed = documents.list(filters=filters, after=after, limit=limit, content=content)
-    return part_after(listed, limit, lambda last: (last.uri,))
+    return keyset_page(listed, limit, lambda last: (last.uri,))
 
 
 @routes.get("/documents/{document:path}")
@@ -180,7 +180,7 @@ def delete_document(document: Name, kb: Holder, if_match: IfMatch) -> None:
 @routes.get("/bases/{name}/trash")
 def list_deleted_documents(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[DeletedDocument]:
     """List deleted documents that can be restored, newest first."""
-    return part_of(kb.documents.trash(), limit, cursor)
+    return offset_page(kb.documents.trash(), limit, cursor)
 
 
 @routes.post("/bases/{name}/trash/undelete", WRITE)

@@ -46,11 +46,11 @@ from kbkit.server.uploads import (
     ConditionsOf,
     UploadOf,
     bytes_of,
-    contents,
+    file_response,
+    file_responses,
     revision_response,
-    sent,
-    sent_folder,
     upload_body,
+    uploaded_folder,
 )
 
 routes = Routes("/api/entries", "entries")
@@ -108,10 +108,10 @@ def create_entry(entries: EntriesOf, body: NewEntry) -> Created[Entry]:
     return Created(entry, f"{routes.prefix}/{entry.slug}")
 
 
-@routes.get("/skills.zip", response_class=Response, responses=contents())
+@routes.get("/skills.zip", response_class=Response, responses=file_responses())
 def export_skills(
     entries: EntriesOf,
-    wanted: ConditionsOf,
+    conditions: ConditionsOf,
     slugs: Annotated[
         list[str] | None, Query(description="Slugs of entries; by default all.")
     ] = None,
@@ -125,19 +125,19 @@ def export_skills(
                 for file in sorted(skill.rglob("*")):
                     if file.is_file():
                         archive.write(file, file.relative_to(FilePath(folder).absolute()))
-    return sent(buffer.getvalue(), "skills.zip", "", wanted)
+    return file_response(buffer.getvalue(), "skills.zip", "", conditions)
 
 
 @routes.get("/revision.json", responses=REVISION)
-def read_entries_revision(entries: EntriesOf, wanted: ConditionsOf) -> Response:
+def read_entries_revision(entries: EntriesOf, conditions: ConditionsOf) -> Response:
     """Return a revision that changes with entries and votes; cheap enough to poll."""
-    return revision_response(entries.revision(), wanted)
+    return revision_response(entries.revision(), conditions)
 
 
 @routes.post("/skills", WRITE, openapi_extra=upload_body())
 def import_skills(entries: EntriesOf, upload: UploadOf) -> tuple[Entry, ...]:
     """Import uploaded Agent Skills, a folder each, all or nothing."""
-    with sent_folder(upload.files, "sent") as folder:
+    with uploaded_folder(upload.files, "sent") as folder:
         return entries.import_skills(folder)
 
 
@@ -164,7 +164,7 @@ def read_entry_context(entries: EntriesOf, body: Task) -> Context:
 @routes.post("/learn", WRITE, openapi_extra=upload_body())
 def learn_entry(entries: EntriesOf, upload: UploadOf) -> Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
-    with sent_folder(upload.files, ".knowledge") as folder:
+    with uploaded_folder(upload.files, ".knowledge") as folder:
         return entries.learn(folder, task_id=upload.task_id)
 
 
@@ -226,17 +226,19 @@ def list_artifacts(
     return [each for each in files if not folder or each.path.startswith(f"{folder}/")]
 
 
-@routes.get("/{slug}/artifacts/{path:path}", response_class=Response, responses=contents())
+@routes.get("/{slug}/artifacts/{path:path}", response_class=Response, responses=file_responses())
 def read_artifact(
     entries: EntriesOf,
-    wanted: ConditionsOf,
+    conditions: ConditionsOf,
     slug: SlugOf,
     path: Annotated[str, Path(max_length=4_000, description="Within the entry.")],
 ) -> Response:
     """Return a file of an entry. Browsers download it, and never run it."""
     file = entries.open(slug, path)
     about = os.fstat(file.fileno())
-    return sent(file, path.rpartition("/")[2], f"{about.st_mtime_ns:x}-{about.st_size:x}", wanted)
+    return file_response(
+        file, path.rpartition("/")[2], f"{about.st_mtime_ns:x}-{about.st_size:x}", conditions
+    )
 
 
 @trash.get("/entries")

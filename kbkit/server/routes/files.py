@@ -21,7 +21,13 @@ from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
 from kbkit.server.responses import Expected, IfMatch, Page, answer, page
 from kbkit.server.routing import Routes
-from kbkit.server.uploads import REVISION, ConditionsOf, contents, revision_response, sent
+from kbkit.server.uploads import (
+    REVISION,
+    ConditionsOf,
+    file_response,
+    file_responses,
+    revision_response,
+)
 
 routes = Routes("/api/files", "files")
 trash = Routes("/api/trash", "trash")
@@ -144,7 +150,7 @@ def read_files_prompt(files: FilesOf, caller: Caller) -> str:
 def read_files_revision(
     files: FilesOf,
     caller: Caller,
-    wanted: ConditionsOf,
+    conditions: ConditionsOf,
     paths: Annotated[
         list[Annotated[str, StringConstraints(max_length=4_000)]] | None,
         Query(description="Paths to check on the server's disk too.", max_length=200),
@@ -153,7 +159,7 @@ def read_files_revision(
     """Return a revision that changes with files; cheap enough to poll."""
     for path in paths or ():
         _permit(path, caller)
-    return revision_response(files.revision(paths or ()), wanted)
+    return revision_response(files.revision(paths or ()), conditions)
 
 
 @routes.post("/mkdir", WRITE)
@@ -177,13 +183,13 @@ def sync_files(files: FilesOf) -> SyncReport:
 @routes.get(
     "/{path:path}",
     response_class=Response,
-    responses=contents(FileInfo | Page[FileLink] | Page[str]),
+    responses=file_responses(FileInfo | Page[FileLink] | Page[str]),
 )
 def read_file(
     *,
     files: FilesOf,
     caller: Caller,
-    wanted: ConditionsOf,
+    conditions: ConditionsOf,
     path: PathOf,
     form: Annotated[
         Form | None,
@@ -227,9 +233,9 @@ def read_file(
     except IsFolderError as error:
         place = f"{routes.prefix}/tree?path={quote(path)}"
         raise IsFolderError(f"{error} (GET {place} lists all)") from None
-    shown = parts_of(path)
-    of = files.info(path).version if shown[:1] == (ROOT,) else version(data)
-    return sent(data, shown[-1], of, wanted)
+    parts = parts_of(path)
+    current = files.info(path).version if parts[:1] == (ROOT,) else version(data)
+    return file_response(data, parts[-1], current, conditions)
 
 
 @routes.put("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)

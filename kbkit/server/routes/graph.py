@@ -43,7 +43,7 @@ from kbkit.server.bodies import (
     changed_at,
     target_of,
 )
-from kbkit.server.parameters import Cursor, integer, part_found
+from kbkit.server.parameters import Cursor, find_page, integer
 from kbkit.server.responses import IfMatch, Page, Paged
 from kbkit.server.routing import Created, Routes
 
@@ -119,7 +119,7 @@ def list_entities(
     """List entities, most mentioned first."""
     if name is not None:
         return Paged([graph.entity(name)], None)
-    return part_found(
+    return find_page(
         lambda first: graph.entities(query, type=type or (), kbs=kbs, limit=first), limit, cursor
     )
 
@@ -128,8 +128,8 @@ def list_entities(
 def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[Entity]:
     """Create an entity, or restore a deleted one."""
     values = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
-    made = graph.create(body.name, **values, by=body.by or caller.name)
-    return Created(made, f"{routes.prefix}/entities/{made.id}")
+    entity = graph.create(body.name, **values, by=body.by or caller.name)
+    return Created(entity, f"{routes.prefix}/entities/{entity.id}")
 
 
 @routes.get("/entities/{id}")
@@ -179,7 +179,7 @@ def list_relationships(
 ) -> Paged[Relation]:
     """List relations, of one target or all, strongest first."""
     end = None if target is None and kind is None else target_of(target or "", kind)
-    return part_found(
+    return find_page(
         lambda first: graph.relations(end, name=name, by=by, limit=first), limit, cursor
     )
 
@@ -249,7 +249,7 @@ def list_graph_edits(
     cursor: Cursor = "",
 ) -> Paged[GraphEdit]:
     """List changes that `undo` can revert, newest first."""
-    return part_found(lambda first: graph.edits(by=by, limit=first), limit, cursor)
+    return find_page(lambda first: graph.edits(by=by, limit=first), limit, cursor)
 
 
 @routes.post("/undo", WRITE)

@@ -65,14 +65,14 @@ def read_job(
     wait: Annotated[float, Query(ge=0, le=20, description="Seconds to wait for its end.")] = 0,
 ) -> Job:
     """Return the progress and outcome of a job."""
-    job = _seen(jobs, caller, job_id)
+    job = _visible_job(jobs, caller, job_id)
     return jobs.wait(job_id, wait) if wait else job
 
 
 @routes.delete("/{job_id}", WRITE)
 def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
     """Cancel a job; its work so far stays."""
-    _seen(jobs, caller, job_id)
+    _visible_job(jobs, caller, job_id)
     return jobs.cancel(job_id)
 
 
@@ -91,7 +91,7 @@ def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
 )
 async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Request) -> Response:
     """Follow a job to its end, as server-sent events."""
-    read = partial(to_thread.run_sync, partial(_seen, jobs, caller, job_id))
+    read = partial(to_thread.run_sync, partial(_visible_job, jobs, caller, job_id))
     first = await read()  # a missing job is a 404, not a stream
 
     async def events() -> AsyncIterator[str]:
@@ -118,7 +118,7 @@ def _may_see(caller: AccessCaller, job: Job) -> bool:
     return not caller.kbs or (bool(job.kbs) and set(job.kbs) <= set(caller.kbs))
 
 
-def _seen(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
+def _visible_job(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
     job = jobs.get(job_id)
     if not _may_see(caller, job):
         raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")

@@ -13,11 +13,11 @@ from kbkit.models.files import BUILT_IN
 from kbkit.server.access import ADMIN, Caller, WorkspaceOf
 from kbkit.server.jobs.exports import KEY, UPLOAD, bundle_of
 from kbkit.server.jobs.knowledge import store_uploads
-from kbkit.server.parameters import MAX, Cursor, KbName, KbsQuery, Limit, Options, part_of
+from kbkit.server.parameters import MAX, Cursor, KbName, KbsQuery, Limit, Options, offset_page
 from kbkit.server.responses import Paged, Wait
 from kbkit.server.routes.bases import SLUG
 from kbkit.server.routing import Routes, Work
-from kbkit.server.uploads import ConditionsOf, contents, sent
+from kbkit.server.uploads import ConditionsOf, file_response, file_responses
 
 routes = Routes("/api/knowledge", "maintenance")
 
@@ -44,7 +44,7 @@ def list_runs(
 ) -> Paged[Run]:
     """List when sources were read, with duration and outcome, newest first."""
     names = caller.restrict(kb) if kb else caller.visible(workspace)
-    return part_of(workspace.runs(names), limit, cursor)
+    return offset_page(workspace.runs(names), limit, cursor)
 
 
 @routes.post("/doctor", ADMIN, work=Health)
@@ -63,13 +63,13 @@ def make_bundle(body: NewBundle, workspace: WorkspaceOf, caller: Caller, work: W
     return work.start("bundle", {"kbs": names}, wait=body.wait)
 
 
-@routes.get("/bundles/{archive}", ADMIN, responses=contents())
+@routes.get("/bundles/{archive}", ADMIN, responses=file_responses())
 def fetch_bundle(
-    archive: ArchiveId, workspace: WorkspaceOf, caller: Caller, wanted: ConditionsOf
+    archive: ArchiveId, workspace: WorkspaceOf, caller: Caller, conditions: ConditionsOf
 ) -> Response:
     """Fetch a bundle; it is kept for a day."""
     place = bundle_of(workspace, caller, archive)
-    return sent(place.open("rb"), "bundle.zip", archive, wanted)
+    return file_response(place.open("rb"), "bundle.zip", archive, conditions)
 
 
 @routes.post("/restore", ADMIN, work=Restoration)

@@ -28,7 +28,7 @@ from kbkit.server.parameters import (
     QueryText,
     check_number,
     number,
-    part_of,
+    offset_page,
     whole,
 )
 from kbkit.server.responses import Paged, Wait, answer
@@ -126,7 +126,7 @@ class Pool(BaseModel):
 @routes.get("/judgements")
 def list_judgements(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Judgement]:
     """List graded judgements from ratings with a query."""
-    return part_of(kb.feedback.judgements(), limit, cursor)
+    return offset_page(kb.feedback.judgements(), limit, cursor)
 
 
 @routes.post("/pool", READ, model=Pool)

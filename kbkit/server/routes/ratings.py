@@ -17,7 +17,7 @@ from kbkit.server.parameters import (
     Cursor,
     Limit,
     integer,
-    part_after,
+    keyset_page,
     read_cursor,
     whole,
 )
@@ -81,7 +81,7 @@ def list_ratings(
     """List the ratings of chunks and documents, oldest first."""
     (after,) = read_cursor(cursor, int) or (behind,)
     ratings = kb.ratings.list(after=after, limit=limit)
-    return part_after(ratings, limit, lambda last: (last.id,))
+    return keyset_page(ratings, limit, lambda last: (last.id,))
 
 
 @routes.delete("/bases/{name}/ratings/{rating}", WRITE)

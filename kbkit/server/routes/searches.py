@@ -48,7 +48,18 @@ class Asked(Body):
     filters: FiltersField = None
 
     def named(self, caller: AccessCaller) -> list[str] | None:
-        return _named(caller, self.kb, self.kbs)
+        if self.kb is not None and self.kbs is not None:
+            raise ImpossibleError("kb and kbs: give one of the two")
+        names = [self.kb] if self.kb is not None else self.kbs
+        if isinstance(names, str):
+            names = [names]
+        if names is None:
+            return caller.restrict(None)
+        if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+            raise ConfigError(f"kbs={names!r:.80}: give a list of names")
+        if not names:
+            raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+        return caller.restrict(names)
 
 
 class SearchBody(Asked):
@@ -169,16 +180,3 @@ async def build_context_by_address(
         "context", query, kbs=kbs, max_tokens=max_tokens, limit=limit
     )
     return json_answer(answer)
-
-
-def _named(caller: AccessCaller, kb: str | None, kbs: Any) -> list[str] | None:
-    if kb is not None and kbs is not None:
-        raise ImpossibleError("kb and kbs: give one of the two")
-    named = [kb] if kb is not None else [kbs] if isinstance(kbs, str) else kbs
-    if named is None:
-        return caller.restrict(None)
-    if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
-        raise ConfigError(f"kbs={named!r:.80}: give a list of names")
-    if not named:
-        raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
-    return caller.restrict(named)

@@ -21,7 +21,7 @@ from kbkit.server.parameters import Options
 from kbkit.server.problems import base_url
 from kbkit.server.responses import Wait
 from kbkit.server.routing import Routes, Work
-from kbkit.server.uploads import ConditionsOf, contents, sent
+from kbkit.server.uploads import ConditionsOf, file_response, file_responses
 
 exports = Routes("/api/knowledge/bases/{name}/exports", "sites")
 routes = Routes("", "sites", any_query=True, include_in_schema=False)
@@ -68,13 +68,13 @@ def export_base(kb: Kb, body: NewExport, caller: Caller, work: Work) -> Response
     return work.start("export", arguments, wait=body.wait)
 
 
-@exports.get("/{archive}", responses=contents())
+@exports.get("/{archive}", responses=file_responses())
 def fetch_export(
-    kb: Kb, archive: ArchiveId, workspace: WorkspaceOf, wanted: ConditionsOf
+    kb: Kb, archive: ArchiveId, workspace: WorkspaceOf, conditions: ConditionsOf
 ) -> Response:
     """Fetch an archive (ZIP) that an export wrote; it is kept for a day."""
     place = archive_of(workspace, kb, archive)
-    return sent(place.open("rb"), f"{kb.name}.zip", archive, wanted)
+    return file_response(place.open("rb"), f"{kb.name}.zip", archive, conditions)
 
 
 @routes.get("/site/{name}")
