@@ -83,7 +83,7 @@ def serve(
             say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C ends it)")
 
     sys.setswitchinterval(SWITCH_SECONDS)
-    # `requests` sets this filter when a thread imports it, and `catch_warnings` may undo that
+    # `requests` filters it on import, which `catch_warnings` in another thread may undo
     warnings.filterwarnings("ignore", "SOCKS support in urllib3")
     threading.Thread(target=_preload, args=(stores_of(workspace),), daemon=True).start()
     server = _Server(app, tell)

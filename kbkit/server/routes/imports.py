@@ -223,5 +223,5 @@ def _arguments(kb: str, sources: list[dict[str, Any]]) -> dict[str, Any]:
 def _path(name: str) -> str:
     path = joined(parts_of(name))
     if not path:
-        raise ConfigError("files: one has no name; give each a name")
+        raise ConfigError("files: one has no name")
     return path

@@ -105,8 +105,8 @@ def check_source(caller: AccessCaller, source: AnySource) -> None:
     """Refuse paths on the server; packages, plugins, browsers, private addresses need admin."""
     if getattr(source, "path", None):
         raise ForbiddenError(
-            f"a source of the type {source.type} names a path, and a server reads none of its own "
-            "for a caller; send the files to /api/knowledge/import/file"
+            f"a source of the type {source.type} names a path, but a server reads no files of its "
+            "own for callers; send them to /api/knowledge/import/file"
         )
     if source.type not in _OF_WEB or getattr(source, "allow_private", False):
         caller.require(Scope.ADMIN)
