@@ -132,7 +132,6 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
         416: "No such range",
         422: "Invalid request",
         429: "Too many requests; wait as `Retry-After` says",
-        501: "Not installed on this server",
         503: "Not available now",
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}

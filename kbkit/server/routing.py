@@ -127,7 +127,7 @@ class Routes:
                 methods=[method],
                 status_code=code,
                 dependencies=[] if scope is None else [scope],
-                responses=error_responses(404, *versions, 422, 501, 503) | described,
+                responses=error_responses(404, *versions, 422, 503) | described,
                 response_model=None,
                 **options,
             )

@@ -170,3 +170,15 @@ def test_paths_that_are_encoded_lead_nowhere_else(served):
         assert (answer.status_code, answer.json()["error"]) == (404, "PathOutsideError"), path
     assert served.get("/api/files/notes%2Fa.md").text == "0123456789"
     assert served.get("/api/files/a%00b").json()["error"] == "InvalidPathError"
+
+
+def test_exported_skills_have_the_version_of_their_content(served):
+    entry = {"title": "Rotate logs", "prompt": "Rotate the logs with logrotate."}
+    assert served.post("/api/entries", json=entry).status_code == 201
+    first = served.get("/api/entries/skills.zip")
+    again = served.get("/api/entries/skills.zip")
+    assert (again.content, again.headers["ETag"]) == (first.content, first.headers["ETag"])
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert served.get("/api/entries/skills.zip", headers=known).status_code == 304
+    served.post("/api/entries", json={"title": "Vacuum", "prompt": "Vacuum the database weekly."})
+    assert served.get("/api/entries/skills.zip", headers=known).status_code == 200

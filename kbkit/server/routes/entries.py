@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from fastapi import Depends, Path, Query, Response
 
@@ -122,10 +123,13 @@ def export_skills(
         buffer = BytesIO()
         with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
             for skill in folders:
-                for file in sorted(skill.rglob("*")):
-                    if file.is_file():
-                        archive.write(file, file.relative_to(FilePath(folder).absolute()))
-    return file_response(buffer.getvalue(), "skills.zip", "", conditions)
+                for file in filter(FilePath.is_file, sorted(skill.rglob("*"))):
+                    name = file.relative_to(FilePath(folder).absolute())
+                    info = ZipInfo.from_file(file, name)
+                    info.date_time = (1980, 1, 1, 0, 0, 0)  # equal content, equal bytes
+                    archive.writestr(info, file.read_bytes(), ZIP_DEFLATED)
+    data = buffer.getvalue()
+    return file_response(data, "skills.zip", sha256(data).hexdigest(), conditions)
 
 
 @routes.get("/revision.json", responses=REVISION)
