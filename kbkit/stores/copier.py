@@ -21,21 +21,16 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.locks import Locks
 
 _SHOWN = 3
-_MAX_STEP = 500
+_MAX_MESSAGE = 500
 
 
-class _OtherRowsError(Exception):
-    """The rows of a table are not a prefix of the source's rows."""
+class _DifferentRowsError(Exception):
+    """The copied rows of a table are not the first rows of the source's table."""
 
 
 @dataclass
 class Copier:
-    """Copies a catalog.
-
-    Attributes:
-        source: Catalog to copy; nobody writes to it meanwhile.
-        destination: An empty catalog, or an unfinished copy of the same source.
-    """
+    """Copies a catalog into an empty one, or continues an unfinished copy of the same source."""
 
     source: Database
     locks: Locks
@@ -48,37 +43,36 @@ class Copier:
     _total: int = field(default=0, init=False)
 
     def run(self, before_end: Callable[[], None]) -> tuple[MigratedTable, ...]:
-        # all that goes on writing would write to what is left behind
-        with self.source.write():  # whose rights are those of one who writes
+        with self.source.write():  # needs write permission, to lock out other writers
             pass
-        self._require_room()
+        self._require_free_destination()
         with self.source.write() as held, self.source.read() as transaction:
-            self._require_rest(transaction)
+            self._require_no_readers(transaction)
             with self.destination.write() as filled:
                 copying.mark(filled, self.address)
             self._total = sum(transaction.count(table) for table in copying.tables())
             try:
-                digests = self._copied(transaction)
-            except _OtherRowsError:  # the source was changed since
+                digests = self._copy_tables(transaction)
+            except _DifferentRowsError:  # the source changed since the copy was interrupted
                 self._empty()
-                digests = self._copied(transaction)
-            tables = self._compared(digests)
+                digests = self._copy_tables(transaction)
+            tables = self._compare(digests)
             before_end()
-            held.execute(sa.select(sa.literal(1)))  # whether the lock was held all the time
+            held.execute(sa.select(sa.literal(1)))  # fails if the write lock was lost
             with self.destination.write() as filled:
                 for column in copying.numbered():
                     filled.number_after(column, transaction.last_number(column))
                 copying.finish(filled)
         return tables
 
-    def _require_room(self) -> None:
+    def _require_free_destination(self) -> None:
         with self.destination.read() as transaction:
             mark = copying.stored_mark(transaction)
             if mark and mark != copying.mark_of(self.address):
                 raise ConflictError(
                     f"{self.place}: a migration of another workspace, or by another version of "
-                    "kbkit, was begun here and has not come to its end; run that again, or name "
-                    "an empty place to migrate to"
+                    "kbkit, was started here and is not complete; run it again, or name an "
+                    "empty place to migrate to"
                 )
             if mark or copying.is_empty(transaction):
                 return
@@ -89,7 +83,7 @@ class Copier:
             "and was not changed; use it, or name an empty place to migrate to"
         )
 
-    def _require_rest(self, transaction: Transaction) -> None:
+    def _require_no_readers(self, transaction: Transaction) -> None:
         for source in runs.list_sources(transaction):
             if self.locks.is_held(source.lock):
                 raise ConflictError(
@@ -97,18 +91,18 @@ class Copier:
                     "wait for that to end, and run this again"
                 )
 
-    def _copied(self, transaction: Transaction) -> dict[str, Digest]:
+    def _copy_tables(self, transaction: Transaction) -> dict[str, Digest]:
         self._done = self.kept = 0
         return {table.name: self._copy(transaction, table) for table in copying.tables()}
 
     def _copy(self, transaction: Transaction, table: sa.Table) -> Digest:
         digest = Digest()
-        coming = copying.rows(transaction, table)
-        for row in self._there(table, coming):
+        source_rows = copying.rows(transaction, table)
+        for row in self._copied_rows(table, source_rows):
             digest.add(row)
         self.kept += digest.rows
         self._advance("copy", digest.rows, table)
-        for batch in copying.batches(coming):
+        for batch in copying.batches(source_rows):
             for row in batch:
                 digest.add(row)
             with _explained(table, self.place), self.destination.write() as filled:
@@ -117,22 +111,22 @@ class Copier:
         if copying.refers_to_itself(table):
             for batch in copying.batches(copying.rows(transaction, table)):
                 with self.destination.write() as filled:
-                    copying.refer(filled, table, batch)
+                    copying.set_self_references(filled, table, batch)
         return digest
 
-    def _there(self, table: sa.Table, coming: Iterator[Row]) -> Iterator[Row]:
+    def _copied_rows(self, table: sa.Table, source_rows: Iterator[Row]) -> Iterator[Row]:
         with self.destination.read() as filled:
             for stored in copying.rows(filled, table):
-                row = next(coming, None)
+                row = next(source_rows, None)
                 if row is None or copying.beginning(table, row) != copying.beginning(table, stored):
-                    raise _OtherRowsError
+                    raise _DifferentRowsError
                 yield row
 
     def _empty(self) -> None:
         with self.destination.write() as filled:
             copying.empty(filled)
 
-    def _compared(self, digests: dict[str, Digest]) -> tuple[MigratedTable, ...]:
+    def _compare(self, digests: dict[str, Digest]) -> tuple[MigratedTable, ...]:
         tables = []
         self._done = 0
         for table in copying.tables():
@@ -161,7 +155,7 @@ def _explained(table: sa.Table, place: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.DBAPIError as error:
-        message = " ".join(str(error.orig).split())[:_MAX_STEP]
+        message = " ".join(str(error.orig).split())[:_MAX_MESSAGE]
         raise WorkspaceError(
             f"{place}: cannot keep a row of the table {table.name}: {message}; the source is as it "
             "was: mend that there, and run this again"
@@ -169,7 +163,7 @@ def _explained(table: sa.Table, place: str) -> Iterator[None]:
 
 
 def copy_folder(source: Path, destination: Path) -> None:
-    """Copy a folder; skips files that an earlier copy has left."""
+    """Copy a folder; skip equal files. Raise `WorkspaceError` for other existing files."""
     try:
         destination.mkdir(parents=True, exist_ok=True)
         for entry in sorted(source.iterdir()):

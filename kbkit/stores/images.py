@@ -19,22 +19,19 @@ class ImageStore(Protocol):
     """Pictures of all knowledge bases of a workspace."""
 
     def add(self, image: Image) -> None:
-        """Keep a picture, whole or not at all."""
+        """Store a picture atomically."""
 
     def names(self) -> set[str]:
-        """Names of all that are kept."""
+        """Return the names of all stored pictures."""
 
     def now(self) -> float:
-        """Time of the clock that dates pictures, in seconds since the epoch.
-
-        It may be another machine's.
-        """
+        """Return the storage's time, perhaps of another machine, in seconds since the epoch."""
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove pictures that no document uses."""
+        """Remove unused pictures stored before a time; return their number and bytes."""
 
     def read(self, name: str) -> bytes | None:
-        """A picture by its name, if it is there."""
+        """Return the bytes of a picture; ``None`` if it is missing."""
 
 
 def require_name(name: str) -> str:
@@ -44,14 +41,14 @@ def require_name(name: str) -> str:
 
 
 def take_images(images: ImageStore, others: ImageStore) -> int:
-    """Copy the pictures of another store; return their number."""
-    came = 0
+    """Copy missing pictures from another store; return their number."""
+    copied = 0
     for name in sorted(others.names() - images.names()):
         data = others.read(name)
         if data is not None:
             images.add(Image(name, data))
-            came += 1
-    return came
+            copied += 1
+    return copied
 
 
 class FolderImages:
@@ -63,8 +60,8 @@ class FolderImages:
     def add(self, image: Image) -> None:
         require_name(image.name)
         if (self.folder / image.name).exists():
-            with suppress(FileNotFoundError):  # or it is swept away at this instant
-                os.utime(self.folder / image.name)  # so that `sweep` knows that it is wanted anew
+            with suppress(FileNotFoundError):  # `sweep` just removed it
+                os.utime(self.folder / image.name)  # `sweep` keeps recent pictures
                 return
         self.folder.mkdir(parents=True, exist_ok=True)
         handle, draft = tempfile.mkstemp(dir=self.folder, suffix=".part")
@@ -77,7 +74,7 @@ class FolderImages:
         return {path.name for path in self.folder.glob("*") if _NAME.fullmatch(path.name)}
 
     def now(self) -> float:
-        """Time of the folder's file system; 0 if there is no folder."""
+        """Return the time of the folder's file system; 0 without a folder."""
         if not self.folder.is_dir():
             return 0.0
         with tempfile.TemporaryFile(dir=self.folder) as probe:
@@ -86,7 +83,7 @@ class FolderImages:
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
         count = size = 0
         for path in self.folder.glob("*"):
-            drafted = path.suffix == ".part"  # of a process that was killed
+            drafted = path.suffix == ".part"  # left by a killed process
             if path.name in used or not (drafted or _NAME.fullmatch(path.name)):
                 continue
             with suppress(OSError):

@@ -1,6 +1,6 @@
-"""Update the vector index in a process while documents are stored.
+"""Update the vector index in a child process while documents are stored.
 
-Chroma holds the interpreter's lock while it adds vectors, so a thread would not help. The child is
+Chroma holds the GIL while it adds vectors, so a thread would not help. The child is
 ``python -m kbkit.stores.index_writer ADDRESS KB_ID`` and ends with its parent.
 """
 
@@ -16,16 +16,16 @@ from typing import Self
 from kbkit.runtime.processes import run_module
 from kbkit.stores.stores import StoresAddress
 
-_WORTH = 2_000
-"""New chunks after which a child is worth its start, which takes about a second."""
+_MIN_CHUNKS = 2_000
+"""New chunks for which a child is started, which takes about a second."""
 _STEP = 1_000
-"""Chunks between progress reports."""
+"""Chunks between two messages to the child."""
 
 
 class IndexWriter:
-    """Keeps the index of a knowledge base level with the catalog while a block runs.
+    """Updates the index of a knowledge base while a block runs.
 
-    The caller applies what is left if there was little to do or the child failed.
+    The caller applies the rest, and everything if there was little to do or the child failed.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class IndexWriter:
         self._meanwhile = meanwhile
         self._arguments = None if address is None else (address.to_json(), kb_id)
         self._stored = 0
-        self._reported = _WORTH - _STEP
+        self._reported = _MIN_CHUNKS - _STEP
         self._child: subprocess.Popen[bytes] | None = None
 
     def stored(self, chunks: int) -> None:
@@ -42,7 +42,7 @@ class IndexWriter:
         if self._arguments is None or self._stored - self._reported < _STEP:
             return
         self._reported = self._stored
-        with contextlib.suppress(OSError):  # then the caller does it all, at the end
+        with contextlib.suppress(OSError):  # the caller then applies all changes
             if self._child is None:
                 self._child = run_module("kbkit.stores.index_writer", *self._arguments)
             assert self._child.stdin is not None
@@ -66,8 +66,8 @@ class IndexWriter:
 
 
 def main(address: str, kb_id: str) -> None:
-    """Update the index whenever the parent asks, and once at the end."""
-    # Ctrl-C reaches the whole group of processes; the parent decides what it means
+    """Update the index for each line of input, and once at the end."""
+    # Ctrl-C reaches the whole process group; the parent handles it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stores = StoresAddress.from_json(address).open()
     for _ in sys.stdin.buffer:

@@ -1,7 +1,7 @@
 """Locks between processes: files in the workspace's ``locks`` folder.
 
-The operating system frees a lock when its process ends. A database server has its own locks, which
-hold between machines.
+The operating system frees a lock when its process ends. For locks between machines see
+`kbkit.stores.postgres.images`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ class Locks(ABC):
     def hold(
         self, name: str, *, wait: float, task: str = "", poll: float = 0.05
     ) -> AbstractContextManager[None]:
-        """Hold a lock; it may be taken again inside by the same thread only through nesting."""
+        """Hold a lock (not reentrant) during a block.
+
+        Raises:
+            ConflictError: It was not free within `wait` seconds; `task` is in the message.
+        """
 
     def is_held(self, name: str) -> bool:
         try:
@@ -40,7 +44,7 @@ class Locks(ABC):
 
 
 class FolderLocks(Locks):
-    """The locks of one workspace."""
+    """`Locks` as files in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -54,10 +58,9 @@ class FolderLocks(Locks):
 
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
-        """Hold a lock; it may be taken again inside by the same thread only through nesting."""
         path = self._folder / f"{name}.lock"
         until = time.monotonic() + wait
-        # the threads of this process wake each other, rather than poll one beside the other
+        # threads of this process wake each other, so only one of them polls the file
         turn = self._turns.setdefault(name, threading.Lock())
         taken = turn.acquire(timeout=wait)
         lock = FileLock(path)
@@ -87,11 +90,11 @@ class FolderLocks(Locks):
 
 _NAME = "mended.jsonl"
 _MAX_LENGTH = 100_000
-"""Maximum bytes of notes; then they begin again."""
+"""Bytes after which the file starts over."""
 
 
 def note(folder: Path, part: str, problem: str) -> None:
-    """Record a repair; does nothing if the folder is read-only."""
+    """Record a repair, unless the folder is read-only."""
     path = folder / _NAME
     text = json.dumps([f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", part, problem]) + "\n"
     with contextlib.suppress(OSError):
@@ -101,7 +104,7 @@ def note(folder: Path, part: str, problem: str) -> None:
 
 
 def notes(folder: Path) -> list[tuple[str, str]]:
-    """Part, and problem with the time it was found last, of all that was noted."""
+    """Return each recorded part and problem once, with the last time."""
     last: dict[tuple[str, str], str] = {}
     with contextlib.suppress(OSError):
         for line in (folder / _NAME).read_bytes().splitlines():

@@ -1,4 +1,4 @@
-"""The stores of a workspace in this process."""
+"""The stores of a workspace."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ _IMAGES = "images"
 _DERIVED = ("chroma", "snapshots")
 """Folders derived from the catalog, rebuilt if missing."""
 _CLOCK_SECONDS = 2
-"""Resolution of file times."""
+"""Maximum error of file times."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoresAddress:
-    """Address of stores, for other processes; without passwords and tokens.
+    """Address of stores for other processes, without passwords and tokens.
 
     Attributes:
         database: Database URL; empty for a file in the folder.
-        chroma: Address of the Chroma server; empty without one.
         pgvector: Whether a catalog on a server also indexes vectors.
     """
 
@@ -49,11 +48,7 @@ class StoresAddress:
     pgvector: bool = True
 
     def open(self) -> Stores:
-        """Open the stores; see `Stores.open`.
-
-        The settings ``KBKIT_DATABASE_URL`` and ``KBKIT_CHROMA_TOKEN`` give password and token, if
-        they are for the same servers.
-        """
+        """Open the stores; password and token come from settings for the same servers."""
         if not self.database and not self.chroma:
             return Stores.open(Path(self.folder))
         settings = Settings.load()
@@ -88,8 +83,8 @@ class Stores:
 
     Attributes:
         later: Delayed work of a server.
-        address: Address for other processes; ``None`` if they cannot open them.
-        other_home: Other folder of files and entries; empty if it is this one.
+        address: Address for other processes; ``None`` if they cannot open the stores.
+        other_home: Returns the other folder with the files and entries; ``""`` for this one.
     """
 
     folder: Path
@@ -111,13 +106,13 @@ class Stores:
     def require_home(self) -> None:
         if elsewhere := self.other_home():
             raise WorkspaceError(
-                f"the files and entries of this workspace lie in {elsewhere}; "
+                f"the files and entries of this workspace are in {elsewhere}; "
                 "share that folder, and name it as the workspace here"
             )
 
     @classmethod
     def of_settings(cls, folder: Path, settings: Settings) -> Stores:
-        """Open the stores of a folder on the servers that settings name; see `open`."""
+        """Open the stores of a folder on the servers in the settings."""
         url, token = settings.chroma_url, settings.chroma_token
         chroma = ChromaAddress.parse(url, token) if url else None
         return cls.open(folder, settings.database_url, chroma, pgvector=settings.pgvector)
@@ -176,21 +171,18 @@ class Stores:
         )
 
     def gather(self, *, more: bool = True) -> None:
-        """Batch index updates of single writes, as a server does; ``False`` flushes what waits.
-
-        See `VectorIndex.gather` and `WriteBatcher`.
-        """
-        self.later.gather(more=more)  # first: what waits brings vectors
+        """Batch updates of single writes, as a server does; ``False`` flushes the batch."""
+        self.later.gather(more=more)  # first, because delayed work may add vectors
         self.vectors.gather(more=more)
 
     def preload(self) -> None:
-        """Import the vector store ahead of the first write."""
+        """Import chromadb before the first write."""
         from kbkit.stores.chroma.collections import import_chromadb
 
         import_chromadb()
 
     def sweep_images(self) -> tuple[int, int]:
-        """Remove pictures that no document shows; none while a source is being read."""
+        """Remove unused pictures, unless a source is being read; return their number and bytes."""
         began = self.images.now() - _CLOCK_SECONDS
         with self.database.read() as transaction:
             sources = runs.list_sources(transaction)
@@ -212,7 +204,6 @@ class Destination:
     """A place to copy a catalog into.
 
     Attributes:
-        database: A catalog that is empty, unfinished or in use.
         address: See `Stores.catalog_address`.
         folder: Folder of the workspace; ``None`` for a catalog on a server.
     """
@@ -246,7 +237,7 @@ class Destination:
         return cls(database, locks, str(folder), folder, FolderImages(folder / _IMAGES))
 
     def prepare(self, origin: Path, images: ImageStore) -> tuple[str, ...]:
-        """Copy data kept beside the catalog; drop derived data of another catalog."""
+        """Copy files, entries and pictures; delete derived data. Return what was copied."""
         if self.folder is None:
             from kbkit.stores.postgres.database import other_home
 
@@ -286,7 +277,7 @@ def _check_catalog(folder: Path) -> None:
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _CATALOG).exists()  # fails where the folder may not be entered
+        (folder / _CATALOG).exists()  # fails without permission to enter the folder
     except OSError as error:
         raise WorkspaceError(
             f"{folder}: {error.strerror}; name a folder that you may write to"

@@ -1,4 +1,4 @@
-"""The open vector collections of a workspace, checked against the catalog and rebuilt if needed."""
+"""Vector collections of a workspace: checked against the catalog, and rebuilt if needed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from kbkit.stores.catalog.outbox import OutboxEntry
 from kbkit.stores.vector_store import CatalogVectors, MissingCollectionError, VectorStore, suffix_of
 
 _BATCH = 1_000
-"""Chunks handed to the store at once; a search in another thread waits for as many."""
+"""Chunks per call of the store, for which searches in other threads wait."""
 
 
 class Knowledge:
     """State of an open store, shared by its users.
 
     Attributes:
-        seqs: ``applied_seq`` by collection when the store was opened.
+        seqs: ``applied_seq`` of each collection as far as the open store shows it.
         sound: Collections that were checked.
-        away_until: When searches ask an unreachable server again, by `time.monotonic`.
+        away_until: `time.monotonic` until which searches skip an unreachable server.
         mutex: Guards this state and calls of the store.
     """
 
@@ -48,10 +48,7 @@ _knowledge_mutex = threading.Lock()
 
 
 class VectorCollections:
-    """Collections of a store, and their state.
-
-    Callers of methods that change them hold the lock between processes, and the mutex.
-    """
+    """Collections of a store; callers that change them hold the file lock and the mutex."""
 
     def __init__(self, store: VectorStore, database: Database) -> None:
         self._store = store
@@ -88,14 +85,14 @@ class VectorCollections:
             return corpus.count_chunks(transaction, row.id, after=last_seq, until=row.applied_seq)
 
     def made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
-        """Make sure that a collection matches the catalog; rebuild it if not."""
+        """Check a collection once, and rebuild it if it does not match the catalog."""
         if self.is_open(row):
             return row
         if not self.known.is_open:
             self.open()
         sound = self._is_sound(row)
         if not sound and row.applied_seq > 0:
-            self.open()  # perhaps it is only what this process has open that is out of date
+            self.open()  # perhaps only this process's view is outdated
             sound = self._is_sound(row)
         if not sound:
             if row.applied_seq > 0 or not self.is_own(row.collection):
@@ -104,7 +101,7 @@ class VectorCollections:
                 self._store.create(row.collection, row.dimensions)
             except StoreUnreachableError:
                 raise
-            except WorkspaceError:  # there is one of that name, and no vector fits into it
+            except WorkspaceError:  # the name is taken by a collection of other dimensions
                 return self.rebuilt(row)
         self._trust(row)
         return row
@@ -122,10 +119,10 @@ class VectorCollections:
         with self._database.read() as transaction:
             expected = corpus.count_chunks(transaction, row.id, until=row.applied_seq)
         try:
-            # deletions that are still in the outbox, or half applied, may leave some too many
+            # may be greater, because of deletions that are not applied yet
             if self._store.count(row.collection) < expected:
                 return False
-            # which also reads the files, and tells of other dimensions
+            # also finds unreadable files and other dimensions
             self._store.nearest(row.collection, np.ones(row.dimensions, np.float32), 1)
         except StoreUnreachableError:
             raise
@@ -134,7 +131,7 @@ class VectorCollections:
         return True
 
     def rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
-        """Rebuild a collection under a new name; return the changed knowledge base."""
+        """Rebuild a collection under a new name; return the changed row."""
         with self._database.write() as transaction:
             fresh = knowledge_bases.get_by_id(transaction, row.id)
             outbox.restart(transaction, fresh, self._store.suffix)
@@ -163,12 +160,12 @@ class VectorCollections:
             return knowledge_bases.get_by_id(transaction, kb_id)
 
     def apply_batch(self, row: KnowledgeBaseRow) -> int:
-        """Hand the oldest entries of the outbox to the store; their number."""
+        """Apply the oldest entries of the outbox; return their number."""
         with self._database.read() as transaction:
             batch = outbox.oldest(transaction, row.id, _BATCH, payloads=has_payloads(row))
         if not batch:
             return 0
-        last = {entry.chunk_id: entry for entry in batch}  # a later entry of a chunk wins
+        last = {entry.chunk_id: entry for entry in batch}  # the last entry of a chunk counts
         self._store.delete(
             row.collection, [entry.chunk_id for entry in last.values() if entry.vector is None]
         )
@@ -194,16 +191,16 @@ def has_payloads(row: KnowledgeBaseRow) -> bool:
     return bool(row.config.get("storage", {}).get("text_in_chroma"))
 
 
-_NEAR = 0.999
-"""Cosine of two vectors that are the same but for rounding."""
-_ASKED = 50
-"""Vectors sampled to check an index."""
+_SAME = 0.999
+"""Minimum cosine of vectors that differ only by rounding."""
+_SAMPLE = 50
+"""Vectors by which an index is checked."""
 _MIN_RECALL = 0.9
-"""Share of these that the approximate index must find."""
+"""Share of the sample that the index must find."""
 
 
 def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """Compare a collection with the catalog; pending changes are no fault."""
+    """Compare a collection with the catalog; pending changes are not faults."""
     if isinstance(store, CatalogVectors):
         return
     try:
@@ -226,20 +223,20 @@ def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow)
     wrong = more = 0
     for ids, vectors in store.items(row.collection):
         seq_of = corpus.seqs_by_id(transaction, ids)
-        there = [place for place, each in enumerate(ids) if each in seq_of]
+        indexed = [place for place, each in enumerate(ids) if each in seq_of]
         more += sum(each not in seq_of and each not in waiting for each in ids)
-        if not there:
+        if not indexed:
             continue
-        seqs = [seq_of[ids[place]] for place in there]
+        seqs = [seq_of[ids[place]] for place in indexed]
         seen.update(seqs)
         own = corpus.vectors_of(transaction, row.dimensions, seqs)
         if vectors.shape[1] != row.dimensions:
-            wrong += len(there)
+            wrong += len(indexed)
             continue
-        held = vectors[there]
-        lengths = np.linalg.norm(held, axis=1) * np.linalg.norm(own, axis=1)
-        near = np.einsum("ij,ij->i", held, own) >= _NEAR * lengths
-        fresh = np.array([ids[place] in waiting for place in there])
+        stored = vectors[indexed]
+        lengths = np.linalg.norm(stored, axis=1) * np.linalg.norm(own, axis=1)
+        near = np.einsum("ij,ij->i", stored, own) >= _SAME * lengths
+        fresh = np.array([ids[place] in waiting for place in indexed])
         wrong += int(np.count_nonzero(~near & ~fresh))
     lacks = expected - seen - set(corpus.seqs_by_id(transaction, sorted(waiting)).values())
     if lacks:
@@ -255,14 +252,14 @@ def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow)
 def _unfound(
     store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow, seqs: list[int]
 ) -> Iterator[str]:
-    asked = seqs[:: max(1, len(seqs) // _ASKED)]
-    vectors = corpus.vectors_of(transaction, row.dimensions, asked)
+    sampled = seqs[:: max(1, len(seqs) // _SAMPLE)]
+    vectors = corpus.vectors_of(transaction, row.dimensions, sampled)
     vectors = vectors[np.linalg.norm(vectors, axis=1) > 0]
     hits = 0
     for vector in vectors:
         seq_of = corpus.seqs_by_id(transaction, store.nearest(row.collection, vector, 5))
         near = corpus.vectors_of(transaction, row.dimensions, list(seq_of.values()))
-        hits += bool(len(near)) and bool((near @ vector >= _NEAR).any())
+        hits += bool(len(near)) and bool((near @ vector >= _SAME).any())
     if hits < _MIN_RECALL * len(vectors):
         yield (
             f"its index of vectors finds {hits:,} of {len(vectors):,} chunks asked for by their "

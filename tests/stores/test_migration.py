@@ -341,7 +341,7 @@ def test_files_of_the_other_folder_are_not_replaced(folder, tmp_path, postgres, 
     url = postgres.empty()
     kbkit.migrate(folder, to=url)
     to_server(monkeypatch, url)
-    with pytest.raises(WorkspaceError, match=f"lie in .*{folder}; share that folder"):
+    with pytest.raises(WorkspaceError, match=f"are in .*{folder}; share that folder"):
         kbkit.migrate(tmp_path / "another", to=tmp_path / "new")
     (tmp_path / "new" / "files" / "notes").mkdir(parents=True)
     theirs = tmp_path / "new" / "files" / "notes" / "tea.md"

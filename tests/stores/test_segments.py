@@ -328,7 +328,7 @@ def test_segments_are_few_however_many_changes_there_were(stored, monkeypatch):
 
 
 def test_what_has_gone_long_ago_is_forgotten(stored, monkeypatch):
-    monkeypatch.setattr(removed_chunks, "_KEPT", 2)
+    monkeypatch.setattr(removed_chunks, "_MIN_ENTRIES", 2)
     stored.snapshots.save(stored.id)
     behind = fresh(stored)
     assert behind.snapshots.get(catalog(stored)[0]) is not None

@@ -1,7 +1,7 @@
-"""Rows of a catalog for a bundle, as JSON values, and notes of its files.
+"""Rows of a catalog as JSON values for a bundle. Functions of the caller's transaction.
 
-Functions of the caller's transaction, which sees one state of all rows. A transaction records the
-files that belong to it, so that a process can tell after a kill whether they count.
+`note` records in the transaction that the restored files belong to it, so that the next process
+knows after a kill whether to keep them.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ from kbkit.stores.catalog.schema import (
 )
 
 Values = dict[str, Any]
-"""A row: JSON values by the names of columns; times in ISO 8601, bytes in base64."""
+"""A row: JSON values by column; times in ISO 8601, bytes in base64."""
 
 REVISION = HEAD
-"""Revision of the tables."""
 
 LEFT_OUT: Mapping[str, str] = {
     "outbox": "of the vector index, which is rebuilt",
@@ -58,7 +57,7 @@ LEFT_OUT: Mapping[str, str] = {
     "jobs": "work of one server",
     "replayed_answers": "likewise",
 }
-"""Tables that no bundle has, and why."""
+"""Tables that bundles leave out, and why."""
 
 _ENTRY = "entry"
 _LARGEST = 2**63
@@ -73,7 +72,7 @@ def tables() -> list[Table]:
 def rows(
     transaction: Transaction, kb_ids: Sequence[str], *, whole: bool
 ) -> Iterator[tuple[str, Iterator[Values]]]:
-    """Name and rows of each table, in order of its key."""
+    """Yield the name of each table and its rows in key order."""
     graph = _Graph.of(transaction, kb_ids, whole)
     for table in tables():
         yield table.name, _rows_of(transaction, table, kb_ids, graph)
@@ -102,7 +101,7 @@ def _rows_of(
 def _condition(table: Table, kb_ids: Sequence[str]) -> sa.ColumnElement[bool] | None:
     if table is knowledge_bases:
         return table.c.id.in_(kb_ids)
-    if table is ratings:  # those of entries are in their folders
+    if table is ratings:  # ratings of entries are in their folders
         return table.c.kb_id.in_(kb_ids) & (table.c.target_type != _ENTRY)
     if table is deleted_documents:
         source_ids = sa.select(sources.c.id)
@@ -182,7 +181,7 @@ def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
 
 def _values(table: Table, row: sa.Row[Any]) -> Values:
     values = {column.name: _value(value) for column, value in zip(table.c, row, strict=True)}
-    if table is knowledge_bases:  # of the index of vectors
+    if table is knowledge_bases:  # state of the vector index
         values |= {"collection": "", "applied_seq": 0}
     if table is deleted_documents:  # as in an empty trash
         values |= {"content": "", "metadata": {}}
@@ -240,18 +239,18 @@ def _of(kind: type, value: Any) -> Any:
 
 
 def unknown_tables() -> set[str]:
-    """Tables that are neither in a bundle nor left out of it; there should be none."""
+    """Return tables that are neither bundled nor in `LEFT_OUT`; should be empty."""
     return set(metadata.tables) - {table.name for table in tables()} - LEFT_OUT.keys()
 
 
 JOURNAL = "restoring.json"
-"""Journal of a workspace: files that belong to a note."""
+"""A workspace's journal of files that belong to a note."""
 _MARK = ".restored."
-"""Prefix of notes; no knowledge base has such a name."""
+"""Prefix of notes in `name_uses`; invalid in names of knowledge bases."""
 
 
 def note(transaction: Transaction, token: str) -> None:
-    """Record that a token counts once this transaction is committed."""
+    """Record a token that `counts` finds after this transaction is committed."""
     transaction.execute(name_uses.insert().values(name=_MARK + token, times=1))
 
 

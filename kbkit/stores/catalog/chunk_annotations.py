@@ -1,7 +1,7 @@
 """Annotations of chunks. Functions of the caller's transaction.
 
-An answer of a language model was paid for: it stays when annotations are renewed, or a chunk goes
-and comes again.
+Answers of a language model cost money: they stay when annotations are renewed, or a chunk is
+removed and returns.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def put(
     made: Mapping[int, Sequence[Annotation]],
     key_of: Callable[[SubjectKind, str], str],
 ) -> int:
-    there = _there(transaction, made)
-    remove(transaction, there)
+    existing = _existing(transaction, made)
+    remove(transaction, existing)
     rows: list[dict[str, Any]] = []
     links: list[dict[str, Any]] = []
     names: dict[str, SubjectName] = {}
-    for seq in there:
+    for seq in existing:
         for position, annotation in enumerate(made[seq]):
             place = {"chunk_seq": seq, "position": position}
             rows.append({**place, "kb_id": kb_id, **_values(annotation)})
@@ -82,7 +82,7 @@ def put(
     subjects.add(transaction, names.values())
     transaction.insert(_rows, rows)
     transaction.insert(annotation_subjects, links)
-    return len(there)
+    return len(existing)
 
 
 def summaries(
@@ -127,7 +127,7 @@ def remove_of_documents(transaction: Transaction, document_ids: Collection[str])
 
 
 def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotation, ...]]:
-    """The annotations of chunks by ``seq``, in their order."""
+    """Return the annotations of chunks by ``seq``, in order."""
     by_chunk: dict[int, list[Annotation]] = {}
     named = _names(transaction, seqs)
     query = (
@@ -156,7 +156,7 @@ def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[Sta
 def iter_all(
     transaction: Transaction, kb_id: str, *, after: tuple[str, int] = ("", -1)
 ) -> Iterator[AnnotatedChunk]:
-    """Iterate over the annotated chunks of a knowledge base, ordered by document URI."""
+    """Iterate over annotated chunks by document URI and position."""
     query = (
         sa.select(chunks.c.seq)
         .join(documents, documents.c.id == chunks.c.document_id)
@@ -165,8 +165,8 @@ def iter_all(
     )
     uri, place = after
     if uri:
-        behind = sa.and_(documents.c.uri == uri, chunks.c.position > place)
-        query = query.where(sa.or_(documents.c.uri > uri, behind))
+        same_document = sa.and_(documents.c.uri == uri, chunks.c.position > place)
+        query = query.where(sa.or_(documents.c.uri > uri, same_document))
     for part in in_parts(list(transaction.execute(query).scalars())):
         made = of(transaction, part)
         passages = reading.get_chunks(transaction, part)
@@ -188,7 +188,7 @@ def count(transaction: Transaction, kb_id: str) -> int:
 
 
 def statement_type_counts(transaction: Transaction, kb_id: str) -> dict[StatementType, int]:
-    """Count annotations by statement type, the most frequent first."""
+    """Count annotations by statement type, most frequent first."""
     query = (
         sa.select(_rows.c.frame, sa.func.count())
         .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")
@@ -212,7 +212,7 @@ def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
     return sa.and_(chunks.c.kb_id == kb_id, ~has)
 
 
-def _there(transaction: Transaction, seqs: Collection[int]) -> list[int]:
+def _existing(transaction: Transaction, seqs: Collection[int]) -> list[int]:
     query = sa.select(chunks.c.seq).where(transaction.is_in(chunks.c.seq, seqs))
     return sorted(transaction.execute(query).scalars())
 
@@ -296,6 +296,6 @@ def answers_of(transaction: Transaction, kb_id: str, keys: Collection[str]) -> d
 
 
 def remove_unused_answers(transaction: Transaction) -> int:
-    """Delete answers about chunks that are gone; return their number."""
-    there = sa.exists().where(chunks.c.id == annotator_answers.c.chunk_id)
-    return transaction.execute(annotator_answers.delete().where(~there)).rowcount
+    """Delete answers about removed chunks; return their number."""
+    used = sa.exists().where(chunks.c.id == annotator_answers.c.chunk_id)
+    return transaction.execute(annotator_answers.delete().where(~used)).rowcount

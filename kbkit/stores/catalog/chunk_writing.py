@@ -1,7 +1,4 @@
-"""Write chunks with terms, vectors and outbox entries. Functions of the caller's transaction.
-
-Functions of the caller's transaction.
-"""
+"""Write chunks with terms, vectors and outbox entries. Functions of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str
 def difference(
     transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
 ) -> ChunkDifference:
-    """Remove chunks that are gone, and map those that stay."""
+    """Remove chunks that the document no longer has; move and map those that stay."""
     old = {
         row.id: row
         for row in transaction.execute(
@@ -80,7 +77,7 @@ def difference(
 
 
 _PLACE = ("position", "start", "end", "anchor", "page")
-"""Columns that may change while a chunk stays the same."""
+"""Columns that may change without changing the chunk's id or vector."""
 
 
 def add(

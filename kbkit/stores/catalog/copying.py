@@ -1,8 +1,7 @@
 """Copy a catalog into another one, table by table.
 
-Rows are copied in order of their key. A copy that resumes compares the rows that are there. The
-copy is marked as unfinished in place of its revision until it is complete, so that no kbkit opens
-it.
+Rows are copied in key order. A resumed copy first compares the rows that it already has. Until it
+is complete, a mark in place of the revision keeps every kbkit from opening it.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from kbkit.stores.catalog.schema import knowledge_bases as bases
 Row = tuple[Any, ...]
 """Values of a row; JSON as text."""
 
-_OF_AN_INDEX = ("outbox", "dropped_collections")
-"""Pending work of a vector index, which is repeated at another place."""
+_INDEX_TABLES = ("outbox", "dropped_collections")
+"""Pending work of the source's vector index; the copy has an index of its own."""
 _LARGE = {
     "query_encoders": 1,
     "summary_encoders": 1,
@@ -36,18 +35,18 @@ _LARGE = {
     "expansions": 200,
     "graph_edits": 200,
 }
-"""Rows of a table that are fetched at once, where they may be long."""
+"""Rows per fetch of tables whose rows may be long."""
 _FETCHED = 1_000
 _BATCH_BYTES = 4_000_000
 _BATCH_ROWS = 5_000
 
 
 def tables() -> list[Table]:
-    return [table for table in metadata.sorted_tables if table.name not in _OF_AN_INDEX]
+    return [table for table in metadata.sorted_tables if table.name not in _INDEX_TABLES]
 
 
 def numbered() -> list[Column[Any]]:
-    """The columns whose numbers are never used again."""
+    """Columns whose numbers are never reused."""
     return [
         column
         for table in metadata.sorted_tables
@@ -57,7 +56,7 @@ def numbered() -> list[Column[Any]]:
 
 
 def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
-    """Iterate over rows in key order, in batches."""
+    """Iterate over rows in key order."""
     shown = [sa.cast(c, sa.Text) if isinstance(c.type, Json) else c for c in table.c]
     query = sa.select(*shown).order_by(*table.primary_key)
     at_once = _LARGE.get(table.name, _FETCHED)
@@ -66,7 +65,6 @@ def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
 
 
 def batches(rows_read: Iterator[Row]) -> Iterator[list[Row]]:
-    """Rows, as many at once as fit into memory."""
     batch: list[Row] = []
     size = 0
     for row in rows_read:
@@ -82,14 +80,14 @@ def batches(rows_read: Iterator[Row]) -> Iterator[list[Row]]:
 def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
     """Insert rows and their index entries.
 
-    What refers to rows of the same table, which may come later, is left for `refer`.
+    Self-references are set later, by `set_self_references`.
     """
-    later = _own_references(table)
-    kept = [(i, column) for i, column in enumerate(table.c) if column not in later]
-    values = {column.name: _bound(column) for _, column in kept}
+    later = _self_references(table)
+    inserted = [(i, column) for i, column in enumerate(table.c) if column not in later]
+    values = {column.name: _bound(column) for _, column in inserted}
     transaction.execute(
         table.insert().values(values),
-        [{f"new_{column.name}": row[i] for i, column in kept} for row in batch],
+        [{f"new_{column.name}": row[i] for i, column in inserted} for row in batch],
     )
     at = {column.name: i for i, column in enumerate(table.c)}
     if table is bases:
@@ -103,9 +101,9 @@ def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None
             transaction.lexical.add(kb_id, terms)
 
 
-def refer(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
+def set_self_references(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
     at = {column.name: i for i, column in enumerate(table.c)}
-    for column in _own_references(table):
+    for column in _self_references(table):
         present = [row for row in batch if row[at[column.name]] is not None]
         named = [*table.primary_key, column]
         statement = (
@@ -121,10 +119,10 @@ def refer(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
 
 
 def refers_to_itself(table: Table) -> bool:
-    return bool(_own_references(table))
+    return bool(_self_references(table))
 
 
-def _own_references(table: Table) -> list[Column[Any]]:
+def _self_references(table: Table) -> list[Column[Any]]:
     return [c for c in table.c if any(key.column.table is table for key in c.foreign_keys)]
 
 
@@ -151,7 +149,7 @@ class Digest:
 
 
 def comparable(row: Row) -> Row:
-    """A row as every database can keep it: PostgreSQL has a space for the character NUL."""
+    """Replace NUL by a space, as PostgreSQL does."""
     return tuple(
         value.replace("\0", " ") if isinstance(value, str) and "\0" in value else value
         for value in row
@@ -159,11 +157,11 @@ def comparable(row: Row) -> Row:
 
 
 def beginning(table: Table, row: Row) -> Row:
-    later = _own_references(table)
+    later = _self_references(table)
     if not later:
         return comparable(row)
-    kept = (v for column, v in zip(table.c, row, strict=True) if column not in later)
-    return comparable(tuple(kept))
+    inserted = (v for column, v in zip(table.c, row, strict=True) if column not in later)
+    return comparable(tuple(inserted))
 
 
 def is_empty(transaction: Transaction) -> bool:
@@ -183,7 +181,7 @@ def mark_of(source: str) -> str:
 
 
 def stored_mark(transaction: Transaction) -> str:
-    """Return the mark of a catalog; ``""`` if it has none."""
+    """Return the mark of an unfinished copy; ``""`` for other catalogs."""
     version: str = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
     return version if version.startswith(UNFINISHED) else ""
 
@@ -196,10 +194,7 @@ def empty(transaction: Transaction) -> None:
 
 
 def finish(transaction: Transaction) -> None:
-    """Mark a complete catalog as ready to be opened.
-
-    Its index of vectors is another one than that of the source, and has all still to learn.
-    """
+    """Mark a complete catalog as ready to be opened; its vector index starts empty."""
     for kb_id in knowledge_bases.ids(transaction):
         outbox.begin(transaction, knowledge_bases.get_by_id(transaction, kb_id))
     in_trash = sa.select(bases.c.id, bases.c.name).where(bases.c.deleted_at.is_not(None))

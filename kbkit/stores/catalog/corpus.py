@@ -19,11 +19,11 @@ from kbkit.stores.catalog.schema import chunks, documents, vectors
 LAST = 2**62
 """Greater than every ``chunks.seq``."""
 _ROWS_AT_ONCE = 2_000
-"""Chunks read at once, so that their copies stay small."""
+"""Chunks read at once, to limit memory."""
 
 
 def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
-    """Map chunk ids to ``seq``; ids that are gone are left out."""
+    """Map chunk ids to ``seq``; unknown ids are left out."""
     query = sa.select(chunks.c.id, chunks.c.seq).where(transaction.is_in(chunks.c.id, ids))
     return {row.id: row.seq for row in transaction.execute(query)}
 
@@ -38,7 +38,7 @@ _VERSION = sa.type_coerce(documents.c.metadata, sa.JSON)["version"].label("versi
 
 
 def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
-    """Ids of the documents that filters let through, their ratings left aside."""
+    """Return the ids of matching documents; filters on ratings are ignored."""
     conditions = [documents.c.kb_id == kb_id]
     if filters.document_type:
         conditions.append(documents.c.document_type.in_(filters.document_type))
@@ -51,7 +51,7 @@ def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -
         conditions.append(documents.c.fetched_at >= filters.after)
     if filters.before is not None:
         conditions.append(documents.c.fetched_at < filters.before)
-    query = sa.select(documents.c.id).where(*conditions)  # and no more than is looked at
+    query = sa.select(documents.c.id).where(*conditions)
     if filters.path or filters.version:
         query = query.add_columns(documents.c.uri)
     if filters.tags:
@@ -85,7 +85,7 @@ def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) 
 
 
 def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]]:
-    """``seq``, id of the document and number of terms of all chunks, in order of ``seq``."""
+    """Return ``seq``, document id and number of terms of all chunks, by ``seq``."""
     return transaction.execute(
         sa.select(chunks.c.seq, chunks.c.document_id, chunks.c.length)
         .where(chunks.c.kb_id == kb_id)
@@ -106,7 +106,7 @@ def headings_of(transaction: Transaction, seqs: Sequence[int]) -> list[tuple[str
 def vectors_of(
     transaction: Transaction, dimensions: int, seqs: Sequence[int]
 ) -> NDArray[np.float32]:
-    """The vectors of chunks that are there, shape ``(len(seqs), dimensions)``."""
+    """Return vectors of existing chunks, shape ``(len(seqs), dimensions)``."""
     packed = _packed(transaction, seqs)
     return unpack([packed[seq] for seq in seqs], dimensions)
 
@@ -137,7 +137,7 @@ def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
 
 
 class ChunkTerms(NamedTuple):
-    """A chunk as the search index holds it."""
+    """A chunk for the search index."""
 
     seq: int
     id: str
@@ -152,7 +152,7 @@ class ChunkTerms(NamedTuple):
 def iter_indexed(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
 ) -> Iterator[ChunkTerms]:
-    """Iterate over chunks by ``seq``, after one and up to another, as they are needed."""
+    """Iterate lazily over chunks with ``after < seq <= until``, by ``seq``."""
     query = (
         sa.select(
             chunks.c.seq,
@@ -187,7 +187,7 @@ def _between(kb_id: str, after: int, until: int) -> tuple[Condition, ...]:
 def last_chunks(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int, limit: int
 ) -> list[tuple[int, str]]:
-    """``seq`` and id of the newest chunks up to one, the newest first."""
+    """Return ``seq`` and id of the newest chunks in a range, newest first."""
     query = (
         sa.select(chunks.c.seq, chunks.c.id)
         .where(*_between(kb_id, after, until))
@@ -202,8 +202,8 @@ def count_chunks(transaction: Transaction, kb_id: str, *, after: int = 0, until:
 
 
 def some_chunks(transaction: Transaction, kb_id: str, limit: int) -> int:
-    there = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(limit)
-    return transaction.count(there.subquery())
+    some = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(limit)
+    return transaction.count(some.subquery())
 
 
 def titles(
@@ -225,7 +225,7 @@ def nearest_chunks(
     among: Collection[str],
     after: int,
 ) -> list[int]:
-    """Rank chunks by exact cosine: the given ones and those after a ``seq``, best first."""
+    """Rank the given chunks and those after a ``seq`` by exact cosine, best first."""
     rows = transaction.execute(
         sa.select(chunks.c.seq, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
@@ -235,7 +235,7 @@ def nearest_chunks(
         )
         .order_by(chunks.c.seq)
     ).all()
-    # no BLAS, whose threads wait with the processor in hand for the next product
+    # einsum avoids BLAS, whose idle threads busy-wait
     scores = np.einsum("ij,j->i", unpack([row.vector for row in rows], len(query)), query)
     return [rows[i].seq for i in np.argsort(-scores, kind="stable")]
 
@@ -243,7 +243,7 @@ def nearest_chunks(
 def sample(
     transaction: Transaction, kb_id: str, dimensions: int, limit: int, seed: int
 ) -> tuple[list[tuple[Chunk, Document]], NDArray[np.float32]]:
-    """At most ``limit`` chunks, each with its document (whose ``content`` is left empty)."""
+    """Draw at most ``limit`` chunks with their documents (``content`` empty) and vectors."""
     query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).order_by(chunks.c.seq)
     seqs = transaction.execute(query).scalars().all()
     if len(seqs) > limit:
@@ -251,5 +251,8 @@ def sample(
         seqs = [seqs[place] for place in np.sort(drawn)]
     packed = _packed(transaction, seqs)
     passages = get_chunks(transaction, seqs)
-    there = [seq for seq in seqs if seq in packed and seq in passages]
-    return [passages[seq] for seq in there], unpack([packed[seq] for seq in there], dimensions)
+    complete = [seq for seq in seqs if seq in packed and seq in passages]
+    return (
+        [passages[seq] for seq in complete],
+        unpack([packed[seq] for seq in complete], dimensions),
+    )

@@ -27,9 +27,8 @@ Condition = sa.ColumnElement[bool]
 
 RESTORE = "restore a backup in a new folder (kbkit --workspace FOLDER restore FILE)"
 DAMAGED = f"`kbkit doctor` shows whether it can be repaired; else {RESTORE}"
-"""Advice for errors of a damaged catalog."""
 _VARIABLES = 5_000
-"""Values bound in one statement; SQLite allows 32,766, PostgreSQL 65,535."""
+"""Maximum values bound in one statement; SQLite allows 32,766, PostgreSQL 65,535."""
 
 
 def pack(matrix: NDArray[np.float32]) -> list[bytes]:
@@ -37,7 +36,7 @@ def pack(matrix: NDArray[np.float32]) -> list[bytes]:
 
 
 def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
-    """Vectors as they are computed with, shape ``(len(blobs), dimensions)``."""
+    """Decode vectors, shape ``(len(blobs), dimensions)``."""
     try:
         flat = np.frombuffer(b"".join(blobs), dtype="<f2")
         return flat.reshape(len(blobs), dimensions).astype(np.float32)
@@ -62,7 +61,6 @@ _SHOWN = [column for column in DOCUMENT_COLUMNS if column.name not in ("id", "co
 
 
 def alive(kb_id: str) -> tuple[Condition, Condition]:
-    """Conditions of documents that are not gone."""
     return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
 
 
@@ -80,7 +78,7 @@ class LexicalIndex(Protocol):
     """Lexical index of one knowledge base, in a transaction. Terms are joined by spaces."""
 
     def create(self, kb_id: str) -> None:
-        """Make the index of a new knowledge base."""
+        """Create the index of a new knowledge base."""
 
     def drop(self, kb_id: str) -> None:
         """Drop the index of a knowledge base."""
@@ -103,7 +101,6 @@ class Transaction(ABC):
         self.lexical = lexical
 
     def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert rows, if there are any."""
         if rows:
             self.execute(table.insert(), rows)
 
@@ -120,11 +117,11 @@ class Transaction(ABC):
 
     @abstractmethod
     def reserve_seqs(self, count: int) -> int:
-        """The first of so many ``chunks.seq`` in a row, greater than all that there ever were."""
+        """Reserve ``count`` consecutive ``chunks.seq`` that were never used; return the first."""
 
     @abstractmethod
     def last_number(self, column: sa.Column[Any]) -> int:
-        """The greatest number that rows of a table ever had in a numbered column; 0 for none."""
+        """Return the greatest number that a numbered column ever had; 0 for none."""
 
     @abstractmethod
     def number_after(self, column: sa.Column[Any], last: int) -> None:
@@ -132,7 +129,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
-        """Whether a column has one of any number of strings or integers."""
+        """Return ``column IN values`` for any number of strings or integers."""
 
     def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
         columns = (chunks.c.seq, *CHUNK_COLUMNS, *_SHOWN)
@@ -140,10 +137,7 @@ class Transaction(ABC):
         return self.execute(query.where(self.is_in(chunks.c.seq, seqs)))
 
     def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
-        """Rows of all documents, without their text, in order of URI.
-
-        ``id`` and what stands behind ``page`` in `chunk_rows`.
-        """
+        """Return documents by URI: ``id``, then the columns after ``page`` in `chunk_rows`."""
         query = sa.select(documents.c.id, *_SHOWN).where(documents.c.kb_id == kb_id)
         return self.execute(query.order_by(documents.c.uri))
 
@@ -155,30 +149,23 @@ class Database(Protocol):
         """Open a read-only transaction with a stable snapshot."""
 
     def write(self) -> AbstractContextManager[Transaction]:
-        """A transaction that writes: all of it is kept, or nothing.
-
-        No two of them run at once, whichever processes they are of.
-        """
+        """Open a writing transaction; only one runs at a time over all processes."""
 
     def changes(self) -> int:
         """Return a number that differs after every commit, by anyone.
 
-        Searches call this several times: it should take microseconds. Compare only numbers that one
-        process got.
+        Searches call this several times, so it should take microseconds. Numbers of different
+        processes are not comparable.
         """
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        """Return chunks by ``seq``, each with its document, whose ``content`` is empty."""
+        """Return chunks by ``seq``, each with its document (``content`` empty)."""
 
     def faults(self, *, repair: bool = False) -> list[str]:
-        """Check the database's own files; return the faults in words.
-
-        Args:
-            repair: Rebuild the indexes of the tables first, if they can be.
-        """
+        """Check the database's files; return the faults. `repair` first rebuilds the indexes."""
 
     def compact(self) -> int:
-        """Return unused space to the system; return the number of bytes, if known."""
+        """Free unused space; return the number of bytes, 0 if unknown."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -187,14 +174,12 @@ class Database(Protocol):
 def batches(
     database: Database, read: Callable[[Transaction], Sequence[_T]]
 ) -> Iterator[Sequence[_T]]:
-    """Yield batches of rows to work on until none is left.
+    """Yield batches of unfinished rows, each read in a new transaction, until none is left.
 
-    Args:
-        database: Read in a transaction of its own for each batch.
-        read: Returns the rows that lack something, which the caller writes before the next batch.
+    The caller finishes a batch before it asks for the next one.
 
     Raises:
-        WorkspaceError: The same rows lack it still: an index of the catalog is damaged.
+        WorkspaceError: The same batch came twice, because an index of the catalog is damaged.
     """
     before: Sequence[_T] = ()
     while True:
@@ -210,22 +195,22 @@ def batches(
         before = batch
 
 
-class place_of(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - a function of SQL
+class place_of(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - an SQL function
     """``(text, part)``: 1-based position of a part in a text; 0 if absent."""
 
     type = sa.Integer()
     inherit_cache = True
 
 
-class byte_length(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - likewise
+class byte_length(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - an SQL function
     """Number of bytes of a text in UTF-8."""
 
     type = sa.Integer()
     inherit_cache = True
 
 
-class json_of(sa.sql.functions.GenericFunction[Any]):  # noqa: N801 - likewise
-    """JSON text in the database's own JSON type."""
+class json_of(sa.sql.functions.GenericFunction[Any]):  # noqa: N801 - an SQL function
+    """Convert JSON text to the database's JSON type."""
 
     type = sa.JSON()
     inherit_cache = True

@@ -1,7 +1,7 @@
 """Entities: named subjects, and edits by people.
 
-Rebuilding the graph may change rows that come from documents, never those with ``by_hand``. Callers
-pass the state that they saw as ``expected``.
+Rebuilding the graph changes only rows without ``by_hand``. Callers pass the entity that they saw as
+``seen``, to detect changes by others.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _KIND = SubjectKind.ENTITY.value
 
 def aliases_of(transaction: Transaction) -> dict[str, str]:
     rows = transaction.execute(
-        # only entities have other names; SQLite would read all subjects for a condition on their
-        # kind, or for what is not null
+        # only entities have aliases; with a condition on the kind, or IS NOT NULL, SQLite would
+        # read all subjects
         sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
     )
     return {row.id: row.alias_of for row in rows}
@@ -85,7 +85,7 @@ def listed(
 ) -> list[Entity]:
     """List entities, the most mentioned first."""
     own = subjects.alias("own")
-    # SQLite joins by an index of its own only what it knows to be text
+    # the cast lets SQLite build an automatic index for the join
     either = sa.func.coalesce(own.c.alias_of, own.c.id)
     canonical = sa.cast(either, sa.String).label("canonical")
     mentioned = (
@@ -100,7 +100,8 @@ def listed(
         mentioned = mentioned.where(chunks.c.kb_id.in_(list(kb_ids)))
     counted = mentioned.subquery()
     query = _LISTED.join(counted, counted.c.canonical == subjects.c.id, isouter=kb_ids is None)
-    if kb_ids is None:  # what no chunk names is there if a document defines it or a person made it
+    if kb_ids is None:
+        # entities without chunks stay if a document defines them or a person made them
         defined = sa.exists().where(
             relations.c.source_kind == _KIND,
             relations.c.source_id == subjects.c.id,
@@ -133,10 +134,10 @@ def create(
     aliases: Iterable[SubjectName],
     made_by: str,
 ) -> Entity:
-    """Create an entity by hand; restores a deleted one."""
-    there = find(transaction, named)
-    if there is not None:
-        name = get(transaction, there).name
+    """Create an entity by hand, or restore a deleted one."""
+    existing = find(transaction, named)
+    if existing is not None:
+        name = get(transaction, existing).name
         raise ConflictError(
             f"there is an entity {name!r} already, which {named.name!r} names; change that one, or "
             "choose another name"
@@ -252,9 +253,7 @@ def _with_counts(
 
 
 class _Row(NamedTuple):
-    """Whether an entity has a row, and whether a person deleted it."""
-
-    there: bool
+    exists: bool
     deleted_at: datetime | None
 
 
@@ -272,7 +271,7 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) 
         "by_hand": True,
         "updated_at": datetime.now(UTC),
     }
-    if _row(transaction, entity_id).there:
+    if _row(transaction, entity_id).exists:
         own = entities.c.subject_id == entity_id
         transaction.execute(entities.update().where(own).values(**new_values))
     else:
@@ -305,17 +304,17 @@ def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | N
 def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[SubjectName]) -> None:
     wanted = {named.id: named for named in aliases if named.id != entity_id}
     query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.alias_of == entity_id)
-    there = {row.id: row.name for row in transaction.execute(query)}
-    gone = [id_ for id_ in there if id_ not in wanted]
+    stored = {row.id: row.name for row in transaction.execute(query)}
+    removed = [id_ for id_ in stored if id_ not in wanted]
     merged = sa.select(merges.c.merged_id).where(
-        merges.c.merged_id.in_(gone), merges.c.kept_id == entity_id, merges.c.applied
+        merges.c.merged_id.in_(removed), merges.c.kept_id == entity_id, merges.c.applied
     )
     for id_ in transaction.execute(merged).scalars():
-        raise ConflictError(f"{there[id_]!r} was merged into this entity; undo that instead")
-    transaction.execute(subjects.update().where(subjects.c.id.in_(gone)).values(alias_of=None))
+        raise ConflictError(f"{stored[id_]!r} was merged into this entity; undo that instead")
+    transaction.execute(subjects.update().where(subjects.c.id.in_(removed)).values(alias_of=None))
     annotated = sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id)
-    known_by = sa.exists().where(entities.c.subject_id == subjects.c.id)
-    transaction.execute(subjects.delete().where(subjects.c.id.in_(gone), ~annotated, ~known_by))
+    has_row = sa.exists().where(entities.c.subject_id == subjects.c.id)
+    transaction.execute(subjects.delete().where(subjects.c.id.in_(removed), ~annotated, ~has_row))
     for id_, named in wanted.items():
-        if id_ not in there:
+        if id_ not in stored:
             _add_subject(transaction, named, entity_id)

@@ -1,7 +1,4 @@
-"""Indexed state of entries, and their votes. Functions of the caller's transaction.
-
-Functions of the caller's transaction.
-"""
+"""Indexed state of entries, and their votes. Functions of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -19,16 +16,11 @@ from kbkit.stores.catalog.schema import documents, ratings
 from kbkit.stores.catalog.workspace_schema import entries, learned_folders
 
 PRIOR_VOTES, PRIOR_SCORE = 5, 3.0
-"""Prior votes of an entry, in the middle of the scale."""
+"""Virtual votes in the middle of the scale, for a Bayesian average."""
 
 
 class EntryRecord(NamedTuple):
-    """An entry as it was read; see `kbkit.models.EntryInfo`.
-
-    Attributes:
-        problem: Current fault of its ``skill.yaml``.
-        changed: Time of the last change, in nanoseconds.
-    """
+    """A row of ``entries``; see `kbkit.models.EntryInfo`. `changed` and `seen` in nanoseconds."""
 
     slug: str
     id: str
@@ -68,7 +60,6 @@ def listed(
     text: str,
     sort: str,
 ) -> list[EntryRecord]:
-    """Entries of a kind, in order."""
     mean = (entries.c.average * entries.c.votes + PRIOR_SCORE * PRIOR_VOTES) / (
         entries.c.votes + PRIOR_VOTES
     )
@@ -77,7 +68,7 @@ def listed(
         "updated": [entries.c.updated_at.desc()],
         "title": [],
     }[sort]
-    # what they say is read only where it is looked through
+    # content is read only to search it
     content = documents.c.content if text else sa.literal("")
     query = sa.select(*_COLUMNS, content)
     if text:
@@ -113,7 +104,7 @@ def listed(
 
 
 def best(transaction: Transaction) -> list[str]:
-    """The slugs of all entries, the best rated first."""
+    """Return the slugs of all entries, best rated first."""
     ranked = listed(transaction, status=None, category=None, tag=None, text="", sort="rating")
     return [record.slug for record in ranked]
 
@@ -124,7 +115,7 @@ def note(transaction: Transaction, stored: Sequence[EntryRecord]) -> None:
 
 
 def forget(transaction: Transaction, slugs: Collection[str]) -> None:
-    """Forget entries that are gone; their ratings stay, as all do."""
+    """Delete the rows of removed entries; their ratings stay."""
     for slug in slugs:
         transaction.execute(entries.delete().where(entries.c.slug == slug))
 
@@ -138,7 +129,7 @@ def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) ->
 
 
 def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
-    """The votes for an entry that the log of ratings has, in its order."""
+    """Return the votes for an entry in the rating log, in order."""
     query = (
         sa.select(ratings.c.created_at, ratings.c.rater, ratings.c.score)
         .where(*_votes_for(kb_id, entry_id))
@@ -155,8 +146,8 @@ def _votes_for(kb_id: str, entry_id: str) -> tuple[Condition, ...]:
 def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence[Vote]) -> None:
     """Replace an entry's votes in the log with those of its folder.
 
-    New votes are appended. All are written again if votes are gone or came in between, because
-    search uses the last vote of each rater.
+    New votes are appended. If earlier votes were removed or inserted, all are written again,
+    because search uses the last vote of each rater.
     """
     stored = votes(transaction, kb_id, entry_id)
     if stored == list(now):

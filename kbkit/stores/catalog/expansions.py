@@ -1,4 +1,4 @@
-"""Text that language models wrote about documents. Functions of the caller's transaction."""
+"""Texts of language models about documents. Functions of the caller's transaction."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Indexed state of files, and their links. Functions of the caller's transaction.
-
-Functions of the caller's transaction.
-"""
+"""Indexed state of files, and their links. Functions of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from kbkit.stores.catalog.workspace_schema import file_links, file_names, files
 
 
 class FileRecord(NamedTuple):
-    """A file when its documents were stored; times in nanoseconds."""
+    """State of a file when its documents were stored; times in nanoseconds."""
 
     path: str
     size: int
@@ -46,14 +43,14 @@ class Link(NamedTuple):
 
 
 class MissingNote(NamedTuple):
-    """A missing target of links."""
+    """A link target that does not exist, and the files that link to it."""
 
     target: str
     sources: Sequence[str]
 
 
 class PageRow(NamedTuple):
-    """A document of a knowledge base as a file that shows it."""
+    """A document that the filesystem shows as a file."""
 
     uri: str
     size: int
@@ -67,7 +64,7 @@ _COLUMNS = [files.c[name] for name in FileRecord._fields]
 def _below(column: sa.Column[str], path: str) -> sa.ColumnElement[bool]:
     if not path:
         return sa.true()
-    # "0" follows "/": a range, which an index answers and no character in a name disturbs
+    # "0" follows "/" in ASCII; unlike LIKE, a range uses the index and needs no escaping
     return sa.or_(column == path, sa.and_(column >= f"{path}/", column < f"{path}0"))
 
 
@@ -91,7 +88,7 @@ def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, s
 
 
 def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
-    """When the oldest file below each folder in a folder was made, by the path of that."""
+    """Map each subfolder to the creation time of its oldest file."""
     start = len(folder) + 2 if folder else 1
     rest = sa.func.substr(files.c.path, start)
     slash = place_of(rest, "/")
@@ -129,19 +126,16 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
             [{"old": old, "new": new} for old, new in renamed.items()],
         )
         knowledge_bases.touch(transaction, kb_id)
-    forget_records = list(moved)
-    _remove(transaction, files, forget_records)
     new = [
         record._replace(
             path=paths[path],
             uris=[renamed[uri] for uri in record.uris],
-            digest="",  # so that it is read again: what it is called is part of it
+            digest="",  # so that the file is read again, because its name is part of the text
         )
         for path, record in moved.items()
     ]
+    forget(transaction, list(moved))
     transaction.insert(files, [record._asdict() for record in new])
-    for table in (file_names, file_links):
-        _remove(transaction, table, forget_records)
 
 
 def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
@@ -196,7 +190,6 @@ def backlinks(transaction: Transaction, path: str) -> list[str]:
 
 
 def links(transaction: Transaction, path: str) -> list[Link]:
-    """List the links of a file, in order."""
     query = sa.select(file_links).where(file_links.c.path == path).order_by(file_links.c.target)
     return [Link(**row._mapping) for row in transaction.execute(query)]
 
@@ -244,7 +237,7 @@ def chunks_with(
 
 
 def pages(transaction: Transaction, kb_id: str) -> list[PageRow]:
-    """The documents of a knowledge base, not gone, in order of URI."""
+    """List the documents of a knowledge base that are not gone, by URI."""
     size = byte_length(documents.c.content)
     columns = (documents.c.uri, size, documents.c.fetched_at, documents.c.content_hash)
     query = sa.select(*columns).where(*alive(kb_id))

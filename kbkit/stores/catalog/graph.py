@@ -1,7 +1,7 @@
 """Input for rebuilding the graph.
 
-Each chunk has its own evidence, read again when the names in it change; only co-occurrence is about
-a whole knowledge base. Ends of relations are the subjects in the text, before merges.
+Evidence belongs to a chunk and is read again when the names in it change; only co-occurrence is
+counted over a whole knowledge base. Ends of relations are the subjects before merges.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from kbkit.stores.catalog.knowledge_schema import (
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, ratings
 
 CO_OCCURS = "co_occurs"
-"""The relation that is counted over a whole knowledge base."""
 _NONE_YET = -1
-"""Version without relations."""
+"""Version before the first relations were read."""
 
 
 class ChunkRelation(NamedTuple):
@@ -45,7 +44,7 @@ class ChunkRelation(NamedTuple):
 
 
 class ChunkPlace(NamedTuple):
-    """Place of a chunk: its document and headings."""
+    """Document and headings of a chunk."""
 
     seq: int
     document_id: str
@@ -54,7 +53,7 @@ class ChunkPlace(NamedTuple):
 
 
 class DefinedName(NamedTuple):
-    """A name that a document gives; see `kbkit.models.Name`."""
+    """A name in a document; see `kbkit.models.Name`."""
 
     document_id: str
     name: str
@@ -65,7 +64,7 @@ class DefinedName(NamedTuple):
 
 
 class DocumentFacts(NamedTuple):
-    """Facts about a document that relations need."""
+    """What relations need of a document."""
 
     id: str
     uri: str
@@ -75,7 +74,7 @@ class DocumentFacts(NamedTuple):
 
 def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
     """List the places of chunks, ordered by document URI."""
-    # documents apart: beside each chunk SQLite would walk through their text
+    # two queries: a join would read the text of the document for each chunk
     listed = sa.select(documents.c.id, documents.c.uri).where(*alive(kb_id))
     uris: dict[str, str] = {row.id: row.uri for row in transaction.execute(listed)}
     query = sa.select(
@@ -93,7 +92,7 @@ def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
 
 
 def mentions(transaction: Transaction, kb_id: str) -> dict[int, list[str]]:
-    """Map chunks to the entities they mention, in order; merged entities stay apart."""
+    """Map chunks to the entities that they mention, by id; merged entities stay separate."""
     query = (
         sa.select(annotation_subjects.c.chunk_seq, annotation_subjects.c.subject_id)
         .join(subjects, subjects.c.id == annotation_subjects.c.subject_id)
@@ -166,29 +165,26 @@ def version(transaction: Transaction, kb_id: str) -> int:
 
 
 def built_version(transaction: Transaction, kb_id: str) -> int | None:
-    """The version of a knowledge base whose relations were read; ``None`` if no build began."""
+    """Return the version whose relations were read; ``None`` if no build started."""
     query = sa.select(built_graphs.c.version).where(built_graphs.c.kb_id == kb_id)
     return transaction.execute(query).scalar()
 
 
 def begin(transaction: Transaction, kb_ids: Sequence[str]) -> None:
-    """Note that the first relations of knowledge bases are being read."""
+    """Record that the first build of knowledge bases started."""
     for kb_id in kb_ids:
         transaction.execute(built_graphs.insert().values(kb_id=kb_id, version=_NONE_YET))
 
 
 def note_built(transaction: Transaction, read: Sequence[tuple[str, int]]) -> None:
-    """Note which versions of knowledge bases have their relations read.
-
-    Where they are to be read again (`forget_built`) since that began, nothing is noted.
-    """
+    """Record the versions whose relations were read, unless `forget_built` ran meanwhile."""
     for kb_id, version_ in read:
         own = built_graphs.c.kb_id == kb_id
         transaction.execute(built_graphs.update().where(own).values(version=version_))
 
 
 def forget_built(transaction: Transaction, kb_id: str) -> None:
-    """Have all relations of a knowledge base read again."""
+    """Let the next build read all relations of a knowledge base again."""
     transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
 
 
@@ -205,7 +201,7 @@ class CountedEntity(NamedTuple):
 
 
 class NamelessDocument(NamedTuple):
-    """A document in which no entity stands."""
+    """A document that mentions no entity."""
 
     id: str
     title: str
@@ -213,7 +209,7 @@ class NamelessDocument(NamedTuple):
 
 
 class BadQuery(NamedTuple):
-    """A query whose best answer was rated badly."""
+    """A query without a well-rated answer."""
 
     query: str
     best: int
@@ -251,7 +247,7 @@ def named_entities(
     rows = {row.id: row for row in transaction.execute(query)}
     in_chunks: Counter[str] = Counter()
     in_documents: dict[str, set[str]] = {}
-    for id_, document_id, count in transaction.execute(related):  # other names count for their own
+    for id_, document_id, count in transaction.execute(related):
         if id_ in rows:
             canonical = rows[id_].alias_of or id_
             in_chunks[canonical] += count
@@ -322,7 +318,7 @@ def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> lis
 
 
 def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -> list[BadQuery]:
-    """The queries for which nothing was rated above a score, as people last rated."""
+    """Return queries whose best rating is at most ``limit``; each rater's last rating counts."""
     of_one = (ratings.c.target, ratings.c.query, ratings.c.rater)
     newest = (ratings.c.created_at.desc(), ratings.c.id.desc())
     last = (
@@ -366,6 +362,6 @@ def first_chunks(transaction: Transaction, kind: TargetKind, id_: str, limit: in
         annotated = sa.select(annotation_subjects.c.chunk_seq).where(
             annotation_subjects.c.subject_id.in_(ids)
         )
-        # a short passage says most of it
+        # short passages first: they are mostly about the entity
         query = query.where(chunks.c.seq.in_(annotated)).order_by(chunks.c.length, chunks.c.id)
     return list(transaction.execute(query.limit(limit)).scalars())

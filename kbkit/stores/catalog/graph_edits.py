@@ -1,7 +1,7 @@
 """Edits of the graph by people, for undo.
 
-An edit stores the rows that it changes, before and after. Undo restores the rows before unless
-someone changed them since.
+An edit stores the changed rows before and after. Undo restores the former unless they were changed
+since.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ from kbkit.stores.catalog.knowledge_schema import (
 )
 from kbkit.stores.catalog.subjects import ends_by_hand
 
-_KEPT = 1_000
-"""Edits that can be taken back."""
+_MAX_EDITS = 1_000
 _TIMES = frozenset({"updated_at", "deleted_at", "created_at", "seen_at", "decided_at"})
 
 Rows = Mapping[str, Any]
-"""Rows of the catalog as JSON values, ``None`` for a missing one."""
+"""Rows as JSON values; ``None`` for missing rows."""
 
 
 @contextmanager
@@ -65,13 +64,15 @@ def noted(
         "built": _built(transaction),
     }
     made = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
-    transaction.execute(graph_edits.delete().where(graph_edits.c.id <= made.scalar_one() - _KEPT))
+    transaction.execute(
+        graph_edits.delete().where(graph_edits.c.id <= made.scalar_one() - _MAX_EDITS)
+    )
 
 
 def listed(
     transaction: Transaction, *, made_by: str | None = None, limit: int | None = None
 ) -> list[GraphEdit]:
-    """The edits that can be taken back, the last first; only of one person, where one is given."""
+    """List edits that can be undone, last first."""
     query = sa.select(*graph_edits.c).order_by(graph_edits.c.id.desc())
     if made_by is not None:
         query = query.where(graph_edits.c.made_by == made_by)
@@ -97,7 +98,8 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
         _restore_relation(transaction, before)
     if before["entity"]:
         _restore_entity(transaction, before)
-        _have_read_again(transaction, row.built)
+        # entities of knowledge bases that were built since the edit are described again
+        _forget_builds_since(transaction, row.built)
     transaction.execute(graph_edits.delete().where(graph_edits.c.id == row.id))
     return _edit(row)
 
@@ -141,16 +143,22 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
 
 
 def _restore_entity(transaction: Transaction, before: Rows) -> None:
-    entity_id, there = before["entity"], before["subjects"]
+    entity_id, old_subjects = before["entity"], before["subjects"]
     present = set(
         transaction.execute(
             sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, before["names"]))
         ).scalars()
     )
-    missing = [there[each] | {"alias_of": None} for each in there if each not in present]
+    missing = [
+        old_subjects[each] | {"alias_of": None} for each in old_subjects if each not in present
+    ]
     transaction.insert(subjects, missing)
-    for each in before["names"]:  # one that was not there names nothing any more
-        values = {key: there[each][key] for key in ("name", "alias_of")} if each in there else {}
+    for each in before["names"]:  # new names lose their entity
+        values = (
+            {key: old_subjects[each][key] for key in ("name", "alias_of")}
+            if each in old_subjects
+            else {}
+        )
         own = subjects.c.id == each
         transaction.execute(subjects.update().where(own).values(**({"alias_of": None} | values)))
     transaction.execute(entities.delete().where(entities.c.subject_id == entity_id))
@@ -159,7 +167,7 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
     own = subjects.alias("own")
     transaction.execute(
         subjects.delete().where(
-            subjects.c.id.in_([each for each in before["names"] if each not in there]),
+            subjects.c.id.in_([each for each in before["names"] if each not in old_subjects]),
             ~sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id),
             ~sa.exists().where(entities.c.subject_id == subjects.c.id),
             ~sa.exists().where(own.c.alias_of == subjects.c.id),
@@ -182,8 +190,7 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
     graph_writing.settle(transaction, [relation_id])
 
 
-def _have_read_again(transaction: Transaction, built: Mapping[str, int]) -> None:
-    """Have knowledge bases that changed since an edit describe their entities again."""
+def _forget_builds_since(transaction: Transaction, built: Mapping[str, int]) -> None:
     for kb_id, version in _built(transaction).items():
         if built.get(kb_id) != version:
             transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))

@@ -1,4 +1,4 @@
-"""The graphs of knowledge bases in memory, shared by queries."""
+"""Graphs of knowledge bases in memory, shared by queries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Signature = tuple[Any, ...]
 
 
 class EntityRow(NamedTuple):
-    """An entity that chunks mention; `description` is a person's."""
+    """An entity; `description` only if a person wrote it."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class EntityRow(NamedTuple):
 
 
 class RelationRow(NamedTuple):
-    """A relation between two entities, by their rows."""
+    """A relation; `source` and `target` are rows of entities."""
 
     id: int
     source: int
@@ -57,15 +57,14 @@ class RelationRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GraphTable:
-    """Entities of a knowledge base's chunks, and their relations.
+    """Entities in a knowledge base and their relations.
 
     Attributes:
-        entities: All entities, merged ones included, once each.
-        rows: Row of an entity by id, also by the ids of its other names.
-        relations: Relations between entities, strongest first, with those made by hand.
+        rows: Row of each entity by id, and by the ids of its aliases.
+        relations: Strongest first; includes all relations made by hand.
         definitions: ``chunks.seq`` of defining chunks, by entity row.
-        links: Weights of links between documents, by their ids.
-        naming: ``chunks.seq`` of chunks that mention an entity, by its row, as far as requested.
+        links: Source id, target id and weight of links between documents.
+        naming: ``chunks.seq`` of mentioning chunks by entity row, filled by `name_chunks`.
     """
 
     signature: Signature
@@ -78,7 +77,7 @@ class GraphTable:
 
     @cached_property
     def related(self) -> Mapping[int, Sequence[RelationRow]]:
-        """The relations of each entity that has any, by its row, the strongest first."""
+        """Relations by entity row, strongest first."""
         by_end: dict[int, list[RelationRow]] = {}
         for relation in self.relations:
             for end in {relation.source, relation.target}:
@@ -87,19 +86,16 @@ class GraphTable:
 
     @cached_property
     def linked(self) -> Mapping[str, Sequence[tuple[str, float]]]:
-        """Return linked documents in both directions, with the weight of each link.
-
-        A weight is divided by the square root of all weights at each end.
-        """
-        given: dict[str, float] = {}
-        taken: dict[str, float] = {}
+        """Linked documents in both directions, with the normalized weight of each link."""
+        outgoing: dict[str, float] = {}
+        incoming: dict[str, float] = {}
         for source, target, weight in self.links:
-            given[source] = given.get(source, 0.0) + weight
-            taken[target] = taken.get(target, 0.0) + weight
+            outgoing[source] = outgoing.get(source, 0.0) + weight
+            incoming[target] = incoming.get(target, 0.0) + weight
         by_document: dict[str, list[tuple[str, float]]] = {}
         for source, target, weight in self.links:
-            by_document.setdefault(source, []).append((target, weight / taken[target] ** 0.5))
-            by_document.setdefault(target, []).append((source, weight / given[source] ** 0.5))
+            by_document.setdefault(source, []).append((target, weight / incoming[target] ** 0.5))
+            by_document.setdefault(target, []).append((source, weight / outgoing[source] ** 0.5))
         return by_document
 
 
@@ -127,7 +123,7 @@ def edits(transaction: Transaction) -> Signature:
 
 
 def is_edited(seen: Signature, now: Signature) -> bool:
-    """Whether people changed the graph since a signature."""
+    """Whether people edited the graph since a signature; ``now`` comes from `edits`."""
     return seen[-len(now) :] != now
 
 
@@ -141,7 +137,6 @@ def _numbers(
 
 
 def read(transaction: Transaction, kb_id: str) -> GraphTable:
-    """Read the graph of a knowledge base."""
     seen = signature(transaction, kb_id)
     aliases = entities.aliases_of(transaction)
     gone = entities.deleted(transaction)
@@ -208,9 +203,9 @@ class _Edge(NamedTuple):
 
 
 def _edges(transaction: Transaction, kb_id: str, aliases: Mapping[str, str]) -> list[_Edge]:
-    """Relations between entities that chunks of a knowledge base support or people made.
+    """Read relations with evidence in a knowledge base, and those made by hand.
 
-    Of relations that become one by a merge, the strongest counts.
+    Of relations that merged aliases make equal, the strongest counts.
     """
     supported = (
         sa.select(relation_evidence.c.relation_id)
@@ -222,7 +217,7 @@ def _edges(transaction: Transaction, kb_id: str, aliases: Mapping[str, str]) -> 
         table.source_kind == _ENTITY,
         table.target_kind == _ENTITY,
         table.deleted_at.is_(None),
-        table.weight > 0,  # else nothing but the trash supports it
+        table.weight > 0,  # 0 if only chunks in the trash support it
         table.by_hand | table.id.in_(supported),
     )
     best: dict[tuple[str, str, str], _Edge] = {}
@@ -311,52 +306,53 @@ def _links(transaction: Transaction, kb_id: str) -> list[tuple[str, str, float]]
 
 
 _LONG = 0.08
-"""Seconds of the processor for reading a graph, which a question does not wait for since documents
-came: as many as a few searches take."""
-_BEHIND = -1
+"""Processor seconds of a graph that is read in the background after changes of documents."""
+_OUTDATED = -1
 """Matches no number of changes, so that the next query checks the graph."""
 _PAUSE = 199
-"""Pause after reading a graph, as a multiple of the time it took: searches beside it take twice as
-long."""
+"""Pause after reading a graph, as a multiple of that time, because it slows down searches."""
 
 
 @dataclass(slots=True)
 class GraphTables:
-    """Gives the current graph of a knowledge base.
+    """Caches the graphs of knowledge bases.
 
-    It is read on first use and after changes. What people change shows at once; where reading takes
-    long, changes of documents are read in the background.
+    Edits by people show at once. Changes of large graphs by documents are read in the background.
     """
 
     database: Database
-    _held: dict[str, tuple[int, GraphTable]] = field(default_factory=dict)
+    _graphs: dict[str, tuple[int, GraphTable]] = field(default_factory=dict)
     _took: dict[str, tuple[float, float]] = field(default_factory=dict)
     _renewing: set[str] = field(default_factory=set)
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, kb_id: str) -> GraphTable:
-        changes = self.database.changes()  # first: what comes meanwhile is looked at next time
-        held = self._held.get(kb_id)
-        if held is not None and held[0] == changes:
-            return held[1]
+        changes = (
+            self.database.changes()
+        )  # before reading, so that the next call notices later changes
+        cached = self._graphs.get(kb_id)
+        if cached is not None and cached[0] == changes:
+            return cached[1]
         with self._reading:
-            held = self._held.get(kb_id)
-            if held is None or held[0] != changes:
+            cached = self._graphs.get(kb_id)
+            if cached is None or cached[0] != changes:
                 with self.database.read() as transaction:
-                    graph = self._seen(transaction, kb_id, held[1] if held else None)
-                held = self._held[kb_id] = changes, graph
-            return held[1]
+                    graph = self._checked(transaction, kb_id, cached[1] if cached else None)
+                cached = self._graphs[kb_id] = changes, graph
+            return cached[1]
 
     def is_held(self, kb_id: str) -> bool:
-        held = self._held.get(kb_id)
-        return held is not None and held[0] == self.database.changes()
+        cached = self._graphs.get(kb_id)
+        return cached is not None and cached[0] == self.database.changes()
 
-    def _seen(self, transaction: Transaction, kb_id: str, graph: GraphTable | None) -> GraphTable:
+    def _checked(
+        self, transaction: Transaction, kb_id: str, graph: GraphTable | None
+    ) -> GraphTable:
         if graph is None:
             return self._read(transaction, kb_id)
         if self._took[kb_id][0] > _LONG:
             if not is_edited(graph.signature, edits(transaction)):
-                self._renew_behind(kb_id)
+                self._renew_in_background(kb_id)
                 return graph
         elif graph.signature == signature(transaction, kb_id):
             return graph
@@ -368,7 +364,7 @@ class GraphTables:
         self._took[kb_id] = time.thread_time() - began, time.monotonic()
         return graph
 
-    def _renew_behind(self, kb_id: str) -> None:
+    def _renew_in_background(self, kb_id: str) -> None:
         if kb_id in self._renewing:
             return
         self._renewing.add(kb_id)
@@ -379,10 +375,12 @@ class GraphTables:
         timer.start()
 
     def _renew(self, kb_id: str) -> None:
-        changes, graph = _BEHIND, self._held[kb_id][1]
+        changes, graph = _OUTDATED, self._graphs[kb_id][1]
         try:
             since = self.database.changes()
-            with contextlib.suppress(Exception):  # it is gone, or the process is about to end
+            with contextlib.suppress(
+                Exception
+            ):  # the knowledge base was deleted, or the process is ending
                 with self.database.read() as transaction:
                     if graph.signature != signature(transaction, kb_id):
                         graph = self._read(transaction, kb_id)
@@ -390,7 +388,7 @@ class GraphTables:
         finally:
             self._renewing.discard(kb_id)  # first: a question that comes now has it renewed again
             with self._reading:
-                self._held[kb_id] = changes, graph
+                self._graphs[kb_id] = changes, graph
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
         if not graph.naming.keys() >= set(rows):

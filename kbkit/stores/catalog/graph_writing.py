@@ -1,7 +1,7 @@
 """Store evidence, weights and entities of a graph.
 
-A reading transaction finds the differences, which takes as long as the graph is large. A writing
-one stores them and checks them again, because others write in between.
+A reading transaction finds the differences, which takes time in proportion to the graph. A writing
+one checks them again and stores them, because others may write in between.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
 from kbkit.stores.catalog.subjects import add as add_subjects
 
 Evidence = tuple[int, int]
-"""A relation, by number, and ``chunks.seq`` of a chunk that supports it."""
+"""Id of a relation, and ``chunks.seq`` of a chunk that supports it."""
 Described = Mapping[str, tuple[str, str]]
 """Type and description of entities, by id."""
 
 BUILDER = "kbkit"
-"""Author of relations that no person made."""
-_SAME = 1e-9
-"""Weights that differ less are the same."""
+"""Author of relations that were read from documents."""
+_TOLERANCE = 1e-9
+"""Weights that differ by less are equal."""
 _Key = TypeVar("_Key", int, str)
 _Number = TypeVar("_Number", float, sa.ColumnElement[float])
 
@@ -44,7 +44,7 @@ _Number = TypeVar("_Number", float, sa.ColumnElement[float])
 def put(
     transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[ChunkRelation]
 ) -> None:
-    there = _there(transaction, chunks.c.seq, read)
+    existing = _existing(transaction, chunks.c.seq, read)
     counted = sa.exists().where(
         relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
     )
@@ -52,10 +52,10 @@ def put(
     transaction.execute(relation_evidence.delete().where(own, ~counted))
     own = transaction.is_in(related_chunks.c.chunk_seq, read)
     transaction.execute(related_chunks.delete().where(own))
-    _add(transaction, [fact for fact in facts if fact.seq in there])
+    _add(transaction, [fact for fact in facts if fact.seq in existing])
     transaction.insert(
         related_chunks,
-        [{"chunk_seq": seq, "kb_id": kb_id, "digest": read[seq]} for seq in sorted(there)],
+        [{"chunk_seq": seq, "kb_id": kb_id, "digest": read[seq]} for seq in sorted(existing)],
     )
 
 
@@ -78,7 +78,7 @@ def co_occurrence_changes(
     gone: list[Evidence] = []
     for row in transaction.execute(query):
         key = (row.chunk_seq, row.source_id, row.target_id)
-        if key in wanted and abs(wanted[key].weight - row.weight) < _SAME:
+        if key in wanted and abs(wanted[key].weight - row.weight) < _TOLERANCE:
             del wanted[key]
         else:
             gone.append((row.relation_id, row.chunk_seq))
@@ -96,9 +96,9 @@ def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
 
 
 def add_evidence(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
-    """Store evidence for relations; evidence of chunks that are gone is skipped."""
-    there = _there(transaction, chunks.c.seq, {fact.seq for fact in facts})
-    _add(transaction, [fact for fact in facts if fact.seq in there])
+    """Store evidence; skip chunks that no longer exist."""
+    existing = _existing(transaction, chunks.c.seq, {fact.seq for fact in facts})
+    _add(transaction, [fact for fact in facts if fact.seq in existing])
 
 
 def unsettled(transaction: Transaction) -> list[int]:
@@ -108,18 +108,18 @@ def unsettled(transaction: Transaction) -> list[int]:
 def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
     """Recompute weights from evidence; delete relations without any, unless made by hand.
 
-    Evidence in the trash weighs nothing, but is there when it comes back.
+    Evidence in the trash has no weight, but stays, so that undelete restores it.
     """
     rows = transaction.execute(_unsettled(transaction, ids)).all()
     unsupported = [row.id for row in rows if row.total is None]
     transaction.execute(relations.delete().where(transaction.is_in(relations.c.id, unsupported)))
     changed = [
-        {"known": row.id, "new": weight_of(row.total)} for row in rows if row.total is not None
+        {"changed_id": row.id, "new": weight_of(row.total)} for row in rows if row.total is not None
     ]
     if changed:
         transaction.execute(
             relations.update()
-            .where(relations.c.id == sa.bindparam("known"))
+            .where(relations.c.id == sa.bindparam("changed_id"))
             .values(weight=sa.bindparam("new")),
             changed,
         )
@@ -144,7 +144,9 @@ def _unsettled(
     return (
         sa.select(relations.c.id, total)
         .outerjoin(totals, totals.c.relation_id == relations.c.id)
-        .where(own, total.is_(None) | (sa.func.abs(weight_of(total) - relations.c.weight) > _SAME))
+        .where(
+            own, total.is_(None) | (sa.func.abs(weight_of(total) - relations.c.weight) > _TOLERANCE)
+        )
     )
 
 
@@ -153,7 +155,7 @@ def weight_of(total: _Number) -> _Number:
 
 
 def differing_entities(transaction: Transaction, kb_id: str, described: Described) -> list[str]:
-    """Ids of the entities that `put_entities` would change, in order."""
+    """Return the ids of entities that `put_entities` would change, sorted."""
     new, changed, gone = _entity_changes(transaction, kb_id, described)
     return sorted({*new, *changed, *gone})
 
@@ -165,13 +167,13 @@ def put_entities(
     ids: Sequence[str],
     names: Iterable[SubjectName],
 ) -> None:
-    """Store entity descriptions from documents; those of people take precedence.
+    """Store entity descriptions from documents, except where people wrote one.
 
-    An entity that nothing names or defines any more is forgotten.
+    Deletes descriptions of entities that are no longer mentioned or defined.
     """
     new, changed, gone = _entity_changes(transaction, kb_id, described, ids)
     add_subjects(transaction, names)
-    there = _there(transaction, subjects.c.id, new)
+    existing = _existing(transaction, subjects.c.id, new)
     now = datetime.now(UTC)
     rows = [
         {
@@ -184,23 +186,23 @@ def put_entities(
             "updated_at": now,
         }
         for id_ in new
-        if id_ in there
+        if id_ in existing
     ]
     transaction.insert(entities, rows)
     if changed:
         transaction.execute(
             entities.update()
-            .where(entities.c.subject_id == sa.bindparam("known"))
+            .where(entities.c.subject_id == sa.bindparam("changed_id"))
             .values(
-                type=sa.bindparam("said_type"),
-                description=sa.bindparam("said"),
+                type=sa.bindparam("new_type"),
+                description=sa.bindparam("new_description"),
                 updated_at=sa.bindparam("now"),
             ),
             [
                 {
-                    "known": id_,
-                    "said_type": described[id_][0],
-                    "said": described[id_][1],
+                    "changed_id": id_,
+                    "new_type": described[id_][0],
+                    "new_description": described[id_][1],
                     "now": now,
                 }
                 for id_ in changed
@@ -252,30 +254,30 @@ def alias_changes(
 ) -> dict[SubjectName, str]:
     """Return the aliases of a recipe that are not stored yet.
 
-    Leaves out names that documents use for something else, and entities that a person changed.
+    Leaves out names that are already used for another entity, and entities that people changed.
     """
     wanted = {name.id: (name, id_of_entity) for name, id_of_entity in aliases.items() if name.key}
     ids = {*wanted, *(id_of_entity for _, id_of_entity in wanted.values())}
     query = sa.select(subjects.c.id, subjects.c.alias_of)
     rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, ids)))
-    there: dict[str, str | None] = {row.id: row.alias_of for row in rows}
+    existing: dict[str, str | None] = {row.id: row.alias_of for row in rows}
     own = sa.select(entities.c.subject_id, entities.c.by_hand)
     described = transaction.execute(own.where(transaction.is_in(entities.c.subject_id, ids))).all()
     by_hand = {row.subject_id for row in described if row.by_hand}
     taken = {row.subject_id for row in described}
-    taken |= _there(transaction, annotation_subjects.c.subject_id, ids)
-    canonical = {id_of_entity: of or id_of_entity for id_of_entity, of in there.items()}
+    taken |= _existing(transaction, annotation_subjects.c.subject_id, ids)
+    canonical = {id_of_entity: of or id_of_entity for id_of_entity, of in existing.items()}
     new: dict[SubjectName, str] = {}
     for id_, (name, id_of_entity) in wanted.items():
         target = canonical.get(id_of_entity)
         if target is None or target in by_hand or target == id_ or id_ in taken:
             continue
-        if there.get(id_) is None:
+        if existing.get(id_) is None:
             new[name] = target
     return new
 
 
-def _there(
+def _existing(
     transaction: Transaction, column: sa.Column[_Key], values: Collection[_Key]
 ) -> set[_Key]:
     query = sa.select(column).where(transaction.is_in(column, values)).distinct()
@@ -300,7 +302,6 @@ def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] 
 
 
 def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
-    """Keep evidence of relations, made where they are missing; that of one chunk adds up."""
     weights: dict[tuple[tuple[str, ...], int], float] = {}
     for fact in facts:
         key = (fact[1:6], fact.seq)

@@ -1,7 +1,4 @@
-"""Check the catalog's content: tables, rows, vectors and words.
-
-Functions of the caller's transaction; each gives what is wrong in plain words.
-"""
+"""Check the catalog's content: tables, rows, vectors and terms. Functions of a transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from kbkit.text.analysis import analyzer
 
 
 class OddRow(NamedTuple):
-    """A row of which something is wrong."""
+    """A faulty row."""
 
     id: str
     problem: str
@@ -42,7 +39,7 @@ def known_names(transaction: Transaction) -> set[str]:
 
 
 def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Iterate over unreadable jobs, and waiting ones that nobody can run."""
+    """Iterate over jobs that are unreadable or impossible to run."""
     for id_ in transaction.execute(sa.select(jobs.c.id).order_by(jobs.c.id)).scalars().all():
         try:
             job = job_table.get(transaction, id_)
@@ -59,7 +56,7 @@ def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRo
 
 
 def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
-    """End jobs that nobody can run; delete unreadable ones."""
+    """End jobs that are impossible to run; delete unreadable ones."""
     for row in odd:
         if row.is_unreadable:
             transaction.execute(jobs.delete().where(jobs.c.id == row.id))
@@ -69,7 +66,7 @@ def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
 
 
 def odd_tokens(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Iterate over unreadable tokens, and tokens of knowledge bases that are gone."""
+    """Iterate over tokens that are unreadable or name a deleted knowledge base."""
     for id_ in transaction.execute(sa.select(tokens.c.id).order_by(tokens.c.name)).scalars().all():
         try:
             row = token_table.find(transaction, id_)
@@ -93,39 +90,41 @@ _TEXTS = 100
 _TERMS_AT_ONCE = 500
 _LENGTH = 0.01
 """Tolerance of a 16-bit unit vector's length."""
-_OF_SERVERS = ("jobs", "tokens")
+_SERVER_TABLES = ("jobs", "tokens")
 _MASK = (1 << 64) - 1
 _PRIME = 0x9E3779B97F4A7C15
 
 
 def unreadable(transaction: Transaction) -> Iterator[str]:
-    """Tables that are missing, or of which a row cannot be read."""
-    there = set(sa.inspect(transaction._connection).get_table_names())
+    """Find tables that are missing, unreadable, or have impossible values."""
+    existing = set(sa.inspect(transaction._connection).get_table_names())
     for table in metadata.sorted_tables:
-        if table.name not in there:
+        if table.name not in existing:
             yield f"the table {table.name} is missing"
             continue
-        # of these each row is looked at by itself: `server_inspection`
-        columns = [table.c.id] if table.name in _OF_SERVERS else list(table.c)
+        # `odd_jobs` and `odd_tokens` read the rows one by one
+        columns = [table.c.id] if table.name in _SERVER_TABLES else list(table.c)
         try:
-            with transaction._connection.begin_nested():  # what fails ends only this
+            with (
+                transaction._connection.begin_nested()
+            ):  # a failed statement ends the transaction in PostgreSQL
                 query = sa.select(*columns).execution_options(yield_per=_AT_ONCE)
                 for _ in transaction.execute(query):
                     pass
         except KbkitError:
             raise
         except Exception as error:
-            there.remove(table.name)
+            existing.remove(table.name)
             yield f"the table {table.name} cannot be read ({_message(error)})"
     for column, odd in _odd():
-        if column.table.name in there:
+        if column.table.name in existing:
             for value in transaction.execute(sa.select(column).where(odd).limit(1)).scalars():
                 where = f"the table {column.table.name}"
                 yield f"{where} has a {column.name} that cannot be: {str(value)[:40]!r}"
 
 
 def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
-    """Columns of few values, and which of theirs cannot be."""
+    """Yield columns and the condition of their impossible values."""
     for column, kind in (
         (documents.c.state, DocumentState),
         (documents.c.document_type, DocumentType),
@@ -188,7 +187,7 @@ def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[s
         short += len(packed) - len(whole)
         if whole:
             lengths = np.linalg.norm(unpack(whole, row.dimensions), axis=1)
-            # of text without a known word there is no direction
+            # text without a known word has a zero vector
             wrong += int(np.count_nonzero(~((np.abs(lengths - 1) <= _LENGTH) | (lengths == 0))))
     if missing:
         yield f"{missing:,} chunks have no vector"
@@ -214,7 +213,7 @@ def wrong_places(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[st
 
 
 def wrong_config(row: KnowledgeBaseRow) -> Iterator[str]:
-    """Iterate over settings of a knowledge base that this version cannot follow."""
+    """Find settings of a knowledge base that this version does not support."""
     try:
         analyzer(spec_of(row).language)
     except KbkitError as error:
@@ -237,9 +236,9 @@ def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str
             yield f"its lexical index cannot be read ({_message(error)})"
             return
         for term in part:
-            held: Any = postings.get(term, ((), ()))
-            held = sum(_mixed(int(seq), int(count)) for seq, count in zip(*held, strict=True))
-            wrong += held & _MASK != wanted[term] & _MASK
+            indexed: Any = postings.get(term, ((), ()))
+            total = sum(_mixed(int(seq), int(count)) for seq, count in zip(*indexed, strict=True))
+            wrong += total & _MASK != wanted[term] & _MASK
     if wrong:
         yield f"its lexical index does not know the chunks of {wrong:,} of {len(ordered):,} terms"
 

@@ -47,16 +47,16 @@ def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
 
 
 def listed(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
-    """List jobs, newest first; optionally only those that have ended or not."""
+    """List jobs, newest first; `ended` selects ended or unended ones."""
     query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id)
     if ended is not None:
-        over = jobs.c.state.in_(_ENDED)
-        query = query.where(over if ended else sa.not_(over))
+        has_ended = jobs.c.state.in_(_ENDED)
+        query = query.where(has_ended if ended else sa.not_(has_ended))
     return [_job(row) for row in transaction.execute(query)]
 
 
 def begin(transaction: Transaction, job_id: str) -> Job:
-    """Mark a job as running; an ended job stays as it is."""
+    """Mark a job as running, unless it ended."""
     transaction.execute(
         jobs.update()
         .where(jobs.c.id == job_id, sa.not_(jobs.c.state.in_(_ENDED)))
@@ -81,7 +81,7 @@ def end(
     result: Mapping[str, Any] | None = None,
     problem: JobError | None = None,
 ) -> None:
-    """Record how a job ended; an ended job stays as it is."""
+    """Record how a job ended, unless it ended before."""
     values: dict[str, Any] = {
         "state": state.value,
         "result": None if result is None else dict(result),
@@ -103,7 +103,7 @@ def is_cancelled(transaction: Transaction, job_id: str) -> bool:
 
 
 def forget(transaction: Transaction, age: timedelta) -> list[str]:
-    """Forget jobs that ended longer ago than an age; their ids."""
+    """Delete jobs that ended longer ago than `age`; return their ids."""
     old = sa.select(jobs.c.id).where(
         jobs.c.state.in_(_ENDED), jobs.c.ended_at < datetime.now(UTC) - age
     )

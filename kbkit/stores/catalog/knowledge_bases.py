@@ -35,19 +35,12 @@ from kbkit.stores.catalog.schema import (
 from kbkit.text.analysis import REVISION
 
 MAX_DIMENSIONS = 100_000
-"""Maximum dimensions; a damaged catalog may contain any number."""
+"""Greater numbers show that the catalog is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBaseRow:
-    """A knowledge base as the catalog keeps it.
-
-    Attributes:
-        config: Parts of the recipe that shape it, as JSON values.
-        applied_seq: Largest ``chunks.seq`` in its Chroma collection.
-        summary_embedder: Fingerprint of the embedder of document summaries; ``""`` without.
-        summaries_version: Counts changes of those vectors, and of the content.
-    """
+    """A row of ``knowledge_bases``; `config` has the parts of the recipe that shape the content."""
 
     id: str
     name: str
@@ -89,7 +82,7 @@ class KnowledgeBaseRow:
 
     @property
     def waits(self) -> bool:
-        """Whether static vectors stand in until another embedder has finished."""
+        """Whether static vectors are used until another embedder has finished."""
         wanted = self.config.get("embedding", {}).get("type", "static")
         return wanted != "static" and self.embedder.startswith("static:")
 
@@ -104,7 +97,7 @@ def create(
     dimensions: int,
     known_as: str = "",
 ) -> KnowledgeBaseRow:
-    """Enter a new knowledge base and make its lexical index."""
+    """Add a knowledge base and create its lexical index."""
     taken = transaction.execute(
         sa.select(knowledge_bases.c.id).where(knowledge_bases.c.name == name)
     ).first()
@@ -122,7 +115,7 @@ def create(
             config=dict(config),
             embedder=embedder,
             dimensions=dimensions,
-            # part of the id, since a deleted namesake's collection may still await its end
+            # unlike a deleted namesake's collection, which may not be dropped yet
             collection=f"{name}.{kb_id[:8]}",
             created_at=now,
             updated_at=now,
@@ -134,9 +127,9 @@ def create(
 
 
 def new_id(transaction: Transaction, name: str) -> str:
-    """An id that no other had, the same for the first of a name in every workspace.
+    """Return an unused id that depends only on the name and its number of uses.
 
-    Ids of documents and chunks follow from it, so a recipe gives the same wherever it is built.
+    Ids of documents and chunks are derived from it, so a recipe gives the same ids everywhere.
     """
     of_name = name_uses.c.name == name
     times = transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar() or 0
@@ -150,7 +143,7 @@ def new_id(transaction: Transaction, name: str) -> str:
 
 def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
     row = transaction.execute(
-        sa.select(knowledge_bases).where(knowledge_bases.c.name == valid(name), _HERE)
+        sa.select(knowledge_bases).where(knowledge_bases.c.name == valid(name), _NOT_DELETED)
     ).first()
     if row is None:
         others = names(transaction)
@@ -166,17 +159,17 @@ def get_by_id(transaction: Transaction, kb_id: str) -> KnowledgeBaseRow:
     return KnowledgeBaseRow(**row._mapping)
 
 
-# built once: every search begins with it
-_HERE = knowledge_bases.c.deleted_at.is_(None)
-_BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("kb"), _HERE)
+# built once, because every search uses it
+_NOT_DELETED = knowledge_bases.c.deleted_at.is_(None)
+_BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("kb"), _NOT_DELETED)
 
 
 def ids(transaction: Transaction) -> set[str]:
-    return set(transaction.execute(sa.select(knowledge_bases.c.id).where(_HERE)).scalars())
+    return set(transaction.execute(sa.select(knowledge_bases.c.id).where(_NOT_DELETED)).scalars())
 
 
 def names(transaction: Transaction) -> list[str]:
-    query = sa.select(knowledge_bases.c.name).where(_HERE).order_by(knowledge_bases.c.name)
+    query = sa.select(knowledge_bases.c.name).where(_NOT_DELETED).order_by(knowledge_bases.c.name)
     return list(transaction.execute(query).scalars())
 
 
@@ -212,13 +205,11 @@ def touch(transaction: Transaction, kb_id: str) -> None:
 
 
 def change(transaction: Transaction, kb_id: str, **values: Any) -> None:
-    """Set columns of a knowledge base."""
     own = knowledge_bases.c.id == kb_id
     transaction.execute(knowledge_bases.update().where(own).values(**values))
 
 
 def set_embedder(transaction: Transaction, kb_id: str, embedder: str, dimensions: int) -> None:
-    """Note which embedder made the vectors of its chunks; a change of its content."""
     change(transaction, kb_id, embedder=embedder, dimensions=dimensions)
     touch(transaction, kb_id)
 
@@ -241,14 +232,12 @@ def describe(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseIn
 
 
 def describe_all(transaction: Transaction) -> list[KnowledgeBaseInfo]:
-    """Figures of all knowledge bases, in order of name."""
-    query = sa.select(knowledge_bases).where(_HERE).order_by(knowledge_bases.c.name)
+    query = sa.select(knowledge_bases).where(_NOT_DELETED).order_by(knowledge_bases.c.name)
     rows = transaction.execute(query)
     return _figures(transaction, [KnowledgeBaseRow(**row._mapping) for row in rows])
 
 
 def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list[KnowledgeBaseInfo]:
-    """Figures of some knowledge bases; each kind is asked for once."""
     ids = [row.id for row in rows]
     blank = dict.fromkeys((state.value for state in DocumentState), 0)
     states = {id_: dict(blank) for id_ in ids}
@@ -308,15 +297,12 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
 
 
 def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int) -> int:
-    """Chunks without any annotation, as `describe` has them, counted no further than to a number.
-
-    The last ones are looked at first, which are those that lack them where any do.
-    """
+    """Count chunks without annotations up to `limit`, newest first, which lack them most often."""
     if not _wants_annotations(row):
         return 0
     columns = knowledge_schema.annotations.c
-    held = sa.exists().where(columns.chunk_seq == chunks.c.seq)
-    lacking = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~held)
+    annotated = sa.exists().where(columns.chunk_seq == chunks.c.seq)
+    lacking = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~annotated)
     return transaction.count(lacking.order_by(chunks.c.seq.desc()).limit(limit).subquery())
 
 
@@ -336,8 +322,8 @@ def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int)
     if not row.waits:
         return statement_vectors.count_lacking(transaction, row.id, row.embedded_text)
     others = embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder
-    held = transaction.count(embedded, *others)
-    return max(0, count - held) or min(1, count)  # until they are taken over
+    finished = transaction.count(embedded, *others)
+    return max(0, count - finished) or min(1, count)  # at least 1 until the vectors are replaced
 
 
 def _embedded_summaries(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:
@@ -365,7 +351,6 @@ def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) ->
 
 
 def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
-    """The parts of a recipe that shape a knowledge base."""
     try:
         return KnowledgeBaseSpec.model_validate(row.config)
     except ValidationError as error:
@@ -380,7 +365,7 @@ def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
 
 _T = TypeVar("_T")
 _AT_ONCE = 1_000
-"""Rows that are written in some hundredths of a second."""
+"""Rows per transaction, which takes some hundredths of a second."""
 
 
 def write_in_batches(
@@ -389,7 +374,7 @@ def write_in_batches(
     items: Sequence[_T],
     put: Callable[[Transaction, Sequence[_T]], object],
 ) -> None:
-    """Write items of a knowledge base in short transactions, so that others need not wait."""
+    """Write items in short transactions, between which others can write."""
     for start in range(0, len(items), _AT_ONCE):
         with database.write() as transaction:
             get_by_id(transaction, kb_id)

@@ -37,7 +37,7 @@ def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[A
 document_names = Table(
     "document_names",
     metadata,
-    # names that a document gives; those of a knowledge base are its gazetteer
+    # names in a document; together, those of a knowledge base are its gazetteer
     _reference("document_id", "documents.id", primary_key=True),
     Column("name", Text, primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
@@ -51,7 +51,7 @@ document_names = Table(
 named_documents = Table(
     "named_documents",
     metadata,
-    # documents whose names were read, and by which revision; it goes when they are stored anew
+    # documents whose names were read, and by which revision; deleted when a document changes
     _reference("document_id", "documents.id", primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
     Column("revision", Int64, nullable=False),
@@ -61,7 +61,7 @@ named_documents = Table(
 gazetteers = Table(
     "gazetteers",
     metadata,
-    # the names that chunks were last searched for, compressed, so that changes of them are known
+    # the names that chunks were last searched for, compressed, to detect changes
     _reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("names", LargeBinary, nullable=False),
 )
@@ -70,19 +70,19 @@ annotations = Table(
     "annotations",
     metadata,
     _reference("chunk_seq", "chunks.seq", primary_key=True),
-    # of those of its chunk, from 0
+    # number of the annotation in its chunk, from 0
     Column("position", Int64, primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
-    # in characters of the chunk
+    # offsets in characters of the chunk
     Column("start", Int64, nullable=False),
     Column("end", Int64, nullable=False),
     Column("normalized_text", Text, nullable=False),
-    # empty where no kind of statement could be told
+    # empty if the type of statement is unknown
     Column("frame", String, nullable=False),
     Column("confidence", Float, nullable=False),
-    # fingerprint of what made it
+    # fingerprint of the annotator
     Column("annotator", String, nullable=False),
-    # JSON: source, name and target of each; empty where there are none
+    # JSON: source, name and target of each relation; empty without relations
     Column("relations", Text, nullable=False, server_default=""),
     Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
 )
@@ -90,14 +90,14 @@ annotations = Table(
 statement_vectors = Table(
     "statement_vectors",
     metadata,
-    # chunks whose vectors were made of what annotations say; the others' are of their text
+    # chunks whose vectors were made from annotations; all others are made from the text
     _reference("chunk_seq", "chunks.seq", primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
-    # what a recipe calls it; empty where the annotations have changed since
+    # name of the input in the recipe; empty if the annotations changed since
     Column("text", String, nullable=False),
-    # of what was embedded, as `chunks.embed_hash` is where there is no row
+    # hash of the embedder's input; replaces `chunks.embed_hash`
     Column("embed_hash", String, nullable=False),
-    # version of the knowledge base since which the chunk has its vector
+    # version of the knowledge base in which the chunk got the vector
     Column("version", Int64, nullable=False),
     Index("statement_vectors_by_kb", "kb_id", "text"),
 )
@@ -105,7 +105,7 @@ statement_vectors = Table(
 annotator_answers = Table(
     "annotator_answers",
     metadata,
-    # what a language model said of a chunk, by a hash of what it was asked
+    # answers of a language model about chunks, by a hash of the prompt
     _reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("key", String, primary_key=True),
     Column("chunk_id", String, nullable=False),
@@ -115,13 +115,13 @@ annotator_answers = Table(
 subjects = Table(
     "subjects",
     metadata,
-    # made of kind and key, so that it is the same in every workspace
+    # derived from kind and key, so that all workspaces have the same ids
     Column("id", String, primary_key=True),
     Column("kind", String, nullable=False),
-    # the name in its normal form
+    # the normalized name
     Column("key", Text, nullable=False),
     Column("name", Text, nullable=False),
-    # the subject that this one is another name of
+    # the main name of this alias
     Column("alias_of", String, ForeignKey("subjects.id", ondelete="SET NULL")),
     sa.UniqueConstraint("kind", "key"),
     Index("subjects_by_alias", "alias_of"),
@@ -131,7 +131,7 @@ annotation_subjects = Table(
     "annotation_subjects",
     metadata,
     _reference("chunk_seq", "chunks.seq", primary_key=True),
-    # of the annotation
+    # number of the annotation in its chunk
     Column("position", Int64, primary_key=True),
     _reference("subject_id", "subjects.id", primary_key=True),
     Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
@@ -140,16 +140,16 @@ annotation_subjects = Table(
 entities = Table(
     "entities",
     metadata,
-    # what is known of a subject of the kind entity
+    # details of subjects of kind entity
     _reference("subject_id", "subjects.id", primary_key=True),
     Column("type", String, nullable=False),
     Column("description", Text, nullable=False),
     Column("properties", Json(dict, optional=True), nullable=False),
-    # the annotator, or the person whose word no rebuild changes
+    # the annotator, or a person (`by_hand`), whose values no rebuild changes
     Column("made_by", String, nullable=False),
     Column("by_hand", Boolean, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    # by a person: it does not come back
+    # deleted by a person; no rebuild restores it
     Column("deleted_at", UtcDateTime),
 )
 
@@ -168,7 +168,7 @@ relations = Table(
     Column("note", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("seen_at", UtcDateTime, nullable=False),
-    # by a person: it does not come back
+    # deleted by a person; no rebuild restores it
     Column("deleted_at", UtcDateTime),
     sa.UniqueConstraint("source_kind", "source_id", "name", "target_kind", "target_id"),
     Index("relations_by_target", "target_kind", "target_id"),
@@ -176,14 +176,14 @@ relations = Table(
 )
 
 ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
-"""Columns that tell a relation from all others."""
+"""Columns that identify a relation."""
 
 relation_evidence = Table(
     "relation_evidence",
     metadata,
     _reference("relation_id", "relations.id", primary_key=True),
     _reference("chunk_seq", "chunks.seq", primary_key=True),
-    # how much this chunk adds to the relation's weight
+    # what the chunk adds to the relation's weight
     Column("weight", Float, nullable=False),
     Index("relation_evidence_by_chunk", "chunk_seq"),
 )
@@ -191,10 +191,10 @@ relation_evidence = Table(
 related_chunks = Table(
     "related_chunks",
     metadata,
-    # chunks whose relations were read, and what they were read with
+    # chunks whose relations were read
     _reference("chunk_seq", "chunks.seq", primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
-    # of the names in the chunk, of what it defines, and of the reader's revision
+    # digest of the names in the chunk, its definitions and the reader's revision
     Column("digest", String, nullable=False),
     Index("related_chunks_by_kb", "kb_id"),
 )
@@ -210,11 +210,11 @@ built_graphs = Table(
 merges = Table(
     "merges",
     metadata,
-    # what a person decided about two entities that may be one
+    # decisions by people whether two entities are the same
     _reference("kept_id", "subjects.id", primary_key=True),
     _reference("merged_id", "subjects.id", primary_key=True),
     Column("applied", Boolean, nullable=False),
-    # ids of subjects that were other names of the merged one, and so became names of the kept one
+    # ids of the merged entity's aliases, which became aliases of the kept one
     Column("moved", Json(list), nullable=False),
     Column("made_by", String, nullable=False),
     Column("decided_at", UtcDateTime, nullable=False),
@@ -224,15 +224,15 @@ merges = Table(
 graph_edits = Table(
     "graph_edits",
     metadata,
-    # what people changed in the graph: rows as they were and as they became
+    # edits by people, with the rows before and after
     Column("id", Int64, primary_key=True, autoincrement=True),
-    # in words
+    # description for people
     Column("what", Text, nullable=False),
     Column("made_by", String, nullable=False),
     Column("made_at", UtcDateTime, nullable=False),
     Column("before", Json(object), nullable=False),
     Column("after", Json(object), nullable=False),
-    # built_graphs.version of each knowledge base then
+    # built_graphs.version of each knowledge base at that time
     Column("built", Json(dict), nullable=False),
     Index("graph_edits_by_person", "made_by", "id"),
     sqlite_autoincrement=True,

@@ -13,8 +13,7 @@ from kbkit.stores.catalog.database import RESTORE
 from kbkit.stores.catalog.schema import HEAD, OLDEST, knowledge_bases, metadata
 
 UNFINISHED = "unfinished"
-"""Prefix of an incomplete copy's revision. Greater than any revision, so that older versions refuse
-it, too."""
+"""Revision prefix of an incomplete copy; greater than any revision, so older versions refuse it."""
 _REVISION = re.compile(rf"\d{{4,}}|{UNFINISHED}")
 
 
@@ -36,8 +35,8 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
         if to_fill:
             return True
         raise WorkspaceError(
-            f"{place}: this workspace is not complete, since a migration into it has not come to "
-            "its end; run the same `kbkit migrate` again, which goes on where it was"
+            f"{place}: a migration into this workspace is not complete; run the same `kbkit "
+            "migrate` again to continue it"
         )
     if revision > HEAD:
         raise WorkspaceVersionError(
@@ -65,7 +64,7 @@ def revision_of(connection: sa.Connection) -> str | None:
     try:
         revisions = connection.execute(sa.select(VERSION.c.version_num)).scalars().all()
     except sa.exc.OperationalError as error:
-        if "decode" in str(error.orig).lower():  # what SQLite says of bytes that are no text
+        if "decode" in str(error.orig).lower():  # SQLite's message for invalid UTF-8
             raise ValueError("no text") from error
         raise
     if not revisions:
@@ -77,7 +76,6 @@ def revision_of(connection: sa.Connection) -> str | None:
 
 
 def migrate(connection: sa.Connection) -> None:
-    """Create or upgrade the tables, in a transaction."""
     if revision_of(connection) is None:
         create(connection)
     else:
@@ -121,4 +119,3 @@ VERSION = sa.Table(
     sa.Column("version_num", sa.String(32), nullable=False),
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
-"""Alembic's table of the revision."""

@@ -1,4 +1,4 @@
-"""Names that documents define, the gazetteer of a knowledge base. Functions of a transaction."""
+"""Names in documents, gazetteers and merges of entities. Functions of a transaction."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import entries as entries_table
 
 _ROWS, _FIELDS = "\x1e", "\x1f"
-"""Part surfaces and names, which hold no control characters."""
+"""Separators of spellings and names, which contain no control characters."""
 
 
 class GivenName(NamedTuple):
-    """A name with its most frequent type, and whether a document defines it."""
+    """A name in documents with its most frequent type; `defined` counts definitions."""
 
     name: str
     type: EntityType
@@ -41,11 +41,11 @@ class GivenName(NamedTuple):
 
 
 def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
-    there = sa.select(named_documents.c.document_id).where(
+    current = sa.select(named_documents.c.document_id).where(
         named_documents.c.document_id == documents.c.id, named_documents.c.revision == revision
     )
     rows = transaction.execute(
-        sa.select(*DOCUMENT_COLUMNS).where(*alive(kb_id), ~there.exists()).limit(limit)
+        sa.select(*DOCUMENT_COLUMNS).where(*alive(kb_id), ~current.exists()).limit(limit)
     )
     return [document_of(row) for row in rows]
 
@@ -56,13 +56,15 @@ def put(
     revision: int,
     read: Iterable[tuple[Document, Sequence[Name]]],
 ) -> None:
-    given = {document.id: (document.content_hash, names_found) for document, names_found in read}
+    read_names = {
+        document.id: (document.content_hash, names_found) for document, names_found in read
+    }
     rows = transaction.execute(
         sa.select(documents.c.id, documents.c.content_hash).where(
-            transaction.is_in(documents.c.id, list(given))
+            transaction.is_in(documents.c.id, list(read_names))
         )
     )
-    same = [row.id for row in rows if given[row.id][0] == row.content_hash]
+    same = [row.id for row in rows if read_names[row.id][0] == row.content_hash]
     remove(transaction, same)
     names = [
         {
@@ -75,7 +77,7 @@ def put(
             "confirmed": name.confirmed,
         }
         for document_id in same
-        for name in {name.name: name for name in given[document_id][1]}.values()
+        for name in {name.name: name for name in read_names[document_id][1]}.values()
     ]
     transaction.insert(document_names, names)
     transaction.insert(
@@ -96,7 +98,7 @@ def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
 
 
 def given(transaction: Transaction, kb_id: str) -> list[GivenName]:
-    """The names that documents of a knowledge base give, each once, in order."""
+    """List the names in a knowledge base, sorted."""
     table = document_names.c
     rows = transaction.execute(
         sa.select(
@@ -164,16 +166,16 @@ def defined_in(
 
 
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:
-    """Return the names that chunks were last searched for, by spelling."""
+    """Map spellings to the names that chunks were last searched for."""
     query = sa.select(gazetteers.c.names).where(gazetteers.c.kb_id == kb_id)
-    kept = transaction.execute(query).scalar()
-    text = zlib.decompress(kept).decode("utf-8", "surrogatepass") if kept else ""
+    stored = transaction.execute(query).scalar()
+    text = zlib.decompress(stored).decode("utf-8", "surrogatepass") if stored else ""
     rows = (row.split(_FIELDS) for row in text.split(_ROWS) if row)
-    return {written: tuple(meant) for written, *meant in rows}
+    return {spelling: tuple(names) for spelling, *names in rows}
 
 
 def packed(surfaces: Mapping[str, Sequence[str]]) -> bytes:
-    text = _ROWS.join(_FIELDS.join((written, *meant)) for written, meant in surfaces.items())
+    text = _ROWS.join(_FIELDS.join((spelling, *names)) for spelling, names in surfaces.items())
     return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
 
 
@@ -183,7 +185,7 @@ def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> Non
 
 
 def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
-    """Make an entity another name of a second one."""
+    """Make the entity ``merged_id`` an alias of ``kept_id``."""
     _check(transaction, kept_id, merged_id)
     below = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
     moved = sorted(transaction.execute(below).scalars())
@@ -194,7 +196,7 @@ def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: st
 
 
 def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
-    """Record that two entities differ, so that they are not suggested again."""
+    """Record that two entities differ, so that merging them is not suggested again."""
     _check(transaction, kept_id, merged_id)
     _decide(transaction, kept_id, merged_id, applied=False, moved=[], made_by=made_by)
 
@@ -288,7 +290,7 @@ _TABLES = {
 
 
 def check_target(transaction: Transaction, target: Target) -> None:
-    """Check that a target exists; files are not checked."""
+    """Raise `NotFoundError` if a target does not exist; files are not checked."""
     if target.kind is TargetKind.ENTITY:
         entities.get(transaction, target.id)
         return
@@ -307,7 +309,7 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
             )
             existing |= {Target(kind, id_) for id_ in rows.scalars()}
     named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
-    # an id tells the kind; a condition on it would have SQLite read all entities
+    # no condition on the kind, for which SQLite would read all entities
     query = (
         sa.select(subjects.c.id)
         .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
@@ -318,7 +320,7 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
 
 
 def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
-    """Map targets to label and kind; for an entity, to its type."""
+    """Map targets to label and kind (the type of an entity)."""
     label_of = {target: (target.id, target.kind.value) for target in targets}
     queries = {
         TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(

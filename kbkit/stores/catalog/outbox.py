@@ -1,4 +1,4 @@
-"""Changes that the vector index still has to apply, recorded in the transaction that makes them."""
+"""Pending changes of the vector index, recorded in the transaction that makes them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ from kbkit.stores.vector_store import VectorPayload, suffix_of
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A chunk to add, change or remove.
-
-    Attributes:
-        seq: Its ``chunks.seq``; ``None`` to remove it.
-        vector: Packed vector; ``None`` if it is gone.
-        payload: Payload of the vector, if requested.
-    """
+    """A chunk to store, or to remove if `seq` is ``None``; `vector` is packed."""
 
     id: int
     chunk_id: str
@@ -76,7 +70,7 @@ def oldest(
             chunks.c.document_id,
             documents.c.document_type,
             documents.c.uri,
-            # of a document that may be gone
+            # plain JSON, because `Json` refuses NULL, which the outer join may give
             sa.type_coerce(documents.c.tags, sa.JSON).label("tags"),
         ]
         tables = tables.outerjoin(chunks, chunks.c.seq == outbox.c.chunk_seq).outerjoin(
@@ -109,7 +103,7 @@ def _payload(row: Any) -> VectorPayload:
 
 
 def take(transaction: Transaction, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> int:
-    """Remove entries, the oldest ones, that the index has taken over."""
+    """Remove applied entries, which must be the oldest; return the new ``applied_seq``."""
     applied = max([row.applied_seq, *(entry.seq or 0 for entry in entries)])
     transaction.execute(
         outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= entries[-1].id)
@@ -124,9 +118,9 @@ def applied_seqs(transaction: Transaction) -> dict[str, int]:
 
 
 def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None = None) -> None:
-    """Start a new, empty collection for a knowledge base and queue all its chunks.
+    """Start an empty collection, queue all chunks for it, and mark the old one to be dropped.
 
-    It has a new name, so that other processes notice. The old one is marked for deletion.
+    Other processes notice the new name.
     """
     if suffix is None:
         suffix = suffix_of(row.collection)
@@ -135,7 +129,7 @@ def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None 
 
 
 def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> None:
-    """Begin a new collection as `restart` does, without marking the old one to be dropped."""
+    """Start a collection as `restart` does, without dropping the old one."""
     name = ".".join(filter(None, (row.name, uuid4().hex[:8], suffix)))
     change(transaction, row.id, collection=name, applied_seq=0)
     transaction.execute(outbox.delete().where(outbox.c.kb_id == row.id))

@@ -1,7 +1,6 @@
-"""Vectors not used yet: of long documents, or of a new embedder.
+"""Vectors without chunks yet, so that interrupted embedding is not repeated.
 
-Keys are the embedder's fingerprint and a chunk's ``embed_hash``, so that interrupted work is not
-repeated.
+Keys are the embedder's fingerprint and a chunk's ``embed_hash``.
 """
 
 from __future__ import annotations
@@ -43,12 +42,11 @@ def waiting(
 
 
 def add(transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]) -> None:
-    """Keep vectors until their chunks have them."""
-    there = waiting(transaction, kb_id, embedder, packed)  # another process may do the same work
+    existing = waiting(transaction, kb_id, embedder, packed)  # perhaps from another process
     rows = [
         {"kb_id": kb_id, "embedder": embedder, "embed_hash": key, "vector": vector}
         for key, vector in packed.items()
-        if key not in there
+        if key not in existing
     ]
     transaction.insert(embedded, rows)
 
@@ -64,7 +62,7 @@ def remove(transaction: Transaction, kb_id: str, embedder: str, hashes: Collecti
 def without(
     transaction: Transaction, kb_id: str, embedder: str, *, after: int, limit: int
 ) -> list[Any]:
-    """Chunks that have no waiting vector of an embedder, in order of ``seq``."""
+    """Return chunks without a pending vector, by ``seq``."""
     query = sa.select(chunks.c.seq, EMBED_HASH.label("embed_hash")).where(
         chunks.c.seq > after, *_lacking(kb_id, embedder)
     )
@@ -76,8 +74,8 @@ def count_without(transaction: Transaction, kb_id: str, embedder: str) -> int:
 
 
 def _lacking(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
-    there = sa.exists().where(*_of(kb_id, embedder), embedded.c.embed_hash == EMBED_HASH)
-    return chunks.c.kb_id == kb_id, ~there
+    pending = sa.exists().where(*_of(kb_id, embedder), embedded.c.embed_hash == EMBED_HASH)
+    return chunks.c.kb_id == kb_id, ~pending
 
 
 def take_over(
@@ -85,7 +83,7 @@ def take_over(
 ) -> None:
     """Replace all chunk vectors with the pending ones.
 
-    The caller sees to it that there is one for each, and begins a new collection.
+    The caller makes sure that no chunk lacks one, and starts a new collection.
     """
     vector = (
         sa.select(embedded.c.vector)

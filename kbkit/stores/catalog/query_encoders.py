@@ -1,4 +1,4 @@
-"""Fitted query encoders, for chunks and summaries. Term vectors are kept as float16."""
+"""Fitted query encoders for chunks and summaries, and vectors of learned questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from kbkit.stores.catalog.database import Transaction, pack, unpack
 from kbkit.stores.catalog.schema import query_encoders, question_vectors, ratings, summary_encoders
 
 EncoderTarget = Literal["chunks", "summaries"]
-"""Target of a query vector: chunks or summaries."""
 
 _TABLES: Mapping[EncoderTarget, sa.Table] = {
     "chunks": query_encoders,
@@ -31,12 +30,7 @@ _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
 
 @dataclass(frozen=True, slots=True)
 class EncoderState:
-    """Tells whether a fitted query encoder is still valid.
-
-    Attributes:
-        embedder: Fingerprint of the model whose vectors it was fitted to.
-        report: Choice and quality of the fit, as JSON values.
-    """
+    """What a query encoder was fitted to; `report` has choice and quality of the fit."""
 
     embedder: str
     fitted_at: datetime
@@ -64,12 +58,12 @@ def state(
 
 
 def fitted_to(transaction: Transaction, kb_id: str) -> tuple[str, datetime] | None:
-    """Embedder that the encoder was fitted to, and when; it takes next to no time."""
+    """Return the fingerprint of the encoder's embedder, and when it was fitted."""
     row = transaction.execute(_FITTED_TO, {"kb": kb_id}).one_or_none()
     return None if row is None else (row.embedder, row.fitted_at)
 
 
-# built once, and without what stands behind the table: a database would have to walk through that
+# built once, and only of columns before the large ones, which SQLite would have to read
 _FITTED_TO = sa.select(query_encoders.c.embedder, query_encoders.c.fitted_at).where(
     query_encoders.c.kb_id == sa.bindparam("kb")
 )
@@ -130,9 +124,9 @@ def remove(transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks
 
 
 MIN_SCORE = 4
-"""Stars from which a question is learned, on average of its raters."""
+"""Minimum average score of a chunk for a learned question."""
 MAX = 5_000
-"""Maximum learned questions, the latest ones."""
+"""Maximum learned questions; the latest count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +138,12 @@ class QuestionVectors:
 
 
 def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
-    """Return learned questions, as `fold_query` returns them, with the ``seq`` of their chunks.
+    """Map learned questions, folded by `fold_query`, to the ``seq`` of their chunks.
 
-    The last rating of each rater for a chunk counts; their average must be at least 4.
+    Each rater's last rating of a chunk counts; the average must be at least `MIN_SCORE`.
     """
-    given = rating_log.chunk_scores(transaction, kb_id)
-    if not any(rating.score >= MIN_SCORE for rating in given):
+    ratings_of_chunks = rating_log.chunk_scores(transaction, kb_id)
+    if not any(rating.score >= MIN_SCORE for rating in ratings_of_chunks):
         return {}
     good = {
         fold_query(query): [
@@ -157,11 +151,11 @@ def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
             for chunk, scores in chunks.items()
             if sum(scores.values()) >= MIN_SCORE * len(scores)
         ]
-        for query, chunks in latest_of(given).items()
+        for query, chunks in latest_of(ratings_of_chunks).items()
     }
-    there = corpus.seqs_by_id(transaction, sorted({each for ids in good.values() for each in ids}))
+    seq_of = corpus.seqs_by_id(transaction, sorted({each for ids in good.values() for each in ids}))
     by_query = {
-        query: tuple(sorted(there[chunk] for chunk in ids if chunk in there))
+        query: tuple(sorted(seq_of[chunk] for chunk in ids if chunk in seq_of))
         for query, ids in list(good.items())[-MAX:]
     }
     return {query: seqs for query, seqs in by_query.items() if seqs}
@@ -174,10 +168,10 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> list[str]:
         ratings.c.score >= MIN_SCORE,
     )
     wanted = {fold_query(query) for query in transaction.execute(asked.distinct()).scalars()}
-    held = sa.select(question_vectors.c.question).where(
+    embedded = sa.select(question_vectors.c.question).where(
         question_vectors.c.kb_id == kb_id, question_vectors.c.embedder == embedder
     )
-    return sorted(wanted - {""} - set(transaction.execute(held).scalars()))
+    return sorted(wanted - {""} - set(transaction.execute(embedded).scalars()))
 
 
 def put(

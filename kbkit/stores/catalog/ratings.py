@@ -1,6 +1,6 @@
 """Ratings, an append-only log. Functions of the caller's transaction.
 
-Only who gave a rating may want it gone: `remove` takes back a slip.
+`remove` lets raters undo a rating by mistake.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, 
 from kbkit.stores.catalog.workspace_schema import entries
 
 _TICK = timedelta(microseconds=1)
-"""Between two ratings; times are kept to the microsecond."""
+"""Resolution of stored times."""
 
 
 def add(
@@ -32,7 +32,7 @@ def add(
     rater: str,
     note: str,
 ) -> Rating:
-    """Append a rating: the rater's last one of the target, even if the clock here is behind."""
+    """Append a rating, with a later time than the rater's other ones even if the clock is slow."""
     last = transaction.execute(
         sa.select(sa.func.max(ratings.c.created_at)).where(
             ratings.c.kb_id == kb_id, ratings.c.target == target.id, ratings.c.rater == rater
@@ -59,7 +59,7 @@ def add(
 
 
 def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Sequence[Vote]) -> None:
-    """Append ratings of a target, oldest first, with their times."""
+    """Append ratings with their own times, oldest first."""
     rows = [
         {
             "kb_id": kb_id,
@@ -80,7 +80,7 @@ def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Seque
 def listed(
     transaction: Transaction, kb_id: str, targets: Collection[str] | None = None
 ) -> list[Rating]:
-    """Ratings of a knowledge base, or of some of its chunks and documents, oldest first."""
+    """List ratings, oldest first; `targets` are ids of chunks and documents."""
     query = _RATINGS.where(ratings.c.kb_id == kb_id)
     if targets is not None:
         query = query.where(transaction.is_in(ratings.c.target, targets))
@@ -140,7 +140,7 @@ def remove(transaction: Transaction, kb_id: str, rating_id: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Totals of all that was rated in a knowledge base: chunks by ``seq``, documents by id."""
+    """Totals of a knowledge base: chunks by ``seq``, documents by id."""
 
     chunks: Mapping[int, RatingTotal]
     documents: Mapping[str, RatingTotal]

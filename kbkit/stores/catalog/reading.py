@@ -53,7 +53,7 @@ def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Docu
 def beginnings(
     transaction: Transaction, kb_id: str, limit: int = 200, length: int = 1_000
 ) -> list[str]:
-    """Return the beginnings of documents with the lowest ids, a pseudo-random sample."""
+    """Return the beginnings of the documents with the lowest ids, a pseudo-random sample."""
     text = sa.func.substr(documents.c.content, 1, length)
     query = sa.select(text).where(*alive(kb_id)).order_by(documents.c.id).limit(limit)
     return list(transaction.execute(query).scalars())
@@ -107,7 +107,6 @@ def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:
 
 
 def find_entry(transaction: Transaction, name: str) -> str | None:
-    """The id of the entry of a slug, or else of that id."""
     called = sa.or_(entries.c.id == name, entries.c.slug == name)
     query = sa.select(entries.c.id).where(called).order_by(entries.c.slug != name)
     return transaction.execute(query.limit(1)).scalar()
@@ -117,7 +116,7 @@ def find_target(transaction: Transaction, name: str) -> Target | None:
     """Resolve an id, slug or URI: an entry first, then a chunk or document by name."""
     if (entry := find_entry(transaction, name)) is not None:
         return Target(TargetKind.ENTRY, entry)
-    here = knowledge_bases.c.deleted_at.is_(None)
+    not_deleted = knowledge_bases.c.deleted_at.is_(None)
     for kind, table, column in (
         (TargetKind.CHUNK, chunks, chunks.c.id),
         (TargetKind.DOCUMENT, documents, documents.c.id),
@@ -126,7 +125,7 @@ def find_target(transaction: Transaction, name: str) -> Target | None:
         query = (
             sa.select(table.c.id)
             .join(knowledge_bases, knowledge_bases.c.id == table.c.kb_id)
-            .where(here, column == name)
+            .where(not_deleted, column == name)
             .order_by(knowledge_bases.c.name)
         )
         if (id_ := transaction.execute(query.limit(1)).scalar()) is not None:
@@ -152,8 +151,8 @@ def iter_chunks(
         query = query.where(chunks.c.document_id == document_id)
     uri, place = after
     if uri:
-        behind = sa.and_(documents.c.uri == uri, chunks.c.position > place)
-        query = query.where(sa.or_(documents.c.uri > uri, behind))
+        same_document = sa.and_(documents.c.uri == uri, chunks.c.position > place)
+        query = query.where(sa.or_(documents.c.uri > uri, same_document))
     for row in transaction.execute(query.limit(limit)).yield_per(500):
         yield _chunk(row)
 
@@ -183,7 +182,7 @@ def neighbours(
 def places_by_id(
     transaction: Transaction, chunk_ids: Collection[str]
 ) -> dict[str, tuple[int, str]]:
-    """Numbers of chunks, and ids of their knowledge bases, in the order of the ids."""
+    """Map chunk ids, in order, to ``seq`` and the id of the knowledge base."""
     query = (
         sa.select(chunks.c.id, chunks.c.seq, chunks.c.kb_id)
         .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
@@ -194,15 +193,12 @@ def places_by_id(
 
 
 def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-    """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long).
-
-    Those that are gone are left out.
-    """
+    """Return existing chunks by ``seq``, with their documents (``content`` empty)."""
     return hydrated(transaction.chunk_rows(seqs))
 
 
 def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]:
-    """Chunks and documents of rows, by ``seq``; every search ends with it."""
+    """Build chunks and documents from rows, by ``seq``; every search ends with it."""
     found_documents: dict[str, Document] = {}
     passages: dict[int, tuple[Chunk, Document]] = {}
     for row in rows:
@@ -233,7 +229,7 @@ def documents_after(
     *,
     content: bool = False,
 ) -> Iterator[Document]:
-    """Documents whose URIs come after one, in order of URI."""
+    """Iterate over documents with a greater URI, by URI; ``among`` are document ids."""
     columns = [
         column if content or column.name != "content" else sa.literal("").label("content")
         for column in DOCUMENT_COLUMNS
@@ -309,7 +305,6 @@ def places_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[
 
 
 def chunk_lengths(transaction: Transaction, kb_id: str) -> list[int]:
-    """Characters of each chunk of a knowledge base."""
     query = sa.select(chunks.c.end - chunks.c.start).where(chunks.c.kb_id == kb_id)
     return list(transaction.execute(query).scalars())
 
@@ -322,7 +317,7 @@ _rows = knowledge_schema.annotations
 
 
 class NamedSubject(NamedTuple):
-    """A subject by one of its names; `root` is the id of its main name."""
+    """A name of a subject; `root` is the id of the main name."""
 
     id: str
     kind: SubjectKind
@@ -332,7 +327,7 @@ class NamedSubject(NamedTuple):
 
 
 def state(transaction: Transaction, kb_id: str) -> str:
-    """Stands for all that the others give; is another one when any of it changes."""
+    """Return a digest of annotations, gazetteer, aliases and edited entities."""
     own = _rows.c.kb_id == kb_id
     seq, place = _rows.c.chunk_seq, _rows.c.position + 1
     total = sa.cast(sa.func.sum(seq * place), sa.BigInteger)
@@ -352,9 +347,9 @@ def state(transaction: Transaction, kb_id: str) -> str:
 
 
 def graph_state(transaction: Transaction, kb_id: str) -> str:
-    """Stands for the graph of a knowledge base; is another one when any of it changes.
+    """Return a digest of a knowledge base's graph.
 
-    That other knowledge bases say more of a relation, which only changes its weight, is no change.
+    Evidence from other knowledge bases, which changes only weights, does not change it.
     """
     table = knowledge_schema.relations.c
     version = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)

@@ -1,7 +1,7 @@
 """Relations between targets, with their evidence.
 
-The weight is ``s / (1 + s)``, where s is the sum over the evidence, or what a person set. A deleted
-relation keeps its row, so that no rebuild restores it.
+The weight is ``s / (1 + s)``, where s is the sum over the evidence, unless a person set it.
+A deleted relation keeps its row, so that no rebuild restores it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kbkit.stores.catalog.schema import chunks, knowledge_bases
 
 
 class Edge(NamedTuple):
-    """A relation as walks need it; its ends stand for all that was merged into them."""
+    """A relation for graph walks; aliases are replaced by their entity."""
 
     id: int
     source: Target
@@ -60,11 +60,11 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
         )
         for row in rows
     ]
-    there = present(transaction, set(targets.values()))
+    existing = present(transaction, set(targets.values()))
     return [
         edge
         for edge in candidates
-        if edge.source in there and edge.target in there and edge.source != edge.target
+        if edge.source in existing and edge.target in existing and edge.source != edge.target
     ]
 
 
@@ -115,8 +115,7 @@ def edges(
 ) -> list[Edge]:
     """List relations of a graph, or those at some targets.
 
-    Ends that are other names of an entity become that entity; of equal relations the strongest
-    counts.
+    Aliases are replaced by their entity; of relations that become equal the strongest counts.
     """
     query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
     if at is not None:
@@ -152,14 +151,14 @@ def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
         ((kind, aliases.get(id_, id_)), (other, aliases.get(end, end)))
         for kind, id_, other, end in transaction.execute(query)
     }
-    # all entities, since most are ends: asking for each of them by its id takes longer
+    # most entities are ends, so reading all of them is faster than looking up each id
     named = sa.select(subjects.c.id).where(subjects.c.kind == SubjectKind.ENTITY.value)
-    living = set(transaction.execute(named).scalars()) - entities.deleted(transaction)
-    there = {(TargetKind.ENTITY.value, id_) for id_ in living}
+    entity_ids = set(transaction.execute(named).scalars()) - entities.deleted(transaction)
+    existing = {(TargetKind.ENTITY.value, id_) for id_ in entity_ids}
     others = {end for pair in related for end in pair if end[0] != TargetKind.ENTITY.value}
-    asked = {Target(TargetKind(kind), id_) for kind, id_ in others}
-    there |= {(each.kind.value, each.id) for each in present(transaction, asked)}
-    return {(a, b) for a, b in related if a != b and a in there and b in there}
+    other_targets = {Target(TargetKind(kind), id_) for kind, id_ in others}
+    existing |= {(each.kind.value, each.id) for each in present(transaction, other_targets)}
+    return {(a, b) for a, b in related if a != b and a in existing and b in existing}
 
 
 def strengths(
@@ -171,7 +170,7 @@ def strengths(
 ) -> dict[Target, float]:
     """Sum the weights of relations by target.
 
-    Other names of an entity count as that entity. Among them may be what is not there any more.
+    Aliases are replaced by their entity. Targets may no longer exist.
     """
     values = [kind.value for kind in kinds]
     counted = sa.and_(
@@ -207,7 +206,7 @@ def relate(
     made_by: str,
     expected: datetime | None = None,
 ) -> Relation:
-    """Create or change a relation by hand; restores a deleted one."""
+    """Create or change a relation by hand, or restore a deleted one."""
     for end in (source, target):
         check_target(transaction, end)
     ends = (source.kind.value, source.id, name, target.kind.value, target.id)
@@ -227,8 +226,8 @@ def relate(
         made = relations.insert().values(**values, **new_values, created_at=now)
         relation_id = transaction.execute(made.returning(relations.c.id)).scalar_one()
         return get(transaction, relation_id)
-    there = row.deleted_at is None
-    if there and row.by_hand and expected is None and (row.weight, row.note) != (weight, note):
+    exists = row.deleted_at is None
+    if exists and row.by_hand and expected is None and (row.weight, row.note) != (weight, note):
         when = f"{row.seen_at:%Y-%m-%d %H:%M:%S} UTC"
         raise ConflictError(
             f"{row.made_by or 'somebody'} made this relation at {when}, with weight "
@@ -249,11 +248,8 @@ def get(transaction: Transaction, relation_id: int) -> Relation:
 
 
 def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
-    """Some relations by number, in that order, each with its best evidence.
-
-    Ends that were merged into an entity stand as that entity.
-    """
-    query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), _THERE)
+    """Return relations in the order of their ids, with their best evidence."""
+    query = sa.select(*relations.c).where(transaction.is_in(relations.c.id, ids), _LISTED)
     rows = {row.id: row for row in transaction.execute(query)}
     support: dict[int, list[str]] = {}
     supporting = (
@@ -280,8 +276,8 @@ def listed(
     made_by: str | None = None,
     limit: int | None = None,
 ) -> list[Relation]:
-    """Relations, the strongest first."""
-    query = sa.select(relations.c.id).where(_THERE)
+    """List relations, strongest first."""
+    query = sa.select(relations.c.id).where(_LISTED)
     if target is not None:
         query = query.where(at_targets(transaction, [target]))
     if name is not None:
@@ -307,19 +303,17 @@ def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
 
 
 def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
-    """Kind and id of the source, name, kind and id of the target of a relation as it is kept."""
+    """Return the stored `ENDS` of a relation, without replacing aliases."""
     get(transaction, relation_id)
     query = sa.select(*(relations.c[name] for name in ENDS))
     return tuple(transaction.execute(query.where(relations.c.id == relation_id)).one())
 
 
-_THERE = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
+_LISTED = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 """Undeleted relations with support outside the trash."""
 
 
 def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
-    """The relation of a row; ends that are other names of an entity are that entity."""
-
     def end(kind: str, id_: str) -> Target:
         of = TargetKind(kind)
         return Target(of, aliases.get(id_, id_) if of is TargetKind.ENTITY else id_)

@@ -1,4 +1,4 @@
-"""A numbered log of removed chunks. The oldest entries are dropped in time."""
+"""A numbered log of removed chunks, from which old entries are deleted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import sqlalchemy as sa
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import removed_chunks as rows
 
-_KEPT = 100_000
-"""Minimum entries kept of a knowledge base."""
+_MIN_ENTRIES = 100_000
+"""Newest entries that a knowledge base keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Chunks removed since a moment, by ``chunks.seq``."""
+    """``chunks.seq`` of removed chunks, and the number of the last entry."""
 
     seqs: frozenset[int]
     last: int
@@ -27,7 +27,7 @@ def add(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
 
 
 def since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
-    """Return removals since an entry; ``None`` if the entry is forgotten."""
+    """Return removals after an entry; ``None`` if some of them were deleted from the log."""
     query = sa.select(rows.c.id, rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.id > last)
     removed = transaction.execute(query.order_by(rows.c.id)).all()
     if any(row.chunk_seq is None for row in removed):
@@ -36,7 +36,7 @@ def since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
 
 
 def last(transaction: Transaction, kb_id: str) -> int:
-    """Return the number of the last entry; 0 if there is none."""
+    """Return the number of the last entry; 0 for none."""
     query = sa.select(sa.func.coalesce(sa.func.max(rows.c.id), 0)).where(rows.c.kb_id == kb_id)
     return int(transaction.execute(query).scalar_one())
 
@@ -50,13 +50,12 @@ def is_known(transaction: Transaction, kb_id: str, last: int) -> bool:
 
 def is_long(transaction: Transaction, kb_id: str) -> bool:
     """Whether the oldest entries should be deleted."""
-    return transaction.count(rows, rows.c.kb_id == kb_id) > 2 * _KEPT
+    return transaction.count(rows, rows.c.kb_id == kb_id) > 2 * _MIN_ENTRIES
 
 
 def forget_oldest(transaction: Transaction, kb_id: str) -> None:
-    """Forget all but the last entries; a writing transaction."""
     query = sa.select(rows.c.id).where(rows.c.kb_id == kb_id).order_by(rows.c.id.desc())
-    first = transaction.execute(query.offset(_KEPT).limit(1)).scalar_one_or_none()
+    first = transaction.execute(query.offset(_MIN_ENTRIES).limit(1)).scalar_one_or_none()
     if first is not None:
         transaction.execute(rows.delete().where(rows.c.kb_id == kb_id, rows.c.id < first))
         transaction.execute(rows.update().where(rows.c.id == first).values(chunk_seq=None))

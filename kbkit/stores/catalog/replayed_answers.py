@@ -12,11 +12,10 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.workspace_schema import replayed_answers as table
 
 KEPT = timedelta(hours=24)
-"""Time for which responses are kept."""
 
 
 class ReplayedAnswer(NamedTuple):
-    """An answer."""
+    """A stored response; `digest` is of the request."""
 
     digest: str
     status: int

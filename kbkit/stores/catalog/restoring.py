@@ -1,7 +1,7 @@
 """Restore the rows of a bundle, in one transaction.
 
-A new knowledge base keeps all its ids. An existing one gets documents and ratings that it lacks;
-what it has, and what people deleted from it, stays. Restoring twice changes nothing.
+A new knowledge base keeps all its ids. An existing one gets only missing documents and ratings;
+those that people deleted are not restored. Restoring twice changes nothing.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from kbkit.stores.catalog.schema import knowledge_bases as bases
 from kbkit.stores.catalog.schema import ratings as all_ratings
 
 ChunkId = Callable[[str, Sequence[str], str, int], str]
-"""The id of a chunk: of its document, heading path, text, and which of several alike it is."""
+"""Returns a chunk's id from its document, heading path, text, and number among equal chunks."""
 
-_ALONE = ("query_encoders", "summary_encoders", "gazetteers", "built_graphs")
-"""Tables with one derived row a knowledge base."""
-_ALIKE = 50
-"""Equal chunks of one document, which are matched when ids change."""
+_ONE_PER_KB = ("query_encoders", "summary_encoders", "gazetteers", "built_graphs")
+"""Tables with one derived row per knowledge base."""
+_MAX_EQUAL_CHUNKS = 50
+"""Maximum equal chunks of one document whose new ids are recomputed."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _TYPES = frozenset(kind.value for kind in DocumentType)
 _STATES = frozenset(state.value for state in DocumentState)
@@ -59,13 +59,13 @@ _TARGETS = frozenset(kind.value for kind in TargetKind)
 
 @dataclass
 class _Base:
-    """A knowledge base of the bundle, and where its rows go."""
+    """A knowledge base of the bundle and its place in the catalog."""
 
     old_id: str
     id: str
-    row: KnowledgeBaseRow | None  # of the one that is there; None for a new one
-    told: Values
-    shift: int = 0  # by which versions of a new one are greater than in the bundle
+    row: KnowledgeBaseRow | None  # the existing one; None for a new one
+    values: Values
+    shift: int = 0  # added to the versions of a new one
     documents: int = 0
     ratings: int = 0
     chunks: dict[str, int | None] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class Restorer:
         self._new_sources: dict[str, str] = {}
         self._runs: dict[int, int] = {}
         self._documents: dict[str, str] = {}
-        self._there: set[str] = set()
+        self._existing: set[str] = set()
         self._seqs: dict[int, int] = {}
         self._dimensions: dict[Any, int] = {}
         self._chunks: dict[str, str] = {}
@@ -108,7 +108,7 @@ class Restorer:
 
     def run(self) -> tuple[RestoredKnowledgeBase, ...]:
         steps: dict[str, Callable[[Values], Values | None]] = {
-            "name_uses": self._use,
+            "name_uses": self._name_use,
             "sources": self._source,
             "runs": self._run,
             "documents": self._document,
@@ -120,7 +120,7 @@ class Restorer:
         }
         for table in bundled.tables():
             if table is bases:
-                self._enter()
+                self._store_bases()
                 continue
             if table is knowledge_schema.subjects:
                 self._find_aliases(table)
@@ -129,18 +129,17 @@ class Restorer:
                 raise _bad(table, stored, "chunks lack their vectors")
         if self._relations:
             graph_writing.settle(self._transaction)
-        return tuple(self._end(base) for base in self._bases.values())
+        return tuple(self._finish(base) for base in self._bases.values())
 
     def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
-        """Store the converted rows of a table; return their number."""
         later: list[Row] = []
         stored = 0
 
         def rows() -> Iterator[Row]:
             for values in self._checked(table):
-                kept = step(values)
-                if kept is not None:
-                    yield bundled.row_of(table, kept)
+                converted = step(values)
+                if converted is not None:
+                    yield bundled.row_of(table, converted)
 
         for batch in copying.batches(rows()):
             stored += len(batch)
@@ -154,7 +153,7 @@ class Restorer:
             if copying.refers_to_itself(table):
                 later += batch
         if later:
-            copying.refer(self._transaction, table, later)
+            copying.set_self_references(self._transaction, table, later)
         for column in copying.numbered():
             if column.table is table and table in self._numbers:
                 self._transaction.number_after(column, self._numbers[table])
@@ -183,7 +182,7 @@ class Restorer:
         if table is documents and values["state"] not in _STATES:
             return "state is unknown"
         if table.name == "chunks":
-            self._dimensions[values["seq"]] = self._bases[values["kb_id"]].told["dimensions"]
+            self._dimensions[values["seq"]] = self._bases[values["kb_id"]].values["dimensions"]
         if table.name == "vectors":
             if values["chunk_seq"] not in self._dimensions:
                 return "chunk_seq names no chunk of the bundle"
@@ -193,24 +192,23 @@ class Restorer:
         return ""
 
     def _fault_of_vector(self, kind: Any, packed: str) -> str:
-        """Check that all vectors of a kind have one length; the first one decides."""
         length = len(base64.b64decode(packed)) // 2
         expected = self._dimensions.setdefault(kind, length)
         return "" if length and length == expected else "vector has not the length of the others"
 
     # ---- knowledge bases
 
-    def _enter(self) -> None:
+    def _store_bases(self) -> None:
         checked = list(self._checked(bases))
         for values in checked:
             base = self._place(values)
             self._bases[base.old_id] = base
             if base.row is not None:
-                self._there |= self._existing_ids(base.id)
+                self._existing |= self._existing_ids(base.id)
 
     def _place(self, values: Values) -> _Base:
-        known_as, name = values["id"], self._name or values["name"]
-        query = sa.select(bases).where(bases.c.id == known_as)
+        old_id, name = values["id"], self._name or values["name"]
+        query = sa.select(bases).where(bases.c.id == old_id)
         existing = self._transaction.execute(query).first()
         row = KnowledgeBaseRow(**existing._mapping) if existing else None
         if row and row.deleted_at:
@@ -220,16 +218,16 @@ class Restorer:
                 "this again"
             )
         if row and (not self._name or self._name == row.name):
-            return _Base(known_as, known_as, row, values)
+            return _Base(old_id, old_id, row, values)
         if name in knowledge_bases.names(self._transaction):
             raise ConflictError(
                 f"another knowledge base named {name!r} is there; choose a name for the one of "
                 "the bundle with --as"
             )
-        new_id = knowledge_bases.new_id(self._transaction, name) if row else known_as
-        # lest another process take a version for one of a namesake that was deleted
+        new_id = knowledge_bases.new_id(self._transaction, name) if row else old_id
+        # other processes may still know versions of a deleted namesake
         shift = self._transaction.last_number(chunks.c.seq) + 1
-        base = _Base(known_as, new_id, None, values, shift=shift)
+        base = _Base(old_id, new_id, None, values, shift=shift)
         shown = values | {"id": new_id, "name": name, "collection": f"{name}.{new_id[:8]}"}
         shown["version"] += base.shift
         copying.insert(self._transaction, bases, [bundled.row_of(bases, shown)])
@@ -243,7 +241,7 @@ class Restorer:
                 ids |= {row.id, f"{kb_id} {row.uri}"}
         return ids
 
-    def _use(self, values: Values) -> Values | None:
+    def _name_use(self, values: Values) -> Values | None:
         of_name = name_uses.c.name == values["name"]
         times = self._transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar()
         if times is None:
@@ -283,9 +281,9 @@ class Restorer:
     def _document(self, values: Values) -> Values | None:
         base = self._bases[values["kb_id"]]
         new = self._renamed(base, values["id"])
-        if new in self._there or f"{base.id} {values['uri']}" in self._there:
+        if new in self._existing or f"{base.id} {values['uri']}" in self._existing:
             return None
-        self._require_same_ways(base)
+        self._require_same_config(base)
         self._documents[values["id"]] = new
         base.documents += 1
         return values | {
@@ -306,20 +304,20 @@ class Restorer:
             "source_id": source_id,
         }
 
-    def _require_same_ways(self, base: _Base) -> None:
+    def _require_same_config(self, base: _Base) -> None:
         if base.row is None:
             return
-        ways = (
-            ("embedder", base.row.embedder, base.told["embedder"]),
-            ("dimensions", base.row.dimensions, base.told["dimensions"]),
-            ("analyzer", base.row.analyzer, base.told["analyzer"]),
-            ("language", base.row.config.get("language"), base.told["config"].get("language")),
+        options = (
+            ("embedder", base.row.embedder, base.values["embedder"]),
+            ("dimensions", base.row.dimensions, base.values["dimensions"]),
+            ("analyzer", base.row.analyzer, base.values["analyzer"]),
+            ("language", base.row.config.get("language"), base.values["config"].get("language")),
         )
-        for way, here, there in ways:
-            if here != there:
+        for name, here, other in options:
+            if here != other:
                 raise ConflictError(
-                    f"{base.row.name}: the bundle has documents that it lacks, of another {way} "
-                    f"({there!r}, and {here!r} here); restore them beside it, with --as NAME"
+                    f"{base.row.name}: the bundle has documents that it lacks, of another {name} "
+                    f"({other!r}, and {here!r} here); restore them beside it, with --as NAME"
                 )
 
     def _chunk(self, values: Values) -> Values | None:
@@ -336,12 +334,12 @@ class Restorer:
 
     def _copied_chunk(self, base: _Base, values: Values, document: str) -> str:
         path, text = values["heading_path"], values["text"]
-        for number in range(_ALIKE):
+        for number in range(_MAX_EQUAL_CHUNKS):
             if self._chunk_id(values["document_id"], path, text, number) == values["id"]:
                 return self._chunk_id(document, path, text, number)
         return self._renamed(base, values["id"])
 
-    # ---- ratings, the graph, and all else
+    # ---- ratings, the graph and other tables
 
     def _rating(self, values: Values) -> Values | None:
         base = self._bases[values["kb_id"]]
@@ -378,10 +376,10 @@ class Restorer:
         number = self._relations[values["id"]] = self._next(relations.id)
         return new | {"id": number}
 
-    def _end_of(self, kind: str, known_as: str) -> str:
+    def _end_of(self, kind: str, old_id: str) -> str:
         if kind == "chunk":
-            return self._chunks.get(known_as, known_as)
-        return self._documents.get(known_as, known_as) if kind == "document" else known_as
+            return self._chunks.get(old_id, old_id)
+        return self._documents.get(old_id, old_id) if kind == "document" else old_id
 
     def _find_aliases(self, table: Table) -> None:
         self._aliases = {row["id"]: row["alias_of"] for row in self._checked(table)}
@@ -392,19 +390,18 @@ class Restorer:
     def _subject(self, values: Values) -> Values | None:
         if values["id"] in self._known_subjects:
             return None
-        means, seen = values["alias_of"], {values["id"]}
-        while means is not None and self._aliases.get(means):
-            if means in seen:
+        main_id, seen = values["alias_of"], {values["id"]}
+        while main_id is not None and self._aliases.get(main_id):
+            if main_id in seen:
                 raise BundleError(
                     f"subjects: {values['name'][:80]!r} is another name of itself; the bundle is "
                     "damaged, or no bundle of kbkit; nothing was changed"
                 )
-            seen.add(means)
-            means = self._aliases[means]
-        return values | {"alias_of": means}
+            seen.add(main_id)
+            main_id = self._aliases[main_id]
+        return values | {"alias_of": main_id}
 
     def _step(self, table: Table) -> Callable[[Values], Values | None]:
-        """Return the default conversion for the rows of a table."""
         keys = tuple(table.primary_key.columns.keys())
         shared = table.name in ("entities", "merges")
         existing = self._keys(table) if shared or "kb_id" in keys else set()
@@ -415,23 +412,23 @@ class Restorer:
             "relation_id": self._relations,
             "source_id": self._new_sources,
         }
-        maps = {name: there for name, there in maps.items() if name in table.c}
+        maps = {name: new_ids for name, new_ids in maps.items() if name in table.c}
 
         def step(values: Values) -> Values | None:
             base = self._bases.get(values.get("kb_id", ""))
             new = dict(values)
             if base is not None:
                 new["kb_id"] = base.id
-                if table.name in _ALONE and base.row is not None:
+                if table.name in _ONE_PER_KB and base.row is not None:
                     return None
                 if "version" in new:
                     new["version"] = self._version(table, base, new["version"])
             if "chunk_id" in new:
                 new["chunk_id"] = self._chunks.get(new["chunk_id"], new["chunk_id"])
-            for column, there in maps.items():
-                if new[column] not in there:
+            for column, new_ids in maps.items():
+                if new[column] not in new_ids:
                     return None
-                new[column] = there[new[column]]
+                new[column] = new_ids[new[column]]
             key = tuple(new[name] for name in keys)
             return None if key in existing else new
 
@@ -455,13 +452,13 @@ class Restorer:
             query = query.where(table.c.kb_id.in_([base.id for base in self._bases.values()]))
         return {tuple(row) for row in self._transaction.execute(query)}
 
-    def _renamed(self, base: _Base, known_as: str) -> str:
+    def _renamed(self, base: _Base, old_id: str) -> str:
         if not base.copied:
-            return known_as
-        text = f"{base.id}\0{known_as}".encode()
+            return old_id
+        text = f"{base.id}\0{old_id}".encode()
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
-    def _end(self, base: _Base) -> RestoredKnowledgeBase:
+    def _finish(self, base: _Base) -> RestoredKnowledgeBase:
         for target in base.rated:
             ratings.add_up(self._transaction, base.id, target)
         row = knowledge_bases.get_by_id(self._transaction, base.id)
@@ -478,10 +475,10 @@ class Restorer:
 
 
 def _fault_of_base(values: Values) -> str:
-    known_as, name = values["id"], values["name"]
-    if known_as in BUILT_IN or name in BUILT_IN:
-        return "" if known_as == name else "its name is of one that is built in"
-    if not _ID.fullmatch(known_as):  # which becomes the name of a table
+    old_id, name = values["id"], values["name"]
+    if old_id in BUILT_IN or name in BUILT_IN:
+        return "" if old_id == name else "its name is of one that is built in"
+    if not _ID.fullmatch(old_id):  # becomes part of a table name
         return "id is invalid for a knowledge base"
     try:
         check_name(name)

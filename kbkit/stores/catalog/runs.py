@@ -1,7 +1,4 @@
-"""Sources, their runs, and page records. Functions of the caller's transaction.
-
-Functions of the caller's transaction; `RunMemory` is the `CrawlMemory` that sources read.
-"""
+"""Sources, their runs, and page records. Functions of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from kbkit.stores.catalog.schema import documents, pages, runs, sources
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source of a knowledge base; `name` is that of a local place in URIs, or ``""``."""
+    """A row of ``sources``; `name` stands for a local path in URIs."""
 
     id: str
     kb_id: str
@@ -49,7 +46,6 @@ class SourceRow:
 
     @property
     def lock(self) -> str:
-        """Name of the lock that a reader of this source holds."""
         return f"source-{self.id}"
 
     @property
@@ -73,7 +69,7 @@ def save_source(
     from_recipe: bool,
     name: str = "",
 ) -> SourceRow:
-    """Enter a source, or renew the options of the one with this key, which keeps its name."""
+    """Add a source, or change the options (not the name) of the one with this key."""
     options = {"spec": dict(spec), "base": base, "from_recipe": from_recipe}
     renewed = transaction.execute(
         sources.update().where(sources.c.kb_id == kb_id, sources.c.key == key).values(options)
@@ -97,7 +93,6 @@ def change_source(
     name: str | None = None,
     enabled: bool | None = None,
 ) -> None:
-    """Change a source; omitted values stay."""
     given = {"key": key, "spec": spec and dict(spec), "name": name, "enabled": enabled}
     values = {column: value for column, value in given.items() if value is not None}
     others = sa.select(sources.c.id).where(
@@ -109,7 +104,6 @@ def change_source(
 
 
 def check_version(transaction: Transaction, source_id: str, expected: str | None) -> None:
-    """Check that a source still has the expected version."""
     if expected is None:
         return
     row = transaction.execute(sa.select(sources).where(sources.c.id == source_id)).first()
@@ -140,12 +134,11 @@ def list_sources(transaction: Transaction, kb_id: str | None = None) -> list[Sou
 
 
 def delete_source(transaction: Transaction, source_id: str) -> None:
-    """Delete a source with its runs and page records."""
     transaction.execute(sources.delete().where(sources.c.id == source_id))
 
 
 def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
-    """Begin a run, or take up the last one if it never ended."""
+    """Start a run, or continue the last one if it never ended; return its id and whether it did."""
     last = transaction.execute(
         sa.select(runs.c.id, runs.c.finished_at)
         .where(runs.c.source_id == source.id)
@@ -181,7 +174,7 @@ def history(
 def finished_runs(
     transaction: Transaction, source_id: str
 ) -> list[tuple[datetime, Mapping[str, Any]]]:
-    """When the runs of a source ended, and their reports, the last one first."""
+    """Return end time and report of each finished run, last first."""
     query = (
         sa.select(runs.c.finished_at, runs.c.report)
         .where(runs.c.source_id == source_id, runs.c.finished_at.is_not(None))
@@ -206,10 +199,9 @@ class Visited:
 def record_visits(
     transaction: Transaction, source_id: str, run_id: int, visits: Sequence[Visited]
 ) -> None:
-    """Remember visits of pages, each in place of the one before of the same page."""
     if not visits:
         return
-    rows = {  # one each: a page may have been visited twice
+    rows = {  # one row per page, which may have been visited twice
         visited.visit.url: {
             **{name: getattr(visited.visit, name) for name in _VISIT},
             "source_id": source_id,
@@ -230,7 +222,7 @@ def record_visits(
 
 
 class RunMemory:
-    """Catalog's memory of a source's pages."""
+    """Page records of a source, the `CrawlMemory` of its reader."""
 
     def __init__(self, database: Database, source_id: str, run_id: int) -> None:
         self._database = database
@@ -238,7 +230,7 @@ class RunMemory:
         self._run_id = run_id
 
     def visited(self) -> Iterable[PageRecord]:
-        """Pages that this run, begun in an earlier process, has dealt with."""
+        """Return pages that this run has already visited, in an earlier process."""
         return self._visits(pages.c.run_id == self._run_id)
 
     def page(self, url: str) -> PageRecord | None:

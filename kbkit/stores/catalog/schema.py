@@ -1,6 +1,6 @@
 """SQLAlchemy tables of the catalog.
 
-Lexical indexes (one FTS5 table a knowledge base) are made by `kbkit.stores.sqlite.transaction`.
+`kbkit.stores.sqlite.transaction` creates the lexical indexes: one FTS5 table per knowledge base.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from sqlalchemy.engine import Dialect
 HEAD = "0027"
 """Revision of the newest migration."""
 OLDEST = "0024"
-"""The oldest revision that is migrated; no release had an older one."""
+"""Oldest revision that can be migrated; no release had an older one."""
 
 
 Int64 = Integer().with_variant(BigInteger(), "postgresql")
-"""Whole numbers have 64 bits everywhere; SQLite calls them so, and numbers rows by no other."""
+"""64-bit integer; SQLite numbers rows only in columns of type INTEGER."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC time; SQLite itself keeps no time zone."""
+    """An aware UTC time; SQLite stores no time zone."""
 
     impl = DateTime
     cache_ok = True
@@ -53,7 +53,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class Json(TypeDecorator[Any]):
-    """JSON values of one shape; others are damage, and are refused where they are read."""
+    """JSON values of one shape; reading any other value raises `ValueError`."""
 
     impl = JSON
     cache_ok = True
@@ -64,12 +64,10 @@ class Json(TypeDecorator[Any]):
         self.optional = optional
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """The value, if it is of the shape."""
         return value if value is None and self.optional else checked_shape(value, self.shape)
 
 
 def checked_shape(value: Any, shape: type) -> Any:
-    """A JSON value of a shape that `Json` knows."""
     wrong = not isinstance(value, shape) or value is None
     if wrong or (shape is list and not all(isinstance(each, str) for each in value)):
         raise ValueError("JSON of another shape")
@@ -101,25 +99,25 @@ knowledge_bases = Table(
     Column("collection", String, nullable=False, unique=True),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    # counts every committed change of documents and chunks, so that caches know when to renew
+    # increases with every committed change of documents or chunks, so that caches can be renewed
     Column("version", Int64, nullable=False, default=0),
-    # largest chunks.seq that the Chroma collection holds
+    # largest chunks.seq in the Chroma collection
     Column("applied_seq", Int64, nullable=False, default=0),
-    # revision of the analyzer that made its terms
+    # revision of the analyzer that produced the terms
     Column("analyzer", Int64, nullable=False, server_default="0"),
-    # fingerprints of the embedder of the summary vectors that are searched, and of the next one
+    # fingerprints of the embedders of the searched summary vectors and of those in preparation
     Column("summary_embedder", String, nullable=False, server_default=""),
     Column("summary_model", String, nullable=False, server_default=""),
-    # counts changes of the vectors that are searched, which no change of documents brought
+    # increases when searched vectors change without a change of documents
     Column("summaries_version", Int64, nullable=False, server_default="0"),
-    # when it was put into the trash; empty for one that is there
+    # when the knowledge base was moved to the trash; empty otherwise
     Column("deleted_at", UtcDateTime),
 )
 
 name_uses = Table(
     "name_uses",
     metadata,
-    # how many knowledge bases have been made under a name; never forgotten, so no id comes twice
+    # how many knowledge bases a name has had; never deleted, so no id is used twice
     Column("name", String, primary_key=True),
     Column("times", Integer, nullable=False),
 )
@@ -133,12 +131,12 @@ sources = Table(
     Column("type", String, nullable=False),
     Column("spec", Json(dict), nullable=False),
     Column("base", Text, nullable=False),
-    # named by the recipe, so that it goes when the recipe no longer names it
+    # from the recipe: deleted when the recipe no longer names it
     Column("from_recipe", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    # what a place on disk is called in URIs, which say nothing of where it is on this machine
+    # stands for a local path in URIs, so that they do not contain the path itself
     Column("name", Text, nullable=False, server_default=""),
-    # whether a refresh reads it
+    # whether a refresh reads the source
     Column("enabled", Boolean, nullable=False, server_default=sa.true()),
     UniqueConstraint("kb_id", "key"),
 )
@@ -150,7 +148,7 @@ runs = Table(
     _kb(),
     Column("source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     Column("started_at", UtcDateTime, nullable=False),
-    # empty while the run goes on, and for ever when it was killed
+    # empty while the run continues, and if it was killed
     Column("finished_at", UtcDateTime),
     Column("report", Json(dict, optional=True)),
     Index("runs_by_source", "source_id", "id"),
@@ -190,23 +188,22 @@ documents = Table(
     Column("metadata", Json(dict), nullable=False),
     Column("state", String, nullable=False),
     Column("fetched_at", UtcDateTime, nullable=False),
-    # of title, content, type, tags, metadata and chunking: equal hashes, nothing to do
+    # hash of title, content, type, tags, metadata and chunking; if equal, nothing is stored
     Column("content_hash", String, nullable=False),
-    # what a person said of it, which holds whatever its source says; empty where nothing was said
+    # labels by a person override those of the source; empty without labels
     Column("given_type", String),
     Column("given_tags", Json(list, optional=True, none_as_null=True)),
-    # what it is, in a line
+    # one line
     Column("description", Text, nullable=False, server_default=""),
-    # mostly links, so that it answers only when nothing else does; empty where an older kbkit,
-    # which described none, stored it
+    # mostly links, so search ranks it last; empty if an older kbkit stored the document
     Column("is_index", Boolean),
     UniqueConstraint("kb_id", "uri"),
     Index("documents_by_source", "source_id"),
-    # state and type come behind the text, which may be long, in a row
+    # in a row, state and type come after the text, which may be long
     Index("documents_by_type", "kb_id", "state", "document_type"),
     Index("documents_by_index", "kb_id", "is_index", "id"),
-    # all that hits and filters read, so that SQLite need not walk through the text; PostgreSQL
-    # keeps long texts apart, and compares no JSON
+    # covers all columns that hits and filters read, so that SQLite does not read the text;
+    # PostgreSQL stores long texts apart and cannot index JSON
     Index(
         "documents_shown",
         *("kb_id", "id", "uri", "title", "document_type", "tags", "state", "fetched_at"),
@@ -217,11 +214,11 @@ documents = Table(
 deleted_documents = Table(
     "deleted_documents",
     metadata,
-    # documents in the trash, with all that bringing them back takes; without content once the
-    # trash was emptied, so that a source which still has them does not bring them back
+    # the trash; emptying it deletes only the content, so that a source that still has the
+    # documents does not restore them
     Column("id", String, primary_key=True),
     _kb(),
-    # no foreign key: it may be gone when the document comes back
+    # no foreign key: the source may be deleted before the document is restored
     Column("source_id", String),
     Column("uri", String, nullable=False),
     Column("title", Text, nullable=False),
@@ -238,7 +235,7 @@ deleted_documents = Table(
 chunks = Table(
     "chunks",
     metadata,
-    # never used again, so that "newer than" is "not yet in Chroma"
+    # never reused, so that greater numbers are not in Chroma yet
     Column("seq", Int64, primary_key=True, autoincrement=True),
     Column("id", String, nullable=False, unique=True),
     _kb(),
@@ -246,8 +243,8 @@ chunks = Table(
     Column("position", Int64, nullable=False),
     Column("start", Int64, nullable=False),
     Column("end", Int64, nullable=False),
-    # equals the document's content[start:end]; kept, since slicing a long page for each hit
-    # costs more than the search itself
+    # the document's content[start:end]; slicing a long page for each hit would take longer than
+    # the search
     Column("text", Text, nullable=False),
     Column("heading_path", Json(list), nullable=False),
     Column("anchor", String, nullable=False),
@@ -255,7 +252,7 @@ chunks = Table(
     # analyzer terms of title, heading path and text, joined by spaces
     Column("terms", Text, nullable=False),
     Column("length", Int64, nullable=False),
-    # of what the embedder read: equal hashes, equal vectors
+    # hash of the embedder's input; equal hashes mean equal vectors
     Column("embed_hash", String, nullable=False),
     Index("chunks_by_document", "document_id", "position"),
     Index("chunks_by_kb", "kb_id", "seq", "length"),
@@ -276,7 +273,7 @@ outbox = Table(
     metadata,
     Column("id", Int64, primary_key=True, autoincrement=True),
     _kb(),
-    # empty for a deletion: the chunk is no more
+    # empty for a deletion
     Column("chunk_seq", Int64),
     Column("chunk_id", String, nullable=False),
     Index("outbox_by_kb", "kb_id", "id"),
@@ -288,7 +285,7 @@ removed_chunks = Table(
     metadata,
     Column("id", Int64, primary_key=True, autoincrement=True),
     _kb(),
-    # empty where older entries were forgotten
+    # empty where older entries were deleted
     Column("chunk_seq", Int64),
     Index("removed_chunks_by_kb", "kb_id", "id"),
     sqlite_autoincrement=True,
@@ -324,7 +321,7 @@ rating_totals = Table(
     _kb(primary_key=True),
     # id of a chunk or a document
     Column("target", String, primary_key=True),
-    # raters whose last rating counts, and the mean of those
+    # number of raters, and the mean of their last ratings
     Column("raters", Int64, nullable=False),
     Column("average", Float, nullable=False),
 )
@@ -332,8 +329,7 @@ rating_totals = Table(
 embedded = Table(
     "embedded",
     metadata,
-    # vectors that no chunk has yet: of a document that is being stored, or of an embedder that
-    # is going to take over
+    # vectors without chunks yet: of a document that is being stored, or of the next embedder
     _kb(primary_key=True),
     Column("embedder", String, primary_key=True),
     Column("embed_hash", String, primary_key=True),
@@ -344,16 +340,16 @@ embedded = Table(
 summaries = Table(
     "summaries",
     metadata,
-    # what a document is in a few lines; one that has none yet gets it with the next ingest
+    # the next ingest adds missing summaries
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
     _kb(),
     Column("text", Text, nullable=False),
-    # of the form of summaries that this one has
+    # revision of the summary format
     Column("revision", Int64, nullable=False),
-    # hash of what the embedder reads
+    # hash of the embedder's input
     Column("embed_hash", String, nullable=False),
     Index("summaries_by_kb", "kb_id"),
-    # of the summaries of the knowledge base (`summaries_version`), the first that has it
+    # first `summaries_version` of the knowledge base with this row
     Column("version", Int64, nullable=False, server_default="0"),
     Index("summaries_by_version", "kb_id", "version"),
 )
@@ -361,13 +357,13 @@ summaries = Table(
 summary_vectors = Table(
     "summary_vectors",
     metadata,
-    # by what was embedded, so that it is embedded once, whichever documents say it and when
+    # keyed by the embedded text, so that equal texts are embedded once
     _kb(primary_key=True),
     Column("embedder", String, primary_key=True),
     Column("embed_hash", String, primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
-    # of the summaries of the knowledge base (`summaries_version`), the first that has it
+    # first `summaries_version` of the knowledge base with this row
     Column("version", Int64, nullable=False, server_default="0"),
     Index("summary_vectors_by_version", "kb_id", "version"),
 )
@@ -375,12 +371,12 @@ summary_vectors = Table(
 expansions = Table(
     "expansions",
     metadata,
-    # text of a language model, which makes the summary of a document while its text is the same
+    # text by a language model, part of the summary while the document's text is unchanged
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
     _kb(),
-    # of the document's title and content, as the model was given them
+    # hash of the title and content that the model read
     Column("text_hash", String, nullable=False),
-    # names the model and the form of what it was asked
+    # name of the model and revision of the prompt
     Column("model", String, nullable=False),
     Column("summary", Text, nullable=False),
     Column("questions", Json(list), nullable=False),
@@ -390,11 +386,11 @@ expansions = Table(
 question_vectors = Table(
     "question_vectors",
     metadata,
-    # of questions that somebody rated a chunk well for, case and white space folded; which of
-    # them are learned, and for which chunks, the ratings tell
+    # questions with a well-rated chunk, case and white space folded; the ratings decide which
+    # of them are learned, and for which chunks
     _kb(primary_key=True),
     Column("question", Text, primary_key=True),
-    # fingerprint of what embedded it
+    # fingerprint of the embedder
     Column("embedder", String, nullable=False),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
@@ -413,13 +409,13 @@ def _encoders(name: str) -> Table:
         Column("chunks", Int64, nullable=False),
         # joined by spaces
         Column("terms", Text, nullable=False),
-        # float16, little endian, a row a term
+        # float16, little endian, one row per term
         Column("vectors", LargeBinary, nullable=False),
-        # how it was fitted, and how well it did
+        # choice and quality of the fit
         Column("report", Json(dict), nullable=False),
     )
 
 
-# fitted to the vectors of chunks, and to what the model of the summaries makes of short texts
+# one fitted to chunk vectors, one to the summary embedder's vectors of short texts
 query_encoders = _encoders("query_encoders")
 summary_encoders = _encoders("summary_encoders")

@@ -1,6 +1,6 @@
-"""Chunk vectors made of annotations. Functions of the caller's transaction.
+"""Chunk vectors made from annotations. Functions of the caller's transaction.
 
-Functions of the caller's transaction. A chunk without a row has a vector of its text.
+The vector of a chunk without a row is made from its text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kbkit.stores.catalog.schema import chunks, vectors
 
 _statements = knowledge_schema.annotations
 CHUNK = "chunk"
-"""Name of the chunk's text in a recipe."""
+"""Name of the chunk's own text in a recipe."""
 
 EMBED_HASH = sa.func.coalesce(
     sa.select(rows.c.embed_hash)
@@ -26,11 +26,11 @@ EMBED_HASH = sa.func.coalesce(
     .scalar_subquery(),
     chunks.c.embed_hash,
 )
-"""Hash of a chunk vector's input, for queries."""
+"""SQL expression: hash of the text from which a chunk's vector was made."""
 
 
 class Source(NamedTuple):
-    """Text of a chunk's vector, and the choice; ``""`` if annotations changed since."""
+    """Input of a chunk's vector: `text` is its name, ``""`` if annotations changed since."""
 
     id: str
     text: str
@@ -39,12 +39,11 @@ class Source(NamedTuple):
 
 
 def count_lacking(transaction: Transaction, kb_id: str, text: str) -> int:
-    """Count vectors made of another text than the recipe wants."""
+    """Count chunks whose vectors are not made from ``text``."""
     return transaction.count(_lacking(kb_id, text).subquery())
 
 
 def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list[int]:
-    """``seq`` of some chunks whose vectors are of something else than a recipe wants."""
     return list(transaction.execute(_lacking(kb_id, text).limit(limit)).scalars())
 
 
@@ -80,7 +79,7 @@ def put(
 ) -> None:
     own = transaction.is_in(rows.c.chunk_seq, made)
     query = sa.select(rows.c.chunk_seq, rows.c.version).where(own)
-    held: dict[int, int] = {row.chunk_seq: row.version for row in transaction.execute(query)}
+    version_of: dict[int, int] = {row.chunk_seq: row.version for row in transaction.execute(query)}
     transaction.execute(rows.delete().where(own))
     values: list[dict[str, Any]] = [
         {
@@ -88,7 +87,7 @@ def put(
             "kb_id": kb_id,
             "text": text,
             "embed_hash": key,
-            "version": version if key in packed else held.get(seq, 0),
+            "version": version if key in packed else version_of.get(seq, 0),
         }
         for seq, key in made.items()
     ]
@@ -109,12 +108,11 @@ def outdate(transaction: Transaction, seqs: Collection[int]) -> None:
 
 
 def count_changed(transaction: Transaction, kb_id: str, version: int) -> int:
-    """Count vectors that changed since a version."""
     return transaction.count(rows, rows.c.kb_id == kb_id, rows.c.version > version)
 
 
 def changed_since(transaction: Transaction, kb_id: str, version: int) -> dict[int, bytes]:
-    """Packed vectors, by ``chunks.seq``, that are others than in a version before."""
+    """Return packed vectors that changed after a version, by ``chunks.seq``."""
     query = (
         sa.select(vectors.c.chunk_seq, vectors.c.vector)
         .join(rows, rows.c.chunk_seq == vectors.c.chunk_seq)
@@ -127,5 +125,5 @@ def _lacking(kb_id: str, text: str) -> sa.Select[tuple[int]]:
     if text == CHUNK:
         return sa.select(rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.text != text)
     columns = _statements.c
-    held = sa.exists().where(rows.c.chunk_seq == columns.chunk_seq, rows.c.text == text)
-    return sa.select(columns.chunk_seq).where(columns.kb_id == kb_id, columns.position == 0, ~held)
+    done = sa.exists().where(rows.c.chunk_seq == columns.chunk_seq, rows.c.text == text)
+    return sa.select(columns.chunk_seq).where(columns.kb_id == kb_id, columns.position == 0, ~done)

@@ -25,7 +25,7 @@ from kbkit.text.subject_keys import subject_key
 
 
 class SubjectName(NamedTuple):
-    """A name of a subject."""
+    """A name of a subject; `key` is its normalized form."""
 
     kind: SubjectKind
     key: str
@@ -43,7 +43,7 @@ def entity_id(name: str) -> str:
 
 
 def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
-    """Add subjects; existing ones stay as they are."""
+    """Add missing subjects."""
     wanted = {each.id: each for each in names}
     query = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, wanted))
     for id_ in transaction.execute(query).scalars():
@@ -103,7 +103,7 @@ COUNTED = (
     .where(knowledge_bases.c.deleted_at.is_(None))
     .group_by(_CANONICAL)
 )
-"""Chunks and documents of subjects; aliases (`OWN`) count for their subject."""
+"""Query: numbers of chunks and documents by subject; aliases (`OWN`) count for their subject."""
 
 
 def listed(
@@ -115,7 +115,7 @@ def listed(
     kb_ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> list[Subject]:
-    """List subjects, the most mentioned first; aliases count for their subject."""
+    """List subjects, most mentioned first; aliases count for their subject."""
     own, canonical, counted = OWN, _CANONICAL, COUNTED
     if kinds:
         counted = counted.where(own.c.kind.in_([kind.value for kind in kinds]))
@@ -149,9 +149,9 @@ def listed(
 def beside(
     transaction: Transaction, seqs: Collection[int], *, without: Collection[str], limit: int
 ) -> list[str]:
-    """Return ids of entities that some chunks mention more than others do, best first.
+    """Return the ids of entities that are typical of some chunks, best first.
 
-    The score is ``n / sqrt(N)``: n of the chunks, N of all chunks mention the entity.
+    The score is ``n / sqrt(N)``: n of these chunks and N of all chunks mention the entity.
     """
     table = annotation_subjects.c
     query = (
@@ -161,13 +161,13 @@ def beside(
         .where(subjects.c.kind == SubjectKind.ENTITY.value)
         .group_by(table.subject_id)
     )
-    here = Counter({row[0]: row[1] for row in transaction.execute(query)})
+    in_chunks = Counter({row[0]: row[1] for row in transaction.execute(query)})
     for id_ in without:
-        here.pop(id_, None)
-    often = [id_ for id_, _ in here.most_common(20 * limit)]
-    everywhere = chunk_counts(transaction, often)
-    scores = {id_: here[id_] / everywhere[id_] ** 0.5 for id_ in often}
-    return sorted(scores, key=lambda known: (-scores[known], known))[:limit]
+        in_chunks.pop(id_, None)
+    often = [id_ for id_, _ in in_chunks.most_common(20 * limit)]
+    in_all = chunk_counts(transaction, often)
+    scores = {id_: in_chunks[id_] / in_all[id_] ** 0.5 for id_ in often}
+    return sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
 
 
 def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, int]:
@@ -222,29 +222,29 @@ def _subject(row: Any, names: tuple[str, ...]) -> Subject:
 
 
 _COMMON = 0.02
-"""Share of a knowledge base's chunks from which on a subject ties nothing together."""
+"""Subjects in a greater share of a knowledge base's chunks relate nothing."""
 _FEW = 20
-"""Chunks that a subject may have in any case."""
+"""Subjects with at most this many chunks always count."""
 
 
 def related(
     transaction: Transaction, kb_id: str, chunk_id: str, limit: int
 ) -> list[tuple[int, float, tuple[str, ...]]]:
-    """Return the chunks of a knowledge base that share the rarest subjects with one of them.
+    """Return the chunks that share the rarest subjects with a chunk.
 
     The score is the sum of ``ln(N / n)`` over shared subjects: N chunks in all, n with the subject.
-    Chunks of the same document count half.
+    In chunks of the same document a subject counts half.
     """
     table = annotation_subjects.c
-    here = transaction.execute(
+    chunk = transaction.execute(
         sa.select(chunks.c.seq, chunks.c.document_id).where(
             chunks.c.kb_id == kb_id, chunks.c.id == chunk_id
         )
     ).first()
-    if here is None:
+    if chunk is None:
         return []
     total = transaction.count(chunks, chunks.c.kb_id == kb_id)
-    own = sa.select(table.subject_id).where(table.chunk_seq == here.seq)
+    own = sa.select(table.subject_id).where(table.chunk_seq == chunk.seq)
     query = (
         sa.select(table.subject_id, subjects.c.name, chunks.c.seq, chunks.c.document_id)
         .join(chunks, chunks.c.seq == table.chunk_seq)
@@ -252,19 +252,19 @@ def related(
         .where(table.subject_id.in_(own), chunks.c.kb_id == kb_id)
         .distinct()
     )
-    speaking: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    places_of: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for subject_id, name, seq, document_id in transaction.execute(query):
-        speaking.setdefault((subject_id, name), []).append((seq, document_id))
+        places_of.setdefault((subject_id, name), []).append((seq, document_id))
     scores: dict[int, float] = defaultdict(float)
     shared: dict[int, list[str]] = {}
-    for (_, name), places in sorted(speaking.items(), key=lambda pair: (len(pair[1]), pair[0])):
+    for (_, name), places in sorted(places_of.items(), key=lambda pair: (len(pair[1]), pair[0])):
         if len(places) > max(_FEW, _COMMON * total):
             break
         for seq, document_id in places:
-            share = 0.5 if document_id == here.document_id else 1.0
+            share = 0.5 if document_id == chunk.document_id else 1.0
             scores[seq] += share * log(total / len(places))
             shared.setdefault(seq, []).append(name)
-    scores.pop(here.seq, None)
+    scores.pop(chunk.seq, None)
     ranked = sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
     return [(seq, score, tuple(dict.fromkeys(shared[seq]))) for seq, score in ranked if score > 0][
         :limit

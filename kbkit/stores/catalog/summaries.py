@@ -1,8 +1,7 @@
 """Document summaries and their vectors.
 
-Storing a document deletes its summary; a new one is made after the ingest. ``summary_embedder`` of
-a knowledge base names the vectors to search: static ones until the model has embedded all
-summaries.
+Storing a document deletes its summary; the end of an ingest makes a new one. Searches use static
+vectors (``summary_embedder``) until the model has embedded all summaries.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from kbkit.stores.catalog.schema import documents, knowledge_bases, summaries, s
 
 @dataclass(frozen=True, slots=True)
 class NewSummary:
-    """A summary to store."""
+    """A summary to store; `content_hash` is that of the document."""
 
     content_hash: str
     text: str
@@ -33,7 +32,7 @@ class NewSummary:
 
 @dataclass(frozen=True, slots=True)
 class SummaryVectors:
-    """The vectors of a knowledge base's summaries, unit vectors in a row a document."""
+    """Unit vectors of summaries, one row per document."""
 
     embedder: str
     document_ids: Sequence[str]
@@ -41,11 +40,11 @@ class SummaryVectors:
 
 
 def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
-    there = sa.select(summaries.c.document_id).where(
+    current = sa.select(summaries.c.document_id).where(
         summaries.c.document_id == documents.c.id, summaries.c.revision >= revision
     )
-    # by id first, which an index tells: next to none are wanted, and texts are long
-    ids = sa.select(documents.c.id).where(*alive(kb_id), ~there.exists()).limit(limit)
+    # ids first, from an index: few documents match, and reading texts is slow
+    ids = sa.select(documents.c.id).where(*alive(kb_id), ~current.exists()).limit(limit)
     document_ids = transaction.execute(ids).scalars().all()
     return documents_of(transaction, document_ids)
 
@@ -55,7 +54,7 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
         transaction.is_in(documents.c.id, list(made)), documents.c.state != DocumentState.GONE.value
     )
     hashes = {row.id: row.content_hash for row in transaction.execute(query)}
-    coming = _coming(transaction, kb_id)
+    version = _next_version(transaction, kb_id)
     rows = [
         {
             "document_id": document_id,
@@ -63,7 +62,7 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
             "text": summary.text,
             "revision": revision,
             "embed_hash": summary.embed_hash,
-            "version": coming,
+            "version": version,
         }
         for document_id, summary in made.items()
         if hashes.get(document_id) == summary.content_hash
@@ -81,7 +80,7 @@ def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
 
 
 def outdate(transaction: Transaction, document_ids: Collection[str]) -> None:
-    """Mark document summaries as outdated; they serve until they are renewed."""
+    """Mark summaries as outdated; searches use them until they are renewed."""
     if document_ids:
         transaction.execute(
             summaries.update()
@@ -98,12 +97,12 @@ def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
 
 
 def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, str]:
-    there = sa.exists().where(
+    embedded = sa.exists().where(
         *_of(kb_id, embedder), summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
     rows = transaction.execute(
         sa.select(summaries.c.embed_hash, summaries.c.text).where(
-            summaries.c.kb_id == kb_id, ~there
+            summaries.c.kb_id == kb_id, ~embedded
         )
     )
     return {row.embed_hash: row.text for row in rows}
@@ -120,18 +119,18 @@ def add_vectors(
     stored = sa.select(summary_vectors.c.embed_hash).where(
         *_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
     )
-    coming = _coming(transaction, kb_id)
-    there = set(transaction.execute(stored).scalars())  # another process may do the same work
+    version = _next_version(transaction, kb_id)
+    existing = set(transaction.execute(stored).scalars())  # perhaps from another process
     rows = [
         {
             "kb_id": kb_id,
             "embedder": embedder,
             "embed_hash": key,
             "vector": vector,
-            "version": coming,
+            "version": version,
         }
         for key, vector in packed.items()
-        if key not in there
+        if key not in existing
     ]
     transaction.insert(summary_vectors, rows)
 
@@ -173,19 +172,19 @@ def vectors_of(
 
 
 def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> int:
-    """Count the searched vectors that changed since a version; an upper bound."""
+    """Return an upper bound of the searched vectors that changed after a version."""
     return sum(transaction.count(query.subquery()) for query in _changed(row, version))
 
 
 def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> SummaryVectors:
-    """Vectors newer than a version of the summaries; zeros for summaries without one."""
+    """Return vectors that changed after a version; zeros for summaries without one."""
     rows: dict[str, Any] = {}
     for query in _changed(row, version):
         rows.update((each.document_id, each.vector) for each in transaction.execute(query))
     width = max((len(vector) // 2 for vector in rows.values() if vector), default=0)
     vectors = np.zeros((len(rows), width), np.float32)
-    held = [i for i, vector in enumerate(rows.values()) if vector]
-    vectors[held] = unpack([vector for vector in rows.values() if vector], width)
+    with_vector = [i for i, vector in enumerate(rows.values()) if vector]
+    vectors[with_vector] = unpack([vector for vector in rows.values() if vector], width)
     return SummaryVectors(row.summary_embedder, list(rows), vectors)
 
 
@@ -199,18 +198,18 @@ def _changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Se
     later = sa.select(summary_vectors.c.embed_hash).where(
         summary_vectors.c.kb_id == row.id, summary_vectors.c.version > version
     )
-    return (  # two, so that each has an index
+    return (  # two queries, so that each uses an index
         sa.select(*columns)
         .select_from(summaries.outerjoin(summary_vectors, same))
         .where(summaries.c.kb_id == row.id, summaries.c.version > version),
-        # a look at each summary, rather than at all of them for each vector
+        # IN makes SQLite scan the summaries once, not once per vector
         sa.select(*columns)
         .select_from(summaries.join(summary_vectors, same))
         .where(summaries.c.kb_id == row.id, summaries.c.embed_hash.in_(later)),
     )
 
 
-def _coming(transaction: Transaction, kb_id: str) -> int:
+def _next_version(transaction: Transaction, kb_id: str) -> int:
     query = sa.select(knowledge_bases.c.summaries_version).where(knowledge_bases.c.id == kb_id)
     return int(transaction.execute(query).scalar_one()) + 1
 

@@ -46,7 +46,7 @@ def listed(transaction: Transaction) -> list[TokenInfo]:
 
 
 def delete(transaction: Transaction, name: str) -> TokenInfo:
-    # the rest of a row may be damaged, and it can be taken away all the same
+    # reads only some columns, so that damaged rows can be deleted, too
     query = sa.select(tokens.c.id, tokens.c.name, tokens.c.scope)
     row = transaction.execute(
         query.where(sa.or_(tokens.c.name == name, tokens.c.id == name))
@@ -68,7 +68,6 @@ def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
 
 
 def _info(row: sa.Row[Any]) -> TokenInfo:
-    """Read a token's row; damage never widens its scope."""
     whole = is_list_of_texts(row.kbs) and row.scope in _SCOPES and _DIGEST.fullmatch(row.digest)
     if not whole:
         raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` shows the remedy")

@@ -1,7 +1,7 @@
-"""The trash: deleted items until it is emptied.
+"""The trash of deleted documents and knowledge bases.
 
-Deleted documents move to a table of their own. A deleted knowledge base keeps its rows under a name
-that no other can have.
+Deleted documents move to another table. A deleted knowledge base keeps its rows under an invalid
+name.
 """
 
 from __future__ import annotations
@@ -28,16 +28,12 @@ from kbkit.stores.catalog.schema import (
     sources,
 )
 
-_KEPT = [documents.c[each.name] for each in deleted_documents.c if each.name in documents.c]
+_COLUMNS = [documents.c[each.name] for each in deleted_documents.c if each.name in documents.c]
 
 
 @dataclass(frozen=True, slots=True)
 class TrashedDocument:
-    """A deleted document, with all that is needed to restore it under its id.
-
-    Attributes:
-        document: The document; without content if the trash was emptied.
-    """
+    """A deleted document; without content if the trash was emptied."""
 
     id: str
     source_id: str | None
@@ -46,7 +42,7 @@ class TrashedDocument:
 
 
 def put(transaction: Transaction, kb_id: str, document_id: str) -> None:
-    row = transaction.execute(sa.select(*_KEPT).where(documents.c.id == document_id)).one()
+    row = transaction.execute(sa.select(*_COLUMNS).where(documents.c.id == document_id)).one()
     forget(transaction, kb_id, [row.uri])
     values = {**row._mapping, "deleted_at": datetime.now(UTC)}
     transaction.execute(deleted_documents.insert().values(**values))
@@ -116,7 +112,7 @@ def labels_of(row: Any) -> Labels:
 
 
 def read_again(transaction: Transaction, source_id: str | None, uri: str) -> None:
-    """Have the next refresh read a page, even if the server reports no change."""
+    """Make the next refresh read a page even if the server reports no change."""
     transaction.execute(
         pages.delete().where(
             pages.c.source_id == source_id, sa.or_(pages.c.document_uri == uri, pages.c.url == uri)
@@ -127,7 +123,7 @@ def read_again(transaction: Transaction, source_id: str | None, uri: str) -> Non
 def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
     """Move a knowledge base to the trash; mark its collection to be dropped."""
     transaction.execute(dropped_collections.insert().values(name=row.collection))
-    name = f"{row.name}.{row.id[:8]}"  # no slug has a dot
+    name = f"{row.name}.{row.id[:8]}"  # names of knowledge bases have no dot
     bases.change(transaction, row.id, name=name, deleted_at=datetime.now(UTC))
     graph_writing.settle(transaction)
 
@@ -152,14 +148,14 @@ def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeB
 
 
 def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
-    """Restore the last deleted knowledge base of a name."""
-    there = knowledge_bases_in_trash(transaction)
-    deleted = next((kb for kb in there if kb.name == name), None)
+    """Restore the last deleted knowledge base with a name, or the one whose id starts with it."""
+    in_trash = knowledge_bases_in_trash(transaction)
+    deleted = next((kb for kb in in_trash if kb.name == name), None)
     deleted = deleted or next(
-        (kb for kb in there if len(name) > 7 and kb.id.startswith(name)), None
+        (kb for kb in in_trash if len(name) > 7 and kb.id.startswith(name)), None
     )
     if deleted is None:
-        names = ", ".join(dict.fromkeys(kb.name for kb in there)) or "nothing"
+        names = ", ".join(dict.fromkeys(kb.name for kb in in_trash)) or "nothing"
         raise NotFoundError(f"the trash holds no knowledge base named {name!r}, but {names}")
     to = to or deleted.name
     if to in bases.names(transaction):
@@ -175,9 +171,9 @@ def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> Kno
 
 
 def empty(transaction: Transaction) -> tuple[int, list[str]]:
-    """Empty the trash.
+    """Empty the trash; return the number of documents and the ids of knowledge bases.
 
-    Documents of active sources stay listed without text, so that they do not return.
+    Documents of existing sources keep a row without text, so that no refresh restores them.
     """
     gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
     for kb_id in gone:

@@ -1,4 +1,4 @@
-"""Tables of a workspace: files, entries, and what a server keeps."""
+"""Tables of a workspace: files, entries and the state of a server."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = [
 entries = Table(
     "entries",
     metadata,
-    # name of its folder
+    # name of the folder
     Column("slug", String, primary_key=True),
-    # stays when the folder gets another name
+    # stays when the folder is renamed
     Column("id", String, nullable=False),
-    # of the document that is searched; empty until there is one
+    # id of the searched document; empty until it is stored
     Column("document_id", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("description", Text, nullable=False),
@@ -38,12 +38,12 @@ entries = Table(
     Column("origin_task_id", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
-    # of what it says, votes aside
+    # digest of the content, without votes
     Column("version", String, nullable=False),
-    # what its skill.yaml is faulted for; all of the above is then as it was before
+    # fault of skill.yaml; the columns above then keep their last valid values
     Column("problem", Text, nullable=False),
-    # how its files were when they were read: names, sizes and times; the last change, and when
-    # that was looked at, in nanoseconds
+    # digest of names, sizes and times of the files when they were read; time of the last change
+    # and of the reading, in nanoseconds
     Column("stamp", String, nullable=False),
     Column("changed", BigInteger, nullable=False),
     Column("seen", BigInteger, nullable=False),
@@ -53,7 +53,7 @@ entries = Table(
 learned_folders = Table(
     "learned_folders",
     metadata,
-    # what a task left, by the folder and a digest of what was in it; learned once
+    # output folders of tasks by a digest of their content, so that each is learned once
     Column("folder", Text, primary_key=True),
     Column("digest", String, nullable=False),
     Column("slug", String, nullable=False),
@@ -66,22 +66,22 @@ files = Table(
     "files",
     metadata,
     Column("path", Text, primary_key=True),
-    # as the file was when its documents were stored: times in nanoseconds
+    # state of the file when its documents were stored; times in nanoseconds
     Column("size", BigInteger, nullable=False),
     Column("changed", BigInteger, nullable=False),
     Column("status_changed", BigInteger, nullable=False),
     Column("digest", String, nullable=False),
-    # when that was looked at: a change in the same tick of the clock cannot be told by times
+    # when the state was read: times do not show a later change in the same tick of the clock
     Column("seen", BigInteger, nullable=False),
     Column("created", BigInteger, nullable=False),
-    # of its documents; none for a file that is not searched
+    # URIs of the documents; none for files that are not searched
     Column("uris", Json(list), nullable=False),
 )
 
 file_names = Table(
     "file_names",
     metadata,
-    # what a link may call a file: its name, its title, its aliases, in a normal form
+    # normalized names by which links may refer to a file: file name, title and aliases
     Column("path", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Index("file_names_by_key", "key"),
@@ -90,11 +90,11 @@ file_names = Table(
 file_links = Table(
     "file_links",
     metadata,
-    # what a file links to: as it is written, the name in it, and the path that this means now
+    # links of a file: as written, the normalized name, and the path that it currently means
     Column("path", Text, primary_key=True),
     Column("target", Text, primary_key=True),
     Column("key", Text, nullable=False),
-    # empty while there is no such file
+    # empty if the file does not exist
     Column("leads_to", Text, nullable=False),
     Index("file_links_by_key", "key"),
     Index("file_links_by_end", "leads_to"),
@@ -103,13 +103,13 @@ file_links = Table(
 tokens = Table(
     "tokens",
     metadata,
-    # the part that is no secret
+    # the public part
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False),
-    # SHA-256 of the whole; the secret has 256 random bits, so no slow hash is needed
+    # SHA-256 of the whole token; with 256 random bits no slow hash is needed
     Column("digest", String, nullable=False),
     Column("scope", String, nullable=False),
-    # names; empty for all
+    # names of knowledge bases; empty for all
     Column("kbs", Json(list), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime),
@@ -129,7 +129,7 @@ jobs = Table(
     Column("progress", Json(object, optional=True)),
     Column("result", Json(object, optional=True)),
     Column("problem", Json(object, optional=True)),
-    # somebody wants it to end
+    # whether a client asked to cancel it
     Column("cancelled", Boolean, nullable=False),
     Column("attempts", Int64, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
@@ -141,9 +141,9 @@ jobs = Table(
 replayed_answers = Table(
     "replayed_answers",
     metadata,
-    # digest of who asked and the key
+    # digest of the client and the idempotency key
     Column("key", String, primary_key=True),
-    # of what was asked
+    # digest of the request
     Column("digest", String, nullable=False),
     Column("status", Int64, nullable=False),
     Column("headers", Json(dict), nullable=False),

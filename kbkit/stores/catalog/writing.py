@@ -1,7 +1,4 @@
-"""Write documents and their chunks.
-
-A document, its chunks, terms, vectors and outbox entries change together.
-"""
+"""Write documents with their chunks, terms, vectors and outbox entries."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from kbkit.stores.catalog.schema import chunks, documents
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document to store; `labels` by a person are part of its type and tags."""
+    """A document to store, whose type and tags already include `labels` by a person."""
 
     document: Document
     chunks: Sequence[NewChunk]
@@ -42,7 +39,7 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """Facts that decide whether a document must be stored again."""
+    """Decides whether a document must be stored again."""
 
     content_hash: str
     state: DocumentState
@@ -51,7 +48,7 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class ChunkChanges:
-    """Numbers of chunks added and removed; unchanged chunks count in neither."""
+    """Numbers of added and removed chunks."""
 
     added: int = 0
     removed: int = 0
@@ -64,7 +61,7 @@ def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, D
 
 
 def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
-    """A document's id is made from its first URI, and stays when that changes."""
+    """Map URIs to ids, which are derived from the first URI and stay when it changes."""
     query = sa.select(documents.c.uri, documents.c.id).where(
         documents.c.kb_id == kb_id, transaction.is_in(documents.c.uri, uris)
     )
@@ -87,7 +84,7 @@ def stored_versions(
 
 
 def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
-    """Return a document's labels; empty if it does not exist."""
+    """Return a document's labels; empty for unknown URIs."""
     row = transaction.execute(
         sa.select(documents.c.given_type, documents.c.given_tags).where(
             documents.c.kb_id == kb_id, documents.c.uri == uri
@@ -99,10 +96,7 @@ def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
 def replace_documents(
     transaction: Transaction, kb_id: str, new: Sequence[NewDocument], packed: Mapping[str, bytes]
 ) -> ChunkChanges:
-    """Store documents and chunks, replacing earlier versions.
-
-    Chunks that stay keep their row, and with it their vector and their place in Chroma.
-    """
+    """Store documents, replacing earlier versions; unchanged chunks keep row and vector."""
     if not new:
         return ChunkChanges()
     before = {
@@ -140,11 +134,11 @@ def replace_documents(
     kept: dict[str, int | None] = {}
     removed = 0
     for entry in existing:
-        was, document = before[entry.document.id], entry.document
+        old, document = before[entry.document.id], entry.document
         difference = chunk_writing.difference(transaction, kb_id, document.id, entry.chunks)
         added += difference.added
         removed += difference.removed
-        if (was.document_type, was.tags) != (document.document_type, list(document.tags)):
+        if (old.document_type, old.tags) != (document.document_type, list(document.tags)):
             kept |= difference.kept
     chunk_writing.add(transaction, kb_id, added, packed)
     outbox.add(transaction, kb_id, kept)
@@ -153,7 +147,6 @@ def replace_documents(
 
 
 def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> None:
-    """Delete data derived from documents that change or go."""
     summaries.remove(transaction, document_ids)
     names.remove(transaction, document_ids)
     chunk_annotations.remove_of_documents(transaction, document_ids)
@@ -175,7 +168,7 @@ def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A check of a document that is unchanged or unreadable; ``None`` keeps the old time."""
+    """A check of an unchanged or unreadable document; ``None`` keeps the fetch time."""
 
     document_id: str
     state: DocumentState
@@ -209,7 +202,7 @@ def touch_documents(
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Description of a stored document; `content_hash` is that of the text it describes."""
+    """One line about a document; `content_hash` is that of the described content."""
 
     content_hash: str
     line: str
@@ -219,10 +212,7 @@ class Description:
 def describe_documents(
     transaction: Transaction, kb_id: str, descriptions: Mapping[str, Description]
 ) -> None:
-    """Update descriptions, except for documents that changed meanwhile.
-
-    Their summaries say so too, and have to be made again.
-    """
+    """Update descriptions of documents that did not change meanwhile; delete their summaries."""
     if not descriptions:
         return
     transaction.execute(
@@ -235,11 +225,11 @@ def describe_documents(
         [
             {
                 "of_id": document_id,
-                "of_hash": own_labels.content_hash,
-                "line": own_labels.line,
-                "mostly_links": own_labels.is_index,
+                "of_hash": description.content_hash,
+                "line": description.line,
+                "mostly_links": description.is_index,
             }
-            for document_id, own_labels in descriptions.items()
+            for document_id, description in descriptions.items()
         ],
     )
     summaries.remove(transaction, list(descriptions))
@@ -247,7 +237,7 @@ def describe_documents(
 
 
 def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> ChunkChanges:
-    """Mark a document as gone and take its chunks out of search; its text and ratings stay."""
+    """Mark a document as gone and remove its chunks; text and ratings stay."""
     rows = transaction.execute(
         sa.select(chunks.c.seq, chunks.c.id, chunks.c.terms).where(
             chunks.c.document_id == document_id
@@ -258,7 +248,7 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
     transaction.execute(
         documents.update()
         .where(documents.c.id == document_id)
-        # no hash, so that it is stored in full should it come back
+        # without a hash, so that a returning document is stored in full
         .values(state=DocumentState.GONE.value, content_hash="")
     )
     knowledge_bases.touch(transaction, kb_id)
@@ -280,7 +270,7 @@ def document_ids(transaction: Transaction, kb_id: str, source_id: str | None = N
 
 
 def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int | None]:
-    """Source and run that a document comes from; nothing for one that was added by hand."""
+    """Return source and run of a document; ``None`` if it was added by hand."""
     row = transaction.execute(
         sa.select(documents.c.source_id, documents.c.run_id).where(documents.c.id == document_id)
     ).one()
@@ -288,7 +278,7 @@ def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int 
 
 
 def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> list[str]:
-    """Documents of a source, not gone yet, that a run did not come across."""
+    """Return the ids of a source's documents that a run did not find and that are not gone yet."""
     rows = transaction.execute(
         sa.select(documents.c.id).where(
             documents.c.source_id == source_id,
