@@ -130,7 +130,7 @@ def test_what_waits_a_moment_is_done_though_other_work_fails():
 
 
 def test_what_was_gathered_is_handed_over_when_it_is_much(workspace, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.vector_index._MANY", 3)
+    monkeypatch.setattr("kbkit.stores.vector_index._BATCH", 3)
     kb = workspace.create("drinks")
     vectors = stores_of(workspace).vectors
     vectors.gather()

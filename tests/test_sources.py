@@ -105,7 +105,7 @@ def test_two_who_change_a_source_at_once_lose_nothing(kb, folder):
             return found
 
         kb.sources._find = find_early
-        with pytest.raises(VersionConflictError, match="was changed since it was looked at"):
+        with pytest.raises(VersionConflictError, match="was changed since you read it"):
             kb.sources.update("docs", tags=["mine"])
         (left,) = theirs
     assert (left.enabled, left.options["tags"]) == (False, [])

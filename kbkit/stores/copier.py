@@ -138,7 +138,7 @@ class Copier:
                 raise WorkspaceError(
                     f"{self.place}: the table {table.name} came to {digest.rows:,} rows "
                     f"({digest.text()}) and not to the {expected.rows:,} ({expected.text()}) of "
-                    f"{self.address}, which is as it was; stop other writers, and run this again"
+                    f"{self.address}, which is unchanged; stop other writers, and run this again"
                 )
             tables.append(MigratedTable(table.name, digest.rows, digest.text()))
             self._advance("check", digest.rows, table)
@@ -157,8 +157,8 @@ def _explained(table: sa.Table, place: str) -> Iterator[None]:
     except sa.exc.DBAPIError as error:
         message = " ".join(str(error.orig).split())[:_MAX_MESSAGE]
         raise WorkspaceError(
-            f"{place}: cannot keep a row of the table {table.name}: {message}; the source is as it "
-            "was: mend that there, and run this again"
+            f"{place}: cannot keep a row of the table {table.name}: {message}; the source is "
+            "unchanged: correct the row there, and run this again"
         ) from error
 
 

@@ -30,7 +30,7 @@ _IMAGES = "images"
 _DERIVED = ("chroma", "snapshots")
 """Folders derived from the catalog, rebuilt if missing."""
 _CLOCK_SECONDS = 2
-"""Maximum error of file times."""
+"""Coarsest resolution of file times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ _BATCH = 1_000
 """Chunks per call of the store, for which searches in other threads wait."""
 
 
-class Knowledge:
+class StoreState:
     """State of an open store, shared by its users.
 
     Attributes:
@@ -43,8 +43,8 @@ class Knowledge:
         self.sound.clear()
 
 
-_knowledge: WeakKeyDictionary[VectorStore, Knowledge] = WeakKeyDictionary()
-_knowledge_mutex = threading.Lock()
+_states: WeakKeyDictionary[VectorStore, StoreState] = WeakKeyDictionary()
+_states_mutex = threading.Lock()
 
 
 class VectorCollections:
@@ -53,29 +53,29 @@ class VectorCollections:
     def __init__(self, store: VectorStore, database: Database) -> None:
         self._store = store
         self._database = database
-        with _knowledge_mutex:
-            self.known = _knowledge.setdefault(store, Knowledge())
-            self.known.users += 1
+        with _states_mutex:
+            self.state = _states.setdefault(store, StoreState())
+            self.state.users += 1
 
     def close(self) -> None:
-        with _knowledge_mutex, self.known.mutex:
-            self.known.users -= 1
-            if not self.known.users:
-                self.known.forget()
+        with _states_mutex, self.state.mutex:
+            self.state.users -= 1
+            if not self.state.users:
+                self.state.forget()
                 self._store.close()
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
-        return row.collection in self.known.sound
+        return row.collection in self.state.sound
 
     def seq(self, row: KnowledgeBaseRow) -> int:
-        return self.known.seqs.get(row.collection, 0)
+        return self.state.seqs.get(row.collection, 0)
 
     def open(self) -> None:
-        self.known.forget()
+        self.state.forget()
         self._store.reopen()
-        self.known.is_open = True
+        self.state.is_open = True
         with self._database.read() as transaction:
-            self.known.seqs.update(outbox.applied_seqs(transaction))
+            self.state.seqs.update(outbox.applied_seqs(transaction))
 
     def behind(self, row: KnowledgeBaseRow) -> int:
         last_seq = self.seq(row)
@@ -88,7 +88,7 @@ class VectorCollections:
         """Check a collection once, and rebuild it if it does not match the catalog."""
         if self.is_open(row):
             return row
-        if not self.known.is_open:
+        if not self.state.is_open:
             self.open()
         sound = self._is_sound(row)
         if not sound and row.applied_seq > 0:
@@ -107,8 +107,8 @@ class VectorCollections:
         return row
 
     def _trust(self, row: KnowledgeBaseRow) -> None:
-        self.known.sound.add(row.collection)
-        self.known.away_until = 0.0
+        self.state.sound.add(row.collection)
+        self.state.away_until = 0.0
 
     def is_own(self, collection: str) -> bool:
         return suffix_of(collection) == self._store.suffix
@@ -137,7 +137,7 @@ class VectorCollections:
             outbox.restart(transaction, fresh, self._store.suffix)
         row = self.row(row.id)
         self._store.create(row.collection, row.dimensions)
-        self.known.seqs[row.collection] = 0
+        self.state.seqs[row.collection] = 0
         self._trust(row)
         while self.apply_batch(self.row(row.id)):
             pass
@@ -171,7 +171,7 @@ class VectorCollections:
         )
         self._upsert(row, [entry for entry in last.values() if entry.vector is not None])
         with self._database.write() as transaction:
-            self.known.seqs[row.collection] = outbox.take(transaction, row, batch)
+            self.state.seqs[row.collection] = outbox.take(transaction, row, batch)
         return len(batch)
 
     def _upsert(self, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> None:

@@ -1,9 +1,8 @@
-"""The vector index of each knowledge base, kept level with the catalog.
+"""The vector index of each knowledge base, updated from the catalog.
 
-An open `VectorStore` may not see what other processes write. The catalog numbers its chunks
-(``chunks.seq``) and records how far each collection has come (``knowledge_bases.applied_seq``).
-Chunks after that point are scored from the catalog, so a search is complete; when there are many,
-the store is opened again. One lock guards opening and writing.
+An open `VectorStore` may not see writes of other processes. The catalog records the last chunk in
+each collection (``knowledge_bases.applied_seq``). Searches score later chunks from the catalog; if
+there are many, they open the store again. One lock guards opening and writing.
 """
 
 from __future__ import annotations
@@ -29,44 +28,38 @@ from kbkit.stores.vector_collections import VectorCollections, has_payloads
 from kbkit.stores.vector_store import VectorStore
 
 _REOPEN_BEHIND = 2_000
-"""Chunks that are scored one by one before the store is opened afresh instead."""
+"""Maximum chunks scored from the catalog; if more are missing, the store is opened again."""
 _TASK = "writing to the index of vectors"
-_MANY = 100
-"""Chunks that came or went which are handed over together, where they are gathered."""
+_BATCH = 100
+"""Pending changes that are applied together when updates are batched."""
 _LOCK_SECONDS = 600.0
-"""Seconds that a writer waits for another process."""
-_CLOSING_SECONDS = 1.0
-"""Seconds that closing waits for it."""
+_CLOSING_LOCK_SECONDS = 1.0
 _READER_LOCK_SECONDS = 0.02
-"""Seconds that a search waits for it, before it goes on without."""
-_AWAY_SECONDS = 10.0
-"""Seconds before searches try an unreachable server again."""
+_RETRY_SECONDS = 10.0
+"""Seconds before an unreachable server is tried again."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class NearestIds:
-    """Ids of the nearest chunks, best first; some may be gone.
-
-    `known` is the last ``chunks.seq`` in the index.
-    """
+    """Ids of the nearest chunks, some perhaps removed; `known` is the last indexed ``seq``."""
 
     ids: Sequence[str]
     known: int
 
 
 class VectorIndex:
-    """The indexes of one workspace, as this process sees them."""
+    """The vector indexes of one workspace."""
 
     def __init__(self, store: VectorStore, database: Database, locks: Locks) -> None:
         self._store = store
         self._database = database
         self._locks = locks
         self._collections = VectorCollections(store, database)
-        self._known = self._collections.known
+        self._state = self._collections.state
         self._waiting: set[str] = set()
-        self._least = 1
+        self._min_changes = 1
 
     def close(self) -> None:
         """Flush pending updates and release the store; the last user closes it."""
@@ -75,15 +68,15 @@ class VectorIndex:
 
     def gather(self, *, more: bool = True) -> None:
         """Batch updates of single documents, as servers do; ``False`` flushes the batch."""
-        self._least = _MANY if more else 1
+        self._min_changes = _BATCH if more else 1
         for kb_id in () if more else tuple(self._waiting):
-            # while others write, or where they deleted it, the next who writes sees to the rest
+            # if this fails, the next write applies the rest
             with contextlib.suppress(KbkitError):
-                self.apply(kb_id, wait=_CLOSING_SECONDS)
+                self.apply(kb_id, wait=_CLOSING_LOCK_SECONDS)
 
     @property
     def gathers(self) -> bool:
-        return self._least > 1
+        return self._min_changes > 1
 
     def apply(
         self,
@@ -92,7 +85,10 @@ class VectorIndex:
         *,
         wait: float = _LOCK_SECONDS,
     ) -> int:
-        """Update an index to the catalog. With batches, wait for an unreachable server, too."""
+        """Apply pending changes; return their number.
+
+        With batches, changes for an unreachable server stay pending.
+        """
         done = 0
         self._waiting.discard(kb_id)
         with self._database.read() as transaction:
@@ -112,45 +108,40 @@ class VectorIndex:
             if not self.gathers:
                 raise
             self._waiting.add(kb_id)
-            self._miss(error)
+            self._note_unavailable(error)
         return done
 
     def apply_gathered(self, kb_id: str) -> None:
-        """Update an index to the catalog, or leave that to a batch.
-
-        Where the store keeps texts too, for others who read it, it is always brought level.
-        """
+        """Apply pending changes, or leave them to a batch unless the store also has texts."""
         self._waiting.add(kb_id)
         if self.gathers:
             with self._database.read() as transaction:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
-                if not has_payloads(row) and not outbox.holds(transaction, kb_id, self._least):
+                if not has_payloads(row) and not outbox.holds(
+                    transaction, kb_id, self._min_changes
+                ):
                     return
         self.apply(kb_id)
 
     def _apply_next(self, kb_id: str) -> int:
-        """Deal with the oldest entries; the lock must be held.
-
-        The mutex is free between two calls, so that threads can search.
-        """
-        with self._known.mutex:
+        # the caller holds the lock; the mutex is free between two calls, so that threads can search
+        with self._state.mutex:
             row = self._collections.row(kb_id)
             if self._collections.seq(row) != row.applied_seq:
-                self._collections.open()  # another process wrote since
+                self._collections.open()  # another process wrote meanwhile
             try:
                 return self._collections.apply_batch(self._collections.made_sound(row))
             except StoreUnreachableError:
                 raise
-            except WorkspaceError:  # opening afresh mends or rebuilds
+            except WorkspaceError:  # opening again repairs or rebuilds it
                 self._collections.open()
                 row = self._collections.row(kb_id)
                 return self._collections.apply_batch(self._collections.made_sound(row))
 
     def faults(self, kb_id: str) -> list[str]:
-        """Compare the index with the catalog; return the differences in words.
+        """Compare each id and vector with the catalog; return the differences.
 
-        Checks each id and vector, unless files changed: opening those would drop what `rebuild`
-        restores.
+        If files were changed from outside, return only that, because opening them would drop data.
         """
         with self._writing():
             damage = self._store.damage()
@@ -171,26 +162,26 @@ class VectorIndex:
             self._collections.rebuilt(self._collections.row(kb_id))
 
     def sweep(self) -> None:
-        """Drop the collections of deleted knowledge bases, or leave them for a later call."""
+        """Drop collections of deleted knowledge bases, unless another process writes."""
         if not self._collections.marked():
             return
         with (
             contextlib.suppress(ConflictError, WorkspaceError),
             self._writing(wait=_READER_LOCK_SECONDS),
         ):
-            if not self._known.is_open:
+            if not self._state.is_open:
                 self._collections.open()
             self._collections.drop_marked()
 
     def nearest(
         self, transaction: Transaction, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
     ) -> list[int]:
-        """Return the ``seq`` of the chunks nearest to a query, best first.
+        """Return the ``seq`` of the nearest chunks, best first.
 
-        Chunks that the index lacks are scored from the catalog, and all are if it names too few.
+        Chunks missing from the index are scored from the catalog; all are if it returns too few.
         """
         if not query.any() or k < 1:
-            return []  # without a direction nothing is near, nor where nothing is left
+            return []
         answer = self.ask(row, query, k)
         seqs = corpus.nearest_chunks(
             transaction, row.id, query, among=answer.ids, after=answer.known
@@ -200,38 +191,38 @@ class VectorIndex:
         return seqs[:k]
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> NearestIds:
-        """Query the index; an empty answer while it is unavailable."""
+        """Query the index; the answer is empty if it is unavailable."""
         if not query.any() or k < 1:
             return NearestIds((), sys.maxsize)
-        with self._known.mutex:
+        with self._state.mutex:
             if self._is_away:
                 return NearestIds((), 0)
             try:
                 if not self.is_open(row) or self._collections.behind(row) > _REOPEN_BEHIND:
-                    # while another process writes, what is open has to do
+                    # while another process writes, query the open store
                     with contextlib.suppress(ConflictError):
                         self._refresh(row.id)
                 ids = self._query(row, query, k)
-            except WorkspaceError as error:  # or it is to be made anew by who may only read
-                self._miss(error)
+            except WorkspaceError as error:  # or a rebuild needs write permission
+                self._note_unavailable(error)
                 return NearestIds((), 0)
             return NearestIds(ids, self._collections.seq(row) if self.is_open(row) else 0)
 
     @property
     def _is_away(self) -> bool:
-        return time.monotonic() < self._known.away_until
+        return time.monotonic() < self._state.away_until
 
-    def _miss(self, error: WorkspaceError) -> None:
-        self._known.forget()
-        if not self._known.away_until:
-            _log.warning("going on without the index of vectors: %s", error)
-        self._known.away_until = time.monotonic() + _AWAY_SECONDS
+    def _note_unavailable(self, error: WorkspaceError) -> None:
+        self._state.forget()
+        if not self._state.away_until:
+            _log.warning("continuing without the index of vectors: %s", error)
+        self._state.away_until = time.monotonic() + _RETRY_SECONDS
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
         return self._collections.is_open(row)
 
     def open(self, kb_id: str) -> None:
-        """Open a collection for searching, unless another process writes or the server is away."""
+        """Open a collection for searches, unless another process writes or the server is down."""
         if self._is_away:
             return
         try:
@@ -239,7 +230,7 @@ class VectorIndex:
         except ConflictError:
             pass
         except StoreUnreachableError as error:
-            self._miss(error)
+            self._note_unavailable(error)
 
     def _query(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> list[str]:
         if not self.is_open(row) or not self._collections.seq(row):
@@ -248,37 +239,36 @@ class VectorIndex:
             return self._store.nearest(row.collection, query, k)
         except StoreUnreachableError:
             raise
-        except WorkspaceError:  # opening afresh mends or rebuilds
+        except WorkspaceError:  # opening again repairs or rebuilds it
             try:
                 with self._writing(wait=_READER_LOCK_SECONDS):
                     self._collections.open()
                     row = self._collections.made_sound(self._collections.row(row.id))
                     return self._store.nearest(row.collection, query, k)
             except ConflictError:
-                self._known.forget()  # all is scored from the catalog for now
+                self._state.forget()  # the catalog scores all chunks for now
                 return []
 
     def _refresh(self, kb_id: str) -> None:
         with self._writing(wait=_READER_LOCK_SECONDS):
             row = self._collections.row(kb_id)
-            if row.applied_seq != self._known.seqs.get(row.collection, -1):
+            if row.applied_seq != self._state.seqs.get(row.collection, -1):
                 self._collections.open()
             self._collections.made_sound(row)
 
     @contextlib.contextmanager
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
-        # the mutex comes second, so that threads can search while this one waits for the lock;
-        # who has the mutex already must not wait for long
-        with self._locks.hold("chroma", wait=wait, task=_TASK), self._known.mutex, self._settled():
+        # takes the mutex after the lock, so that threads can search meanwhile; callers that already
+        # hold the mutex must use a short wait
+        with self._locks.hold("chroma", wait=wait, task=_TASK), self._state.mutex, self._settled():
             yield
 
     @contextlib.contextmanager
     def _settled(self) -> Iterator[None]:
-        """Record completion at the end of the block; the caller holds the lock."""
         try:
             yield
         finally:
-            with self._known.mutex:
+            with self._state.mutex:
                 self._store.settle()
 
 
@@ -286,20 +276,20 @@ _SECONDS = 1.0
 
 
 class WriteBatcher:
-    """Does work at once, or, where a server gathers it, within about a second in a thread.
+    """Runs work at once, or within about a second in a thread of a server.
 
-    What waits when the process is killed has to be found again by who needs it.
+    Delayed work is lost if the process is killed.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[str, Callable[[], None]] = {}
         self._mutex = threading.Lock()
-        self._at_work = threading.Lock()
+        self._running = threading.Lock()
         self._timer: threading.Timer | None = None
         self._gathers = False
 
     def gather(self, *, more: bool = True) -> None:
-        """Delay work from now on; ``False`` does what waits."""
+        """Delay work from now on; ``False`` runs the delayed work."""
         self._gathers = more
         if not more:
             self.finish()
@@ -316,9 +306,9 @@ class WriteBatcher:
                 self._timer.start()
 
     def finish(self) -> None:
-        with self._at_work:
+        with self._running:
             with self._mutex:
                 waiting, self._waiting, self._timer = self._waiting, {}, None
             for work in waiting.values():
-                with contextlib.suppress(KbkitError):  # deleted meanwhile, or its model is away
+                with contextlib.suppress(KbkitError):  # deleted meanwhile, or no model
                     work()

@@ -1,7 +1,4 @@
-"""The interface of vector stores such as Chroma.
-
-A store passes `VectorStoreConformance` of the tests.
-"""
+"""The interface of vector stores; implementations pass `VectorStoreConformance` of the tests."""
 
 from __future__ import annotations
 
@@ -29,8 +26,8 @@ class Damage:
     """Files of a store that changed without kbkit.
 
     Attributes:
-        fault: The fault in words, to follow a name: ``has a file not as it was written``.
-        collections: Lost collections; ``None`` if all may be.
+        fault: A predicate for messages: ``has a file not as it was written``.
+        collections: Lost collections; ``None`` if all may be lost.
     """
 
     fault: str
@@ -43,47 +40,42 @@ class Damage:
 class VectorStore:
     """Named collections of vectors, by id, searched by cosine.
 
-    It holds only what the catalog has, so it may lose all of it. Calls come one at a time. This
-    class itself holds nothing.
+    It is rebuilt from the catalog if lost. Calls are serialised. This base class stores nothing.
 
     Attributes:
-        suffix: Ends the names of its collections, behind a dot, where others share the place; empty
-            where nobody does. A collection whose name ends otherwise is another store's.
+        suffix: End of its collection names, after a dot; others belong to another store.
 
     Raises:
-        StoreUnreachableError: The server is away.
-        WorkspaceError: Anything else; the caller opens the store again or rebuilds the collection.
+        StoreUnreachableError: The server is unreachable.
+        WorkspaceError: Other errors; the caller opens the store again or rebuilds the collection.
     """
 
     suffix = ""
 
     def reopen(self) -> None:
-        """See writes of other processes; the caller excludes writers."""
+        """Show writes of other processes; the caller holds the write lock."""
 
     def settle(self) -> None:
         """Record that writes are complete, before others open the store."""
 
     def damage(self) -> Damage | None:
-        """Return what `reopen` would drop or rebuild, if anything; the caller excludes writers."""
+        """Return what `reopen` would drop or rebuild; the caller holds the write lock."""
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""
 
     def create(self, name: str, dimensions: int) -> None:
-        """Make an empty collection."""
+        """Create an empty collection."""
 
     def drop(self, name: str) -> None:
-        """Delete a collection; does nothing if there is none."""
+        """Delete a collection, if it exists."""
 
     def count(self, name: str) -> int:
-        """Number of vectors in a collection."""
+        """Return the number of vectors in a collection."""
         return sys.maxsize
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        """Iterate over a collection: ids and vectors, in batches.
-
-        Vectors may be of another length than they were given.
-        """
+        """Yield ids and vectors (not necessarily of the stored length) in batches."""
         return iter(())
 
     def upsert(
@@ -96,21 +88,21 @@ class VectorStore:
         """Store vectors, replacing those with the same ids."""
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Delete vectors; ids that are not there are passed over."""
+        """Delete vectors; unknown ids are ignored."""
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
-        """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
+        """Return the ids of the at most ``k`` vectors nearest to a unit vector, nearest first."""
         return []
 
 
 class MissingCollectionError(WorkspaceError):
-    """A collection is missing from the store; others may be, too."""
+    """A collection is missing from the store."""
 
 
 def suffix_of(collection: str) -> str:
-    """Return the end of a collection's name; knowledge base names have no dot."""
+    """Return the suffix of a collection name ``NAME.ID.SUFFIX``."""
     return collection.partition(".")[2].partition(".")[2]
 
 
 class CatalogVectors(VectorStore):
-    """Store without an index, for a catalog that many machines share: search scores all vectors."""
+    """No index: searches score all vectors of a catalog on a server."""

@@ -36,7 +36,7 @@ def asked(monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
     for name in ("get", "seen"):
         monkeypatch.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
-    monkeypatch.setattr("kbkit.stores.vector_index._AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_vectors_are_on_the_server_and_not_in_the_folder(tmp_path, chroma, datab
         assert is_level(chroma, database, kb)
         for drink in DRINKS:
             assert ranked(kb, f"serve {drink}")[0] == drink
-        assert workspace._stores.vectors._collections.known.sound == {kb.info().collection}
+        assert workspace._stores.vectors._collections.state.sound == {kb.info().collection}
         kb.documents.delete("text:rum")
         assert is_level(chroma, database, kb)
         workspace.delete("drinks", forever=True)
@@ -156,7 +156,7 @@ def test_two_machines_see_each_others_commits_at_the_next_call(
 def test_a_search_does_without_a_server_that_is_away(tmp_path, chroma, database, caplog):
     with opened(tmp_path, chroma.url(database)) as workspace:
         kb = fill(workspace)
-        known = workspace._stores.vectors._collections.known
+        known = workspace._stores.vectors._collections.state
         assert ranked(kb, "serve black coffee")[0] == "black coffee"
         with chroma.away(), caplog.at_level(logging.WARNING):
             for drink in DRINKS:

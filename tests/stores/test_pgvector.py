@@ -29,7 +29,7 @@ def asked(monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
     for name in ("get", "seen"):
         monkeypatch.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
-    monkeypatch.setattr("kbkit.stores.vector_index._AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)
     monkeypatch.setattr("kbkit.stores.postgres.vectors._FEW", 0)
 
 
@@ -197,7 +197,7 @@ def test_an_extension_that_is_dropped_costs_nothing(tmp_path, pgvector, url, cap
         expected = ranked(kb, "cold drinks")
         execute(pgvector, url, "DROP EXTENSION vector CASCADE")
         assert ranked(kb, "cold drinks") == expected
-        assert "going on without the index of vectors" in caplog.text
+        assert "continuing without the index of vectors" in caplog.text
         with pytest.raises(StoreUnreachableError, match="the extension vector is there"):
             kb.add("gin", "# gin\n\nHow to serve gin to guests.\n")
         assert ranked(kb, "serve gin")[0] == "gin"

@@ -248,7 +248,7 @@ def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         workspace._stores.vectors.open(kb.id)
-        known = workspace._stores.vectors._known.seqs
+        known = workspace._stores.vectors._state.seqs
         known[kb.info().collection] //= 2
         by_both = [ranked(kb, query, 50) for query in queries]
     assert by_chroma == by_catalog == by_both

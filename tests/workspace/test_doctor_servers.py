@@ -278,7 +278,7 @@ SERVER = {
     "an unknown type": (
         "UPDATE documents SET document_type = 'x'",
         "catalog",
-        "document_type that cannot be",
+        "impossible document_type",
     ),
     "a newer configuration": (
         "UPDATE knowledge_bases SET config = (config::jsonb || '{\"quantum\": 1}')::json",

@@ -251,8 +251,5 @@ def sample(
         seqs = [seqs[place] for place in np.sort(drawn)]
     packed = _packed(transaction, seqs)
     passages = get_chunks(transaction, seqs)
-    complete = [seq for seq in seqs if seq in packed and seq in passages]
-    return (
-        [passages[seq] for seq in complete],
-        unpack([packed[seq] for seq in complete], dimensions),
-    )
+    valid = [seq for seq in seqs if seq in packed and seq in passages]
+    return [passages[seq] for seq in valid], unpack([packed[seq] for seq in valid], dimensions)

@@ -139,8 +139,8 @@ def create(
     if existing is not None:
         name = get(transaction, existing).name
         raise ConflictError(
-            f"there is an entity {name!r} already, which {named.name!r} names; change that one, or "
-            "choose another name"
+            f"{named.name!r} already names the entity {name!r}; change that one, or choose another "
+            "name"
         )
     _add_subject(transaction, named, None)
     _put(

@@ -28,7 +28,7 @@ from kbkit.stores.catalog.knowledge_schema import (
 )
 from kbkit.stores.catalog.subjects import ends_by_hand
 
-_MAX_EDITS = 1_000
+_LIMIT = 1_000
 _TIMES = frozenset({"updated_at", "deleted_at", "created_at", "seen_at", "decided_at"})
 
 Rows = Mapping[str, Any]
@@ -64,9 +64,7 @@ def noted(
         "built": _built(transaction),
     }
     made = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
-    transaction.execute(
-        graph_edits.delete().where(graph_edits.c.id <= made.scalar_one() - _MAX_EDITS)
-    )
+    transaction.execute(graph_edits.delete().where(graph_edits.c.id <= made.scalar_one() - _LIMIT))
 
 
 def listed(
@@ -143,22 +141,16 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
 
 
 def _restore_entity(transaction: Transaction, before: Rows) -> None:
-    entity_id, old_subjects = before["entity"], before["subjects"]
+    entity_id, old = before["entity"], before["subjects"]
     present = set(
         transaction.execute(
             sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, before["names"]))
         ).scalars()
     )
-    missing = [
-        old_subjects[each] | {"alias_of": None} for each in old_subjects if each not in present
-    ]
+    missing = [old[each] | {"alias_of": None} for each in old if each not in present]
     transaction.insert(subjects, missing)
-    for each in before["names"]:  # new names lose their entity
-        values = (
-            {key: old_subjects[each][key] for key in ("name", "alias_of")}
-            if each in old_subjects
-            else {}
-        )
+    for each in before["names"]:  # aliases added by the edit lose their entity
+        values = {key: old[each][key] for key in ("name", "alias_of")} if each in old else {}
         own = subjects.c.id == each
         transaction.execute(subjects.update().where(own).values(**({"alias_of": None} | values)))
     transaction.execute(entities.delete().where(entities.c.subject_id == entity_id))
@@ -167,7 +159,7 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
     own = subjects.alias("own")
     transaction.execute(
         subjects.delete().where(
-            subjects.c.id.in_([each for each in before["names"] if each not in old_subjects]),
+            subjects.c.id.in_([each for each in before["names"] if each not in old]),
             ~sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id),
             ~sa.exists().where(entities.c.subject_id == subjects.c.id),
             ~sa.exists().where(own.c.alias_of == subjects.c.id),

@@ -86,7 +86,10 @@ class GraphTable:
 
     @cached_property
     def linked(self) -> Mapping[str, Sequence[tuple[str, float]]]:
-        """Linked documents in both directions, with the normalized weight of each link."""
+        """Linked documents in both directions, with the weight of each link.
+
+        A weight is divided by the square root of all weights at the linked document.
+        """
         outgoing: dict[str, float] = {}
         incoming: dict[str, float] = {}
         for source, target, weight in self.links:
@@ -306,7 +309,7 @@ def _links(transaction: Transaction, kb_id: str) -> list[tuple[str, str, float]]
 
 
 _LONG = 0.08
-"""Processor seconds of a graph that is read in the background after changes of documents."""
+"""Processor seconds from which changes by documents are read in the background."""
 _OUTDATED = -1
 """Matches no number of changes, so that the next query checks the graph."""
 _PAUSE = 199
@@ -327,9 +330,8 @@ class GraphTables:
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, kb_id: str) -> GraphTable:
-        changes = (
-            self.database.changes()
-        )  # before reading, so that the next call notices later changes
+        # read before the graph, so that the next call notices later changes
+        changes = self.database.changes()
         cached = self._graphs.get(kb_id)
         if cached is not None and cached[0] == changes:
             return cached[1]
@@ -378,15 +380,14 @@ class GraphTables:
         changes, graph = _OUTDATED, self._graphs[kb_id][1]
         try:
             since = self.database.changes()
-            with contextlib.suppress(
-                Exception
-            ):  # the knowledge base was deleted, or the process is ending
+            with contextlib.suppress(Exception):  # deleted meanwhile, or the process ends
                 with self.database.read() as transaction:
                     if graph.signature != signature(transaction, kb_id):
                         graph = self._read(transaction, kb_id)
                 changes = since
         finally:
-            self._renewing.discard(kb_id)  # first: a question that comes now has it renewed again
+            # before the result is stored, so that a change in between renews it again
+            self._renewing.discard(kb_id)
             with self._reading:
                 self._graphs[kb_id] = changes, graph
 

@@ -35,7 +35,7 @@ Described = Mapping[str, tuple[str, str]]
 
 BUILDER = "kbkit"
 """Author of relations that were read from documents."""
-_TOLERANCE = 1e-9
+_EQUAL = 1e-9
 """Weights that differ by less are equal."""
 _Key = TypeVar("_Key", int, str)
 _Number = TypeVar("_Number", float, sa.ColumnElement[float])
@@ -78,7 +78,7 @@ def co_occurrence_changes(
     gone: list[Evidence] = []
     for row in transaction.execute(query):
         key = (row.chunk_seq, row.source_id, row.target_id)
-        if key in wanted and abs(wanted[key].weight - row.weight) < _TOLERANCE:
+        if key in wanted and abs(wanted[key].weight - row.weight) < _EQUAL:
             del wanted[key]
         else:
             gone.append((row.relation_id, row.chunk_seq))
@@ -144,9 +144,7 @@ def _unsettled(
     return (
         sa.select(relations.c.id, total)
         .outerjoin(totals, totals.c.relation_id == relations.c.id)
-        .where(
-            own, total.is_(None) | (sa.func.abs(weight_of(total) - relations.c.weight) > _TOLERANCE)
-        )
+        .where(own, total.is_(None) | (sa.func.abs(weight_of(total) - relations.c.weight) > _EQUAL))
     )
 
 

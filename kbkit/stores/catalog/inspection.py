@@ -105,9 +105,8 @@ def unreadable(transaction: Transaction) -> Iterator[str]:
         # `odd_jobs` and `odd_tokens` read the rows one by one
         columns = [table.c.id] if table.name in _SERVER_TABLES else list(table.c)
         try:
-            with (
-                transaction._connection.begin_nested()
-            ):  # a failed statement ends the transaction in PostgreSQL
+            # a savepoint, because a failed statement ends the transaction in PostgreSQL
+            with transaction._connection.begin_nested():
                 query = sa.select(*columns).execution_options(yield_per=_AT_ONCE)
                 for _ in transaction.execute(query):
                     pass
@@ -120,7 +119,7 @@ def unreadable(transaction: Transaction) -> Iterator[str]:
         if column.table.name in existing:
             for value in transaction.execute(sa.select(column).where(odd).limit(1)).scalars():
                 where = f"the table {column.table.name}"
-                yield f"{where} has a {column.name} that cannot be: {str(value)[:40]!r}"
+                yield f"{where} has an impossible {column.name}: {str(value)[:40]!r}"
 
 
 def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:

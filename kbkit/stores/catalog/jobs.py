@@ -36,7 +36,7 @@ def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> Non
 def get(transaction: Transaction, job_id: str) -> Job:
     row = transaction.execute(sa.select(jobs).where(jobs.c.id == job_id)).first()
     if row is None:
-        raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")
+        raise NotFoundError(f"no job {job_id!r}: it never existed, or ended some days ago")
     return _job(row)
 
 
@@ -133,5 +133,5 @@ def _job(row: sa.Row[Any]) -> Job:
         )
     except (ValueError, TypeError, KeyError, AttributeError, ConfigError) as error:
         raise WorkspaceError(
-            f"the job {row.id} cannot be read; `kbkit doctor --repair` has it forgotten"
+            f"the job {row.id} cannot be read; `kbkit doctor --repair` deletes it"
         ) from error

@@ -61,7 +61,7 @@ class KnowledgeBaseRow:
 
     def __post_init__(self) -> None:
         if not 0 < self.dimensions <= MAX_DIMENSIONS:
-            raise ValueError(f"{self.name}: vectors of {self.dimensions:,} numbers cannot be")
+            raise ValueError(f"{self.name}: impossible vectors of {self.dimensions:,} numbers")
 
     @property
     def embedded_text(self) -> str:
@@ -76,7 +76,7 @@ class KnowledgeBaseRow:
     def check_revision(self, expected: str | None) -> None:
         if expected is not None and expected != self.revision:
             raise VersionConflictError(
-                f"{self.name}: was changed since it was looked at; look at it again, and change "
+                f"{self.name}: was changed since you read it; read it again, and change "
                 f"that (if_match={expected[:80]!r}, and its version is {self.revision!r} now)"
             )
 
@@ -115,7 +115,7 @@ def create(
             config=dict(config),
             embedder=embedder,
             dimensions=dimensions,
-            # unlike a deleted namesake's collection, which may not be dropped yet
+            # unique, because the collection of a deleted namesake may not be dropped yet
             collection=f"{name}.{kb_id[:8]}",
             created_at=now,
             updated_at=now,

@@ -56,15 +56,13 @@ def put(
     revision: int,
     read: Iterable[tuple[Document, Sequence[Name]]],
 ) -> None:
-    read_names = {
-        document.id: (document.content_hash, names_found) for document, names_found in read
-    }
+    by_id = {document.id: (document.content_hash, names_found) for document, names_found in read}
     rows = transaction.execute(
         sa.select(documents.c.id, documents.c.content_hash).where(
-            transaction.is_in(documents.c.id, list(read_names))
+            transaction.is_in(documents.c.id, list(by_id))
         )
     )
-    same = [row.id for row in rows if read_names[row.id][0] == row.content_hash]
+    same = [row.id for row in rows if by_id[row.id][0] == row.content_hash]
     remove(transaction, same)
     names = [
         {
@@ -77,7 +75,7 @@ def put(
             "confirmed": name.confirmed,
         }
         for document_id in same
-        for name in {name.name: name for name in read_names[document_id][1]}.values()
+        for name in {name.name: name for name in by_id[document_id][1]}.values()
     ]
     transaction.insert(document_names, names)
     transaction.insert(

@@ -24,7 +24,7 @@ from kbkit.stores.vector_store import VectorPayload, suffix_of
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A chunk to store, or to remove if `seq` is ``None``; `vector` is packed."""
+    """A chunk to store, or to remove if `vector` (packed) is ``None``."""
 
     id: int
     chunk_id: str

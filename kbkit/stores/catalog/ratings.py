@@ -32,7 +32,7 @@ def add(
     rater: str,
     note: str,
 ) -> Rating:
-    """Append a rating, with a later time than the rater's other ones even if the clock is slow."""
+    """Append a rating, dated after the rater's other ones of the target even by a slow clock."""
     last = transaction.execute(
         sa.select(sa.func.max(ratings.c.created_at)).where(
             ratings.c.kb_id == kb_id, ratings.c.target == target.id, ratings.c.rater == rater

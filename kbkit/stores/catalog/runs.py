@@ -112,8 +112,8 @@ def check_version(transaction: Transaction, source_id: str, expected: str | None
     now = SourceRow(**row._mapping).version
     if expected != now:
         raise VersionConflictError(
-            f"the source {source_id} was changed since it was looked at; look at it again, and "
-            f"change that (if_match={expected[:80]!r}, and its version is {now!r} now)"
+            f"the source {source_id} was changed since you read it; read it again, and change "
+            f"that (if_match={expected[:80]!r}, and its version is {now!r} now)"
         )
 
 
@@ -138,7 +138,7 @@ def delete_source(transaction: Transaction, source_id: str) -> None:
 
 
 def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
-    """Start a run, or continue the last one if it never ended; return its id and whether it did."""
+    """Start a run, or continue the last unfinished one; return its id and whether it continues."""
     last = transaction.execute(
         sa.select(runs.c.id, runs.c.finished_at)
         .where(runs.c.source_id == source.id)

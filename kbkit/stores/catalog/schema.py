@@ -214,8 +214,8 @@ documents = Table(
 deleted_documents = Table(
     "deleted_documents",
     metadata,
-    # the trash; emptying it deletes only the content, so that a source that still has the
-    # documents does not restore them
+    # the trash; when it is emptied, documents of sources stay without content, so that no refresh
+    # restores them
     Column("id", String, primary_key=True),
     _kb(),
     # no foreign key: the source may be deleted before the document is restored

@@ -1,1 +1,1 @@
-"""Chroma, the only place that imports chromadb."""
+"""Chroma; only this package imports chromadb."""

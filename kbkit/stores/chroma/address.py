@@ -15,10 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class ChromaAddress:
-    """Address of a Chroma server; its text omits the token.
-
-    Empty fields mean the server's defaults.
-    """
+    """Address of a Chroma server; empty fields mean the server's defaults."""
 
     url: str
     tenant: str = ""
@@ -35,7 +32,7 @@ class ChromaAddress:
 
     @property
     def place(self) -> str:
-        """The address without the token, as `parse` reads it."""
+        """The address without the token, for `parse`."""
         return self.url + self._query
 
     @property
@@ -84,8 +81,8 @@ class ChromaAddress:
             )
         if self.token and not self.secure and not _is_loopback(host):
             raise ConfigError(
-                f"KBKIT_CHROMA_URL: {host} would be sent KBKIT_CHROMA_TOKEN for all to read on the "
-                "way; write https://, or leave the token out where none is wanted"
+                f"KBKIT_CHROMA_URL: KBKIT_CHROMA_TOKEN would be sent to {host} unencrypted; "
+                "write https://, or leave out the token if the server needs none"
             )
 
 

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 
     Collection: TypeAlias = CollectionModule.Collection
 
-_READ = 1_000
-"""Vectors of a batch."""
+_BATCH = 1_000
 HNSW: Any = {"hnsw": {"space": "cosine", "ef_construction": 80, "ef_search": 200}}
-"""HNSW parameters. With this construction effort adding takes three quarters of the time of
-Chroma's default (100); recall@100 on 30,000 chunks of documentation is 0.984 instead of 0.987."""
+"""HNSW parameters. With the default ``ef_construction`` (100), adding takes 4/3 of the time, and
+recall@100 on 30,000 chunks of documentation is 0.987 instead of 0.984."""
 
 OF_A_COLLECTION = frozenset(
     (
@@ -41,11 +40,11 @@ OF_A_COLLECTION = frozenset(
         "ChromaError",
     )
 )
-"""Chroma's messages about missing, existing or incompatible collections."""
+"""Chroma's errors about missing, existing or incompatible collections."""
 
 
 class ChromaCollections(VectorStore):
-    """A `kbkit.stores.vector_store.VectorStore` by one of Chroma's clients."""
+    """A `kbkit.stores.vector_store.VectorStore` on one of Chroma's clients."""
 
     def __init__(self) -> None:
         self._collections: dict[str, Collection] = {}
@@ -58,20 +57,17 @@ class ChromaCollections(VectorStore):
         return self._explained()
 
     @abstractmethod
-    def _most(self) -> int:
-        """Records that one call may have."""
+    def _max_batch(self) -> int: ...
 
     @abstractmethod
-    def _made(self, name: str) -> Collection:
-        """Make a collection."""
+    def _create_collection(self, name: str) -> Collection: ...
 
     @abstractmethod
-    def _open_collection(self, name: str) -> Collection:
-        """One that is there."""
+    def _open_collection(self, name: str) -> Collection: ...
 
     @abstractmethod
-    def _dropped(self, name: str) -> None:
-        """Delete one, if it is there."""
+    def _drop_collection(self, name: str) -> None:
+        """Delete a collection, if it exists."""
 
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
         return payload
@@ -79,12 +75,12 @@ class ChromaCollections(VectorStore):
     def create(self, name: str, dimensions: int) -> None:
         """Create an empty collection; Chroma takes the dimensions from the first vectors."""
         with self._changing(name):
-            self._collections[name] = self._made(name)
+            self._collections[name] = self._create_collection(name)
 
     def drop(self, name: str) -> None:
         self._collections.pop(name, None)
         with self._changing(name):
-            self._dropped(name)
+            self._drop_collection(name)
 
     def count(self, name: str) -> int:
         with self._explained():
@@ -92,7 +88,7 @@ class ChromaCollections(VectorStore):
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
         with self._explained():
-            collection, most = self._collection(name), min(_READ, self._most())
+            collection, most = self._collection(name), min(_BATCH, self._max_batch())
             start = 0
             while True:
                 part = collection.get(limit=most, offset=start, include=["embeddings"])
@@ -108,10 +104,7 @@ class ChromaCollections(VectorStore):
         vectors: NDArray[np.float32],
         payloads: Sequence[VectorPayload] | None = None,
     ) -> None:
-        """Store vectors, replacing those with the same ids.
-
-        Without payloads Chroma adds more than three times as many a second.
-        """
+        """Store vectors, replacing those with the same ids; payloads make this 3 times slower."""
         with self._changing(name):
             for part in self._parts(len(ids)):
                 beside = [self._fitting(each) for each in payloads[part]] if payloads else None
@@ -146,7 +139,7 @@ class ChromaCollections(VectorStore):
         return collection
 
     def _parts(self, count: int) -> Iterator[slice]:
-        most = self._most()
+        most = self._max_batch()
         return (slice(start, start + most) for start in range(0, count, most))
 
 
@@ -155,9 +148,9 @@ def _metadata(payload: VectorPayload) -> dict[str, Any]:
 
 
 def import_chromadb() -> ModuleType:
-    """Import chromadb without compiling 38 grammars for IRIs, which takes 2 seconds.
+    """Import chromadb without rfc3987-syntax, which jsonschema would import for 2 seconds.
 
-    jsonschema does so where JupyterLab has installed rfc3987-syntax, and works without it.
+    JupyterLab installs it; jsonschema works without it.
     """
     slow = "rfc3987_syntax"
     hide = slow not in sys.modules
@@ -175,16 +168,16 @@ def import_chromadb() -> ModuleType:
 
 _LIST = "checksums.json"
 _WRITING = "checksums.writing"
-"""Names of collections being written, one a line."""
+"""Names of collections being written, one per line."""
 _DATABASE = "chroma.sqlite3"
 _SAVED = "index_metadata.pickle"
-"""Beside a graph that was saved, which Chroma does for each thousand vectors."""
+"""File next to a saved HNSW graph; Chroma saves after each thousand vectors."""
 _FORMAT = 1
 _AT_ONCE = 1 << 20
 _COUNTERS = ((24, 28), (92, 100))
-"""Counters in SQLite's header, which change with each commit."""
+"""Byte ranges of counters in SQLite's header that change with each commit."""
 _OPENED = "acquire_write"
-"""The table of Chroma's database that has a row for each time it was opened, by anybody."""
+"""Table of Chroma's database that gets a row each time it is opened."""
 _FOLDERS = """
     SELECT segments.id, collections.name FROM segments
     JOIN collections ON collections.id = segments.collection WHERE segments.scope = 'VECTOR'
@@ -196,19 +189,13 @@ _Stamp = tuple[int, ...]
 
 @dataclass(slots=True)
 class FolderChecksums:
-    """Checksums of the files in a folder since kbkit's last write.
-
-    Calls come one at a time, while no other process of kbkit opens or writes the folder.
-    """
+    """Checksums of the files in a folder since kbkit's last write; callers hold the write lock."""
 
     folder: Path
     _read: dict[str, tuple[_Stamp, tuple[Span, ...], int]] = field(default_factory=dict)
 
     def fault(self) -> str:
-        """Return a fault of the files in words; empty if they match.
-
-        A file that this process has read, and that has not been touched since, is not read again.
-        """
+        """Return a fault of the files, empty if they match; unchanged files are read once."""
         files = self._files()
         if not files:
             return ""
@@ -225,10 +212,7 @@ class FolderChecksums:
         return ""
 
     def harmed(self) -> frozenset[str] | None:
-        """Names of the collections that are not as they were left, or were being written.
-
-        ``None`` where more than some collections may be harmed, or it cannot be told which.
-        """
+        """Return the collections that changed or were being written; ``None`` if all may be."""
         noted, writing = self._noted_checksums(), self.being_written()
         if noted is None:
             return None
@@ -281,10 +265,7 @@ class FolderChecksums:
         return self._crc(name, left_out) == crc
 
     def _collections(self) -> dict[str, str] | None:
-        """The collection of each folder of a graph; ``None`` where the database is damaged.
-
-        SQLite takes back what a kill has left half written in it.
-        """
+        # mode=rw lets SQLite roll back a transaction that a kill interrupted
         uri = f"{(self.folder / _DATABASE).absolute().as_uri()}?mode=rw"
         try:
             with closing(sqlite3.connect(uri, uri=True)) as connection:
@@ -313,10 +294,7 @@ class FolderChecksums:
         (self.folder / _WRITING).unlink(missing_ok=True)
 
     def _files(self) -> list[str]:
-        """Paths in the folder of all files that are Chroma's, and read.
-
-        Those of a graph that was never saved are written each time it is opened.
-        """
+        # leaves out unsaved graphs, whose files Chroma rewrites whenever it opens them
         saved = {path.parent for path in self.folder.glob(f"*/{_SAVED}")}
         return [
             path.relative_to(self.folder).as_posix()
@@ -362,7 +340,7 @@ def _stamp(path: Path) -> _Stamp:
 
 
 def _left_out(path: Path) -> tuple[Span, ...]:
-    """Return the spans that opening the database changes, so that Chroma itself may open it."""
+    """Return the spans that change when Chroma opens the database."""
     query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:

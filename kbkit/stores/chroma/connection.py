@@ -1,6 +1,6 @@
-"""A connection to a Chroma server, with timeouts, and its errors with their remedies.
+"""A connection to a Chroma server with timeouts, and its errors with remedies.
 
-``chromadb.HttpClient`` has none and leaks memory, so this uses the object below it.
+``chromadb.HttpClient`` has no timeouts and leaks memory, so this uses its lower layer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ _ANSWER_SECONDS = 30.0
 
 
 class ChromaConnection:
-    """Collections of one database on a server.
-
-    Errors are those of chromadb and httpx.
-    """
+    """Collections of one database on a server; raises errors of chromadb and httpx."""
 
     def __init__(self, address: ChromaAddress) -> None:
-        """Connect, and make sure that there is a Chroma with that tenant and database."""
+        """Connect, and check that tenant and database exist."""
         chromadb = import_chromadb()
         token = address.token
         settings = chromadb.config.Settings(
@@ -37,7 +34,7 @@ class ChromaConnection:
             chroma_server_host=address.url,
             chroma_server_http_port=address.port,
             chroma_server_ssl_enabled=address.secure,
-            # Chroma Cloud reads the first, proxies the second
+            # the first is for Chroma Cloud, the second for proxies
             chroma_server_headers=(
                 {"X-Chroma-Token": token, "Authorization": f"Bearer {token}"} if token else None
             ),
@@ -62,7 +59,7 @@ class ChromaConnection:
         self._session.close()
 
     def create(self, name: str) -> Collection:
-        # this layer wants the key that the one above would add
+        # the upper layer would add this key
         wanted = {**HNSW, "embedding_function": None}
         return self._wrapped(self._api.create_collection(name, configuration=wanted, **self._place))
 
@@ -130,5 +127,5 @@ def _status(error: Exception) -> int | None:
     if type(error).__module__ == "chromadb.errors":
         code: int = error.code()  # type: ignore[attr-defined]
         return code
-    cause = error.__context__  # chromadb raises a bare exception instead
+    cause = error.__context__  # chromadb raises a bare exception for HTTP errors
     return cause.response.status_code if isinstance(cause, httpx.HTTPStatusError) else None

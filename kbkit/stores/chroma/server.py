@@ -1,7 +1,6 @@
 """Vectors on a Chroma server or in Chroma Cloud.
 
-A server that does not answer keeps its collections. A collection that is not as it should be is
-rebuilt from the catalog.
+Collections stay if the server does not answer; faulty ones are rebuilt from the catalog.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from kbkit.stores.chroma.collections import Collection
     from kbkit.stores.chroma.connection import ChromaConnection
 
-# what Chroma Cloud takes of an account that has not asked for more
+# default quotas of Chroma Cloud
 _RECORDS = 300
 _RESULTS = 300
 _DOCUMENT_BYTES = 16_384
@@ -46,7 +45,7 @@ class ChromaServer(ChromaCollections):
             self._connection = None
 
     def reopen(self) -> None:
-        """List the collections again; a connection recovers by itself."""
+        """Forget the open collections; the connection recovers by itself."""
         self._collections.clear()
         with self._explained():
             self._connected()
@@ -61,28 +60,29 @@ class ChromaServer(ChromaCollections):
             self._connection = ChromaConnection(self.address)
         return self._connection
 
-    def _most(self) -> int:
+    def _max_batch(self) -> int:
         return min(_RECORDS, self._connected().most)
 
-    def _made(self, name: str) -> Collection:
+    def _create_collection(self, name: str) -> Collection:
         return self._connected().create(name)
 
     def _open_collection(self, name: str) -> Collection:
         return self._connected().get(name)
 
-    def _dropped(self, name: str) -> None:
+    def _drop_collection(self, name: str) -> None:
         self._connected().drop(name)
 
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
-        """Shorten long texts, and leave out metadata that do not fit."""
-        kept, left = {}, _METADATA_BYTES
+        fitting, left = {}, _METADATA_BYTES
         for name, value in payload.metadata.items():
             values = value if isinstance(value, list) else [value]
             left -= len(name) + sum(len(str(each).encode()) for each in values)
             if left < 0:
                 break
-            kept[name] = value
-        return VectorPayload(payload.text.encode()[:_DOCUMENT_BYTES].decode(errors="ignore"), kept)
+            fitting[name] = value
+        return VectorPayload(
+            payload.text.encode()[:_DOCUMENT_BYTES].decode(errors="ignore"), fitting
+        )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """Vectors in a folder of Chroma.
 
-Chroma's persistent client is made for one process: to see what others wrote, open it again.
+Chroma's persistent client shows writes of other processes only after it is opened again.
 """
 
 from __future__ import annotations
@@ -67,11 +67,10 @@ class ChromaStore(ChromaCollections):
     def reopen(self) -> None:
         """Open the client again.
 
-        Damaged files would end the process in Chroma's native code, so their checksums are compared
-        first. Changed collections are dropped, or the folder is emptied; the catalog has all that
-        is in them.
+        Damaged files would crash Chroma's native code, so checksums are compared first. Changed
+        collections are dropped, or the folder is deleted; the catalog has all data.
         """
-        with suppress(WorkspaceError):  # it failed, which is why it is opened afresh
+        with suppress(WorkspaceError):  # a failed client may fail again
             self.close()
         self._client = None
         self._failed = False
@@ -96,7 +95,7 @@ class ChromaStore(ChromaCollections):
                 self._open()
             harmed = damage.collections if damage is not None else None
             for name in harmed or ():
-                self._dropped(name)
+                self._drop_collection(name)
             self._checksums.keep()
 
     def damage(self) -> Damage | None:
@@ -108,7 +107,7 @@ class ChromaStore(ChromaCollections):
         return Damage(fault, self._checksums.harmed()) if fault else None
 
     def settle(self) -> None:
-        """Record checksums, so that the next process knows that the files are whole."""
+        """Record checksums for the next process."""
         with self._explained():
             self._keep()
 
@@ -144,7 +143,7 @@ class ChromaStore(ChromaCollections):
             fault,
             f"{named} {'is' if len(names) == 1 else 'are'}",
         )
-        if names - self._checksums.being_written():  # what a kill has cut off is no damage
+        if names - self._checksums.being_written():  # interrupted writes are not damage
             locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
         self._forget()
         self._checksums.discard(names)
@@ -155,20 +154,20 @@ class ChromaStore(ChromaCollections):
         assert self._client is not None
         return self._client
 
-    def _most(self) -> int:
+    def _max_batch(self) -> int:
         return self._opened().get_max_batch_size()
 
-    def _made(self, name: str) -> Collection:
-        # its default embedding function would download a model
+    def _create_collection(self, name: str) -> Collection:
+        # the default embedding function would download a model
         return self._opened().create_collection(name, embedding_function=None, configuration=HNSW)
 
     def _open_collection(self, name: str) -> Collection:
         client = self._opened()
-        if not self._writing:  # now its files are read
+        if not self._writing:  # opening reads the files
             self._check()
         return client.get_collection(name, embedding_function=None)
 
-    def _dropped(self, name: str) -> None:
+    def _drop_collection(self, name: str) -> None:
         client = self._opened()
         if any(collection.name == name for collection in client.list_collections()):
             client.delete_collection(name)
@@ -218,17 +217,17 @@ def _settings() -> Settings:
 
 
 class _Kind(Enum):
-    """Kind of error, and its meaning for the folder."""
+    """Kinds of errors by their meaning for the folder."""
 
     REFUSED = auto()
-    """A collection is missing, there already, or of other dimensions."""
+    """A collection is missing, exists already, or has other dimensions."""
     DAMAGED = auto()
     UNUSABLE = auto()
-    """The disk is full, or the folder may not be written; nothing is lost."""
+    """The disk is full or read-only; no data is lost."""
 
 
 def _kind(error: BaseException) -> _Kind | None:
-    # a panic of Chroma's Rust code is no Exception, since nobody is to catch it by chance
+    # a panic of Chroma's Rust code is a BaseException
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         return None
     text = str(error).lower()

@@ -34,11 +34,8 @@ _DRIVER = "postgresql+psycopg"
 class PostgresDatabase:
     """The catalog in a schema of a server: a `kbkit.stores.catalog.database.Database`.
 
-    Reads see one consistent state (repeatable read). An advisory lock serialises writes of all
-    machines.
-
-    Attributes:
-        address: Its address without the password.
+    Reads use REPEATABLE READ; an advisory lock serialises writes of all machines. `address` has no
+    password.
     """
 
     def __init__(self, url: str, *, to_fill: bool = False) -> None:
@@ -50,7 +47,7 @@ class PostgresDatabase:
                 parsed,
                 connect_args={
                     "connect_timeout": _CONNECT_SECONDS,
-                    # a server that is gone without a word is noticed within a minute
+                    # notice a dead server within a minute
                     "keepalives_idle": 20,
                     "keepalives_interval": 5,
                     "keepalives_count": 4,
@@ -115,7 +112,7 @@ class PostgresDatabase:
         return []
 
     def compact(self) -> int:
-        """Vacuum the tables; the number of bytes is unknown, since the server keeps the space."""
+        """Vacuum the tables; return 0, because the server keeps the space."""
         with explained(self._place), self._alone.connect() as connection:
             names = connection.execute(
                 sa.text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
@@ -141,7 +138,7 @@ class PostgresDatabase:
                     if not error.connection_invalidated:
                         raise
                     self._watcher.close()
-            self._watcher = None  # or the server was started anew since
+            self._watcher = None  # the server restarted
             self._watcher = self._alone.connect()
             return count(self._watcher)
 
@@ -171,7 +168,6 @@ _LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
 
 
 def without_password(url: str) -> str:
-    """Return a URL without its password, for processes that get it from the environment."""
     return _parsed(url)._replace(password=None).render_as_string(hide_password=False)
 
 
@@ -192,7 +188,7 @@ def _prepare(connection: Any, record: object) -> None:
     from psycopg.types.string import StrDumper
 
     class TextDumper(StrDumper):  # type: ignore[misc, unused-ignore]
-        """PostgreSQL keeps no character NUL; a space in its place leaves all others in theirs."""
+        """Replaces NUL, which PostgreSQL cannot store, by a space, so that offsets stay valid."""
 
         def dump(self, value: str) -> Any:
             return super().dump(value.replace("\0", " ") if "\0" in value else value)
@@ -208,22 +204,22 @@ def _prepare(connection: Any, record: object) -> None:
 
 
 _MARK = "home"
-"""A file that identifies the folder, and moves with it."""
+"""File that identifies a folder even if it is moved."""
 
 
 def other_home(database: Database, folder: Path) -> str:
-    """Return the other folder that holds files and entries, if any.
+    """Return the other folder with the files and entries; ``""`` if it is this one.
 
-    A folder with some becomes their home where they have none yet.
+    The first folder with files or entries becomes their home.
     """
-    mark = _mark(folder)
+    mark = _read_mark(folder)
     with database.read() as transaction:
         home = _home(transaction)
     if home is None and any((folder / name).is_dir() for name in BUILT_IN):
         with database.write() as transaction:
             home = _home(transaction)
             if home is None:
-                home = mark or _made(folder), f"{socket.gethostname()}:{folder}"
+                home = mark or _write_mark(folder), f"{socket.gethostname()}:{folder}"
                 transaction.execute(_CLAIM, {"mark": home[0], "place": home[1]})
                 return ""
     return "" if home is None or home[0] == mark else home[1]
@@ -237,14 +233,14 @@ def _home(transaction: Transaction) -> tuple[str, str] | None:
 _CLAIM = sa.text("INSERT INTO home VALUES (:mark, :place)")
 
 
-def _mark(folder: Path) -> str:
+def _read_mark(folder: Path) -> str:
     try:
         return (folder / _MARK).read_text(encoding="utf-8").strip()
     except OSError:
         return ""
 
 
-def _made(folder: Path) -> str:
+def _write_mark(folder: Path) -> str:
     mark = uuid4().hex
     try:
         (folder / _MARK).write_text(f"{mark}\n", encoding="utf-8")

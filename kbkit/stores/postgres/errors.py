@@ -1,4 +1,4 @@
-"""Errors of PostgreSQL with their remedies."""
+"""Errors of PostgreSQL with remedies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kbkit.errors import WorkspaceError
 _GONE = "see that the server runs and can be reached, and run this again; nothing half done is kept"
 _STATES = {
     "28P01": "check the user and the password of the database's address",
-    "28000": "the server lets this user in from here not at all: ask who runs it (pg_hba.conf)",
+    "28000": "the server rejects this user from this host: ask its administrator (pg_hba.conf)",
     "3D000": "make the database (createdb), or name another",
     "42501": "the user may not do this: grant it to write to the schema, or use another user",
     "25006": "the server is read-only, as a standby is: name the one that is written to",
@@ -40,7 +40,7 @@ def explained(place: str) -> Iterator[None]:
             f"{place}: all connections of this process are in use; run this again"
         ) from error
     except DBAPIError as error:
-        # the message of SQLAlchemy would have the statement, and its values
+        # not the message of SQLAlchemy, which contains statement and values
         text = " ".join(str(error.orig).split())
         state = getattr(error.orig, "sqlstate", None) or ""
         advice = _STATES.get(state)
@@ -48,7 +48,7 @@ def explained(place: str) -> Iterator[None]:
             advice = _GONE
         if advice is None and state[:2] in ("08", "57"):
             advice = _GONE
-        if advice is None and not state:  # it never came to a connection
+        if advice is None and not state:  # the connection failed
             advice = next((hint for sign, hint in _SIGNS.items() if sign in text), _GONE)
         if advice is None:
             raise

@@ -1,4 +1,4 @@
-"""Pictures of documents in PostgreSQL."""
+"""Pictures of documents, and locks, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from kbkit.stores.postgres.errors import explained
 
 
 class PostgresImages:
-    """A `kbkit.stores.images.ImageStore` in the schema of the catalog.
-
-    Errors of the server are `kbkit.errors.WorkspaceError`.
-    """
+    """A `kbkit.stores.images.ImageStore` in the schema of the catalog."""
 
     def __init__(self, engine: sa.Engine, place: str, before: ImageStore | None = None) -> None:
         self._engine = engine
@@ -41,7 +38,6 @@ class PostgresImages:
         return set(self._execute(_NAMES)).union(self._before.names() if self._before else ())
 
     def now(self) -> float:
-        """Time of the server's clock, in seconds since the epoch."""
         return float(self._execute(_NOW)[0])
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
@@ -55,7 +51,7 @@ class PostgresImages:
         return self._before.read(name) if self._before else None
 
 
-# whoever wants a picture anew moves its time on, so that `sweep` knows; its bytes are sent once
+# a new time keeps `sweep` from removing the picture, without sending its bytes again
 _TOUCH = sa.text("UPDATE images SET added_at = clock_timestamp() WHERE name = :name RETURNING name")
 _ADD = sa.text(
     "INSERT INTO images VALUES (:name, :data, clock_timestamp())"
@@ -71,16 +67,13 @@ _READ = sa.text("SELECT data FROM images WHERE name = :name")
 
 
 def lock_number(schema: str, name: str) -> int:
-    """The number that an advisory lock has; schemas of one database are different workspaces."""
+    """Return the number of an advisory lock; each schema is a workspace with its own locks."""
     digest = hashlib.blake2b(f"kbkit\0{schema}\0{name}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 class PostgresLocks(Locks):
-    """The locks of one workspace.
-
-    The server frees a lock when the connection of its holder ends, however it ends.
-    """
+    """Advisory locks, which the server frees when the holder's connection ends."""
 
     def __init__(self, engine: sa.Engine, schema: str, place: str) -> None:
         self._engine = engine
@@ -104,9 +97,9 @@ class PostgresLocks(Locks):
                     time.sleep(poll)
             yield
         finally:
-            with suppress(sa.exc.SQLAlchemyError):  # the server may take its time to see the end
+            with suppress(sa.exc.SQLAlchemyError):  # a closed connection may be noticed late
                 connection.execute(_RELEASE, number)
-            # not back into the pool: whatever has happened, its end is the end of the lock
+            # not back into the pool: closing the connection frees the lock in any case
             connection.invalidate()
             connection.close()
 

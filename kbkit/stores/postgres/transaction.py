@@ -18,7 +18,7 @@ from kbkit.stores.catalog.migrating import is_current, migrate
 from kbkit.stores.catalog.schema import chunks
 
 _MAX_LENGTH = 2_000
-"""Maximum bytes of a plain term; PostgreSQL takes 2,046."""
+"""Bytes above which a term is hashed; PostgreSQL allows 2,046."""
 _POSTINGS = np.dtype([("seq", ">i8"), ("times", ">i4")])
 
 
@@ -66,7 +66,7 @@ class TextSearchIndex:
         wanted = {_lexeme(term): term for term in terms if term and "\0" not in term}
         if not wanted:
             return {}
-        # packed by the server: one row a term rather than one an occurrence
+        # the server packs the postings: one row per term, not per occurrence
         query = (
             "SELECT wanted.lexeme, (SELECT"  # noqa: S608 - own name
             " string_agg(int8send(seq) || int4send(coalesce((repeated->>lexeme)::int, 1)), ''"
@@ -99,10 +99,7 @@ class PostgresTransaction(Transaction):
         super().__init__(connection, TextSearchIndex(connection))
 
     def reserve_seqs(self, count: int) -> int:
-        """Reserve a range of ``chunks.seq``; the sequence stays ahead after a rollback.
-
-        The transaction holds the write lock, so nobody else takes these numbers.
-        """
+        # the write lock excludes other callers; after a rollback the numbers stay unused
         sequence = _sequence(chunks.c.seq)
         first: int = self.execute(sa.select(sa.func.nextval(sequence))).scalar_one()
         if count > 1:
@@ -130,20 +127,20 @@ def _sequence(column: sa.Column[Any]) -> sa.ColumnElement[str]:
 
 
 OLDEST = 15
-"""The first PostgreSQL that is tested."""
+"""Oldest tested version of PostgreSQL."""
 
 
 def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool = False) -> None:
     with connection.begin():
         names = _check(connection, place)
-        if is_current(connection, place, to_fill=to_fill) and names.issuperset(_OWN):
+        if is_current(connection, place, to_fill=to_fill) and names.issuperset(_SERVER_TABLES):
             return
     with connection.begin():
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
-        if not is_current(connection, place, to_fill=to_fill):  # by now
+        if not is_current(connection, place, to_fill=to_fill):  # another process may have migrated
             migrate(connection)
-        _add_own(connection)
-        _adapt(connection)
+        _create_server_tables(connection)
+        _widen_columns(connection)
 
 
 def count(connection: sa.Connection) -> int:
@@ -152,7 +149,7 @@ def count(connection: sa.Connection) -> int:
 
 
 def bump(connection: sa.Connection) -> None:
-    """Count the caller's transaction, if it wrote anything."""
+    """Increase `count` if the caller's transaction wrote anything."""
     connection.execute(_BUMP)
 
 
@@ -172,15 +169,14 @@ def _check(connection: sa.Connection, place: str) -> set[str]:
     return names
 
 
-def _add_own(connection: sa.Connection) -> None:
-    """Create the tables that exist only on a server."""
+def _create_server_tables(connection: sa.Connection) -> None:
     names = sa.inspect(connection).get_table_names()
-    for name, statements in _OWN.items():
+    for name, statements in _SERVER_TABLES.items():
         for statement in statements if name not in names else ():
             connection.exec_driver_sql(statement)
 
 
-_OWN = {
+_SERVER_TABLES = {
     # see `count`
     "commits": (
         "CREATE TABLE commits (number bigint NOT NULL) WITH (fillfactor = 10)",
@@ -188,7 +184,7 @@ _OWN = {
     ),
     # see `kbkit.stores.postgres.database`
     "home": ("CREATE TABLE home (mark text NOT NULL, place text NOT NULL)",),
-    # pictures are compressed already; see `kbkit.stores.postgres.images`
+    # EXTERNAL: pictures are already compressed; see `kbkit.stores.postgres.images`
     "images": (
         'CREATE TABLE images (name text COLLATE "C" PRIMARY KEY, data bytea NOT NULL,'
         " added_at timestamptz NOT NULL)",
@@ -197,10 +193,10 @@ _OWN = {
 }
 
 
-def _adapt(connection: sa.Connection) -> None:
+def _widen_columns(connection: sa.Connection) -> None:
     columns: dict[str, list[str]] = {}
     quote = connection.dialect.identifier_preparer.quote_identifier
-    for table, column, kind in connection.execute(_OTHERS):
+    for table, column, kind in connection.execute(_NARROW_COLUMNS):
         wanted = "bigint" if kind == "integer" else 'text COLLATE "C"'
         columns.setdefault(quote(table), []).append(f"ALTER {quote(column)} TYPE {wanted}")
     for table, changes in columns.items():
@@ -209,7 +205,7 @@ def _adapt(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"ALTER SEQUENCE {quote(name)} AS bigint")
 
 
-_OTHERS = sa.text(
+_NARROW_COLUMNS = sa.text(
     "SELECT table_name, column_name, data_type FROM information_schema.columns"
     " JOIN information_schema.tables USING (table_schema, table_name)"
     " WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"

@@ -1,4 +1,4 @@
-"""Update segments to the catalog: later changes become a small segment."""
+"""Update segments from the catalog: new chunks become a small segment."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from kbkit.stores.snapshots.segments import (
 )
 
 MAX = 1_000
-"""Chunks that may have come, or got other vectors, for a search to wait for a new segment."""
+"""New chunks, or changed vectors, up to which a search waits for a new segment."""
 _MAX_SUMMARIES = 2_000
-"""Summaries that may have got other vectors, likewise."""
+"""Changed summary vectors up to which a search waits."""
 SLICE = 25_000
-"""Chunks of a slice, which bounds memory."""
+"""Chunks read at once, to limit memory."""
 
 Keep = Callable[[Segment], Segment]
-"""Puts a segment where it takes no memory, if it can."""
+"""Moves a segment from memory to a file, if possible."""
 
 
-def _held(segment: Segment) -> Segment:
+def _in_memory(segment: Segment) -> Segment:
     return segment
 
 
@@ -41,61 +41,65 @@ def shown(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
     )
 
 
-def follows(transaction: Transaction, row: KnowledgeBaseRow, held: SegmentedSnapshot) -> bool:
-    if held.embedder != row.embedder or held.version > row.version:
+def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot) -> bool:
+    if before.embedder != row.embedder or before.version > row.version:
         return False
-    if not removed_chunks.is_known(transaction, row.id, held.removed):
+    if not removed_chunks.is_known(transaction, row.id, before.removed):
         return False
-    if not held.segments:
+    if not before.segments:
         return True
-    after = int(held.segments[-2].snapshot.seqs[-1]) if len(held.segments) > 1 else 0
-    return related(transaction, row.id, held.segments[-1].snapshot, after=after)
+    after = int(before.segments[-2].snapshot.seqs[-1]) if len(before.segments) > 1 else 0
+    return related(transaction, row.id, before.segments[-1].snapshot, after=after)
 
 
 def advanced(
     transaction: Transaction,
     row: KnowledgeBaseRow,
-    held: SegmentedSnapshot,
+    before: SegmentedSnapshot,
     *,
     quickly: bool = False,
-    keep: Keep = _held,
+    keep: Keep = _in_memory,
 ) -> SegmentedSnapshot | None:
-    """Update segments to a transaction's state; ``None`` if they must be rebuilt."""
-    if not follows(transaction, row, held):
+    """Update segments to the transaction's state; ``None`` if they must be rebuilt.
+
+    `quickly` also returns ``None`` if there are many changes.
+    """
+    if not follows(transaction, row, before):
         return None
-    gone = removed_chunks.since(transaction, row.id, held.removed)
+    gone = removed_chunks.since(transaction, row.id, before.removed)
     if gone is None:
         return None
-    filed = [segment for segment in held.segments if segment.file and len(segment)]
+    filed = [segment for segment in before.segments if segment.file and len(segment)]
     after = int(filed[-1].snapshot.seqs[-1]) if filed else 0
-    last_seq = int(held.segments[-1].snapshot.seqs[-1]) if len(held) else 0
+    last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
     many = (
         corpus.count_chunks(transaction, row.id, after=last_seq) > MAX
-        or statement_vectors.count_changed(transaction, row.id, held.version) > MAX
+        or statement_vectors.count_changed(transaction, row.id, before.version) > MAX
         or (
-            held.summary_embedder != row.summary_embedder
-            and len(held.document_ids) > _MAX_SUMMARIES
-            if held.summary_embedder != row.summary_embedder
-            else summaries.count_changed(transaction, row, held.summaries_version) > _MAX_SUMMARIES
+            before.summary_embedder != row.summary_embedder
+            and len(before.document_ids) > _MAX_SUMMARIES
+            if before.summary_embedder != row.summary_embedder
+            else summaries.count_changed(transaction, row, before.summaries_version)
+            > _MAX_SUMMARIES
         )
     )
     if quickly and many:
         return None
-    segments = [segment for segment in held.segments if len(segment.snapshot)]
+    segments = [segment for segment in before.segments if len(segment.snapshot)]
     if gone.seqs:
         seqs = np.array(sorted(gone.seqs), np.int64)
         segments = [segment.without(seqs) for segment in segments]
-    changed = statement_vectors.changed_since(transaction, row.id, held.version)
+    changed = statement_vectors.changed_since(transaction, row.id, before.version)
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]
     if many or corpus.count_chunks(transaction, row.id, after=last_seq):
         segments = _with_later(
-            transaction, row, segments, last_seq if changed else after, keep if many else _held
+            transaction, row, segments, last_seq if changed else after, keep if many else _in_memory
         )
     version = shown(row, gone.last)
-    snapshot = joined(version, segments, held.numbers, held.summaries)
-    return replace(snapshot, summaries=_summaries(transaction, row, held, snapshot))
+    snapshot = joined(version, segments, before.numbers, before.summaries)
+    return replace(snapshot, summaries=_summaries(transaction, row, before, snapshot))
 
 
 def _with_later(
@@ -105,19 +109,19 @@ def _with_later(
     after: int,
     keep: Keep,
 ) -> list[Segment]:
-    """Append later chunks to segments; rewrites a small last segment."""
-    held = [segment for segment in segments if segment.snapshot.seqs[-1] <= after]
-    rest = segments[len(held) :]
+    """Append later chunks to segments; rewrite a small last segment."""
+    result = [segment for segment in segments if segment.snapshot.seqs[-1] <= after]
+    rest = segments[len(result) :]
     if sum(len(segment.snapshot) for segment in rest) > MAX:
-        held, rest, after = list(segments), [], int(segments[-1].snapshot.seqs[-1])
+        result, rest, after = list(segments), [], int(segments[-1].snapshot.seqs[-1])
     before = rest[0].snapshot if len(rest) == 1 else None
     parts = slices(transaction, row, after)
     for low, high in parts:
         made = make(transaction, row, before, after=low, until=high)
         before = None
         if len(made):
-            held.append(keep(Segment(made)))
-    return held
+            result.append(keep(Segment(made)))
+    return result
 
 
 def slices(
@@ -133,38 +137,37 @@ def slices(
 def _summaries(
     transaction: Transaction,
     row: KnowledgeBaseRow,
-    held: SegmentedSnapshot,
+    before: SegmentedSnapshot,
     snapshot: SegmentedSnapshot,
 ) -> tuple[LaterSummaries, ...]:
-    if held.summaries_version == row.summaries_version:
-        return held.summaries
-    same = held.summary_embedder == row.summary_embedder
-    came = (
-        summaries.changed_since(transaction, row, held.summaries_version)
+    if before.summaries_version == row.summaries_version:
+        return before.summaries
+    same = before.summary_embedder == row.summary_embedder
+    changed = (
+        summaries.changed_since(transaction, row, before.summaries_version)
         if same
         else summaries.vectors_of(transaction, row)
     )
-    if not len(came.document_ids):
-        return held.summaries if same else ()
-    numbers = snapshot.numbers.find(came.document_ids)
-    there = [i for i, document_id in enumerate(came.document_ids) if document_id in numbers]
-    vectors = came.vectors[there]
-    if not vectors.shape[1]:  # none of them has a vector now
+    if not len(changed.document_ids):
+        return before.summaries if same else ()
+    numbers = snapshot.numbers.find(changed.document_ids)
+    known = [i for i, document_id in enumerate(changed.document_ids) if document_id in numbers]
+    vectors = changed.vectors[known]
+    if not vectors.shape[1]:  # none has a vector
         width = max((part.vectors.shape[1] for part in snapshot.summary_parts()), default=0)
-        vectors = np.zeros((len(there), width), np.float32)
+        vectors = np.zeros((len(known), width), np.float32)
     newest = LaterSummaries(
         row.summaries_version,
         row.summary_embedder,
         np.array(list(numbers.values()), np.int32),
         vectors,
     )
-    return (*held.summaries, newest) if same else (newest,)
+    return (*before.summaries, newest) if same else (newest,)
 
 
-def anew(
-    transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _held
+def build(
+    transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _in_memory
 ) -> SegmentedSnapshot:
-    """Build segments from the catalog alone."""
     last = removed_chunks.last(transaction, row.id)
     made = [
         keep(Segment(make(transaction, row, None, after=low, until=high)))

@@ -1,4 +1,4 @@
-"""The chunk table: chunks and documents of a version as arrays."""
+"""The chunk table: chunks and documents of one version as arrays."""
 
 from __future__ import annotations
 
@@ -22,20 +22,18 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-"""Gives a number for each of some vectors."""
+"""Returns one score per vector."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkTable:
-    """The chunks of a knowledge base in order of ``seq``, without their words and vectors.
+    """The chunks of a knowledge base by ``seq``, without terms and vectors.
 
     Attributes:
-        version: Its ``knowledge_bases.version``.
         seqs: ``chunks.seq``, shape ``(n,)``, ascending.
         owners: Index into `document_ids` for each chunk, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
-        average_length: Mean of `lengths`.
-        summaries_version: Its ``knowledge_bases.summaries_version``.
+        sizes: Number of chunks of each document.
         summary_embedder: Fingerprint of the summaries' embedder; ``""`` without.
         summary_vectors: Unit vectors, zeros if missing, shape ``(len(document_ids), dimensions)``.
         kept: Cache of searches.
@@ -59,7 +57,7 @@ class ChunkTable:
         return len(self.seqs)
 
     def summary_scores(self, score: Score) -> NDArray[np.float32]:
-        """Apply a function to the summary vectors; 0 for documents without one."""
+        """Score the summary of each document; 0 for documents without chunks."""
         scores = score(self.summary_vectors)
         scores[self.sizes == 0] = 0.0
         return scores
@@ -89,7 +87,6 @@ def read(transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
 def owner_columns(
     owners: NDArray[np.int32], lengths: NDArray[np.int32], documents: int
 ) -> dict[str, Any]:
-    """Return the columns that follow from the documents and lengths of chunks."""
     return {
         "owners": owners,
         "lengths": lengths,
@@ -100,7 +97,7 @@ def owner_columns(
 
 
 def with_summaries(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -> _Table:
-    """Add the current summary vectors, which may be newer than the chunks; takes milliseconds."""
+    """Add the current summary vectors, which may be newer than the chunks."""
     if table.summaries_version == row.summaries_version:
         return table
     ordinals = {document_id: i for i, document_id in enumerate(table.document_ids)}
@@ -114,11 +111,10 @@ def summary_columns(
     *,
     some: bool = False,
 ) -> dict[str, Any]:
-    """Return the columns of document summaries; zeros for documents without one."""
     stored = summaries.vectors_of(transaction, row, ordinals if some else None)
     vectors = np.zeros((len(ordinals), stored.vectors.shape[1]), np.float32)
-    there = [i for i, document_id in enumerate(stored.document_ids) if document_id in ordinals]
-    vectors[[ordinals[stored.document_ids[i]] for i in there]] = stored.vectors[there]
+    known = [i for i, document_id in enumerate(stored.document_ids) if document_id in ordinals]
+    vectors[[ordinals[stored.document_ids[i]] for i in known]] = stored.vectors[known]
     return {
         "summaries_version": row.summaries_version,
         "summary_embedder": stored.embedder,
@@ -127,13 +123,12 @@ def summary_columns(
 
 
 PART = ".part"
-"""Suffix of unfinished files."""
 CHECKED = ".checked"
 """Suffix of files that record a verified state."""
 _MARK = b"CRC2"
 _AT_ONCE = 1 << 20
 _LARGE = 1 << 24
-"""Bytes of a file that is not read through each time: 4 milliseconds of a processor."""
+"""Bytes from which a verified state is recorded; verifying that many takes 4 milliseconds."""
 _DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
 
 
@@ -144,18 +139,18 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str
 
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(f".{uuid4().hex}{PART}")
-    held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     try:
         try:
-            save_file(held, part, about)
-        except SafetensorError as error:  # what the system says is a text in it
+            save_file(contiguous, part, about)
+        except SafetensorError as error:  # contains the system's message
             raise OSError(f"{path.name}: cannot be written ({error})") from error
         with part.open("rb+") as file:
             end = _MARK + _crc(file).to_bytes(4, "little")
             file.seek(0, os.SEEK_END)
             file.write(end)
             file.flush()
-            os.fsync(file.fileno())  # on disk before its name is, whatever happens
+            os.fsync(file.fileno())  # on disk before the rename
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -172,7 +167,7 @@ def check(path: Path) -> None:
 
 
 def checksum(path: Path) -> int:
-    """Read the checksum at the end of a file, without a check of what comes before."""
+    """Read the checksum at the end of a file without verifying it."""
     with path.open("rb") as file:
         file.seek(-4, os.SEEK_END)
         return int.from_bytes(file.read(), "little")
@@ -187,11 +182,7 @@ def _crc(file: BinaryIO, limit: int = sys.maxsize) -> int:
 
 
 def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    """Map arrays that `write_arrays` wrote into memory.
-
-    Processes share the pages that searches touch. The file begins with the length of a JSON header,
-    8 bytes little endian.
-    """
+    """Map a file of `write_arrays`, in the safetensors format, into memory."""
     _check_once(path)
     data = np.memmap(path, np.uint8, "r")
     start = 8 + int.from_bytes(data[:8].tobytes(), "little")
@@ -206,19 +197,19 @@ def _check_once(path: Path) -> None:
         check(path)
         return
     stamp = f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-    beside = path.with_name(path.name + CHECKED)
+    record = path.with_name(path.name + CHECKED)
     with contextlib.suppress(OSError, ValueError):
-        if beside.read_text(encoding="utf-8") == stamp:
+        if record.read_text(encoding="utf-8") == stamp:
             return
     check(path)
-    with contextlib.suppress(OSError):  # then it is read through again
-        part = beside.with_suffix(f".{uuid4().hex}{PART}")
+    with contextlib.suppress(OSError):  # the next process then verifies it again
+        part = record.with_suffix(f".{uuid4().hex}{PART}")
         part.write_text(stamp, encoding="utf-8")
-        part.replace(beside)
+        part.replace(record)
 
 
 def forget_pages(array: NDArray[Any]) -> None:
-    """Evict a mapped file's pages from memory; they are read again on demand."""
+    """Evict a mapped file's pages from memory, until they are read again."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base

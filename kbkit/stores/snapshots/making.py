@@ -24,14 +24,13 @@ from kbkit.text.analysis import analyzer
 _MAX_TIMES = np.iinfo(np.uint16).max
 """Maximum count of a term in a chunk."""
 _COMPARED = 10
-"""Chunks that a snapshot and the catalog must have in common."""
+"""Last chunks whose ids are compared."""
 
 
 def related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: int = 0) -> bool:
     """Whether a snapshot belongs to this catalog's history.
 
-    A catalog restored from a copy gives versions and ``seq`` again; the last chunks show the
-    difference.
+    A catalog restored from a copy reuses versions and ``seq``, so the last chunks are compared.
     """
     if not len(snapshot):
         return True
@@ -56,7 +55,7 @@ def make(
     if (
         before is None
         or before.embedder != row.embedder
-        or before.version > row.version  # which lacks what has gone since
+        or before.version > row.version  # may lack chunks of the older version
         or not related(transaction, row.id, before, after=after)
     ):
         before = _empty(row.dimensions)
@@ -103,7 +102,7 @@ def make(
 def _changed(
     transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot
 ) -> NDArray[np.float32]:
-    """Return a snapshot's vectors, with those whose texts changed."""
+    """Return a snapshot's vectors, with changed ones replaced."""
     changed = statement_vectors.changed_since(transaction, row.id, before.version)
     places = {seq: place for place, seq in enumerate(before.seqs.tolist()) if seq in changed}
     if not places:
@@ -114,7 +113,6 @@ def _changed(
 
 
 def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> Lists:
-    """Return the term numbers of each text; unknown terms are left out."""
     lists = [
         [numbers[term] for term in _terms_of(text, language) if term in numbers] for text in texts
     ]
@@ -154,7 +152,7 @@ def _empty(dimensions: int) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """Chunks as they are read; `term_ids`, `rows` and `counts` are of the terms of each."""
+    """New chunks; `term_ids`, `rows` and `counts` have one item per posting."""
 
     seqs: NDArray[np.int64]
     ids: Sequence[str]
@@ -176,7 +174,7 @@ def _read(
     ordinals: dict[str, int],
     between: tuple[int, int],
 ) -> _New:
-    """Read the chunks that a snapshot lacks; known texts keep their numbers."""
+    """Read the chunks after a snapshot; its terms and headings keep their numbers."""
     last = int(before.seqs[-1]) if len(before) else between[0]
     vocabulary = {term: i for i, term in enumerate(before.terms)}
     texts = {text: i for i, text in enumerate(before.heading_texts)}
@@ -185,16 +183,16 @@ def _read(
     ids: list[str] = []
     packed: list[bytes] = []
     for chunk in corpus.iter_indexed(transaction, row.id, after=last, until=between[1]):
-        held = Counter(chunk.terms.split(" ") if chunk.terms else ())
+        count_of = Counter(chunk.terms.split(" ") if chunk.terms else ())
         heading = heading_text(chunk.title, chunk.heading_path)
         seqs.append(chunk.seq)
         ids.append(chunk.id)
         owners.append(ordinals[chunk.document_id])
         lengths.append(chunk.length)
         headings.append(texts.setdefault(heading, len(texts)))
-        term_ids.extend([vocabulary.setdefault(term, len(vocabulary)) for term in held])
-        counts.extend([min(times, _MAX_TIMES) for times in held.values()])
-        per_chunk.append(len(held))
+        term_ids.extend([vocabulary.setdefault(term, len(vocabulary)) for term in count_of])
+        counts.extend([min(times, _MAX_TIMES) for times in count_of.values()])
+        per_chunk.append(len(count_of))
         packed.append(chunk.vector)
     return _New(
         seqs=np.array(seqs, np.int64),
@@ -221,7 +219,7 @@ def _postings(
     rows: NDArray[np.int32],
     counts: NDArray[np.uint16],
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]:
-    """Sort postings by term; those of a term are already in row order."""
+    """Sort postings by term; within a term they are already in row order."""
     terms = sorted(vocabulary)
     places = np.empty(len(terms), np.int32)
     places[[vocabulary[term] for term in terms]] = np.arange(len(terms), dtype=np.int32)
@@ -235,23 +233,23 @@ def _postings(
 
 
 LARGEST = 100_000
-"""Chunks of a segment that is merged no more."""
+"""Chunks from which a segment is not merged any more."""
 _TIER = 8
-"""Segments of about the same size that are there before they are merged."""
+"""Neighbouring segments of about the same size that are merged."""
 _SMALLEST = 1_000
-"""Chunks below which all segments are of one tier."""
-_GONE = 0.3
+"""Chunks up to which all segments are of the lowest tier."""
+_MAX_REMOVED = 0.3
 """Share of removed chunks at which a segment is rewritten."""
 
 
 def to_merge(segments: Sequence[Segment], limit: int = LARGEST) -> slice | None:
     """Return the next neighbouring segments to merge; ``None`` if there are none."""
     for i, segment in enumerate(segments):
-        if len(segment) <= limit and len(segment.gone) > _GONE * len(segment.snapshot):
+        if len(segment) <= limit and len(segment.gone) > _MAX_REMOVED * len(segment.snapshot):
             return slice(i, i + 1)
     tiers = [_tier(len(segment)) for segment in segments]
     for end in range(len(segments), 0, -1):
-        start = end  # the longest row of neighbours, the last one's tier or a smaller one's
+        start = end  # longest run of neighbours that ends here, of at most the last one's tier
         while start and tiers[start - 1] <= tiers[end - 1]:
             start -= 1
         if end - start >= _TIER:
@@ -287,11 +285,11 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
     for i, segment in enumerate(segments):
         s, rows = segment.snapshot, kept[i]
         of_terms.append(np.fromiter((numbers[term] for term in s.terms), np.int64, len(s.terms)))
-        held, texts = s.document_ids, list(s.heading_texts)
+        ids, texts = s.document_ids, list(s.heading_texts)
         own = s.owners[rows]
         for own_number in np.unique(own).tolist():
-            documents[held[own_number]] = i, own_number  # the latest one's title counts
-        owners.append([held[own_number] for own_number in own.tolist()])
+            documents[ids[own_number]] = i, own_number  # the last segment has the current title
+        owners.append([ids[own_number] for own_number in own.tolist()])
         of = s.headings[rows]
         for own_number in np.unique(of).tolist():
             headings.setdefault(texts[own_number], (i, own_number))
@@ -299,11 +297,11 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
         places = np.full(len(s), -1, np.int64)
         places[rows] = np.arange(len(rows)) + firsts[i]
         of_posting = places[s.rows]
-        there = of_posting >= 0
-        term = np.repeat(of_terms[i], np.diff(s.starts))[there]
-        posted.append((term, of_posting[there], s.counts[there]))
+        alive = of_posting >= 0
+        term = np.repeat(of_terms[i], np.diff(s.starts))[alive]
+        posted.append((term, of_posting[alive], s.counts[alive]))
     term = np.concatenate([part[0] for part in posted])
-    order = np.argsort(term, kind="stable")  # rows of a term are in order already
+    order = np.argsort(term, kind="stable")  # keeps the row order within a term
     per_term = np.bincount(term, minlength=len(terms))
     used = np.flatnonzero(per_term)
     renumbered = np.cumsum(per_term > 0) - 1
@@ -325,9 +323,9 @@ def merged(segments: Sequence[Segment]) -> Snapshot:
     def lists(name: str, which: Sequence[tuple[int, int]]) -> Lists:
         parts = []
         for i, number in which:
-            known_lists = getattr(snapshots[i], name)
-            part = slice(int(known_lists.starts[number]), int(known_lists.starts[number + 1]))
-            of = of_terms[i][known_lists.values[part]]
+            old_lists = getattr(snapshots[i], name)
+            part = slice(int(old_lists.starts[number]), int(old_lists.starts[number + 1]))
+            of = of_terms[i][old_lists.values[part]]
             parts.append(renumbered[of[per_term[of] > 0]])
         ends = np.cumsum([0, *map(len, parts)])
         return Lists(

@@ -13,13 +13,13 @@ from kbkit.stores.snapshots.codes import JoinedCodes, VectorCodes, available, co
 from kbkit.stores.snapshots.segments import LaterSummaries, SegmentedSnapshot
 
 _UNCODED = 40_000
-"""Chunks without codes up to which a scan of all their vectors is quick."""
-_KEPT = "near_chunks"
+"""Chunks without codes up to which a scan of their vectors is fast."""
+_KEY = "near_chunks"
 Rows = NDArray[np.int64]
 
 
 def is_coded(snapshot: SegmentedSnapshot) -> bool:
-    """Whether `near_chunks` scans the vectors of few chunks only."""
+    """Whether `near_chunks` is fast, because few chunks lack codes."""
     if not available():
         return False
     uncoded = [s for s in snapshot.segments if codes_of(s.snapshot) is None]
@@ -30,11 +30,11 @@ def near_chunks(
     snapshot: SegmentedSnapshot, vector: NDArray[np.float32], limit: int, score: Score
 ) -> tuple[Rows, NDArray[np.float32]]:
     rows, scores = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    for i, held, near in _by_segment(snapshot, vector, limit, score):
+    for i, own, near in _by_segment(snapshot, vector, limit, score):
         places = snapshot.places[i]
-        own = held if places is None else places[held].astype(np.int64)
-        alive = own >= 0
-        rows.append(own[alive] + snapshot.firsts[i])
+        placed = own if places is None else places[own].astype(np.int64)
+        alive = placed >= 0
+        rows.append(placed[alive] + snapshot.firsts[i])
         scores.append(near[alive])
     return np.concatenate(rows), np.concatenate(scores)
 
@@ -63,16 +63,15 @@ def _by_segment(
 
 
 def _joined(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCodes:
-    """Codes of segments as one; kept until others have been made."""
-    held: JoinedCodes | None = snapshot.kept.get(_KEPT)
-    if held is None or held.parts != codes:
-        held = snapshot.kept[_KEPT] = JoinedCodes(codes)
-    return held
+    joined: JoinedCodes | None = snapshot.kept.get(_KEY)
+    if joined is None or joined.parts != codes:
+        joined = snapshot.kept[_KEY] = JoinedCodes(codes)
+    return joined
 
 
 _MAX_UNCODED_SUMMARIES = 20_000
-"""Summaries without codes up to which a scan of their vectors is quick."""
-_SUMMARIES_KEPT = "near_summaries"
+"""Summaries without codes up to which a scan of their vectors is fast."""
+_SUMMARIES_KEY = "near_summaries"
 Numbers = NDArray[np.int64]
 
 
@@ -81,8 +80,8 @@ class NearSummaries:
     """The current summaries of a snapshot's documents.
 
     Attributes:
-        parts: Vectors in order of arrival; later ones replace earlier ones.
-        holders: Part with the summary of each document; -1 without a summary.
+        parts: Oldest first; later parts replace earlier ones.
+        holders: Index of the part with the summary of each document; -1 without a summary.
     """
 
     parts: tuple[LaterSummaries, ...]
@@ -102,7 +101,7 @@ class NearSummaries:
         return numbers[self.holders[numbers] >= 0]
 
     def scores(self, numbers: Numbers, score: Score) -> NDArray[np.float32]:
-        """Score document summaries; documents without one get the mean's score."""
+        """Score the summaries of documents; those without one get the mean vector's score."""
         result = np.empty(len(numbers), np.float32)
         holders = self.holders[numbers]
         for i in np.unique(holders).tolist():
@@ -113,15 +112,15 @@ class NearSummaries:
 
 
 def near_summaries(snapshot: SegmentedSnapshot) -> NearSummaries | None:
-    """Return an index of near summaries; ``None`` if they are few enough to scan."""
-    if _SUMMARIES_KEPT not in snapshot.kept:
-        snapshot.kept[_SUMMARIES_KEPT] = _of(snapshot) if available() else None
-    near: NearSummaries | None = snapshot.kept[_SUMMARIES_KEPT]
+    """Return an index of summaries; ``None`` without faiss, or without codes."""
+    if _SUMMARIES_KEY not in snapshot.kept:
+        snapshot.kept[_SUMMARIES_KEY] = _of(snapshot) if available() else None
+    near: NearSummaries | None = snapshot.kept[_SUMMARIES_KEY]
     return near
 
 
 def forget(snapshot: SegmentedSnapshot) -> None:
-    snapshot.kept.pop(_SUMMARIES_KEPT, None)
+    snapshot.kept.pop(_SUMMARIES_KEY, None)
     for part in snapshot.summary_parts():
         part.forget_codes()
 
@@ -134,29 +133,29 @@ def _of(snapshot: SegmentedSnapshot) -> NearSummaries | None:
         return None
     number = len(snapshot.sizes)
     holders, rows = np.full(number, -1, np.int32), np.zeros(number, np.int32)
-    there = [
-        part.vectors.any(axis=1) if c is None else c.there
+    nonzero = [
+        part.vectors.any(axis=1) if c is None else c.nonzero
         for part, c in zip(parts, codes, strict=True)
     ]
     for i, part in enumerate(parts):
-        holders[part.numbers] = np.where(there[i], i, -1)
+        holders[part.numbers] = np.where(nonzero[i], i, -1)
         rows[part.numbers] = np.arange(len(part.numbers))
     holders[snapshot.sizes == 0] = -1
     total, count = np.zeros(parts[0].vectors.shape[1]), 0
     for i, part in enumerate(parts):
-        mine = (holders[part.numbers] == i) & (rows[part.numbers] == np.arange(len(part.numbers)))
-        made = codes[i]
-        if made is None:
-            total += part.vectors[mine].sum(axis=0, dtype=np.float64)
+        used = (holders[part.numbers] == i) & (rows[part.numbers] == np.arange(len(part.numbers)))
+        coded = codes[i]
+        if coded is None:
+            total += part.vectors[used].sum(axis=0, dtype=np.float64)
         else:
-            total += made.total - part.vectors[there[i] & ~mine].sum(axis=0, dtype=np.float64)
-        count += int(mine.sum())
-    coded = [(part, made) for part, made in zip(parts, codes, strict=True) if made is not None]
+            total += coded.total - part.vectors[nonzero[i] & ~used].sum(axis=0, dtype=np.float64)
+        count += int(used.sum())
+    with_codes = [(part, c) for part, c in zip(parts, codes, strict=True) if c is not None]
     return NearSummaries(
         parts=parts,
-        coded=JoinedCodes([made for _, made in coded]),
-        numbers=np.concatenate([part.numbers for part, _ in coded]),
-        uncoded=tuple(part for part, made in zip(parts, codes, strict=True) if made is None),
+        coded=JoinedCodes([c for _, c in with_codes]),
+        numbers=np.concatenate([part.numbers for part, _ in with_codes]),
+        uncoded=tuple(part for part, c in zip(parts, codes, strict=True) if c is None),
         holders=holders,
         rows=rows,
         mean=(total / max(1, count)).astype(np.float32),

@@ -1,7 +1,7 @@
 """Files of a knowledge base's segments, and their list.
 
-A segment's file is written once, under a new name. The list is replaced as a whole, so readers see
-no half-written file. Files that no list names are removed later.
+A segment's file is written once, under a new name. The list is replaced atomically. Files on no
+list are removed later.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FORMAT = 4
 _OLD_SECONDS = 600
 """Age at which unlisted and unfinished files are deleted."""
 _TRIES = 3
-"""Attempts to read a list whose files change meanwhile."""
+"""Attempts to read a list, whose files another process may remove."""
 
 _CRC = "crc"
 _DAMAGED = (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
@@ -49,13 +49,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class SegmentFiles:
-    """Segment files of a workspace; mapped ones stay while they are used."""
+    """Segment files of a workspace, each mapped once."""
 
     folder: Path
     _mapped: dict[str, Snapshot] = field(default_factory=dict)
 
     def kept(self, kb_id: str, segment: Segment) -> Segment:
-        """A segment as a file has it, which is written unless it is there."""
+        """Return a segment mapped from its file; write the file if there is none."""
         if segment.file:
             return segment
         name = f"{kb_id}.{uuid4().hex}{_FILE}"
@@ -76,12 +76,12 @@ class SegmentFiles:
         for segment in snapshot.segments:
             if not segment.file or codes.codes_of(segment.snapshot) is not None:
                 continue
-            segment.snapshot.kept.pop("codes", None)  # another process may have made them
+            segment.snapshot.kept.pop("codes", None)  # another process may have written them
             if codes.codes_of(segment.snapshot) is None:
                 codes.write(codes.path_of(self.folder / segment.file), segment.snapshot.vectors)
                 forget_pages(segment.snapshot.vectors)
                 segment.snapshot.kept.pop("codes", None)
-        near_chunks.forget(snapshot)  # another process may have made them
+        near_chunks.forget(snapshot)  # another process may have written them
         for part in snapshot.summary_parts():
             if part.coded is not None and part.codes() is None:
                 codes.write(part.coded, part.vectors)
@@ -89,18 +89,18 @@ class SegmentFiles:
 
     def write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
         segments = [self.kept(kb_id, segment) for segment in snapshot.segments]
-        behind = sorted(
+        updated = sorted(
             {number for summaries in snapshot.summaries for number in summaries.numbers.tolist()}
         )
         summaries: tuple[LaterSummaries, ...] = ()
         name = ""
-        if behind:
-            ids = [snapshot.document_ids[number] for number in behind]
+        if updated:
+            ids = [snapshot.document_ids[number] for number in updated]
             vectors = snapshot.summaries_of(ids)
             name = f"{kb_id}.{uuid4().hex}.summaries{_FILE}"
             save_summaries(self.folder / name, snapshot.summary_embedder, ids, vectors)
-            numbers = np.array(behind, np.int32)
-            summaries = (self._behind(snapshot.about, name, numbers, vectors),)
+            numbers = np.array(updated, np.int32)
+            summaries = (self._later_summaries(snapshot.about, name, numbers, vectors),)
         values = {
             "format": _FORMAT,
             **asdict(snapshot.about),
@@ -113,9 +113,9 @@ class SegmentFiles:
         values["checksums"] = {file: checksum(self.folder / file) for file in listed}
         self._replace(kb_id, json.dumps({**values, _CRC: _crc(values)}))
         used = {segment.file for segment in segments}
-        for number_of in list(self._mapped):
-            if number_of.startswith(f"{kb_id}.") and number_of not in used:
-                self._mapped.pop(number_of, None)
+        for file in list(self._mapped):
+            if file.startswith(f"{kb_id}.") and file not in used:
+                self._mapped.pop(file, None)
         return replace(snapshot, segments=tuple(segments), summaries=summaries)
 
     def _replace(self, kb_id: str, text: str) -> None:
@@ -131,12 +131,12 @@ class SegmentFiles:
             part.unlink(missing_ok=True)
 
     def read(self, kb_id: str, numbers: DocumentNumbers | None = None) -> SegmentedSnapshot | None:
-        """The version that is kept; ``None`` where none is, or a file is missing or damaged."""
+        """Return the stored snapshot; ``None`` if there is none or a file is missing or damaged."""
         for _ in range(_TRIES):
             try:
                 values = json.loads(self.path(kb_id).read_bytes())
                 if values["format"] != _FORMAT:
-                    return None  # of another kbkit
+                    return None  # written by another version of kbkit
                 if values.pop(_CRC) != _crc(values):
                     raise ValueError(f"{self.path(kb_id).name} is not as it was written")
                 return self._read(values, numbers or DocumentNumbers())
@@ -151,7 +151,7 @@ class SegmentFiles:
         return None
 
     def is_outdated(self, kb_id: str) -> bool:
-        """Whether another version of kbkit wrote the list, so that it is not read."""
+        """Whether another version of kbkit wrote the list."""
         with contextlib.suppress(*_DAMAGED):
             return bool(json.loads(self.path(kb_id).read_bytes())["format"] != _FORMAT)
         return False
@@ -175,16 +175,16 @@ class SegmentFiles:
         if summaries is None or summaries[0] != about.summary_embedder:
             raise ValueError("summaries that cannot be read")
         number_of = numbers.find(summaries[1])
-        there = [i for i, each in enumerate(summaries[1]) if each in number_of]
-        behind = self._behind(
+        known = [i for i, each in enumerate(summaries[1]) if each in number_of]
+        later = self._later_summaries(
             about,
             values["summaries"],
-            np.array([number_of[summaries[1][i]] for i in there], np.int32),
-            summaries[2] if len(there) == len(summaries[1]) else summaries[2][there],
+            np.array([number_of[summaries[1][i]] for i in known], np.int32),
+            summaries[2] if len(known) == len(summaries[1]) else summaries[2][known],
         )
-        return replace(snapshot, summaries=(behind,))
+        return replace(snapshot, summaries=(later,))
 
-    def _behind(
+    def _later_summaries(
         self,
         about: SegmentsVersion,
         name: str,
@@ -202,12 +202,12 @@ class SegmentFiles:
             path = self.folder / _name(name)
             snapshot = self._load(name)
             if snapshot is None:
-                path.stat()  # gone: another list may name others
+                path.stat()  # if the file is missing, the list is read again
                 raise ValueError(f"{name} is damaged")
             self._mapped[name] = snapshot
         rows = np.array(gone, np.int64)
         if len(rows) and (rows[0] < 0 or rows[-1] >= len(snapshot) or (np.diff(rows) <= 0).any()):
-            raise ValueError("rows that are not there")
+            raise ValueError("a list names rows that do not exist")
         return Segment(snapshot, name, rows)
 
     def path(self, kb_id: str) -> Path:
@@ -228,7 +228,7 @@ class SegmentFiles:
 
     def sweep(self, kb_ids: Collection[str]) -> None:
         with contextlib.suppress(OSError):
-            used = {self.path(is_ours).name for is_ours in kb_ids}
+            used = {self.path(kb_id).name for kb_id in kb_ids}
             used = used.union(*map(self._listed, kb_ids))
             before = time.time() - _OLD_SECONDS
             for file in list(self.folder.iterdir()):
@@ -242,7 +242,7 @@ class SegmentFiles:
         return [self.folder / name for name in sorted(self._listed(kb_id)) if name.endswith(_FILE)]
 
     def _listed(self, kb_id: str) -> set[str]:
-        """Return the files on a list; none if it is unreadable."""
+        """Return the files on a list and their companions; none if it is unreadable."""
         try:
             values = json.loads(self.path(kb_id).read_bytes())
             files = {str(each["file"]) for each in values["segments"]}

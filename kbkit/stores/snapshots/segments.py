@@ -1,9 +1,8 @@
-"""A segmented snapshot: a change costs as much as it changes.
+"""A segmented snapshot, whose update takes time in proportion to the change.
 
-Chunks keep their ``seq``, and later ones have greater ones. Chunks that came together form a
-segment that never changes; its removed rows are listed beside it. A version of a knowledge base is
-a list of segments in order of ``seq``. Small segments are merged in time
-(`kbkit.stores.snapshots.making`).
+Chunks that were added together form a segment, which never changes; removed rows are listed
+separately. A version of a knowledge base is a list of segments by ``seq``. Small segments are
+merged later (`kbkit.stores.snapshots.making`).
 
 Source: O'Neil, Cheng, Gawlick and O'Neil, "The Log-Structured Merge-Tree" (1996).
 """
@@ -26,7 +25,7 @@ from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class LaterSummaries:
-    """Vectors of summaries that came after their segments; `coded` is a file of codes."""
+    """Vectors of summaries that are newer than their segments; `coded` is a file of codes."""
 
     version: int
     embedder: str
@@ -36,7 +35,6 @@ class LaterSummaries:
     kept: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
 
     def codes(self) -> VectorCodes | None:
-        """Their codes; ``None`` where no file has them."""
         if "summary codes" not in self.kept:
             self.kept["summary codes"] = (
                 None if self.coded is None else load(self.coded, self.vectors)
@@ -54,7 +52,7 @@ NO_ROWS: Rows = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Chunks that came together; `file` is ``""`` if they are in memory only."""
+    """Chunks that were added together; `file` is ``""`` in memory, `gone` has removed rows."""
 
     snapshot: Snapshot
     file: str = ""
@@ -70,30 +68,30 @@ class Segment:
         return np.flatnonzero(left)
 
     def without(self, seqs: Rows) -> Segment:
-        held = self.snapshot.seqs
-        if not len(held) or not len(seqs) or seqs[-1] < held[0] or seqs[0] > held[-1]:
+        own = self.snapshot.seqs
+        if not len(own) or not len(seqs) or seqs[-1] < own[0] or seqs[0] > own[-1]:
             return self
-        places = np.minimum(np.searchsorted(held, seqs), len(held) - 1)
-        rows = places[held[places] == seqs]
+        places = np.minimum(np.searchsorted(own, seqs), len(own) - 1)
+        rows = places[own[places] == seqs]
         return replace(self, gone=np.union1d(self.gone, rows)) if len(rows) else self
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
-        held = self.snapshot.seqs
+        own = self.snapshot.seqs
         seqs = np.array(sorted(changed), np.int64)
-        if not len(held):
+        if not len(own):
             return self
-        places = np.minimum(np.searchsorted(held, seqs), len(held) - 1)
-        there = held[places] == seqs
-        if not there.any():
+        places = np.minimum(np.searchsorted(own, seqs), len(own) - 1)
+        found = own[places] == seqs
+        if not found.any():
             return self
         vectors = np.array(self.snapshot.vectors)
-        vectors[places[there]] = [changed[seq] for seq in seqs[there].tolist()]
+        vectors[places[found]] = [changed[seq] for seq in seqs[found].tolist()]
         return replace(self, snapshot=replace(self.snapshot, vectors=vectors), file="")
 
 
 @dataclass(slots=True)
 class DocumentNumbers:
-    """Numbers of documents over all versions that a process has seen; only grows."""
+    """Numbers of documents in all versions that the process has read; never reused."""
 
     ids: list[str] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
@@ -102,29 +100,29 @@ class DocumentNumbers:
 
     def of(self, snapshot: Snapshot) -> NDArray[np.int32]:
         with self._mutex:
-            held = self._of_snapshots.get(id(snapshot))
-            if held is None:
+            cached = self._of_snapshots.get(id(snapshot))
+            if cached is None:
                 for id_ in snapshot.document_ids:
                     if id_ not in self._numbers:
                         self._numbers[id_] = len(self.ids)
                         self.ids.append(id_)
                 numbers = [self._numbers[id_] for id_ in snapshot.document_ids]
-                held = snapshot, np.array(numbers, np.int32)
-                self._of_snapshots[id(snapshot)] = held
-            return held[1]
+                cached = snapshot, np.array(numbers, np.int32)
+                self._of_snapshots[id(snapshot)] = cached
+            return cached[1]
 
     def find(self, ids: Iterable[str]) -> dict[str, int]:
         return {id_: self._numbers[id_] for id_ in ids if id_ in self._numbers}
 
-    def forget(self, held: Sequence[Segment]) -> None:
-        alive = {id(segment.snapshot) for segment in held}
+    def forget(self, segments: Sequence[Segment]) -> None:
+        alive = {id(segment.snapshot) for segment in segments}
         with self._mutex:
             self._of_snapshots = {k: v for k, v in self._of_snapshots.items() if k in alive}
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentsVersion:
-    """Segments of one version; see `ChunkTable` and `SegmentedSnapshot`."""
+    """A version of a snapshot; see `ChunkTable` and `SegmentedSnapshot`."""
 
     version: int
     embedder: str
@@ -135,18 +133,17 @@ class SegmentsVersion:
 
 @dataclass(frozen=True, slots=True)
 class SegmentedSnapshot(ChunkTable):
-    """Segments read as one snapshot, their rows one after another.
+    """Segments as one snapshot: their rows in order, without removed ones.
 
     `summary_vectors` is empty: `summary_scores` reads those of the segments.
 
     Attributes:
-        segments: Segments by ``seq``.
         removed: Last entry read of the log of removed chunks.
         numbers: Positions in `document_ids`.
-        summaries: Vectors of later summaries, oldest first.
-        places: Rows of each segment's chunks, -1 if removed; ``None`` if none were removed.
+        summaries: Newer than the segments, oldest first.
+        places: By segment, new row of each stored row, -1 if removed; ``None`` if all stay.
         firsts: First row of each segment, and the total.
-        latest: Last segment of each document, whose title counts.
+        latest: Last segment of each document, which has the current title.
     """
 
     segments: tuple[Segment, ...]
@@ -182,11 +179,11 @@ class SegmentedSnapshot(ChunkTable):
         parts: dict[str, list[Postings]] = {term: [] for term in wanted}
         for i, segment in enumerate(self.segments):
             places, first = self.places[i], np.int32(self.firsts[i])
-            for term, (held, times) in segment.snapshot.holding(wanted).items():
-                rows, counts = held, times
+            for term, (own, times) in segment.snapshot.holding(wanted).items():
+                rows, counts = own, times
                 if places is not None:
-                    alive = places[held] >= 0
-                    rows, counts = places[held][alive], times[alive]
+                    alive = places[own] >= 0
+                    rows, counts = places[own][alive], times[alive]
                 if len(rows):
                     parts[term].append((rows + first if first else rows, counts))
         return {
@@ -201,36 +198,36 @@ class SegmentedSnapshot(ChunkTable):
         }
 
     def scored(self, score: Score) -> NDArray[np.float32]:
-        return self._together(lambda snapshot: score(snapshot.vectors), np.float32)
+        return self._concatenated(lambda snapshot: score(snapshot.vectors), np.float32)
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
-        return self._together(lambda snapshot: snapshot.headed(has), np.bool_)
+        return self._concatenated(lambda snapshot: snapshot.headed(has), np.bool_)
 
     def vectors_of(self, rows: Rows) -> NDArray[np.float32]:
         width = max((s.snapshot.vectors.shape[1] for s in self.segments), default=0)
         vectors = np.empty((len(rows), width), np.float32)
-        for of, snapshot, own in self._apart(rows):
+        for of, snapshot, own in self._by_segment(rows):
             vectors[of] = snapshot.vectors[own]
         return vectors
 
     def scores_of(self, rows: Rows, score: Score) -> NDArray[np.float32]:
         scores = np.empty(len(rows), np.float32)
-        for of, snapshot, own in self._apart(rows):
+        for of, snapshot, own in self._by_segment(rows):
             scores[of] = snapshot.scores_of(own, score)
         return scores
 
     def coverage(self, rows: Rows, terms: Iterable[str]) -> tuple[Rows, Rows]:
         wanted = tuple(terms)
         titles, headings = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        for of, snapshot, own in self._apart(rows):
-            held = snapshot.numbers(wanted).values()
-            headings[of] = snapshot.heading_terms.holding(held, snapshot.headings[own])
+        for of, snapshot, own in self._by_segment(rows):
+            term_ids = snapshot.numbers(wanted).values()
+            headings[of] = snapshot.heading_terms.holding(term_ids, snapshot.headings[own])
         owners = self.owners[rows]
         latest = self.latest[owners]
         for i in _distinct(latest):
             snapshot, of = self.segments[i].snapshot, latest == i
-            held = snapshot.numbers(wanted).values()
-            titles[of] = snapshot.title_terms.holding(held, self.titled[owners[of]])
+            term_ids = snapshot.numbers(wanted).values()
+            titles[of] = snapshot.title_terms.holding(term_ids, self.titled[owners[of]])
         return titles, headings
 
     def summary_scores(self, score: Score) -> NDArray[np.float32]:
@@ -244,17 +241,17 @@ class SegmentedSnapshot(ChunkTable):
         numbers = list(self.numbers.find(ids).values())
         places = np.full(len(self.sizes), -1, np.int64)
         places[numbers] = np.arange(len(numbers))
-        held = list(self.summary_parts())
+        parts = list(self.summary_parts())
         vectors = np.zeros(
-            (len(numbers), max((c.vectors.shape[1] for c in held), default=0)), np.float32
+            (len(numbers), max((c.vectors.shape[1] for c in parts), default=0)), np.float32
         )
-        for summaries in held:
-            there = np.flatnonzero(places[summaries.numbers] >= 0)
-            vectors[places[summaries.numbers[there]]] = summaries.vectors[there]
+        for summaries in parts:
+            known = np.flatnonzero(places[summaries.numbers] >= 0)
+            vectors[places[summaries.numbers[known]]] = summaries.vectors[known]
         return vectors
 
     def summary_parts(self) -> list[LaterSummaries]:
-        """Return the vectors of segments and of later documents, in order."""
+        """Return summaries of segments and later ones, oldest first."""
         own = [
             LaterSummaries(
                 s.summaries_version,
@@ -268,10 +265,10 @@ class SegmentedSnapshot(ChunkTable):
                 (segment.snapshot for segment in self.segments), self.documents, strict=True
             )
         ]
-        held = sorted([*own, *self.summaries], key=lambda summaries: summaries.version)
-        return [c for c in held if c.embedder == self.summary_embedder and c.vectors.shape[1]]
+        parts = sorted([*own, *self.summaries], key=lambda summaries: summaries.version)
+        return [c for c in parts if c.embedder == self.summary_embedder and c.vectors.shape[1]]
 
-    def _together(
+    def _concatenated(
         self, of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
     ) -> NDArray[Any]:
         parts = [np.zeros(0, dtype)]
@@ -281,7 +278,7 @@ class SegmentedSnapshot(ChunkTable):
             parts.append(column if places is None else column[places >= 0])
         return np.concatenate(parts)
 
-    def _apart(self, rows: Rows) -> Iterable[tuple[NDArray[np.bool_], Snapshot, Rows]]:
+    def _by_segment(self, rows: Rows) -> Iterable[tuple[NDArray[np.bool_], Snapshot, Rows]]:
         which = np.searchsorted(self.firsts, rows, "right") - 1
         for i in _distinct(which):
             of = which == i
@@ -290,7 +287,7 @@ class SegmentedSnapshot(ChunkTable):
 
 
 def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
-    """Return the distinct segments, ascending; importing np.unique takes 40 ms."""
+    """Return the distinct segments, ascending, without the slow import of np.unique."""
     return [int(i) for i in np.flatnonzero(np.bincount(segments))]
 
 
@@ -300,11 +297,10 @@ def joined(
     numbers: DocumentNumbers,
     summaries: Sequence[LaterSummaries] = (),
 ) -> SegmentedSnapshot:
-    """Segments as one snapshot."""
     parts = tuple(segment for segment in segments if len(segment)) or tuple(segments[:1])
     placed = [numbers.of(segment.snapshot) for segment in parts]
-    there = len(numbers.ids)
-    latest, titled = np.zeros(there, np.int32), np.zeros(there, np.int32)
+    count = len(numbers.ids)
+    latest, titled = np.zeros(count, np.int32), np.zeros(count, np.int32)
     owners, seqs, lengths = [np.zeros(0, np.int32)], [NO_ROWS], [np.zeros(0, np.int32)]
     places: list[NDArray[np.int32] | None] = []
     for i, segment in enumerate(parts):
@@ -328,8 +324,8 @@ def joined(
     return SegmentedSnapshot(
         **asdict(about),
         seqs=np.concatenate(seqs),
-        document_ids=numbers.ids[:there],
-        **owner_columns(owner, length, there),
+        document_ids=numbers.ids[:count],
+        **owner_columns(owner, length, count),
         summary_vectors=np.zeros((0, 0), np.float32),
         segments=parts,
         numbers=numbers,
@@ -343,4 +339,3 @@ def joined(
 
 
 SearchedSnapshot = Snapshot | SegmentedSnapshot
-"""Snapshots that retrievers read."""

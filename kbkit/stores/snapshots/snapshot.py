@@ -19,16 +19,16 @@ _FORMAT = "7"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
 _BLOCK = 64
-"""Sorted texts of a block, of which the first is in memory."""
+"""Sorted texts per block; the first text of each block is in memory."""
 _RUN = 16
-"""Mean run of vectors from which reading in place beats copying."""
-_MAX_SOUGHT = 10_000
-"""Terms whose places are kept: one query asks for each several times."""
+"""Mean length of runs of rows from which reading in place is faster than copying."""
+_MAX_CACHED = 10_000
+"""Terms whose numbers are cached, because a query looks up each several times."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of distinct numbers, end to end; `starts` has one offset more than there are lists."""
+    """Concatenated lists of distinct numbers; `starts` has their offsets and the end."""
 
     starts: NDArray[np.int64]
     values: NDArray[np.int32]
@@ -37,7 +37,7 @@ class Lists:
         return len(self.starts) - 1
 
     def holding(self, numbers: Collection[int], which: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Count how many of some numbers each list has, shape ``(len(which),)``."""
+        """Count the numbers that each list contains, shape ``(len(which),)``."""
         if not numbers:
             return np.zeros(len(which), np.int64)
         first = self.starts[which]
@@ -46,7 +46,7 @@ class Lists:
         inside = np.arange(int(lengths.sum())) + np.repeat(first - (ends - lengths), lengths)
         values = self.values[inside]
         is_listed = np.zeros(len(values), np.bool_)
-        for number in numbers:  # a query has few; to sort them, as `isin` does, takes longer
+        for number in numbers:  # faster than `isin` for the few terms of a query
             is_listed |= values == number
         counted = np.concatenate([[0], np.cumsum(is_listed)])
         return np.asarray(counted[ends] - counted[ends - lengths], np.int64)
@@ -67,13 +67,13 @@ class MappedTexts(Sequence[str]):
         return [self[i].encode() for i in range(0, len(self), _BLOCK)]
 
     def place(self, text: str) -> int:
-        sought = text.encode()
-        first = (bisect_right(self._firsts, sought) - 1) * _BLOCK
+        wanted = text.encode()
+        first = (bisect_right(self._firsts, wanted) - 1) * _BLOCK
         if first < 0:
             return 0
         start = int(self._ends[first - 1]) + 1 if first else 0
         end = int(self._ends[min(first + _BLOCK, len(self)) - 1])
-        return first + bisect_left(self._data[start:end].tobytes().split(b"\0"), sought)
+        return first + bisect_left(self._data[start:end].tobytes().split(b"\0"), wanted)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -97,7 +97,7 @@ class MappedTexts(Sequence[str]):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(ChunkTable):
-    """A chunk table with words and vectors.
+    """A chunk table with terms and vectors.
 
     Attributes:
         ids: ``chunks.id`` of all chunks.
@@ -106,7 +106,7 @@ class Snapshot(ChunkTable):
         heading_texts: Heading paths without titles, each on one line.
         title_terms: Indexes into `terms` for each title.
         heading_terms: Indexes into `terms` for each heading text.
-        starts: Offsets of postings; one more than `terms`.
+        starts: Offsets of each term's postings, and the end.
         rows: Chunk of each posting, ascending within a term.
     """
 
@@ -124,7 +124,7 @@ class Snapshot(ChunkTable):
     _rows: dict[str, int] = field(default_factory=dict)
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Return rows of chunks by id, in that order; missing ones are left out."""
+        """Return the rows of chunks in the order of their ids; unknown ids are left out."""
         if len(self._rows) < len(self):
             self._rows.update({id_: row for row, id_ in enumerate(self.ids)})
         rows = self._rows
@@ -141,10 +141,7 @@ class Snapshot(ChunkTable):
         return self.vectors[rows]
 
     def scores_of(self, rows: NDArray[np.int64], score: Score) -> NDArray[np.float32]:
-        """Score chunks with a function of their vectors, one number each.
-
-        Those of a document lie in a row, and need not be copied for it.
-        """
+        # chunks of a document are adjacent, so long runs are scored without copying
         ends = np.flatnonzero(np.diff(rows) != 1) + 1
         if len(ends) * _RUN >= len(rows):
             return score(self.vectors[rows])
@@ -157,10 +154,10 @@ class Snapshot(ChunkTable):
     def coverage(
         self, rows: NDArray[np.int64], terms: Iterable[str]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        held = self.numbers(terms).values()
+        term_ids = self.numbers(terms).values()
         return (
-            self.title_terms.holding(held, self.owners[rows]),
-            self.heading_terms.holding(held, self.headings[rows]),
+            self.title_terms.holding(term_ids, self.owners[rows]),
+            self.heading_terms.holding(term_ids, self.headings[rows]),
         )
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
@@ -168,9 +165,9 @@ class Snapshot(ChunkTable):
         return matches[self.headings] if len(matches) else np.zeros(len(self), np.bool_)
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
-        """Map terms to their positions in `terms`; absent ones are left out."""
+        """Map terms to their index in `terms`; absent ones are left out."""
         kept: dict[str, int | None] = self.kept.setdefault("numbers", {})
-        if len(kept) > _MAX_SOUGHT:
+        if len(kept) > _MAX_CACHED:
             kept.clear()
         number_of: dict[str, int] = {}
         for term in terms:
@@ -205,8 +202,8 @@ _ARRAYS = (
     "summary_vectors",
 )
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
-_SOUGHT = ("document_ids",)
-"""Arrays that every search reads."""
+_DECODED_TEXTS = ("document_ids",)
+"""Texts that every search reads."""
 _LISTS = ("title_terms", "heading_terms")
 _OF_LISTS = ("starts", "values")
 
@@ -238,7 +235,7 @@ def save_summaries(
 
 
 def load_summaries(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
-    """Load what `save_summaries` wrote; ``None`` as in `load`."""
+    """Load a file of `save_summaries`; ``None`` as in `load`."""
     try:
         about, arrays = read_arrays(path)
         ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
@@ -264,7 +261,7 @@ def load(path: Path) -> Snapshot | None:
             values[name] = Lists(*(arrays[f"{name}.{part}"] for part in _OF_LISTS))
         for name in _TEXTS:
             values[name] = MappedTexts(values[name])
-        for name in _SOUGHT:
+        for name in _DECODED_TEXTS:
             values[name] = list(values[name])
         snapshot = Snapshot(
             version=int(about["version"]),

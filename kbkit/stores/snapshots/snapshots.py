@@ -1,7 +1,7 @@
 """Snapshots in memory, and their updates.
 
-A snapshot answers faster than FTS5 and Chroma do. It serves only searches of its own version of the
-catalog, so it is never behind.
+A snapshot answers faster than FTS5 and Chroma. It serves only searches of its own version of the
+catalog, so it is never outdated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kbkit.stores.catalog import corpus, knowledge_bases, removed_chunks
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import codes, near_chunks
-from kbkit.stores.snapshots.advancing import MAX, advanced, anew, follows, slices
+from kbkit.stores.snapshots.advancing import MAX, advanced, build, follows, slices
 from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages, read, with_summaries
 from kbkit.stores.snapshots.making import LARGEST, make, merged, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
@@ -38,23 +38,25 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
         try:
             check(path)
         except FileNotFoundError:
-            continue  # of vectors in codes, which not every segment has
+            continue  # not every segment has a file of codes
         except (OSError, ValueError) as error:
             damaged = True
             yield f"its snapshot is damaged ({error})"
-    held = None if damaged else files.read(row.id)
-    if held is None:
+    stored = None if damaged else files.read(row.id)
+    if stored is None:
         if not damaged:
             yield "its snapshot cannot be read"
         return
-    coded = [(codes.path_of(files.folder / s.file), s.snapshot.vectors) for s in held.segments]
-    coded += [(part.coded, part.vectors) for part in held.summary_parts() if part.coded is not None]
-    if strange := sum(codes.strangers(path, vectors) for path, vectors in coded):
-        yield f"its snapshot has codes of other vectors for {strange:,} of its own"
+    coded = [(codes.path_of(files.folder / s.file), s.snapshot.vectors) for s in stored.segments]
+    coded += [
+        (part.coded, part.vectors) for part in stored.summary_parts() if part.coded is not None
+    ]
+    if mismatches := sum(codes.count_mismatches(path, vectors) for path, vectors in coded):
+        yield f"its snapshot has codes of other vectors for {mismatches:,} of its own"
         return
-    current = advanced(transaction, row, held)
+    current = advanced(transaction, row, stored)
     if current is None:
-        return  # of another history, so that no search uses it
+        return  # of another history; no search uses it
     if len(current) != corpus.count_chunks(transaction, row.id):
         yield "its snapshot has other chunks than the catalog"
         return
@@ -84,12 +86,12 @@ def _same(snapshot: SegmentedSnapshot, made: Snapshot) -> bool:
 
 def _same_words(snapshot: SegmentedSnapshot, made: Snapshot, first: int) -> bool:
     terms = list(made.terms)
-    held = snapshot.holding(terms)
+    postings = snapshot.holding(terms)
     for number, term in enumerate(terms):
         rows, counts = made.postings(number)
-        if term not in held:
+        if term not in postings:
             return False
-        own, times = held[term]
+        own, times = postings[term]
         part = (own >= first) & (own < first + len(made))
         if not np.array_equal(own[part], rows + first) or not np.array_equal(times[part], counts):
             return False
@@ -97,7 +99,7 @@ def _same_words(snapshot: SegmentedSnapshot, made: Snapshot, first: int) -> bool
 
 
 _SOON = 8 * MAX
-"""Maximum chunks merged while a caller waits, beyond the new ones."""
+"""Maximum chunks merged while a caller waits, besides the new ones."""
 
 _Stamp = tuple[int, int] | None
 _Shown = tuple[int, str, int]
@@ -105,144 +107,143 @@ _Shown = tuple[int, str, int]
 
 @dataclass(slots=True)
 class Snapshots:
-    """The snapshots of one workspace, as far as this process has use for them."""
+    """The snapshots of one workspace."""
 
     folder: Path
     database: Database
     _files: SegmentFiles = field(init=False)
-    _held: dict[str, SegmentedSnapshot] = field(default_factory=dict)
-    _kept: dict[str, tuple[_Stamp, _Shown | None]] = field(default_factory=dict)
+    _cached: dict[str, SegmentedSnapshot] = field(default_factory=dict)
+    _stored: dict[str, tuple[_Stamp, _Shown | None]] = field(default_factory=dict)
     _tables: dict[str, ChunkTable] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
     _advancing: threading.RLock = field(default_factory=threading.RLock)
-    _tabling: threading.Lock = field(default_factory=threading.Lock)
+    _table_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._files = SegmentFiles(self.folder)
 
     def get(self, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        """Return the snapshot of this version, from memory or disk; ``None`` if there is none.
-
-        After small changes it is updated while the search waits, which takes milliseconds.
-        """
-        held = self._held.get(row.id)
-        if held is not None and _is_of(held, row):
-            return held
+        """Return the snapshot of this version; ``None`` if it takes more than a small update."""
+        cached = self._cached.get(row.id)
+        if cached is not None and _is_of(cached, row):
+            return cached
         with self._advancing:
-            held = self._held.get(row.id)
-            if held is None or not _is_of(held, row):
+            cached = self._cached.get(row.id)
+            if cached is None or not _is_of(cached, row):
                 with self.database.read() as transaction:
                     now = knowledge_bases.get_by_id(transaction, row.id)
-                    held = self._level(transaction, now)
-        return held if held is not None and _is_of(held, row) else None
+                    cached = self._quickly_updated(transaction, now)
+        return cached if cached is not None and _is_of(cached, row) else None
 
     def seen(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        """Return the transaction's snapshot if it is in memory or quickly made."""
-        held = self._held.get(row.id)
-        if held is None:
+        """Return the transaction's snapshot if it is in memory, perhaps after a small update."""
+        cached = self._cached.get(row.id)
+        if cached is None:
             return None
-        if _is_of(held, row):
-            return held
+        if _is_of(cached, row):
+            return cached
         with self._advancing:
-            return self._level(transaction, row)
+            return self._quickly_updated(transaction, row)
 
     def table(self, transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
-        """Return the transaction's chunk table, read once a version."""
+        """Return the transaction's chunk table, which is read once per version."""
         if (snapshot := self.seen(transaction, row)) is not None:
             return snapshot
-        with self._tabling:  # of threads that search at once, one reads it
+        with self._table_lock:  # one of several threads reads it
             chunk_table = self._tables.get(row.id)
             if chunk_table is None or not chunk_table.shows(row):
                 chunk_table = read(transaction, row)
             chunk_table = self._tables[row.id] = with_summaries(transaction, row, chunk_table)
             return chunk_table
 
-    def _level(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        """Return the snapshot if it is quickly made; the caller holds `_advancing`."""
-        held = self._newest(transaction, row)
-        if held is None or _is_of(held, row):
-            return held
-        snapshot = advanced(transaction, row, held, quickly=True)
+    def _quickly_updated(
+        self, transaction: Transaction, row: KnowledgeBaseRow
+    ) -> SegmentedSnapshot | None:
+        """Return the snapshot after at most a small update; the caller holds `_advancing`."""
+        cached = self._newest(transaction, row)
+        if cached is None or _is_of(cached, row):
+            return cached
+        snapshot = advanced(transaction, row, cached, quickly=True)
         if snapshot is not None:
             self._hold(row.id, snapshot)
         return snapshot
 
     def _newest(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        held = self._held.get(row.id)
-        if held is not None and held.version == row.version:
-            return held
+        cached = self._cached.get(row.id)
+        if cached is not None and cached.version == row.version:
+            return cached
         stamp = self._files.stamp(row.id)
-        if row.id in self._kept and self._kept[row.id][0] == stamp:
-            return held
-        kept = self._files.read(row.id, held.numbers if held else None)
-        if kept is None or kept.version <= row.version:
-            self._kept[row.id] = stamp, None if kept is None else _shown(kept)
-        if kept is None or not follows(transaction, row, kept):
-            return held
-        if held is None or held.version < kept.version:
-            self._hold(row.id, kept)
-            return kept
-        return held
+        if row.id in self._stored and self._stored[row.id][0] == stamp:
+            return cached
+        stored = self._files.read(row.id, cached.numbers if cached else None)
+        if stored is None or stored.version <= row.version:
+            self._stored[row.id] = stamp, None if stored is None else _shown(stored)
+        if stored is None or not follows(transaction, row, stored):
+            return cached
+        if cached is None or cached.version < stored.version:
+            self._hold(row.id, stored)
+            return stored
+        return cached
 
     def _hold(self, kb_id: str, snapshot: SegmentedSnapshot) -> None:
-        held = self._held.get(kb_id)
-        newer = held is None or (held.version, held.summaries_version) <= (
+        cached = self._cached.get(kb_id)
+        newer = cached is None or (cached.version, cached.summaries_version) <= (
             snapshot.version,
             snapshot.summaries_version,
         )
-        if newer or (held is not None and held.embedder != snapshot.embedder):
-            self._held[kb_id] = snapshot
+        if newer or (cached is not None and cached.embedder != snapshot.embedder):
+            self._cached[kb_id] = snapshot
             self._tables.pop(kb_id, None)
 
     def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
-        """Return the transaction's snapshot with all documents."""
+        """Return the transaction's snapshot as one segment, whatever it takes."""
         with self._making:
             with self._advancing:
-                held = self._newest(transaction, row)
-            fits = held is not None and follows(transaction, row, held) and len(held.segments)
-            before = merged(held.segments) if held is not None and fits else None
+                cached = self._newest(transaction, row)
+            fits = cached is not None and follows(transaction, row, cached) and len(cached.segments)
+            before = merged(cached.segments) if cached is not None and fits else None
             return make(transaction, row, before)
 
     def renew(self, kb_id: str) -> SegmentedSnapshot:
-        """Update the snapshot in memory to the catalog, whatever it takes."""
+        """Update the snapshot in memory, whatever it takes."""
         with self._making:
             return self._renewed(kb_id)
 
     def _renewed(self, kb_id: str) -> SegmentedSnapshot:
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
-            with self._advancing:  # soon had, it is had once
-                snapshot = self._level(transaction, row)
+            with self._advancing:
+                snapshot = self._quickly_updated(transaction, row)
             if snapshot is None:
                 with self._advancing:
-                    held = self._newest(transaction, row)
+                    cached = self._newest(transaction, row)
                 keep = partial(self._mapped, kb_id)
-                if held is not None:
-                    snapshot = advanced(transaction, row, held, keep=keep)
-                snapshot = snapshot or anew(transaction, row, keep=keep)
+                if cached is not None:
+                    snapshot = advanced(transaction, row, cached, keep=keep)
+                snapshot = snapshot or build(transaction, row, keep=keep)
         with self._advancing:
             self._hold(kb_id, snapshot)
         return snapshot
 
     def _mapped(self, kb_id: str, segment: Segment) -> Segment:
-        with contextlib.suppress(OSError):  # a full disk costs memory, no more
+        with contextlib.suppress(OSError):  # on a full disk the segment stays in memory
             return self._files.kept(kb_id, segment)
         return segment
 
     def save(self, kb_id: str, *, merging: bool = False) -> None:
-        with self._making, contextlib.suppress(OSError):  # a full or read-only disk costs speed
+        with self._making, contextlib.suppress(OSError):  # the disk is full or read-only
             snapshot = self._renewed(kb_id)
             most = LARGEST if merging else _SOON + 2 * snapshot.later
             whole = self._merged(kb_id, snapshot, most)
             stamp = self._files.stamp(kb_id)
-            there = stamp is not None and self._kept.get(kb_id) == (stamp, _shown(whole))
-            if not there or whole is not snapshot:
+            is_stored = stamp is not None and self._stored.get(kb_id) == (stamp, _shown(whole))
+            if not is_stored or whole is not snapshot:
                 whole = self._files.write(kb_id, whole)
                 with self._advancing:
-                    self._kept[kb_id] = self._files.stamp(kb_id), _shown(whole)
-                    held = self._held.get(kb_id)
-                    if held is not None and _shown(held) == _shown(whole):
-                        self._held[kb_id] = whole
+                    self._stored[kb_id] = self._files.stamp(kb_id), _shown(whole)
+                    cached = self._cached.get(kb_id)
+                    if cached is not None and _shown(cached) == _shown(whole):
+                        self._cached[kb_id] = whole
             self._files.write_codes(whole)
             with self.database.read() as transaction:
                 kb_ids = knowledge_bases.ids(transaction)
@@ -271,7 +272,7 @@ class Snapshots:
         return snapshot
 
     def faults(self, kb_id: str) -> list[str]:
-        """Compare all snapshot files with the catalog; return the faults in words."""
+        """Compare the snapshot's files with the catalog; return the faults."""
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             return list(faults(SegmentFiles(self.folder), transaction, row))
@@ -282,16 +283,16 @@ class Snapshots:
         self.save(kb_id, merging=True)
 
     def is_useless(self, kb_id: str) -> bool:
-        """Whether files were unreadable: of another version, or damaged."""
-        stamp, shown = self._kept.get(kb_id, (None, None))
+        """Whether the files are damaged or of another version."""
+        stamp, shown = self._stored.get(kb_id, (None, None))
         return stamp is not None and shown is None
 
     def is_coded(self, kb_id: str) -> bool:
-        held = self._held.get(kb_id)
-        return held is not None and near_chunks.is_coded(held)
+        cached = self._cached.get(kb_id)
+        return cached is not None and near_chunks.is_coded(cached)
 
     def drop(self, kb_id: str) -> None:
-        for cache in (self._held, self._tables, self._kept):
+        for cache in (self._cached, self._tables, self._stored):
             cache.pop(kb_id, None)
         self._files.drop(kb_id)
 
@@ -305,17 +306,14 @@ def _shown(snapshot: SegmentedSnapshot) -> _Shown:
 
 
 _WORN_PAUSE = 20
-"""Seconds until the next one is begun where the last one still answers quickly."""
+"""Additional pause in seconds while the last snapshot still serves searches."""
 _PAUSE = 9
 """Pause after making a snapshot, as a multiple of the time it took."""
 
 
 @dataclass(slots=True)
 class Warmer:
-    """Makes snapshots and opens collections in the background, one at a time.
-
-    While documents keep coming, this takes at most a tenth of the time.
-    """
+    """Makes snapshots and opens collections in one background thread, at most 1/10 of the time."""
 
     snapshots: Snapshots
     vectors: VectorIndex
@@ -325,9 +323,9 @@ class Warmer:
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
     def searched(self, kb_id: str, *, ready: bool, worn: bool = False) -> None:
-        """Record a search; the second one that finds something missing starts its preparation.
+        """Record a search; the second one without a ready snapshot starts the thread.
 
-        The first one does if the snapshot on disk cannot be used, as after an upgrade.
+        The first one does if the snapshot on disk is unusable, as after an upgrade.
         """
         if ready and not worn:
             return
@@ -339,7 +337,7 @@ class Warmer:
             wait = self._again + (_WORN_PAUSE if ready else 0)
             if (first and not useless) or busy or time.monotonic() < wait:
                 return
-            # no daemon: importing chromadb must not be cut off by the end of the process
+            # not a daemon: the end of the process must not interrupt the import of chromadb
             self._thread = threading.Thread(
                 target=self._warm, args=(kb_id, not first), name="kbkit-warmer"
             )
@@ -352,8 +350,8 @@ class Warmer:
             thread.join()
 
     def _warm(self, kb_id: str, opening: bool) -> None:
-        # Whatever is in the way (the knowledge base was deleted, the interpreter is about to end
-        # and lets chromadb start nothing any more): searches do without, or say so themselves.
+        # fails if the knowledge base was deleted or the interpreter is shutting down; searches then
+        # work without a snapshot, or report the error themselves
         with contextlib.suppress(Exception):
             began = time.monotonic()
             self.snapshots.save(kb_id, merging=True)

@@ -33,11 +33,11 @@ BUSY_SECONDS = 60.0
 
 
 _LONG = 50_000
-"""Characters of JSON that are decoded once for as long as they stay the same."""
+"""Characters from which decoded JSON is cached."""
 
 
 def _decoded(text: str) -> Any:
-    """Decode JSON, cached and never changed: a recipe's names are read in each transaction."""
+    """Decode JSON; long values are cached, because each transaction reads a recipe's names."""
     return _decoded_once(text) if len(text) > _LONG else json.loads(text)
 
 
@@ -47,7 +47,7 @@ def _decoded_once(text: str) -> Any:
 
 
 class _Checked(sa.types.TypeEngine[Any]):
-    """Values of one type, checked: SQLite returns any type from any column."""
+    """Checks the type of values, because SQLite stores any type in any column."""
 
     odd: tuple[type, ...]
 
@@ -78,24 +78,21 @@ _CHECKED = {sa.String: _Text, sa.Integer: _Number, sa.Float: _Float}
 
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(1_000)
-"""Compiled statements of all catalogs of this process."""
+"""Compiled statements, shared by all catalogs."""
 
 
 @lru_cache(maxsize=1)
 def _dialect() -> sa.Dialect:
-    """The dialect of all catalogs: statements are compiled once for each dialect."""
+    """Return the dialect that all catalogs share, so that they share compiled statements."""
     engine = sa.create_engine("sqlite://", json_deserializer=_decoded)
     engine.dialect.colspecs = {**engine.dialect.colspecs, **_CHECKED}
-    engine.connect().close()  # which completes it
+    engine.connect().close()  # initializes the dialect
     engine.dispose()
     return engine.dialect
 
 
 class SqliteDatabase:
-    """The catalog's file, opened for this process: a `kbkit.stores.catalog.database.Database`.
-
-    Reads see one consistent state (WAL snapshot); writes are serialised over all processes.
-    """
+    """The catalog in a file (WAL mode): a `kbkit.stores.catalog.database.Database`."""
 
     def __init__(self, path: Path, locks: Locks, *, to_fill: bool = False) -> None:
         self.path = path
@@ -134,12 +131,15 @@ class SqliteDatabase:
             return
         copy = self.path.with_name(f"catalog-{revision}.db")
         draft = copy.with_suffix(".part")
-        with closing(sqlite3.connect(self.path)) as before, closing(sqlite3.connect(draft)) as kept:
-            before.backup(kept)
+        with (
+            closing(sqlite3.connect(self.path)) as before,
+            closing(sqlite3.connect(draft)) as backup,
+        ):
+            before.backup(backup)
         draft.replace(copy)
         _log.warning(
-            "%s: the catalog of an older kbkit (revision %s) is brought up to date; as it was, it "
-            "is kept as %s, which may be deleted when all is well",
+            "%s: upgrading the catalog of an older kbkit (revision %s); %s is a copy of it, which "
+            "you may delete when all is well",
             self.path,
             revision,
             copy,
@@ -150,7 +150,6 @@ class SqliteDatabase:
         return f"sqlite {self.path.stat().st_ino}"
 
     def faults(self, *, repair: bool = False) -> list[str]:
-        """Check the whole file; return SQLite's findings in words."""
         if repair:
             with suppress(sa.exc.DatabaseError), self._connect(writes=True) as connection:
                 connection.exec_driver_sql("REINDEX")
@@ -178,7 +177,7 @@ class SqliteDatabase:
                 self._watcher = sqlite3.connect(
                     self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
                 )
-            # changes only with commits of other connections, and this one commits nothing
+            # changes with commits of other connections only; this one commits nothing
             number: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
             return number
 
@@ -189,8 +188,8 @@ class SqliteDatabase:
     def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         with explained(self.path), closing(self._engine.raw_connection()) as pooled:
             assert pooled.driver_connection is not None
-            found = pooled.driver_connection.execute(sql, parameters)
-            rows: list[tuple[Any, ...]] = found.fetchall()
+            cursor = pooled.driver_connection.execute(sql, parameters)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
     @contextmanager
@@ -200,7 +199,7 @@ class SqliteDatabase:
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        # threads of this process take turns here: SQLite has them sleep, and try again
+        # threads wait here, because SQLite would let them sleep and poll
         taken = self._writing.acquire(timeout=BUSY_SECONDS)
         try:
             with explained(self.path), self._connect(writes=True) as connection:
@@ -238,7 +237,7 @@ def explained(path: Path) -> Iterator[None]:
 def _check(path: Path, error: Exception) -> None:
     try:
         problems = faults(path) or _unreadable(path)
-    except Exception as another:  # what cannot even be examined is damaged
+    except Exception as another:  # a file that cannot be checked is damaged
         problems = [" ".join(str(another).split())[:200]]
     if problems:
         raise WorkspaceError(f"{path}: {problems[0]}; {DAMAGED}") from error
@@ -274,7 +273,7 @@ _KINDS = {
     "FLOAT": ("real", "integer"),
     "BLOB": ("blob",),
 }
-"""Python types of columns; SQLite accepts anything."""
+"""Storage classes by column type; SQLite itself accepts any."""
 
 
 def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
@@ -315,7 +314,7 @@ _UNREADABLE = (
     MemoryError,
     SQLAlchemyError,
 )
-"""Errors of impossible values; inspected, since they may be kbkit's fault."""
+"""Possible errors of damaged values; the file is checked, because they may be bugs of kbkit."""
 
 
 _ADVICE = (
@@ -330,13 +329,13 @@ _ADVICE = (
 
 
 def _prepare(connection: sqlite3.Connection, record: Any) -> None:
-    # transactions begin where _begin says, not where sqlite3 guesses, so that DDL is
-    # part of them and a writer takes its lock before it reads
+    # `_begin` starts transactions instead of sqlite3, so that they include DDL and writers lock
+    # before they read
     connection.isolation_level = None
     for pragma in (
         "journal_mode=WAL",
         "synchronous=NORMAL",
-        "wal_autocheckpoint=8000",  # pages; at 1,000 most transactions of an ingest would do one
+        "wal_autocheckpoint=8000",  # pages; with 1,000, most writes of an ingest would checkpoint
         "foreign_keys=ON",
         "temp_store=MEMORY",
         "cache_size=-65536",

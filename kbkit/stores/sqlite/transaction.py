@@ -1,6 +1,6 @@
 """Transactions and fast rows of SQLite.
 
-Frequent rows are read by sqlite3 itself, because SQLAlchemy's types take longer than the rest.
+Frequent rows bypass SQLAlchemy, whose type conversions take most of the time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from kbkit.stores.catalog.database import Condition, Postings, Transaction, in_parts, lexical_table
 from kbkit.stores.catalog.schema import checked_shape, chunks
 
-# The analyzer has done the work: every character that may stand in a term belongs to a token.
+# The analyzer already made the terms, so all characters in terms are token characters.
 _TOKENIZER = "ascii tokenchars '_.-+#@$!%&*/:<=>?^|~'"
 
 
@@ -35,7 +35,7 @@ class Fts5Index:
 
     def drop(self, kb_id: str) -> None:
         table = lexical_table(kb_id)
-        # of an older kbkit
+        # a table of older versions
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}_terms")
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
 
@@ -56,14 +56,14 @@ class Fts5Index:
 
     def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
         table = lexical_table(kb_id)
-        # of this connection alone, so that catalogs of any age have it
+        # a temporary table needs no migration
         self._connection.exec_driver_sql(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_instances"
             f" USING fts5vocab('main', '{table}', 'instance')"
         )
         postings: dict[str, Postings] = {}
         for term in set(terms):
-            # one text rather than a row an occurrence, of which a common term has many
+            # one text is faster than one row per occurrence
             joined = self._connection.exec_driver_sql(
                 f"SELECT group_concat(doc, ' ') FROM temp.{table}_instances WHERE term = ?",  # noqa: S608 - own name
                 (term,),
@@ -75,7 +75,6 @@ class Fts5Index:
 
 
 Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
-"""Gives the rows of a SELECT."""
 
 
 class SqliteTransaction(Transaction):
@@ -85,10 +84,7 @@ class SqliteTransaction(Transaction):
         super().__init__(connection, Fts5Index(connection))
 
     def reserve_seqs(self, count: int) -> int:
-        """The first of so many ``chunks.seq``; SQLite keeps the greatest that there ever was.
-
-        The transaction holds the write lock, so nobody else takes these numbers.
-        """
+        # SQLite stores the greatest number ever used; the write lock excludes other callers
         return self.last_number(chunks.c.seq) + 1
 
     def last_number(self, column: sa.Column[Any]) -> int:
@@ -125,11 +121,11 @@ def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
             yield row[:7] + (path, *row[8:10]) + _document(row[10:])  # noqa: RUF005 - faster
 
 
-# SQLite gives whatever is in a row
+# checked, because SQLite stores any type in any column
 _CHUNK_TYPES = (int, str, str, int, int, int, str, str, str)
 _PAGE_TYPES = (int, type(None))
 
-# the index has all that is wanted of a document, so that SQLite need not walk through its text
+# the covering index has all columns, so SQLite does not read the text of documents
 _CHUNKS = (
     "SELECT c.seq, c.id, c.document_id, c.position, c.start, c.end, c.text, c.heading_path,"
     " c.anchor, c.page, d.uri, d.title, d.document_type, d.tags, d.metadata, d.state,"

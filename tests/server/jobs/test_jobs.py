@@ -226,7 +226,7 @@ def test_jobs_of_long_ago_are_forgotten(jobs, workspace):
     with stores_of(workspace).database.write() as transaction:
         assert job.id not in job_table.forget(transaction, timedelta(days=1))
         assert job.id in job_table.forget(transaction, timedelta(0))
-    with pytest.raises(NotFoundError, match="it never was, or ended some days ago"):
+    with pytest.raises(NotFoundError, match="it never existed, or ended some days ago"):
         made.get(job.id)
 
 
