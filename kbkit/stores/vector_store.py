@@ -15,7 +15,7 @@ from kbkit.errors import WorkspaceError
 
 @dataclass(frozen=True, slots=True)
 class VectorPayload:
-    """Text and metadata beside a vector, for other readers of the store."""
+    """Text and metadata of a vector, for other readers of the store."""
 
     text: str
     metadata: Mapping[str, Any]

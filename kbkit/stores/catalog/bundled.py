@@ -43,19 +43,19 @@ Values = dict[str, Any]
 REVISION = HEAD
 
 LEFT_OUT: Mapping[str, str] = {
-    "outbox": "of the vector index, which is rebuilt",
-    "dropped_collections": "likewise",
-    "removed_chunks": "of snapshots, which are rebuilt",
+    "outbox": "belongs to the vector index, which is rebuilt",
+    "dropped_collections": "belongs to the vector index, which is rebuilt",
+    "removed_chunks": "belongs to snapshots, which are rebuilt",
     "rating_totals": "follows from the ratings",
     "files": "follows from the files",
-    "file_names": "likewise",
-    "file_links": "likewise",
+    "file_names": "follows from the files",
+    "file_links": "follows from the files",
     "entries": "follows from the folders of entries",
-    "learned_folders": "of folders of one machine",
+    "learned_folders": "describes folders of one machine",
     "graph_edits": "a person's undo history in one workspace",
-    "tokens": "who may ask one server",
-    "jobs": "work of one server",
-    "replayed_answers": "likewise",
+    "tokens": "belongs to one server",
+    "jobs": "belongs to one server",
+    "replayed_answers": "belongs to one server",
 }
 """Tables that bundles leave out, and why."""
 
