@@ -1,9 +1,9 @@
 """Detect ordinary articles, and complete trafilatura's extract of them.
 
-Pages of documentation share a template, which separates content from boilerplate. A single article
-has teasers, forms and comments in its text, which only trafilatura's extract leaves out; so an
-article keeps that, without emphasis and with its links at the end. On other pages it would lose
-short paragraphs, headings and code.
+Pages of documentation share a template, which separates content from boilerplate. The text of a
+single article has teasers, forms and comments in it, which only trafilatura's extract leaves out.
+That extract has no emphasis, and its links are at the end. On other pages it would lose short
+paragraphs, headings and code.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from lxml.html import defs
 
 from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, anchor, normalized_text
 
-_LOST = 0.1  # share of the words under the headings that a page of a site may lose
-_LOST_ALONE = 0.6  # likewise of a page on its own, where nothing else tells teasers from text
-_PLACES = 6  # of its own that a page leads to, as a manual does
-_KEPT_WORDS = 20  # that trafilatura has to keep before it may judge what stays of a page
+_LOST = 0.1  # share of the words under headings that the extract of a site's page may lose
+_LOST_ALONE = 0.6  # the same for a single page, where no template separates teasers from text
+_PLACES = 6  # links from a page to its own anchors, from which it looks like a manual
+_KEPT_WORDS = 20  # fewest words of an extract that is trusted
 _WORD = re.compile(r"\w+")
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(?:\w*Article|\w*BlogPosting|Report)"')
 _TYPES = re.compile(r"(?:Article|BlogPosting)$")
-_STATED = etree.XPath(
+_DECLARED = etree.XPath(
     "boolean(//*[@itemprop='articleBody' or @rel='author' or @itemprop='author'])"
 )
-_SIGNS = frozenset(
+_ARTICLE_NAMES = frozenset(
     str.split("""
         comments comment-list commentlist comments-area respond comment-respond disqus_thread
         byline author entry-author post-author p-author
@@ -38,10 +38,7 @@ _PREFORMATTED = ("pre", "listing", "xmp")
 
 
 def is_stated(root: Element) -> bool:
-    """Whether an uncleaned page declares itself an article.
-
-    By its metadata, its byline, or the comments below it.
-    """
+    """Whether an uncleaned page declares itself an article: by metadata, byline or comments."""
     for meta in root.iter("meta"):
         name = (meta.get("property") or meta.get("name") or "").lower()
         if name.startswith("article:"):
@@ -51,14 +48,14 @@ def is_stated(root: Element) -> bool:
     for script in root.iter("script"):
         if "ld+json" in (script.get("type") or "") and _TYPE.search(script.text or ""):
             return True
-    if _STATED(root):
+    if _DECLARED(root):
         return True
     return any(
         _TYPES.search(element.get("itemtype") or "")
-        or not _SIGNS.isdisjoint((element.get("class") or "").lower().split())
-        or (element.get("id") or "").lower() in _SIGNS
+        or not _ARTICLE_NAMES.isdisjoint((element.get("class") or "").lower().split())
+        or (element.get("id") or "").lower() in _ARTICLE_NAMES
         for element in root.iter()
-        # a field of a list or a table says who wrote a manual
+        # in lists and tables, such fields name the author of a manual
         if isinstance(element.tag, str) and element.tag not in _FIELDS
     )
 
@@ -70,7 +67,7 @@ def is_article(
         return False
     if _is_documentation(body, region, kept, own, stated=stated):
         return False
-    return (stated and alone) or _lost(region, kept) <= (_LOST_ALONE if alone else _LOST)
+    return (stated and alone) or _lost_share(region, kept) <= (_LOST_ALONE if alone else _LOST)
 
 
 def _is_documentation(
@@ -87,7 +84,7 @@ def _is_documentation(
     return not stated and len((places & targets) - {""}) >= _PLACES
 
 
-def _lost(region: Element, kept: str) -> float:
+def _lost_share(region: Element, kept: str) -> float:
     words: list[str] = []
     headed = False
     linked = 0
@@ -106,7 +103,7 @@ def _lost(region: Element, kept: str) -> float:
 def complete(
     tree: Element, region: Element, kept: str, own: dict[Element, str], tabs: Sequence[Element]
 ) -> None:
-    """Add anchors of headings, labels of tabs and links that trafilatura left out; in place."""
+    """Add anchors of headings, labels of tabs and links that trafilatura left out, in place."""
     if tabs:
         _restore_labels(tree, tabs)
     places = {normalized_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
@@ -151,14 +148,14 @@ def _folded(text: str) -> str:
 NEEDS_BROWSER = (
     "needs a browser: use `provider: browser`, the Firecrawl provider or a prerendered export"
 )
-"""Why such a page is skipped."""
+"""Reason for skipping a page whose content is made by scripts."""
 
-_FEW = 10  # words that a page may show beside an element that says it waits for its application
+_FEW = 10  # most words of a page that waits for its application
 _SILENT = frozenset(str.split("script style noscript template svg"))
 _BOILERPLATE = frozenset(str.split("nav header footer"))
 _CONTAINERS = frozenset(str.split("div main section article"))
 _SHOWN = frozenset(str.split("img picture video audio iframe object embed form input table"))
-_NAMED = re.compile(
+_MOUNT_NAME = re.compile(
     r"^(_*(app|root|next|nuxt|gatsby|main|mount|application|svelte|docsify|redoc)_*([-_]?(root|app|"
     r"container|ui|wrapper))?|swagger-?ui)$",
     re.IGNORECASE,
@@ -170,10 +167,10 @@ _WAIT = re.compile(
     re.IGNORECASE,
 )
 _JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
-_ASKS = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
-_PAGE_WORDS = 100  # words of paragraphs that no header or footer of a site has
-_MENU = 3  # links from which a menu is one
-_NOTICE = 40  # words of a sentence that asks to switch JavaScript on, at the most
+_REQUEST = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
+_PAGE_WORDS = 100  # words in paragraphs, from which a header or footer holds the page's text
+_MENU = 3  # fewest links of a menu
+_NOTICE = 40  # most words of a request to switch JavaScript on
 
 
 def is_shell(root: Element, *, rendered: bool = False) -> bool:
@@ -209,8 +206,8 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
     if words > _FEW:
         return False
     sourced = any(script.get("src") for script in body.iter("script"))
-    # a page may be short; one that shows nothing at all shows what its scripts make, unless a
-    # server wrote its menu, whose scripts then add to a page that is empty in truth
+    # a short page is no shell; a page without any text is one, unless its menu came from the
+    # server: then the page is empty, and its scripts only add to it
     return waits or (not words and (asks or ((empty or sourced) and not served)))
 
 
@@ -220,7 +217,7 @@ def _is_menu(boilerplate: Element) -> bool:
 
 
 def _holds_text(boilerplate: Element) -> bool:
-    """Whether a header or footer holds the page's text, as an unclosed one does."""
+    """Whether a header or footer holds the page's text, because it was left unclosed."""
     paragraphs = (normalized_text(paragraph) for paragraph in boilerplate.iter("p"))
     return sum(len(_WORD.findall(text)) for text in paragraphs) > _PAGE_WORDS
 
@@ -230,26 +227,26 @@ def _mount(element: Element) -> bool | None:
     if inside >= 30 or next(element.iter(*_SHOWN), None) is not None:
         return None
     foreign = element.tag not in defs.tags
-    texts = _texts(element)
+    texts = _text_pieces(element)
     if not texts:
         identity = element.get("id") or ""
-        named = any(_NAMED.match(name) for name in (identity, element.tag))
+        named = any(_MOUNT_NAME.match(name) for name in (identity, element.tag))
         if identity.lower() == "main" and len(element):
-            return None  # which is as well the content of a page that says nothing
+            return None  # may also be the content element of an empty page
         return named if foreign or element.tag in _CONTAINERS else None
     if element.tag in _CONTAINERS or foreign or element.tag in ("p", "span"):
         text = " ".join(texts)
-        asks = _JAVASCRIPT.search(text) and _ASKS.search(text) and len(text.split()) <= _NOTICE
+        asks = _JAVASCRIPT.search(text) and _REQUEST.search(text) and len(text.split()) <= _NOTICE
         if all(map(_WAIT.fullmatch, texts)) or asks:
             return True
     return None
 
 
-def _texts(element: Element) -> list[str]:
+def _text_pieces(element: Element) -> list[str]:
     texts = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and child.tag not in _SILENT:
-            texts += _texts(child)
+            texts += _text_pieces(child)
         texts.append(child.tail or "")
     return [folded for text in texts if (folded := " ".join(text.split()))]
 

@@ -27,9 +27,9 @@ from kbkit.sources.html.navigation import (
     CONTENTS_TITLES,
     contents,
     drop_step_lines,
+    headings_of,
     is_all_of_page,
     is_rest_of_menu,
-    names_of,
     repeated_links,
     steps,
     trails,
@@ -39,8 +39,8 @@ _DROPPED_TAGS = str.split(
     "script style noscript template nav button select textarea iframe frame object embed applet "
     "svg canvas audio video input dialog link meta base title datalist map colgroup"
 )
-_SITE_LINKS = 3  # links from which a header or footer is that of the site
-_FOOT = 40  # words up to which a footer with a link is that of the site
+_SITE_LINKS = 3  # links from which a header or footer belongs to the site
+_FOOT = 40  # most words of a footer that one link makes a site's
 _PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 # class names and ids of controls, which are never content
@@ -56,11 +56,11 @@ _CONTROLS = frozenset(
         dropdown-menu
         """)
 )
-# of these, what may as well name a part of the page, where it has headings
-_PARTS_TOO = frozenset(
+# controls whose names may also mark a part of the page, if it has headings
+_AMBIGUOUS_CONTROLS = frozenset(
     str.split("edit-page edit-this-page printfooter share-buttons social-share cookie-banner")
 )
-# those of navigation, as far as it is nothing but links
+# names of navigation; they count only for elements that are mostly links
 _NAVIGATION = frozenset(
     str.split("""
         sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs
@@ -75,7 +75,7 @@ _NAVIGATION = frozenset(
 _RESULTS = frozenset({"search-results", "searchresults", "search-result"})
 _NAVIGATION |= _RESULTS
 _LINKED = 0.5  # share of the words of navigation that are links
-_LITTLE = 12  # words that navigation has without any link: its title, a note
+_LITTLE = 12  # most words of navigation without links: its title, a note
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
 _SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
 _SHOWS_SOURCE = re.compile(
@@ -83,13 +83,13 @@ _SHOWS_SOURCE = re.compile(
     re.IGNORECASE,
 )
 _UNFOLDS = re.compile(r"(?:expand|collapse|unfold|toggle)(?: \w+){0,2}", re.IGNORECASE)
-_BUTTON = 40  # characters of a button that unfolds the source
+_BUTTON = 40  # most characters of a button that shows the source
 _TOGGLE = re.compile("toggle|collaps|expand", re.IGNORECASE)
 _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
 _TOPS = frozenset({"top", "back to top", "to top", "go to top", "return to top", "↑", "▲", "^ top"})
 _ARROW = re.compile(r"<-+>?|-+>|[←-⇿«»‹›◀▶]+")
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
-_SIGNS = re.compile(r"\s*[·|•](?:\s*[·|•])*\s*")  # between the links of a line
+_SEPARATOR = re.compile(r"\s*[·|•](?:\s*[·|•])*\s*")  # between the links of a line
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
 _MARKED = etree.XPath(
@@ -97,13 +97,12 @@ _MARKED = etree.XPath(
 )
 
 
-_ICONS = re.compile("[\ue000-\uf8ff]+")
-"""Signs that Unicode leaves to fonts."""
+_ICONS = re.compile("[\ue000-\uf8ff]+")  # private use area, where icon fonts put their signs
 _WORD = re.compile(r"\w")
 
 
 def clean(body: Element) -> None:
-    """Remove scripts, controls, navigation and hidden parts; in place."""
+    """Remove scripts, controls, navigation and hidden parts in place."""
     doomed = [*_folded_sources(body), *body.iter(*_DROPPED_TAGS)]
     doomed += (
         label for label in body.iter("summary") if _UNFOLDS.fullmatch(normalized_text(label))
@@ -119,10 +118,10 @@ def clean(body: Element) -> None:
             doomed.append(_wrapping(link))
         elif _jumps(link):
             doomed.append(_jump_line(link))
-        elif _leads_nowhere(link) or _returns(link) or runs_code(link):
+        elif _leads_nowhere(link) or _leads_to_top(link) or runs_code(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
-            # it says where the heading is, so it stays, but not its pilcrow
+            # the link holds the heading's anchor, so only its pilcrow goes
             link.text = None
     verdicts: dict[tuple[Any, ...], bool] = {}
     navigation: list[Element] = []
@@ -138,8 +137,8 @@ def clean(body: Element) -> None:
     around = [part.getparent() for part in doomed if _is_menu(part)]
     _drop(doomed, body)
     _drop((part for part in around if is_rest_of_menu(part)), body)
-    navigation = _menus(navigation, body)
-    _drop(names_of(navigation), body)
+    navigation = _menus_of(navigation, body)
+    _drop(headings_of(navigation), body)
     _drop(navigation, body)
     for found in (_icons, steps, trails, contents):
         _drop(found(body), body)
@@ -150,7 +149,7 @@ def clean(body: Element) -> None:
 
 
 def _icons(body: Element) -> list[Element]:
-    """Elements that show nothing but signs of a font of icons; beside words, the signs go."""
+    """Return elements with nothing but signs of icon fonts; remove these signs beside words."""
     icons: list[Element] = []
     if not _ICONS.search("".join(body.itertext())):
         return icons
@@ -177,29 +176,30 @@ def _drop(elements: Iterable[Element], body: Element) -> None:
 
 
 def _drop_signs(part: Element) -> None:
-    """Remove the separators around an inline part, before the part itself goes."""
+    """Remove the separators around an inline part that is about to be removed."""
     before = part.getprevious()
     before_text = (part.getparent().text if before is None else before.tail) or ""
-    behind = part.tail or ""
-    opened, closed = before_text.rstrip()[-1:], behind.lstrip()[:1]
+    after = part.tail or ""
+    opened, closed = before_text.rstrip()[-1:], after.lstrip()[:1]
     if opened and f"{opened}{closed}" in ("[]", "()"):
-        before_text, behind = before_text.rstrip()[:-1], behind.lstrip()[1:]
-    last = part.getnext() is None and not _SIGNS.sub("", behind).strip()
+        before_text, after = before_text.rstrip()[:-1], after.lstrip()[1:]
+    last = part.getnext() is None and not _SEPARATOR.sub("", after).strip()
     sign = next(
-        (match for match in _SIGNS.finditer(before_text) if match.end() == len(before_text)), None
+        (match for match in _SEPARATOR.finditer(before_text) if match.end() == len(before_text)),
+        None,
     )
-    if sign is not None and (last or _SIGNS.match(behind)):
+    if sign is not None and (last or _SEPARATOR.match(after)):
         before_text = before_text[: sign.start()]
-    if last or (before is None and not before_text.strip() and _SIGNS.match(behind)):
-        behind = _SIGNS.sub("", behind, count=1)
-    part.tail = behind
+    if last or (before is None and not before_text.strip() and _SEPARATOR.match(after)):
+        after = _SEPARATOR.sub("", after, count=1)
+    part.tail = after
     if before is None:
         part.getparent().text = before_text
     else:
         before.tail = before_text
 
 
-def _menus(named: Iterable[Element], body: Element) -> list[Element]:
+def _menus_of(named: Iterable[Element], body: Element) -> list[Element]:
     menus: list[Element] = []
     whole: set[Element] = set()
     for part in named:
@@ -277,7 +277,7 @@ def _leads_nowhere(link: Element) -> bool:
     before = link.getprevious()
     if before is not None and before.tag in BLOCKS:
         return True
-    # in a heading, it may as well be the name of what is described
+    # in a heading, it may be the name of the described thing
     return bool(_TOGGLE.search(link.get("class") or ""))
 
 
@@ -306,7 +306,7 @@ def _jump_line(link: Element) -> Element:
     return line if len(normalized_text(line).split()) <= _LITTLE else link
 
 
-def _returns(link: Element) -> bool:
+def _leads_to_top(link: Element) -> bool:
     text = normalized_text(link) or next((one.get("alt") or "" for one in link.iter("img")), "")
     text = text.strip(" []()").lower()
     back = (link.get("href") or "").startswith("#") and text in _TOPS
@@ -342,7 +342,7 @@ def _leads_elsewhere(part: Element) -> bool:
     if links < (1 if short else _SITE_LINKS):
         return False
     if next(part.iter("h1"), None) is not None and linked_share(part) < _LINKED:
-        return False  # it introduces the page
+        return False  # introduces the page
     around = part.iterancestors()
     return not any(up.tag in _PARTS or up.get("role") == "main" for up in around)
 
@@ -360,7 +360,7 @@ def _is_boilerplate(element: Element) -> bool:
 
 
 def _holds_sections(element: Element) -> bool:
-    named = _is_named(element, _PARTS_TOO)
+    named = _is_named(element, _AMBIGUOUS_CONTROLS)
     return named and next(element.iter(*HEADINGS), None) is not None
 
 

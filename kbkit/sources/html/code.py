@@ -11,14 +11,14 @@ from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes, norma
 
 _LINE_END = ""
 
-_POPS_UP = re.compile(r"(?:^|[-_])(?:tooltip|popover)(?:$|[-_\d])", re.IGNORECASE)
-"""Class names of overlays on code or headings."""
+_POPUP = re.compile(r"(?:^|[-_])(?:tooltip|popover)(?:$|[-_\d])", re.IGNORECASE)
+"""Class names of popups on code or headings."""
 _NUMBERS = re.compile(
     r"(?:^|[-_])(?:gutter|blob-num|line-?(?:no|nos|num|nums|number|numbers|nodiv))(?:$|[-_\d])",
     re.IGNORECASE,
 )
-"""Class names of numbers of lines, and of code that has some."""
-_LINE = re.compile(r"(?:^|[-_])line$|^line-(?:content|text)$|^L\d+$", re.IGNORECASE)
+"""Class names of line numbers, and of code that has them."""
+_LINE_NAME = re.compile(r"(?:^|[-_])line$|^line-(?:content|text)$|^L\d+$", re.IGNORECASE)
 _CODE = re.compile(
     r"(?:^|[-_])(?:code|codeblock|codemirror|fragment|highlight|highlighter|source|sourcecode"
     r"|listing|program|prettyprint|hljs|chroma|syntaxhighlighter|terminal|console)",
@@ -26,10 +26,10 @@ _CODE = re.compile(
 )
 _SPACE = re.compile("[ \t\r\n]+")
 _WORD = re.compile(r"\w+")
-_LONG = 60  # characters of an address that may carry a program
-_CARRIED = 0.9  # share of the words of code that a link to run it carries
+_LONG = 60  # fewest characters of an address that carries a program
+_CARRIED = 0.9  # share of the code's words in the address of a link that runs it
 _CODE_TAGS = frozenset({"code", "samp", "kbd", "tt"})
-_LINE_TAGS = frozenset({"ul", "ol", "li", "div"})  # in code, each begins a line
+_LINE_TAGS = frozenset({"ul", "ol", "li", "div"})  # each starts a line of code
 _AROUND_CODE = frozenset({"div", "figure", "td", "tr", "tbody", "table", "pre"})
 
 _LANGUAGE_CLASSES = (
@@ -39,7 +39,7 @@ _LANGUAGE_CLASSES = (
         r"([A-Za-z][\w+#.-]*)"
     ),
 )
-"""The first match of an element counts."""
+"""In order of precedence."""
 _LANGUAGES = {
     **dict.fromkeys(("python3", "py", "python2", "ipython", "ipython3"), "python"),
     "pycon3": "pycon",
@@ -76,11 +76,11 @@ def lines_of_code(element: Element) -> str | None:
         return None
     others = [child for child in element if child not in rows and child.get("id") is None]
     if element.tag != "table" and any("".join(child.itertext()).strip() for child in others):
-        return None  # what pops up over a line is addressed from it
+        return None  # its popups are addressed from the line
     lines = [code_text(row).replace("\n", " ") for row in rows]
     filled = [line for line in lines if line.strip()]
     if all(line.startswith("\xa0") for line in filled):
-        lines = [line[1:] for line in lines]  # what parted the code from the numbers of its lines
+        lines = [line[1:] for line in lines]  # separator of line numbers and code
     return "\n".join(lines).strip("\n") if filled else None
 
 
@@ -101,7 +101,7 @@ def _nested_lines(code: Element) -> str | None:
 
 
 def _line_elements(element: Element) -> list[Element]:
-    return [child for child in element if any(_LINE.search(name) for name in classes(child))]
+    return [child for child in element if any(_LINE_NAME.search(name) for name in classes(child))]
 
 
 def _numbered_rows(table: Element) -> list[Element]:
@@ -140,7 +140,7 @@ def broken_code(element: Element) -> str | None:
 
 
 def pops_up(element: Element) -> bool:
-    return _is_named(element.get("class"), _POPS_UP) or numbers_lines(element)
+    return _is_named(element.get("class"), _POPUP) or numbers_lines(element)
 
 
 @lru_cache(maxsize=10_000)
@@ -155,7 +155,7 @@ def numbers_lines(element: Element) -> bool:
 
 
 def language(pre: Element) -> str:
-    """The language of a code block in the form that fences use, or ``""``."""
+    """Return the language of a code block as in fences, or ``""``."""
     around = takewhile(_holds_only_code, islice(pre.iterancestors(), 4))
     candidates = [pre, *pre.iterdescendants("code", "pre"), *around]
     for element in candidates:
@@ -171,7 +171,7 @@ def language(pre: Element) -> str:
 
 
 def _holds_only_code(parent: Element) -> bool:
-    # a container of several blocks speaks for none of them
+    # the language of a container of several blocks holds for none of them
     several = next(parent.iter("p", "h1", "h2", "h3", "h4", "ul", "ol"), None) is not None
     return parent.tag in _AROUND_CODE and not several
 
@@ -199,34 +199,36 @@ def runs_code(link: Element) -> bool:
 
 
 def code_text(pre: Element) -> str:
-    """The text of a preformatted element, byte for byte as a browser would copy it."""
+    """Return the text of a preformatted element, byte for byte as a browser would copy it."""
     pieces: list[str] = []
-    _gather(pre, pieces)
+    _collect(pre, pieces)
     text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
     # HTML: a newline right after <pre> is not part of its text
     text = text.removeprefix("\n")
     return text.removesuffix("\n")
 
 
-def _gather(element: Element, pieces: list[str]) -> None:
-    """Collect text; a block inside ends its line, unless the text ends it itself."""
+def _collect(element: Element, pieces: list[str]) -> None:
+    """Collect text; end a line after each block, unless the text does."""
     if element.text:
-        _add(element.text, pieces)
+        _append(element.text, pieces)
     for child in element:
         tag = child.tag
         if tag == "br":
-            _add("\n", pieces)
+            _append("\n", pieces)
         elif isinstance(tag, str) and not pops_up(child):
             if tag in BLOCKS and pieces and pieces[-1] == _LINE_END:
-                _add("", pieces)  # what the block begins with does not end the line before it
-            _gather(child, pieces)
+                _append(
+                    "", pieces
+                )  # so that a newline in the block does not end the line before it
+            _collect(child, pieces)
             if tag in BLOCKS:
                 pieces.append(_LINE_END)
         if child.tail:
-            _add(child.tail, pieces)
+            _append(child.tail, pieces)
 
 
-def _add(text: str, pieces: list[str]) -> None:
+def _append(text: str, pieces: list[str]) -> None:
     ended = False
     while pieces and pieces[-1] == _LINE_END:
         pieces.pop()

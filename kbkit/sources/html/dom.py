@@ -35,9 +35,9 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 def parse(text: str) -> Element | None:
-    """Parse a page as leniently as browsers do; ``None`` if it is not HTML."""
+    """Parse a page as leniently as browsers do; return ``None`` if it is not HTML."""
     data = _closed_headings(_CONTROL.sub("", text)).encode("utf-8", "replace")
-    # not lxml.html: its elements cost a Python call each time one is met
+    # lxml.html is slower: it calls Python for each element
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
         root = etree.fromstring(data, parser)
@@ -49,9 +49,9 @@ def parse(text: str) -> Element | None:
 
 
 def _closed_headings(text: str) -> str:
-    """A page whose headings end where any heading's end tag stands, as HTML has it.
+    """Let any heading's end tag end the open heading, as HTML does.
 
-    libxml2 takes the end tag of another level for none, and all that follows for the heading.
+    libxml2 ignores end tags of other levels, and extends the heading over the text that follows.
     """
     level = ""
 
@@ -60,8 +60,8 @@ def _closed_headings(text: str) -> str:
         if not tag[1]:
             level = tag[2]
             return tag[0]
-        opened, level = level, ""
-        return f"</h{opened or tag[2]}"
+        open_level, level = level, ""
+        return f"</h{open_level or tag[2]}"
 
     return _HEADING.sub(closed, text)
 
@@ -71,9 +71,9 @@ def to_html(root: Element) -> str:
 
 
 def _close_head(root: Element) -> None:
-    """Move elements that a head cannot hold, and all after them, into the body.
+    """Move the first element that a head cannot hold, and all after it, into the body.
 
-    An unclosed head ends there in HTML; libxml2 leaves ``main`` and ``article`` in it.
+    There HTML ends an unclosed head; libxml2 leaves ``main`` and ``article`` in it.
     """
     head = root.find("head")
     strays = [] if head is None else list(dropwhile(lambda part: part.tag in _IN_HEAD, head))
@@ -89,7 +89,7 @@ def _close_head(root: Element) -> None:
 
 
 def drop_tree(element: Element) -> None:
-    """Remove an element from its tree; its tail stays."""
+    """Remove an element from its tree, but not its tail."""
     parent = element.getparent()
     if parent is None:
         return
@@ -112,7 +112,7 @@ def normalized_text(element: Element) -> str:
 
 
 def texts_of(element: Element) -> Iterator[tuple[Element, bool, str]]:
-    """Each part of an element as it begins and as it ends, with the text that follows."""
+    """Yield each part of an element at its start and its end, with the text that follows."""
     for event, part in etree.iterwalk(element, events=("start", "end")):
         begins = event == "start"
         yield (
@@ -150,14 +150,14 @@ SELF_LINKS = frozenset(
         headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
         """)
 )
-"""Class names of links that a heading or term carries to itself."""
+"""Class names of permalinks."""
 _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
 )
-_LABEL_WORDS = 3  # of a mark beside a heading
-_LEVELS = 5  # of blocks around a heading that may be what it opens
+_LABEL_WORDS = 3  # most words of a label beside a heading
+_LEVELS = 5  # of blocks around a heading that it may open
 _NAME_WORDS = 60  # most words of a signature
-_SIGNATURE = 400  # likewise of one that carries a link to itself
+_SIGNATURE = 400  # the same for a signature with a permalink
 _AROUND = frozenset({"section", "div", "article", "header", "hgroup", "main", "ul", "li"})
 _DEFINES = frozenset({"def", "definition", "defn"})
 _NAME = re.compile(r"(?:^|[-_])(?:heading|signature)(?:$|[-_])", re.IGNORECASE)
@@ -166,8 +166,8 @@ _NOT_IN_ANCHORS = re.compile("[{}<>\"'`\\s]")
 
 
 def is_self_link(link: Element) -> bool:
-    """A link that a heading or term carries to itself (pilcrow, hash, chain)."""
-    if _is_called_so(link) or link.get("aria-hidden") == "true":
+    """Whether a link is the permalink of a heading or term (pilcrow, hash, chain)."""
+    if _has_permalink_class(link) or link.get("aria-hidden") == "true":
         return not names_place(link) and not names_its_place(link)
     href = link.get("href")
     if not href or "#" not in href or names_place(link):
@@ -175,16 +175,13 @@ def is_self_link(link: Element) -> bool:
     return is_mark(link)
 
 
-def _is_called_so(link: Element) -> bool:
+def _has_permalink_class(link: Element) -> bool:
     return not SELF_LINKS.isdisjoint(name.lower() for name in classes(link))
 
 
 def names_its_place(link: Element) -> bool:
-    """Whether a link to its own place is text, and not a permalink sign.
-
-    It is all that its heading or term says, or the place that it leads to is in it.
-    """
-    if is_mark(link) or not _is_called_so(link):
+    """Whether a permalink is text: the whole heading or term, or around its own target."""
+    if is_mark(link) or not _has_permalink_class(link):
         return False
     place = (link.get("href") or "").partition("#")[2]
     if place and any(inner.get("id") == place for inner in link.iterdescendants()):
@@ -206,13 +203,13 @@ def names_place(link: Element) -> bool:
 
 
 def self_links(body: Element) -> dict[Element, str]:
-    """Anchors that headings and terms name through their own link; asked before cleaning."""
+    """Map headings and terms to the targets of their permalinks; call before cleaning."""
     anchors: dict[Element, str] = {}
     for link in body.iter("a"):
         href = link.get("href")
         if not href or not href.startswith("#") or len(href) == 1:
             continue
-        if is_self_link(link) or _is_called_so(link):
+        if is_self_link(link) or _has_permalink_class(link):
             holder = block = link.getparent()
             while holder is not None and holder.tag in ("span", "div", "a", "code"):
                 block = holder if holder.tag == "div" and block.tag != "div" else block
@@ -222,7 +219,7 @@ def self_links(body: Element) -> dict[Element, str]:
             elif block.tag == "div" and _introduces(block):
                 anchors.setdefault(block, href[1:])
             elif block.get("id") == href[1:] and is_mark(link):
-                # behind what the block begins with, and names it
+                # a permalink after the signature that opens its block
                 named = link.getprevious()
                 if named is not None and named.tag == "div" and _is_short(named, _SIGNATURE):
                     anchors.setdefault(named, href[1:])
@@ -256,10 +253,10 @@ def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
 def _introduces(block: Element) -> bool:
     if any("caption" in name.lower() for name in classes(block)):
         return False
-    before, behind = block.getprevious(), block.getnext()
+    before, after = block.getprevious(), block.getnext()
     while before is not None and _is_empty(before) and _place(before):
         before = before.getprevious()
-    if before is not None or behind is None:
+    if before is not None or after is None:
         return False
     in_cell = next(block.iterancestors("td", "th", "li", "dd"), None) is not None
     return not in_cell and _is_short(block)
@@ -272,10 +269,10 @@ def _is_short(block: Element, limit: int = _NAME_WORDS) -> bool:
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:
-    """Return the fragment that leads to a heading or term, or ``""``.
+    """Return the fragment of a heading or term, or ``""``.
 
-    Its own id, that of an element inside, the target of its own link, an empty anchor right before
-    it, or the id of the section that it opens.
+    In this order: its id, the id of an inner element, the target of its permalink, an empty anchor
+    right before it, the id of the section that it opens.
     """
     name = element.get("id") or own.get(element, "")
     if not name:
@@ -287,10 +284,7 @@ def anchor(element: Element, own: dict[Element, str]) -> str:
 
 
 def opening_anchor(element: Element) -> str:
-    """The fragment that leads to a paragraph or an item of a list, or ``""``.
-
-    Its own id, or that of an element that it opens with.
-    """
+    """Return the fragment of a paragraph or list item, or ``""``: its id, or that of its start."""
     own_anchor = valid_anchor(element.get("id") or "")
     inner = element
     while not own_anchor and not (inner.text or "").strip() and len(inner):
@@ -299,7 +293,7 @@ def opening_anchor(element: Element) -> str:
             break
         target = inner.get("href") or ""
         if target and target != f"#{inner.get('id')}":
-            break  # what leads elsewhere has an id for the way back
+            break  # a reference, whose id is the target of the way back
         name = inner.get("name") if inner.tag == "a" else ""
         own_anchor = valid_anchor(inner.get("id") or name or "")
     return own_anchor
@@ -310,7 +304,7 @@ def _around(element: Element) -> str:
     for level in range(_LEVELS):
         previous = element.getprevious()
         while previous is not None and (_is_empty(previous) or _is_label(previous)):
-            # before what a heading stands in, an empty block may be there for a script
+            # an empty block before the parent of a heading may belong to a script
             marks = not _is_label(previous) and (level == 0 or previous.tag in ("a", "span"))
             nearest = nearest or (_place(previous) if marks else "")
             previous = previous.getprevious()

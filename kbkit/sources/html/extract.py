@@ -1,7 +1,7 @@
 """Extract title, Markdown content and links from an HTML page.
 
-trafilatura selects the content, the tree gives its form: `MarkdownWriter` writes the whole element
-that contains trafilatura's selection. For an ordinary article only the selection is written.
+trafilatura selects the content; `MarkdownWriter` writes the whole element that contains this
+selection. For an ordinary article only the selection is written.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from kbkit.sources.html.tabs import label_tabs
 from kbkit.sources.html.writer import MarkdownWriter
 from kbkit.text.markdown.writing import escape
 
-# what generators and editors write where an author wrote nothing
+# placeholders of generators and editors
 _PLACEHOLDER = re.compile(r"<?(?:no title|untitled(?: document| page)?)>?(?=$|\s+[—–|·•»-])", re.I)
-_FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # no name of a page
-_RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around what a page says
+_FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # not a title
+_RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around the content
 _BODY = re.compile("<body", re.IGNORECASE)
-# what a program that makes pages tells a web server, where its answer was saved whole
+# HTTP headers of a response that was saved whole
 _HTTP_HEAD = re.compile(r"\A\s*(?:[A-Za-z][\w-]*:[^\n<]*\n)+\s*(?=<!doctype|<html)", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
-_DESCRIPTION = 1_000  # characters of one that are kept
+_DESCRIPTION = 1_000  # most characters of a description
 NOINDEX = "noindex"
-"""Beginning of the reason for pages that forbid indexing."""
-_DEEP = "nested too deeply to be read"
+"""Start of the reason for pages that forbid indexing."""
+_TOO_DEEP = "nested too deeply to be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +67,22 @@ class ExtractedPage:
     """Content of a page.
 
     Attributes:
-        content: Markdown; empty when the page has no text.
+        content: Markdown; empty if there is no text.
         links: Absolute links in order, without fragments, except script routes (``#/guide``).
         canonical: Canonical address, or ``""``.
         refresh: Target of ``meta refresh``, or ``""``.
-        ballot: Vote on the site's template; empty when a known region was used.
-        texts: Keys of its texts, by which pages of the site are compared; empty without a vote.
+        ballot: Vote on the site's template; empty if a known region was used.
+        texts: Keys of its texts, compared with those of the site's pages; empty without a vote.
         description: Description in the page's head, or ``""``.
-        template: Type of text that its generator makes, if known.
+        template: Document type by its generator, if known.
         navigation: Place of the page in its site.
-        article: The page was read as an ordinary article, by trafilatura's judgement.
-        reason: Why there is no content, or why it should not be used; one line for a person.
-        failed: Reading failed, which says nothing about the content.
+        article: Read as an ordinary article, by trafilatura's selection.
+        reason: Why there is no content, or why it should not be used, in one line.
+        failed: Reading failed; the content is unknown.
         fidelity: Kept and total items by kind, if measured.
         survey: Keys of its texts, if measured, for `html.fidelity.recurring`.
         note: Note on how it was read, or ``""``.
-        drawings: SVG that stood in the page, by the addresses of pictures in the content.
+        drawings: SVG of the page, by the addresses of pictures in the content.
     """
 
     title: str = ""
@@ -133,7 +133,7 @@ def extract(
         shown = {address: data for address, data in drawn.items() if address in page.content}
         return replace(page, drawings=shown) if shown else page
     except RecursionError:
-        return ExtractedPage(reason=_DEEP, failed=True)
+        return ExtractedPage(reason=_TOO_DEEP, failed=True)
 
 
 def _read(
@@ -171,10 +171,10 @@ def _read(
     clean(body)
     heads = (normalized_text(part) for part in root.iter("title"))
     named = next((text for text in heads if text and not _PLACEHOLDER.match(text)), "")
-    region = _known(body, regions)
+    region = _known_region(body, regions)
     article = False
     if region is None:
-        # a tree of its own, since trafilatura changes what it reads
+        # trafilatura changes the tree that it reads, so it parses its own
         kept, tree = _trafilatura(html)
         region = body
         if kept.strip():
@@ -215,7 +215,7 @@ def _read(
     return ExtractedPage(title=title, content=content + "\n", article=article, **about)
 
 
-def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
+def _known_region(body: Element, regions: tuple[Region, ...]) -> Element | None:
     total = 0
     for region in regions:
         element = find_region(body, region)
@@ -223,7 +223,7 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
             continue
         inside = sum(word_counts(element).values())
         if inside and (element.tag in ("main", "article") or element.get("role") == "main"):
-            return element  # the page itself says so, however little stands there
+            return element  # the page declares it, even if it has little text
         total = total or sum(word_counts(body).values())
         if inside >= 0.3 * total or inside >= 300 or (inside >= 20 and total < 200):
             return element
@@ -234,7 +234,7 @@ def _trafilatura(html: str) -> tuple[str, Element | None]:
     import trafilatura
     from trafilatura.htmlprocessing import convert_to_html
 
-    # it logs errors about pages without text, which would go to the user's terminal
+    # trafilatura logs errors about pages without text; keep them off the user's terminal
     logger = logging.getLogger("trafilatura")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
@@ -246,7 +246,7 @@ def _trafilatura(html: str) -> tuple[str, Element | None]:
         if not isinstance(text, str) or tree is None:
             return "", None
         return text, convert_to_html(tree)[0]
-    except Exception:  # whatever a hostile page breaks in it, the body remains
+    except Exception:  # bugs on hostile pages: use the whole body
         return "", None
 
 
@@ -284,20 +284,20 @@ def _canonical(root: Element, base: str) -> str:
 
 def _absolute(root: Element, base: str) -> list[str]:
     urls = []
-    for href in dict.fromkeys(_without_place(href.strip()) for href in links(root)):
+    for href in dict.fromkeys(_without_fragment(href.strip()) for href in links(root)):
         url = joined(base, href) if href else ""
         if url.startswith(("http://", "https://")) and len(url) < 4000:
             urls.append(url)
     return urls[:20_000]
 
 
-def _without_place(href: str) -> str:
+def _without_fragment(href: str) -> str:
     bare, _, fragment = href.partition("#")
     return href if fragment.startswith(("/", "!/")) else bare
 
 
 def markdown_of(html: str, *, relative: bool = False) -> str:
-    """A piece of HTML that holds content only, as Markdown."""
+    """Convert HTML that holds content only to Markdown."""
     root = parse(html)
     body = root.find("body") if root is not None else None
     if body is None:

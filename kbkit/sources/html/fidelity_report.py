@@ -23,10 +23,10 @@ from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web.fetch import Fetcher
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
-_PLACE = "https://pages.invalid/"  # where files are read from, as their links go
+_BASE = "https://pages.invalid/"  # base of the links of local files
 _AHEAD = 64  # pages in memory
 _MAX_BYTES = 50_000_000
-_SURVEYED = 100  # pages by which the texts of a site's template are found
+_SURVEYED = 100  # most pages that are compared to find a site's template
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class PageFidelity:
     """Fidelity of one page's Markdown.
 
     Attributes:
-        uri: The page's file, from the measured folder on, or its address.
-        fidelity: The figures.
+        uri: Path below the measured folder, or address.
+        fidelity: Its figures.
         title: Its title.
-        article: It was read as an ordinary article, of which only the text counts.
+        article: Read as an ordinary article, of which only the text counts.
         reason: Why nothing was measured, or ``""``.
-        names: Possible names: its title, its first heading; without spaces.
+        names: Possible titles, without spaces: its title and its first heading.
     """
 
     uri: str
@@ -55,7 +55,7 @@ class PageFidelity:
         return not self.reason and self.fidelity.score < POOR
 
     def to_dict(self) -> dict[str, Any]:
-        """The page as JSON values."""
+        """Return the page as JSON values."""
         return {
             "uri": self.uri,
             "title": self.title,
@@ -81,8 +81,8 @@ class FidelityReport:
     """Fidelity of the Markdown of several pages.
 
     Attributes:
-        pages: The pages in the order of their names.
-        total: All that were measured together.
+        pages: The pages, by name.
+        total: All pages together.
     """
 
     pages: tuple[PageFidelity, ...]
@@ -90,7 +90,7 @@ class FidelityReport:
 
     @property
     def titles(self) -> float:
-        """Share of the pages whose title no page has that could be called otherwise, 0 to 1."""
+        """Share of the pages whose title is unique, where it could be; 0 to 1."""
         read = [page for page in self.pages if not page.reason]
         named = Counter({(page.title, page.names) for page in read})
         titles = Counter(title for title, _ in named)
@@ -103,12 +103,12 @@ class FidelityReport:
 
     @property
     def worst(self) -> tuple[PageFidelity, ...]:
-        """The pages that were poorly read, the worst first."""
+        """Poorly read pages, worst first."""
         poor = (page for page in self.pages if page.poor)
         return tuple(sorted(poor, key=lambda page: page.fidelity.score))
 
     def to_dict(self) -> FidelityReportDict:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         return {
             "total": self.total.to_dict(),
             "titles": round(self.titles, 4),
@@ -118,7 +118,7 @@ class FidelityReport:
         }
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A heading, a row for each page, and one for all: kept shares in per cent."""
+        """Return a heading, a row for each page, and one for all: kept shares in per cent."""
         rows = [(page.uri, *_figures(page.fidelity, page.reason)) for page in self.pages]
         return [("page", *KINDS), *rows, (f"all {len(rows):,}", *_figures(self.total, ""))]
 
@@ -134,20 +134,20 @@ class FidelityReport:
 def fidelity(
     place: str | Path, *, allow_private: bool = False, on_progress: OnProgress | None = None
 ) -> FidelityReport:
-    """Measure how much of some pages kbkit keeps as Markdown.
+    """Measure how much of HTML pages kbkit keeps as Markdown.
 
-    Independent of the converter: words of the main content, headings with level and text, their
-    anchors, terms, code blocks byte for byte, table rows with their cells in order, cells, links;
-    and the share of written text that is not content. Content is found by what the pages of a
-    folder have in common, landmarks, headings and links.
+    Independent of the converter. Counts words of the content, headings with level and text, their
+    anchors, terms, code blocks byte for byte, table rows with their cells in order, cells and
+    links, and the share of written text that is not content. Shared text of a folder's pages,
+    landmarks, headings and links tell what is content.
 
     Args:
-        place: An HTML file, a folder of them (read as one site), or the address of a page.
+        place: An HTML file, a folder of HTML files (read as one site), or an address.
         allow_private: Permit an address on loopback or a private network.
-        on_progress: Called as pages are measured.
+        on_progress: Called after each page.
 
     Raises:
-        SourceError: There is no such page.
+        SourceError: The file, folder or page cannot be read, or the folder has no pages.
     """
     address = str(place)
     if address.startswith(("http://", "https://")):
@@ -176,7 +176,7 @@ def _read(
     reader = SiteExtractor(expected=many)
     try:
         for name, body, charset in pages:
-            address = name if "://" in name else f"{_PLACE}{name}"
+            address = name if "://" in name else f"{_BASE}{name}"
             reader.submit((name, body, charset), address, body, charset)
             while reader.pending >= _AHEAD:
                 yield from _measured(reader, template)
@@ -201,7 +201,7 @@ def _measured(reader: SiteExtractor, template: Collection[int]) -> Iterator[Page
     figures = result.add(
         decode(body, charset),
         page.content,
-        url=name if "://" in name else f"{_PLACE}{name}",
+        url=name if "://" in name else f"{_BASE}{name}",
         template=template,
         article=page.article,
     )

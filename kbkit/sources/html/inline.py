@@ -17,22 +17,22 @@ from kbkit.text.markdown.writing import (
     safe_url,
 )
 
-_SEPARATORS = frozenset({"sep", "separator", "divider"})  # drawn by the style sheet
+_SEPARATORS = frozenset({"sep", "separator", "divider"})  # drawn by style sheets
 _EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
 _PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif)(?:\?[^/]*)?$", re.IGNORECASE)
 _CODE = frozenset({"code", "tt", "kbd", "samp"})
 
 
 class InlineWriter:
-    """Writes the elements of one page that stand in lines."""
+    """Writes inline elements of one page."""
 
     def __init__(self, base: str, *, relative: bool = False) -> None:
         self._base = base
         self._relative = relative
         self._urls: dict[str, str] = {}
         self._plain = False  # inside a heading or term: no emphasis
-        self._linkless = False  # nor links
-        self._place: str | None = None  # the anchor of a heading, which may lead to itself
+        self._linkless = False  # no links either
+        self._place: str | None = None  # anchor of the current heading; links to it are dropped
         self._in_link = False
         self._emphasis: set[str] = set()
 
@@ -47,7 +47,7 @@ class InlineWriter:
     def signature(self, element: Element, place: str) -> str:
         spans: Spans = []
         _spans(element, None, spans)
-        # a part of it may lead to itself, as the name of a constant in its value
+        # a part may lead to this place, such as the name of a constant in its value
         own = place if sum(bool(text.strip()) for text, _ in spans) == 1 else None
         written = [
             (SPACE.sub(" ", text).replace("( ", "("), self._target(href, own))
@@ -56,7 +56,7 @@ class InlineWriter:
         whole = "".join(text for text, _ in written).rstrip("¶# ").strip()
         if any(href and text.strip() for text, href in written):
             return self._code(spans, own).strip()
-        # brackets of optional parameters are no markup here, but they look like links
+        # brackets of optional parameters look like links
         return code_span(whole) if escape(whole) != whole or "[" in whole else whole
 
     def write(self, element: Element) -> str:
@@ -110,7 +110,7 @@ class InlineWriter:
         pieces = [self._text(element.text)] if element.text else []
         for child in element:
             if child.tag == "a":
-                parted(pieces)
+                escape_bang(pieces)
             if isinstance(child.tag, str):
                 if child.tag in BLOCKS:
                     pieces.append(" ")
@@ -130,8 +130,8 @@ class InlineWriter:
     def _code_span(self, element: Element) -> str:
         before = element.getprevious()
         if before is not None and before.tag in _CODE and not before.tail:
-            return ""  # it was written with that
-        parts = _touching(element)
+            return ""  # written with the code before
+        parts = _adjacent_codes(element)
         linked = any(next(part.iter("a"), None) is not None for part in parts)
         if self._linkless or self._in_link or not linked:
             raw = "".join(map(_raw, parts))
@@ -155,7 +155,7 @@ class InlineWriter:
         if self._in_link or self._linkless:
             return self._children(element)
         if _PICTURE.search(element.get("href") or "") and not normalized_text(element):
-            return self._children(element)  # a smaller picture that leads to itself
+            return self._children(element)  # a preview that links to its picture
         self._in_link = True
         text = folded(self._children(element), strip=False)
         self._in_link = False
@@ -178,7 +178,7 @@ class InlineWriter:
         before = " " if text[0].isspace() else ""
         after = " " if text[-1].isspace() else ""
         if inner.startswith("^"):
-            inner = f"\\{inner}"  # else some readers take it for a footnote
+            inner = f"\\{inner}"  # some readers take [^ for a footnote
         return f"{before}[{inner}]({url}){after}"
 
     def _safe(self, href: str) -> str:
@@ -211,19 +211,19 @@ def _leads_back(heading: Element) -> bool:
     )
 
 
-def parted(pieces: list[str]) -> None:
-    """Part an exclamation mark from the link behind it, which would be a picture; in place."""
+def escape_bang(pieces: list[str]) -> None:
+    """Escape an exclamation mark before a link, which would make it a picture; in place."""
     if pieces and pieces[-1].endswith("!"):
         pieces[-1] = f"{pieces[-1][:-1]}\\!"
 
 
-def _touching(code: Element) -> list[Element]:
+def _adjacent_codes(code: Element) -> list[Element]:
     codes = [code]
     while not codes[-1].tail:
-        behind = codes[-1].getnext()
-        if behind is None or behind.tag not in _CODE:
+        following = codes[-1].getnext()
+        if following is None or following.tag not in _CODE:
             break
-        codes.append(behind)
+        codes.append(following)
     return codes
 
 

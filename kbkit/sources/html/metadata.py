@@ -22,14 +22,14 @@ from kbkit.sources.html.dom import (
 )
 from kbkit.sources.html.regions import heading_key, key_of
 
-MAX_LENGTH = 500  # characters of a title that are kept
+MAX_LENGTH = 500  # most characters of a title
 _TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
-_LINES_BELOW = 4  # blocks below a heading that are looked at
-_BESIDE_SITE = 12  # characters beside the name of a site in a line that says it
-_MORE = 4  # words that a heading may have besides the title
+_LINES_BELOW = 4  # blocks below a heading that may name the site
+_BESIDE_SITE = 12  # most characters besides the site's name in such a line
+_MORE = 4  # most words of a heading besides the title
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
-_LINKED = 0.5  # share of the words of a block that is no title block, but a menu
+_LINKED = 0.5  # share of linked words from which a block is a menu
 _WORD = re.compile(r"\w+")
 _PATH = re.compile(r"\w+(?:(?:\.|::)\w+)+")
 _NUMBERED = re.compile(r"^(?:(?:chapter|section|appendix|part)\s+)?(?:\d+|[A-Z])(?:\.\d+)*\.?\s+")
@@ -37,11 +37,11 @@ _SEPARATORS = " \t|–—·•»:-"
 _EDITION = re.compile(
     r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
 )
-_BEHIND = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
+_SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
 _AFFIXES = (
     re.compile(r"\s+\([^()]{1,80}\)$"),
-    _BEHIND,
-    # behind the last sign of several
+    _SUFFIX,
+    # after the last of several separators
     re.compile(r"(?:\s+(?:[—–|·•»]|::|-)|:)\s+(?:(?!\s(?:[—–|·•»-]|::)\s|:\s).){1,80}$"),
     re.compile(r"^[^—–|·•»:]{1,80}?(?:\s+[—–|·•»-]|:)\s+"),
 )
@@ -50,9 +50,9 @@ _AFFIXES = (
 def page_title(
     body: Element, region: Element, named: str, common: frozenset[int], *, shared: str = ""
 ) -> tuple[Element | None, str]:
-    """The heading that names the page, if there is one, and the page's title."""
+    """Return the heading that names the page, if any, and the page's title."""
     named = named.strip(_SEPARATORS)
-    # with several, the first is one of its sections, unless the head says otherwise
+    # the first of several is a section, unless the page's head names it
     several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
     sole = len([head for head in body.iter("h1") if normalized_text(head)]) == 1
     section: Element | None = None  # the first heading of the content, if most pages have it
@@ -62,20 +62,20 @@ def page_title(
             text = normalized_text(heading).rstrip("¶# ")
             if not text:
                 continue
-            # what the head says as well is no text of the template, though each menu has it
+            # text in the head is the page's own, even if every menu has it
             if _is_of_template(text, common, sole=sole) and text != bare:
                 section = heading if section is None and place is region else section
                 continue
-            # outside of the content, a heading may as well be the name of the site, and behind
-            # one that most pages have, that of another section
+            # a heading outside the content may be the site's name; one after a heading that
+            # most pages have may be a section's
             first = section is None and not (named and several)
-            if text in named or (place is region and (first or _begins(text, bare, several))):
+            if text in named or (place is region and (first or _is_title(text, bare, several))):
                 return heading, _qualified(text, named, common)[:MAX_LENGTH]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
         title = f"{title}{_letter(region)}"[:MAX_LENGTH]
         return _opening_heading(region, title)
-    if section is not None and (text := _beneath(section)):
+    if section is not None and (text := _subtitle(section)):
         return None, text[:MAX_LENGTH]
     if shared and (letter := _letter(region)):
         before = _AFFIXES[-1].match(shared)
@@ -91,14 +91,14 @@ def page_title(
 
 
 def _is_of_template(text: str, common: frozenset[int], *, sole: bool) -> bool:
-    """Whether most pages have a heading; the only one of a page, such as "Overview", nearly all."""
+    """Whether a heading is the template's; a page's only heading must be on nearly all pages."""
     return key_of(text) in common and (not sole or heading_key(text) in common)
 
 
 def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
     """Return the heading at the start of a page that states its title, and the title.
 
-    It may have a number before, and a few words more, such as "Class".
+    The heading may add a number and a few words, such as "Class".
     """
     first = next(region.iter(*HEADINGS), None)
     text = normalized_text(first).rstrip("¶# ") if first is not None else ""
@@ -112,7 +112,7 @@ def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
     return None, named
 
 
-def _beneath(section: Element) -> str:
+def _subtitle(section: Element) -> str:
     first = section.getnext()
     text = normalized_text(first) if first is not None and first.tag == "p" else ""
     return text if len(text.split()) <= _TITLE_WORDS else ""
@@ -134,14 +134,14 @@ def _qualified(heading: str, named: str, common: Collection[int]) -> str:
 
 
 def _letter(region: Element) -> str:
-    """The one letter whose part of an index a page is, to stand behind its title; or ``""``."""
+    """Return ``": "`` and the letter of a page of an index, or ``""``."""
     heads = [normalized_text(head) for head in region.iter(*HEADINGS)]
     letter = heads[0].strip("-–— ") if len(heads) == 1 else ""
     return f": {letter}" if len(letter) == 1 else ""
 
 
 def same_heading(tree: Element, title: str) -> Element | None:
-    """The first heading of a tree, if it is the page's title."""
+    """Return the first heading of a tree, if it is the page's title."""
     first = next(tree.iter("h1", "h2"), None)
     return first if first is not None and normalized_text(first) == title else None
 
@@ -151,35 +151,35 @@ def title_block(
 ) -> tuple[Element, Element] | None:
     """Find the title of a page outside its region, and the block around it.
 
-    It stands before the region, or at its begin; or a bit behind, if it says the same as the head.
+    It precedes the region or starts it; after other texts, it must repeat the title in the head.
     """
     headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
-    if any(not named or _begins(text, named, len(headed) > 1) for text in headed):
+    if any(not named or _is_title(text, named, len(headed) > 1) for text in headed):
         return None
     bare = _folded(bare_title(named, common))
     titles = [head for head in body.iter("h1") if normalized_text(head)]
-    inside = begun = False
+    inside = started = False
     holders = {region, *region.iterancestors()}
     for element in body.iter():
         inside = inside or element is region
         titled = any(map(_TITLE_CLASS.match, (element.get("class") or "").lower().split()))
         if inside and element.tag in HEADINGS:
-            return None  # a heading of the content keeps its level, whatever its class
+            return None  # headings of the content keep their level, whatever their class
         if inside and not titled and element.tag in _TEXTS:
-            begun = True
-        if element in holders or ((element.tag != "h1" or begun) and not titled):
+            started = True
+        if element in holders or ((element.tag != "h1" or started) and not titled):
             continue
         text = _own_text(element)
         if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
             continue
-        if begun:  # behind other texts, only what the page is called, maybe with a name before
+        if started:  # after other texts, only the page's title, maybe with a prefix
             right = _folded(text) == _folded(named) or (
                 bool(bare.strip()) and titled and _folded(text).endswith(bare)
             )
-        elif headed:  # beside another heading, only what the page is called first
+        elif headed:  # beside another heading, only the start of the page's title
             right = _folded(named).startswith(_folded(text))
         else:
-            # an only one is the page's, though its head has another word for it
+            # a page's only heading is its title, even if the head differs
             sole = bool(common) and titles == [element]
             right = not named or sole or _alike(text, named) or _alike(text, bare)
         if right and next(element.iterancestors("td", "th"), None) is None:
@@ -188,7 +188,7 @@ def title_block(
 
 
 def lead(region: Element, title: Element, block: Element) -> None:
-    """Move the title block to the start of the content; in place."""
+    """Move the title block to the start of the content, in place."""
     inner = [part for part in title if part.tag in BLOCKS]
     for part in inner:
         drop_tree(part)
@@ -201,13 +201,13 @@ def lead(region: Element, title: Element, block: Element) -> None:
 
 
 def drop_site_line(region: Element, named: str, common: Collection[int]) -> None:
-    """Remove a line under the first heading that says which site the page is of; in place."""
+    """Remove a line under the first heading that names the site, in place."""
     heading = next(region.iter("h1"), None)
     site = named.replace(bare_title(named, common), "").strip(_SEPARATORS).lower() if common else ""
     if heading is None or not site:
         return
-    behind = dropwhile(lambda part: part is not heading, region.iter(*BLOCKS))
-    leaves = (part for part in behind if not any(child.tag in BLOCKS for child in part))
+    after = dropwhile(lambda part: part is not heading, region.iter(*BLOCKS))
+    leaves = (part for part in after if not any(child.tag in BLOCKS for child in part))
     for part in list(islice(leaves, 1, 1 + _LINES_BELOW)):
         text = normalized_text(part)
         same = key_of(text) in common and len(text) <= len(site) + _BESIDE_SITE
@@ -235,7 +235,7 @@ def _squashed(text: str) -> str:
     return "".join(_WORD.findall(text))
 
 
-def _begins(text: str, named: str, several: bool) -> bool:
+def _is_title(text: str, named: str, several: bool) -> bool:
     """Whether a heading is the page's title; of several, a prefix is enough.
 
     "2. Simple Select Processing" is a section of the page "SELECT".
@@ -250,9 +250,9 @@ def _folded(text: str) -> str:
 
 
 def _around(title: Element, region: Element) -> Element:
-    """The largest block around a title that is no menu and does not hold the region.
+    """Return the largest block around a title that is no menu and does not hold the region.
 
-    It is short, unless it begins with the title.
+    It is short, unless it starts with the title.
     """
     holders = set(region.iterancestors())
     block = title
@@ -274,7 +274,7 @@ def affix_keys(named: str) -> frozenset[int]:
 
 def bare_title(named: str, common: Collection[int]) -> str:
     if not common:
-        return _BEHIND.sub("", named)
+        return _SUFFIX.sub("", named)
     for affix in _AFFIXES:
         match = affix.search(named)
         if match is not None and key_of(f"title {match[0]}") in common:
@@ -282,12 +282,12 @@ def bare_title(named: str, common: Collection[int]) -> str:
     return named
 
 
-_LD_LENGTH = 200_000  # characters of a page's JSON-LD
+_LD_LENGTH = 200_000  # most characters of a page's JSON-LD
 _LD_NODES = 200
-_FOOT_LENGTH = 5_000  # characters of a foot; a larger one is a part of the page
+_FOOT_LENGTH = 5_000  # most characters of a footer; a larger one holds content
 _FEET = 20
-_SEVERAL = 3  # licenses of one page that are named
-_OF_OTHERS = re.compile(
+_SEVERAL = 3  # most licenses that are named
+_OTHER_WORKS = re.compile(
     r"Image|Video|Audio|Media|Photograph|Software|Organization|Person|Product|BreadcrumbList"
 )
 _LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
@@ -314,7 +314,7 @@ _URL = re.compile(r"https?://[^\s<>\"')]+")
 
 
 def page_license(root: Element, base: str) -> License:
-    linked = _one(_linked(root, base))
+    linked = _merged(_linked(root, base))
     data = _json_ld(root, base)
     meta = _meta(root, base)
     best = linked.or_else(data).or_else(meta)
@@ -324,20 +324,20 @@ def page_license(root: Element, base: str) -> License:
 def rights_license(text: str) -> License:
     """Return the license that a free-text statement names (Dublin Core's ``rights``).
 
-    A license where it is the name of one or has the address of one; else it says whom to credit.
+    Without a known name or address, the text becomes the attribution.
     """
     text = " ".join(text[:4_000].split())
     for address in _URL.findall(text):
         if known_address(address.rstrip(".,;")):
             attribution = "" if address == text else text
             return License.stated(url=address.rstrip(".,;"), attribution=attribution)
-    if name := known_name(text) or _named(text):
+    if name := known_name(text) or _license_name(text):
         return License.stated(name, attribution="" if known_name(text) else text)
     return License.stated(attribution=text)
 
 
-def _one(licenses: Iterable[License]) -> License:
-    """Several statements of one place as one; a page under several licenses names them."""
+def _merged(licenses: Iterable[License]) -> License:
+    """Merge several statements of one place; a page under several licenses names them."""
     each = list(dict.fromkeys(license for license in licenses if license))[: _SEVERAL + 1]
     if len({license.name for license in each if license.name}) <= 1:
         return each[0] if each else License()
@@ -387,7 +387,7 @@ def _json_ld(root: Element, base: str) -> License:
 
 
 def _works(values: Any) -> Iterator[dict[str, Any]]:
-    """Nodes of JSON-LD that speak of the page; pictures and programs have licenses of their own."""
+    """Yield JSON-LD nodes about the page, not about pictures and programs with own licenses."""
     waiting = [values]
     seen = 0
     while waiting and seen < _LD_NODES:
@@ -395,7 +395,7 @@ def _works(values: Any) -> Iterator[dict[str, Any]]:
         node = waiting.pop(0)
         if isinstance(node, list):
             waiting += node[:_LD_NODES]
-        elif isinstance(node, dict) and not _OF_OTHERS.search(str(node.get("@type", ""))[:200]):
+        elif isinstance(node, dict) and not _OTHER_WORKS.search(str(node.get("@type", ""))[:200]):
             yield node
             waiting += [node[key] for key in ("@graph", "mainEntity") if key in node]
 
@@ -418,7 +418,7 @@ def _work(node: dict[str, Any], base: str) -> License:
     if isinstance(holder, str) and (year := str(node.get("copyrightYear") or "")):
         holder = f"© {year} {holder}"
     credit = node.get("copyrightNotice") or node.get("creditText") or holder
-    return _one(licenses).or_else(License.stated(attribution=credit))
+    return _merged(licenses).or_else(License.stated(attribution=credit))
 
 
 def _foot(root: Element, base: str) -> License:
@@ -429,9 +429,9 @@ def _foot(root: Element, base: str) -> License:
             (normalized_text(a), _joined(base, a.get("href") or "")) for a in element.iter("a")
         ]
         linked = (License.stated(url=url) for _, url in links if known_address(url))
-        name_found = next((name for line in lines if (name := _named(line))), "")
+        name_found = next((name for line in lines if (name := _license_name(line))), "")
         notice = next((text for line in lines if (text := _notice(line))), "")
-        stated = _one(linked) or License.stated(
+        stated = _merged(linked) or License.stated(
             name_found, next((url for text, url in links if name_found and name_found in text), "")
         )
         license = license.or_else(stated.or_else(License.stated(attribution=notice)))
@@ -439,7 +439,7 @@ def _foot(root: Element, base: str) -> License:
 
 
 def _feet(root: Element) -> Iterator[Element]:
-    """Iterate over the outermost small footers of a page; not those of articles."""
+    """Yield the outermost small footers of a page, except those of articles."""
     taken: set[Element] = set()
     for element in root.iter(*_FOOT_TAGS):
         named = f"{element.get('class')} {element.get('id')}"
@@ -466,7 +466,7 @@ def _lines(element: Element) -> list[str]:
     return [line for raw in lines.split("\0") if (line := " ".join(raw.split()))]
 
 
-def _named(line: str) -> str:
+def _license_name(line: str) -> str:
     match = _SENTENCE.search(line[:1_000])
     return known_name(match[1].strip()) if match else ""
 

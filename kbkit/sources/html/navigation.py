@@ -1,7 +1,7 @@
 """Find a page's place in its site: breadcrumbs, parents, next page.
 
-Any of three is enough: links to the next page (``rel="next"``), breadcrumbs, and a list of the
-site's pages that contains the page itself.
+Any of three is enough: a link to the next page (``rel="next"``), breadcrumbs, or a list of the
+site's pages that contains the page.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from kbkit.sources.html.dom import (
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
 _LISTS = ("ul", "ol", "menu")
 _LABELS = frozenset({"a", "span", "p", "summary", "label", "button", "div", "strong"})
-_MAX_LINKS = 20_000
-"""Maximum links read of a page."""
-_MIN = 2
-"""Other pages that a list of a site's pages names at least."""
+_MAX_LINKS = 20_000  # most links that are read
+_MIN = 2  # fewest other pages in a list of the site's pages
 
 
 def page_navigation(root: Element, base: str, url: str) -> Navigation:
@@ -57,7 +55,7 @@ def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | 
     for element in root.iter("nav", "div", "ul", "ol", "p"):
         names = {name.lower() for name in (*classes(element), element.get("id") or "")}
         names.add((element.get("aria-label") or "").lower())
-        if element.get("id") == "path":  # the manual of Apache
+        if element.get("id") == "path":  # Apache's manual
             names.add("breadcrumb")
         if any("breadcrumb" in name and "aside" not in name for name in names):
             links: list[Element] = list(element.iter("a"))
@@ -90,9 +88,9 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
             continue
         bare, _, place = href.partition("#")
         if place:
-            continue  # a part of the page
+            continue  # within the page
         if bare and name not in bare and not bare.endswith(("/", ".", "index.html")):
-            continue  # joining addresses is what takes the time
+            continue  # spares the slow joining of addresses
         if _page(_joined(base, href)) != own:
             continue
         outer = next(reversed([up for up in link.iterancestors() if up.tag in _LISTS]), None)
@@ -124,13 +122,22 @@ def _items_above(link: Element, outer: Element) -> list[Element]:
 
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
-    link = next((one for one in _own(item) if one.tag == "a" and normalized_text(one)), None)
+    link = next(
+        (
+            one
+            for one in _descendants_outside_lists(item)
+            if one.tag == "a" and normalized_text(one)
+        ),
+        None,
+    )
     if link is None:
-        texts = (normalized_text(one) for one in _own(item) if one.tag in _LABELS)
+        texts = (
+            normalized_text(one) for one in _descendants_outside_lists(item) if one.tag in _LABELS
+        )
         text = (item.text or "").strip() or next(filter(None, texts), "")
         if text:
             return " ".join(text.split()), ""
-        before = item.getprevious()  # mdBook puts what is below an item into the one behind it
+        before = item.getprevious()  # mdBook nests children in the item after their parent
         return _label(before, base) if before is not None and before.tag == "li" else None
     href = link.get("href") or ""
     return normalized_text(link), "" if href.startswith("#") else _joined(base, href)
@@ -143,12 +150,12 @@ def _caption(outer: Element) -> tuple[str, str] | None:
     return normalized_text(before), ""
 
 
-def _own(item: Element) -> Iterator[Element]:
+def _descendants_outside_lists(item: Element) -> Iterator[Element]:
     for child in item:
         if child.tag in _LISTS or child.tag == "nav" or not isinstance(child.tag, str):
             continue
         yield child
-        yield from _own(child)
+        yield from _descendants_outside_lists(child)
 
 
 def _is_navigation(outer: Element) -> bool:
@@ -177,19 +184,19 @@ def _joined(base: str, href: str | None) -> str:
     return url.partition("#")[0] if url.startswith(("http://", "https://")) else ""
 
 
-_SITE_LINKS = 3  # links from which something is a menu
-_ALL_LINKED = 0.95  # share of the words of a list of contents that are links
-_TRAIL = 8  # most steps of a list that leads to a page from above
+_SITE_LINKS = 3  # fewest links of a menu
+_ALL_LINKED = 0.95  # share of linked words in a table of contents
+_TRAIL = 8  # most items of a breadcrumb list
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
 _STEP_NAMES = frozenset(
     str.split("next up previous prev contents index home top back forward first last title page")
 )
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
-_STEP_LINKED = 0.4  # share of the words of a line of steps that are links
-_FEW_WORDS = 12  # that may stand beside a menu
-_FOOT_WORDS = 40  # that may stand below a page's contents
-_OWN_LANGUAGE = 4  # most words before a page's languages, one of which is its own
+_STEP_LINKED = 0.4  # share of linked words in a line of steps
+_FEW_WORDS = 12  # most words around a menu that goes with it
+_FOOT_WORDS = 40  # most words beside the contents that make up a page
+_OWN_LANGUAGE = 4  # most words beside links to translations, if one names the own language
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 CONTENTS_TITLES = frozenset(
     {
@@ -209,7 +216,7 @@ def steps(body: Element) -> list[Element]:
     around_page = {
         href
         for link in page.iter("a", "link")
-        if (href := link.get("href") or "#")[0] != "#"  # which is next to a part of the page
+        if (href := link.get("href") or "#")[0] != "#"  # links within the page
         and (
             not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
             or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS)
@@ -229,7 +236,7 @@ def steps(body: Element) -> list[Element]:
 
 
 def drop_step_lines(body: Element) -> None:
-    """Remove lines of steps that stand in no block of their own, but between others; in place."""
+    """Remove lines of steps that are loose between blocks, in place."""
     for around in [body, *body.iter("div", "center", "form")]:
         line: list[Element] = []
         border: Element | None = None  # the block before the line
@@ -266,7 +273,7 @@ def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
 
 
 def trails(body: Element) -> list[Element]:
-    """Lists before the heading of a page that lead to it from above, and name it themselves."""
+    """Return lists before a page's heading that lead to it from above, and name it."""
     heading = next(body.iter("h1"), None)
     if heading is None or not (name := normalized_text(heading)):
         return []
@@ -287,14 +294,14 @@ def trails(body: Element) -> list[Element]:
 
 
 def _leads_away(link: Element) -> bool:
-    """Whether a link leads to another page; the last breadcrumb may not."""
+    """Whether a link leads to another page; the last breadcrumb may lead to this one."""
     return bool(link.get("href")) and link.get("aria-current") != "page"
 
 
 def contents(body: Element) -> list[Element]:
-    """Return lists of links within the page that are not part of its text.
+    """Return lists of links within the page: before its first heading, or below "Contents".
 
-    They stand before its first heading, or below a heading such as "Contents", which goes too.
+    The heading "Contents" is returned too.
     """
     lists: list[Element] = []
     places: set[str] = set()
@@ -324,7 +331,7 @@ def contents(body: Element) -> list[Element]:
 
 
 def _is_all_linked(element: Element) -> bool:
-    """Whether all words of an element are linked; separators do not count."""
+    """Whether all words of an element are linked, apart from separators."""
     linked = sum(len(_WORD.findall(normalized_text(link))) for link in element.iter("a"))
     return linked >= _ALL_LINKED * len(_WORD.findall(normalized_text(element)))
 
@@ -341,7 +348,7 @@ def _holds_links(element: Element) -> bool:
 
 
 def _with_name(element: Element) -> Element:
-    """A list of contents, with the block around it that says so and nothing else."""
+    """Return a table of contents, or the block around it that adds only its title."""
     around = element.getparent()
     if around is None:
         return element
@@ -351,7 +358,7 @@ def _with_name(element: Element) -> Element:
 
 
 def repeated_links(body: Element) -> list[Element]:
-    """Tables of one row of nothing but links that stand on a page more than once."""
+    """Return one-row tables of links that occur more than once."""
     rows: dict[str, list[Element]] = {}
     for table in body.iter("table"):
         links = list(table.iter("a"))
@@ -379,10 +386,10 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
     if len(others) < min(2, len(links)):
         words = len(normalized_text(element).split())
         linked = sum(len(normalized_text(link).split()) for link in links)
-        # the language that the page is in may lead to the page itself
+        # the link of the current language may lead to the page itself
         most = _STEP_WORDS if not others else _OWN_LANGUAGE
         return words - linked <= most + len(links)
-    # without a word of it, one link to a neighbour is a link like others
+    # a single link to a neighbour proves nothing without a relation
     targets = {link.get("href") for link in links} & set(neighbours)
     steps = sum(
         _is_step(link) or (len(targets) > 1 and link.get("href") in targets) for link in links
@@ -419,13 +426,13 @@ def is_rest_of_menu(around: Element) -> bool:
     return 0 < words <= _FEW_WORDS and linked_share(around) == 1
 
 
-def names_of(menus: Iterable[Element]) -> list[Element]:
+def headings_of(menus: Iterable[Element]) -> list[Element]:
     heads = []
     for menu in menus:
-        head, behind = menu.getprevious(), menu.getnext()
+        head, after = menu.getprevious(), menu.getnext()
         if head is None or head.tag not in HEADINGS or (head.tail or "").strip():
             continue
-        ends = behind is None or HEADINGS.get(behind.tag, 9) <= HEADINGS[head.tag]
+        ends = after is None or HEADINGS.get(after.tag, 9) <= HEADINGS[head.tag]
         if ends and not (menu.tail or "").strip():
             heads.append(head)
     return heads
@@ -435,7 +442,7 @@ _DEEPEST = 6
 
 
 class Sections:
-    """Stack of headings with the blocks of their sections."""
+    """Levels of headings, by the blocks of their sections."""
 
     def __init__(self) -> None:
         self._levels: dict[Element, int] = {}

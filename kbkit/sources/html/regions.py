@@ -1,7 +1,7 @@
 """Find the content region of a page, and the template of its site.
 
-trafilatura's selection becomes an element of the tree. trafilatura is slow and the pages of a site
-share a template, so its selections on the first pages are generalised to the others.
+trafilatura's selection becomes an element of the tree. It is slow and the pages of a site share a
+template, so its selections on the first pages are generalized to the others.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from kbkit.sources.html.dom import (
 Signature = tuple[str, str, str, str]
 """Tag, id, class and role of an element in a template."""
 
-COVERED = 0.9  # share of the kept words that the content element has to hold
+COVERED = 0.9  # share of the selected words that the content element must hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted
 _AGREED = 0.5  # share of the votes that a template needs
 _LANDMARK_IDS = frozenset(
     {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
 )
 _WORD = re.compile(r"\w+")
-_MIN = 3  # pages from which something is said of a small site
-_SHARED, _SHARED_PAGES = 0.5, 4  # share and number of pages that have a text of the template
-_HEADED = 0.75  # share of them that have a heading of the template
+_MIN = 3  # fewest pages from which a small site's template is learned
+_SHARED, _SHARED_PAGES = 0.5, 4  # least share and number of pages with a text of the template
+_HEADED = 0.75  # the same share for headings of level 1
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
-_SHORT = 600  # characters up to which a block may be one of the template
+_SHORT = 600  # most characters of a block of the template
 _LINKED = 0.5  # share of the words of a menu that are links
 
 
@@ -73,7 +73,7 @@ def region_of(element: Element) -> Region:
 
 
 def ancestry(element: Element) -> tuple[Region, ...]:
-    """The element and everything around it up to the body, innermost first: a page's vote."""
+    """Return the element and its ancestors up to the body, innermost first: a page's vote."""
     around = (element, *element.iterancestors())
     return tuple(region_of(each) for each in around if each.tag != "html")
 
@@ -91,10 +91,9 @@ def find_region(body: Element, region: Region) -> Element | None:
 
 
 def landmark(element: Element, body: Element) -> Element:
-    """Return the landmark around an element, if it adds little; else the element itself.
+    """Return the landmark around an element if it adds little, else the element.
 
-    ``main``, ``article`` or ``role`` mark the content, and correct a selection that is one level
-    too deep.
+    ``main``, ``article`` or ``role`` correct a selection that is one level too deep.
     """
     inside = sum(word_counts(element).values())
     best = element
@@ -104,7 +103,7 @@ def landmark(element: Element, body: Element) -> Element:
             or around.get("role") in ("main", "article")
             or (around.get("id") or "").lower() in _LANDMARK_IDS
             or around.get("itemprop") == "articleBody"
-            # the heading that names the page belongs to its content
+            # the page's own heading belongs to its content
             or (next(best.iter("h1"), None) is None and next(around.iter("h1"), None) is not None)
         )
         if sum(word_counts(around).values()) > inside * 1.25 + 25:
@@ -117,8 +116,8 @@ def landmark(element: Element, body: Element) -> Element:
 def widened(region: Element, body: Element, common: Collection[int]) -> Element:
     """Extend a region by neighbours that are neither menus nor shared by most pages.
 
-    For sites without a common region: of a page that is mostly a list, only the list may have been
-    selected, without its heading and notes.
+    For sites without a common region: from a page that is mostly a list, trafilatura may select the
+    list without its heading and notes.
     """
     around = region
     while around is not body and (parent := around.getparent()) is not None:
@@ -161,7 +160,7 @@ def block_keys(body: Element) -> frozenset[int]:
 
 
 def heading_key(text: str) -> int:
-    """Hash a heading of level 1, which three quarters of the pages share only as a template's."""
+    """Hash a heading of level 1, which needs a larger share to count as the template's."""
     return -key_of(text)
 
 
@@ -183,7 +182,7 @@ def _short_text(block: Element) -> str:
 
 
 def trim(region: Element, common: Collection[int], body: Element) -> None:
-    """Remove shared text from both ends of a region; in place."""
+    """Remove shared text from both ends of a region, in place."""
     if common and region is not body:
         menus = {
             key_of(_short_text(menu))
@@ -195,7 +194,7 @@ def trim(region: Element, common: Collection[int], body: Element) -> None:
         same: list[Element] = []
         stop = _outermost(region, common, same, last=last)
         if last and same and stop is not None and stop.tag in HEADINGS:
-            # a section may say the same on every page
+            # sections may end with the same text on every page
             section = same[-1].getparent()
             same = [block for block in same if block.getparent() is not section]
         for block in same:
@@ -230,17 +229,17 @@ def _signature(element: Element) -> Signature:
     names = " ".join(sorted((element.get("class") or "").split()))
     identity = element.get("id") or ""
     if element.tag == "body":
-        # bodies carry the page's own names
+        # attributes of the body belong to the page, not the template
         return ("body", "", "", "")
     return (element.tag, identity, names, element.get("role") or "")
 
 
 @dataclass(slots=True)
 class SiteTemplate:
-    """Template that the pages of a site agree on; grows with their votes.
+    """Template that the pages of a site vote on.
 
     Attributes:
-        common: Keys of texts (`key_of`) that most pages have: of the template, and titles.
+        common: Keys (`key_of`) of texts on most pages: parts of the template, and titles.
     """
 
     regions: tuple[Region, ...] = ()
@@ -271,8 +270,8 @@ class SiteTemplate:
     def count(self) -> None:
         """Choose the innermost regions that most pages agree on.
 
-        Pages outside the agreement, such as the index pages of a site, vote again among themselves,
-        so that a site may have several templates.
+        Other pages, such as indexes, vote again among themselves, so a site may have several
+        templates.
         """
         if self._articles > 0.5 * len(self._votes):
             return
@@ -292,7 +291,7 @@ class SiteTemplate:
             counts = Counter(region for ballot in ballots for region in set(ballot))
             need = max(3, _AGREED * len(ballots))
             inner = [votes for region, votes in counts.items() if region.signature[0] != "body"]
-            # as deep as (nearly) all go who agree at all: a few always go one level too deep
+            # nearly as many votes as the best region: a few pages always select one level deeper
             need = max(need, 0.9 * max(inner, default=0))
             agreed = [region for region, votes in counts.items() if votes >= need]
             if not agreed:
@@ -304,8 +303,8 @@ class SiteTemplate:
             }
             best = min(agreed, key=lambda region: (places[region], repr(region)))
             if best.signature[0] == "body":
-                # the whole page is no template: let each page be looked at on its own,
-                # unless that is all there ever is
+                # the whole body is no template: read each page by itself, unless most pages
+                # selected the body
                 if counts[best] == len(ballots) and _all_body(ballots):
                     chosen.append(best)
                 break

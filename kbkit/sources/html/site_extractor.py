@@ -1,9 +1,9 @@
-"""Extract pages as they come, learning the template of their site.
+"""Extract pages of a site while learning its template.
 
-The first pages of a site are read twice: at once, so that a crawler gets their links, and again
-when the template is known. The result depends on a page's position only, not on time: the first
-eight pages decide how they and the next eight are read, the first sixteen how the next sixteen are,
-and so on; until then a page waits.
+The first pages are read twice: at once, so that a crawler gets their links, and again when the
+template is known. The result depends only on a page's position, not on time: the first eight pages
+decide how they and the next eight are read, the first sixteen how the next sixteen are, and so on.
+Until then a page waits.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 _MEASURABLE = 500_000  # characters of a page; larger ones take too long to measure
-# bytes from which a page may take long, and is read where that can be ended: a parser takes the
-# square of the attributes of one element, of which 18,000 fit into 150 kB
+# bytes from which a page is read in a process that can be ended: parsing takes the square of the
+# number of attributes of an element, and 150 kB hold 18,000 of them
 LARGE = 32_000
-PAGE_SECONDS = 60.0  # longest that one page may take to read
+PAGE_SECONDS = 60.0  # time limit for reading one page
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ExtractTask:
     Attributes:
         charset: From the Content-Type header, or ``""``.
         common: Keys of texts that most pages of the site have.
-        template: Texts of the site's template, as `html.fidelity.recurring` finds them.
+        template: Texts of the site's template, from `html.fidelity.recurring`.
         drawings: Keep inline SVG as pictures.
     """
 
@@ -109,28 +109,24 @@ def _measured(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPag
         figures = fidelity.add(
             html, page.content, url=task.url, template=task.template, article=page.article
         )
-    except Exception:  # the page was read, whatever a hostile one does to the measure
+    except Exception:  # the page was read; a hostile one may still break the measurement
         return page
     keys = figures.keys if figures is not None else frozenset()
     if page.article and not task.template:
-        # of an article much is left out on purpose, and nothing tells what
+        # articles lose text on purpose; without a template it cannot be told which
         return replace(page, survey=keys)
     return replace(page, survey=keys, fidelity=fidelity.counts())
 
 
-_MEASURED_FIRST, _MEASURED_THEN = 32, 8  # which pages are measured: the first, then each eighth
-_COMPARED = 4  # pages after whose survey the site's common texts are found anew
-_VOTERS = 512  # pages after which a site says nothing new of its template
-MANY = 30  # pages waiting that are worth the start of worker processes
+_MEASURED_FIRST, _MEASURED_THEN = 32, 8  # the first pages are measured, then each eighth
+_COMPARED = 4  # surveys after which the site's common texts are found again
+_VOTERS = 512  # most pages that vote on the template
+MANY = 30  # waiting pages that justify starting worker processes
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """A page that was read.
-
-    Attributes:
-        final: Whether it is final; before, only the links are used.
-    """
+    """A page that was read; until it is `final`, only its links are used."""
 
     key: Any
     page: ExtractedPage
@@ -171,14 +167,14 @@ class SiteExtractor:
         self._workers: WorkerPool | None = None
         self._may_start = processes is None or processes > 1
         self._expected = expected
-        self._waiting: deque[_Page] = deque()  # those that can be read
-        self._later: list[_Page] = []  # those whose template is still to be found
-        self._places = 0  # given so far, where the caller gives none
-        self._votes: dict[int, _Vote | None] = {}  # by place, until it is their turn
-        self._counted = 0  # places whose vote was taken
-        self._readable = LEARNED_FROM  # places below that are read by now
-        self._found = False  # there is a template, or known to be none
-        self._held: list[tuple[_Page, ExtractedPage]] = []
+        self._waiting: deque[_Page] = deque()  # ready to be read
+        self._later: list[_Page] = []  # waiting for a template
+        self._places = 0  # next place, if the caller gives none
+        self._votes: dict[int, _Vote | None] = {}  # by place, until all earlier ones are counted
+        self._counted = 0  # places whose vote is counted
+        self._readable = LEARNED_FROM  # pages at lower places may be read
+        self._found = False  # whether the template is settled
+        self._provisional: list[tuple[_Page, ExtractedPage]] = []  # to be read again
         self._done: queue.SimpleQueue[tuple[_Page, Future[ExtractedPage]]] = queue.SimpleQueue()
         self._running = 0
         self._jobs = 0
@@ -201,9 +197,9 @@ class SiteExtractor:
 
     @property
     def pending(self) -> int:
-        """Pages that are not finished, held back ones included."""
+        """Number of unfinished pages, provisional ones included."""
         waiting = len(self._waiting) + len(self._later)
-        return waiting + self._running + len(self._held) + len(self._ready)
+        return waiting + self._running + len(self._provisional) + len(self._ready)
 
     @property
     def busy(self) -> bool:
@@ -221,9 +217,9 @@ class SiteExtractor:
             if next_vote is not None and self._readable <= _VOTERS:
                 self._template.vote(*next_vote)
             if self._counted == self._readable:
-                self._turn()
+                self._start_round()
 
-    def _turn(self) -> None:
+    def _start_round(self) -> None:
         self._readable = self._readable * 2 if self._readable < _VOTERS else sys.maxsize
         if self._template.settled:
             self._template.count()
@@ -234,14 +230,16 @@ class SiteExtractor:
 
     def _read_again(self) -> None:
         self._found = self._template.settled
-        held, self._held = self._held, []
+        provisional, self._provisional = self._provisional, []
         if self._template.regions or self._template.common:
-            self._waiting.extend(page for page, _ in held)
+            self._waiting.extend(page for page, _ in provisional)
             return
-        self._ready.extend(Extraction(item.key, _bare(page), final=True) for item, page in held)
+        self._ready.extend(
+            Extraction(item.key, _bare(page), final=True) for item, page in provisional
+        )
 
     def settle(self) -> None:
-        """Finish the pages held back: no more pages come for now."""
+        """Finish the provisional pages, when no more pages come for now."""
         self._template.close()
         self._read_again()
 
@@ -253,7 +251,7 @@ class SiteExtractor:
             if not self._waiting:
                 return None
             item = self._waiting.popleft()
-            self._take(item, extract_bounded(self._job(item)))
+            self._finish(item, extract_bounded(self._job(item)))
         else:
             self._feed(self._workers)
             if not self._running:
@@ -263,7 +261,7 @@ class SiteExtractor:
             except queue.Empty:
                 return None
             self._running -= 1
-            self._take(item, page.result())
+            self._finish(item, page.result())
             self._feed(self._workers)
         return self._ready.popleft() if self._ready else None
 
@@ -279,21 +277,21 @@ class SiteExtractor:
                 self._processes, preload="kbkit.sources.html.extract"
             )
         except OSError:
-            return  # reading in this process is slower, but all it takes
+            return  # read in this process instead
         if self._engine.is_local and workers.count < 2:
             workers.close()
             return
         self._workers = workers
 
     def _feed(self, workers: WorkerPool) -> None:
-        # few ahead, so that what the first pages teach serves the next
+        # only a few ahead, so that templates learned from the first pages serve the next
         while self._waiting and self._running < workers.count * 2:
             item = self._waiting.popleft()
             self._running += 1
-            came = functools.partial(self._came, item)
-            workers.submit(self._job(item)).add_done_callback(came)
+            put_done = functools.partial(self._put_done, item)
+            workers.submit(self._job(item)).add_done_callback(put_done)
 
-    def _came(self, item: _Page, page: Future[ExtractedPage]) -> None:
+    def _put_done(self, item: _Page, page: Future[ExtractedPage]) -> None:
         self._done.put((item, page))
 
     def _job(self, item: _Page) -> ExtractTask:
@@ -321,11 +319,11 @@ class SiteExtractor:
         if len(self._surveys) % _COMPARED == 0:
             self._common = recurring(self._surveys)
 
-    def _take(self, item: _Page, page: ExtractedPage) -> None:
+    def _finish(self, item: _Page, page: ExtractedPage) -> None:
         self._compare(item, page)
         page = replace(page, survey=frozenset())
         if page.ballot and not self._found:
-            self._held.append((item, page))
+            self._provisional.append((item, page))
             self._ready.append(Extraction(item.key, page, final=False))
         else:
             self._ready.append(Extraction(item.key, _bare(page), final=True))

@@ -1,4 +1,4 @@
-"""Convert HTML tables to Markdown, with all spans filled in."""
+"""Convert HTML tables, definition lists and admonitions to Markdown."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MAX_CELLS = 50_000
 
 
 def grid(table: Element) -> list[list[Element | None]] | None:
-    """Lay the cells of a table out in rows of equal length.
+    """Lay out the cells of a table in rows of equal length, repeating cells with spans.
 
-    Cells with spans are repeated. Spans end with the table, since pages may claim millions.
+    Spans end with the table, since pages may claim millions.
     """
     sources = _rows(table)
     covered: list[dict[int, Element]] = [{} for _ in sources]
@@ -47,7 +47,7 @@ def grid(table: Element) -> list[list[Element | None]] | None:
 
 
 def has_head(rows: list[list[Element | None]]) -> bool:
-    """Whether the first row names the columns: it is marked so, or all bold."""
+    """Whether the first row names the columns: it is marked as head, or all bold."""
     cells = [cell for cell in dict.fromkeys(rows[0]) if cell is not None]
     if cells[0].getparent().getparent().tag == "thead":
         return True
@@ -60,7 +60,7 @@ def has_head(rows: list[list[Element | None]]) -> bool:
 
 
 def pipe_table(rows: list[list[str]]) -> str:
-    """Write rows of one-line cells as a Markdown table; the first row is its header."""
+    """Write rows of one-line cells as a Markdown table whose first row is its header."""
     width = max(len(row) for row in rows)
     lines = []
     for index, row in enumerate(rows):
@@ -93,7 +93,7 @@ def _span(value: str | None, limit: int) -> int:
 
 
 def table_cells(table: Element) -> list[Element]:
-    """Cells of this table and not of tables inside it, in reading order."""
+    """Return the cells of this table, not of tables inside it, in reading order."""
     cells = table.iter("td", "th")
     return [cell for cell in cells if next(cell.iterancestors("table"), None) is table]
 
@@ -105,7 +105,7 @@ def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
     if table.get("role") in ("presentation", "none"):
         return True
     if next(table.iter("th"), None) is None and all(len(_shown(row)) < 2 for row in rows):
-        return True  # a list that is drawn as a table, or what an empty cell indents
+        return True  # a list drawn as a table, or text indented by an empty cell
     lists = (next(cell.iter("ul", "ol"), None) for cell in _shown(rows[0]))
     if len(rows) == 1 and all(part is not None for part in lists):
         return True  # a list in columns
@@ -146,7 +146,7 @@ def needs_lines(block: str, code: list[str] | None) -> bool:
     return "\n" in block and block[0] in "|>"
 
 
-_BLOCK = re.compile(r"(?:[-#>|]|\d+\. |`{3,}[^`\n]*\n)")  # what cannot stand behind a term
+_BLOCK = re.compile(r"(?:[-#>|]|\d+\. |`{3,}[^`\n]*\n)")  # cannot follow a term in its line
 _COLON = re.compile(r":(?=\]\([^()\s]*\)$)")  # at the end of a link
 
 
@@ -166,7 +166,7 @@ def definition_groups(element: Element) -> list[tuple[list[Element], list[Elemen
 
 
 def flatten_names(region: Element) -> None:
-    """Write terms without a definition, which stand alone in cells of tables, as code; in place."""
+    """Write terms without definitions that are alone in table cells as code, in place."""
     for terms in list(region.iter("dl")):
         names = [part for part in terms if part.tag == "dt"]
         empty = len(names) == 1 and normalized_text(terms) == normalized_text(names[0])
@@ -174,8 +174,8 @@ def flatten_names(region: Element) -> None:
             terms.tag, names[0].tag = "span", "code"
 
 
-def gather_terms(region: Element) -> None:
-    """Put loose terms and their definitions into a list; in place."""
+def wrap_terms(region: Element) -> None:
+    """Put loose terms and their definitions into lists, in place."""
     for term in list(region.iter("dt")):
         around = term.getparent()
         outer = around.getparent() if around is not None and around.tag == "div" else None
@@ -192,9 +192,9 @@ def gather_terms(region: Element) -> None:
 
 
 def write_terms(terms: Sequence[tuple[str, str]], blocks: list[str], out: list[str]) -> None:
-    """Write terms, each with the fragment that leads to it, and their definitions as a list item.
+    """Write terms with their fragments, and their definitions, as list items.
 
-    An item has one anchor, so of terms with several the first are items of their own.
+    A list item has one anchor, so each further term with an anchor starts an item.
     """
     names: list[str] = []
     place = ""
@@ -227,7 +227,6 @@ ADMONITIONS = frozenset(
         caution important danger error attention seealso custom-block
         """)
 )
-"""Class names of admonitions."""
 
 _TITLES = frozenset(
     f"{name}title" for name in ("admonition-", "admonition", "alert-", "callout-", "custom-block-")
@@ -238,10 +237,10 @@ _FRAMES = frozenset({"table", "tbody", "thead", "tr", "td", "div", "p", "dl"})
 
 
 def admonition_title(element: Element) -> Element | None:
-    """Return the title of an admonition: a part with such a class, or its first bold text.
+    """Return the title of an admonition: a part with a title class, or its first bold text.
 
-    That is a heading, a ``th`` beside an icon, a ``dt``, or a bold word that begins its first
-    paragraph and ends in a colon or its line.
+    Bold text is a heading, a ``th`` beside an icon, a ``dt``, or a bold word that starts the first
+    paragraph and ends with a colon or the line.
     """
     for child in element:
         if not isinstance(child.tag, str):
@@ -268,7 +267,7 @@ def admonition_kind(element: Element) -> str:
 
 
 def only_child(element: Element, tag: str) -> Element | None:
-    """The only child of an element, if it has that tag and no text beside it."""
+    """Return the only child of an element, if it has that tag and no text beside it."""
     children = [child for child in element if isinstance(child.tag, str)]
     beside = (element.text or "") + "".join(child.tail or "" for child in children)
     alone = len(children) == 1 and children[0].tag == tag and not beside.strip()
@@ -294,7 +293,7 @@ def _first(element: Element) -> Element | None:
 
 
 def drop_icons(element: Element, title: str) -> None:
-    """Remove pictures that only repeat an admonition's title; in place."""
+    """Remove pictures that repeat an admonition's title, in place."""
     text = title.strip(": ").lower()
     for icon in list(element.iter("img")):
         if (icon.get("alt") or "").strip("[] ").lower() == text:

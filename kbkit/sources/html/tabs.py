@@ -1,4 +1,4 @@
-"""Write each label of tabs above its panel, since a page without scripts shows all panels."""
+"""Write the label of each tab above its panel: without scripts, all panels are shown."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from lxml import etree
 
 from kbkit.sources.html.dom import Element, drop_tree, normalized_text
 
-_LEVELS = 3
-"""Ancestors of the labels among which the panels are looked for."""
+_LEVELS = 3  # ancestors of the labels that are searched for panels
 
 
 def label_tabs(body: Element) -> list[Element]:
-    """Move the labels of tabs, by their roles or by radio buttons; in place.
-
-    Returns:
-        The labels where they stand now.
-    """
+    """Move the labels of tabs, found by roles or radio buttons, in place; return these."""
     moved: list[Element] = []
     named = {each.get("id"): each for each in body.iter() if each.get("id")}
     for tabs in [each for each in body.iter() if each.get("role") == "tablist"]:
@@ -48,7 +43,7 @@ def _move(labels: Sequence[Element], panels: Sequence[Element | None]) -> list[E
         return []
     above = []
     for label, text, panel in zip(labels, texts, whole, strict=True):
-        drop_tree(label)  # and no more: what holds the labels may hold the panels, too
+        drop_tree(label)  # but not its parent, which may hold the panels
         paragraph = etree.Element("p")
         etree.SubElement(paragraph, "strong").text = text
         panel.addprevious(paragraph)
@@ -57,7 +52,7 @@ def _move(labels: Sequence[Element], panels: Sequence[Element | None]) -> list[E
 
 
 def _controlled(labels: Sequence[Element], named: dict[str, Element]) -> list[Element | None]:
-    """The panels that labels name, or that name their labels."""
+    """Return the panels that labels name, or that name their labels."""
     by_label = {name: each for each in named.values() if (name := each.get("aria-labelledby"))}
     panels = []
     for label in labels:
@@ -70,7 +65,7 @@ def _controlled(labels: Sequence[Element], named: dict[str, Element]) -> list[El
 
 
 def _beside(labels: Element, count: int, *, by_role: bool) -> list[Element | None]:
-    """As many panels as there are labels, in what follows these or contains them."""
+    """Return as many panels as there are labels, inside or after their ancestors."""
     place: Element | None = labels
     for _ in range(_LEVELS):
         if place is None:

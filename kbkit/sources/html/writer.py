@@ -1,8 +1,8 @@
 """Convert an HTML tree to Markdown, with anchors, signatures and code intact.
 
-Unlike general converters it keeps anchors of headings, signatures of API documentation
-(``dl``/``dt``), line numbers, spanned cells and admonitions. Its output has no HTML: markup in
-texts is escaped, and links lead to http, https or mailto only.
+It keeps anchors of headings, signatures of API documentation (``dl``/``dt``), line numbers,
+spanned cells and admonitions. Its output has no HTML: markup in texts is escaped, and links lead
+to http, https or mailto only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kbkit.sources.html.dom import (
     opening_anchor,
     valid_anchor,
 )
-from kbkit.sources.html.inline import InlineWriter, parted
+from kbkit.sources.html.inline import InlineWriter, escape_bang
 from kbkit.sources.html.navigation import Sections
 from kbkit.text.markdown.blocks import without_text_anchor
 from kbkit.text.markdown.writing import (
@@ -77,7 +77,7 @@ class MarkdownWriter:
 
     def write(self, region: Element) -> str:
         tables.flatten_names(region)
-        tables.gather_terms(region)
+        tables.wrap_terms(region)
         for block in region.iter(*BLOCKS):
             parent = block.getparent()
             while parent is not None and parent.tag not in BLOCKS and parent not in self._holders:
@@ -95,17 +95,17 @@ class MarkdownWriter:
             if isinstance(tag, str):
                 if tag in BLOCKS or child in self._holders:
                     self._paragraph(run, out)
-                    if {before, tag} == {"dl", "ul"}:  # or they would be one list
+                    if {before, tag} == {"dl", "ul"}:  # another marker separates the lists
                         mark = "*" if mark == "-" else "-"
                     blocks = self._block(child)
-                    out.extend(blocks if mark == "-" else map(_starred, blocks))
+                    out.extend(blocks if mark == "-" else map(_with_stars, blocks))
                     before, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
                 elif (code := broken_code(child)) is not None:
                     self._paragraph(run, out)
                     out.append(fence(code, language(child)))
                 else:
                     if tag == "a":
-                        parted(run)
+                        escape_bang(run)
                     run.append(self._spans.write(child))
             if child.tail:
                 run.append(escape(child.tail))
@@ -203,7 +203,7 @@ class MarkdownWriter:
 
     def _list(self, element: Element) -> list[str]:
         if element.tag != "ol" and next(element.iterdescendants("hr", *HEADINGS), None) is not None:
-            # sections that a generator lays out as a list: in one, readers find no headings
+            # sections laid out as a list, where readers would not find headings
             parts = [child for child in element if isinstance(child.tag, str)]
             return [
                 block
@@ -220,7 +220,7 @@ class MarkdownWriter:
             if not isinstance(child.tag, str):
                 continue
             if child.tag in ("ul", "ol", "menu", "dir") and items:
-                # a list put straight into a list belongs to the item before
+                # a list directly inside a list belongs to the previous item
                 nested = "\n".join(self._list(child))
                 items[-1] += "\n" + indent(nested, "    ")
                 continue
@@ -228,8 +228,8 @@ class MarkdownWriter:
             if not blocks:
                 continue
             if re.match(r"`{3}|[|>#]", blocks[0]):
-                # behind a list marker, readers that go by lines miss fences and tables; a
-                # no-break space is text enough to hold the marker
+                # after a list marker, line-based readers miss fences and tables; a no-break space
+                # counts as text
                 blocks.insert(0, "\xa0")
             marker = f"{number}." if element.tag == "ol" else "-"
             width = max(4, len(marker) + 1)
@@ -250,7 +250,7 @@ class MarkdownWriter:
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
         groups = tables.definition_groups(element)
         placed = [any(anchor(term, self._own) for term in terms) for terms, _ in groups if terms]
-        # a few of many lead to letters of the alphabet
+        # if most terms have anchors; a few lead to letters of the alphabet
         led = sum(placed) * 2 > len(placed)
         for terms, definitions in groups:
             places = [anchor(term, self._own) for term in terms]
@@ -284,12 +284,12 @@ class MarkdownWriter:
             for cell in tables.table_cells(element):
                 out += self._laid_out(cell)
             return out
-        # the first line of a Markdown table names its columns
+        # Markdown takes the first line for column names
         lines: list[list[str]] = [] if tables.has_head(rows) else [[""] * len(rows[0])]
         met: set[Element] = set()
         for row in rows:
             line: list[str] = []
-            behind: list[str] = []
+            after: list[str] = []
             if row[0] is not None and tables.is_section_title(row):
                 if any(any(line) for line in lines):
                     out.append(tables.pipe_table(lines))
@@ -298,16 +298,16 @@ class MarkdownWriter:
                 lines = [[""] * len(row)] if lines else []
                 continue
             for cell in row:
-                # a cell that spans several places is written in the first of them
+                # a spanning cell is written in its first place only
                 is_covered = cell is None or cell in met
                 inside, outside = ("", []) if is_covered else self._cell(cell)
                 met.add(cell)
                 line.append(inside)
-                behind += outside
+                after += outside
             if any(line) or not lines:
                 lines.append(line)
-            if behind:  # the table is cut behind the row, and goes on without a head
-                out += [tables.pipe_table(lines), *behind]
+            if after:  # the table is split after the row, and continues without a head
+                out += [tables.pipe_table(lines), *after]
                 lines = [[""] * len(row)]
         if any(any(line) for line in lines):
             out.append(tables.pipe_table(lines))
@@ -319,21 +319,21 @@ class MarkdownWriter:
 
     def _cell(self, cell: Element) -> tuple[str, list[str]]:
         pieces: list[str] = []
-        behind: list[str] = []
+        after: list[str] = []
         for block in self._blocks(cell):
             fenced = block.startswith("```") and "\n" in block
             code = block.split("\n")[1:-1] if fenced else None
             if block == "---":
                 continue
-            if behind or tables.needs_lines(block, code):
-                behind.append(block)
+            if after or tables.needs_lines(block, code):
+                after.append(block)
             elif code is not None:
                 pieces.append(" ".join(code_span(line) for line in code if line.strip()))
             else:
-                lines = without_text_anchor(block)[0]  # which a cell cannot have
+                lines = without_text_anchor(block)[0]  # not supported in cells
                 text = re.sub(r"(?m)^\s*(?:-   )+", "• ", lines)
                 pieces.append(" ".join(text.split()))
-        return " ".join(piece for piece in pieces if piece), behind
+        return " ".join(piece for piece in pieces if piece), after
 
     def _admonition(self, element: Element) -> list[str]:
         named = tables.admonition_title(element)
@@ -348,7 +348,7 @@ class MarkdownWriter:
         elif "admonition" not in (element.get("class") or ""):
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
         table = tables.only_child(element, "table")
-        if table is not None:  # it stands there for its frame
+        if table is not None:  # the table exists only for its border
             inner = [block for cell in tables.table_cells(table) for block in self._laid_out(cell)]
         else:
             inner = self._blocks(element)
@@ -357,7 +357,7 @@ class MarkdownWriter:
     def _title(self, element: Element, named: Element) -> str:
         text = self._spans.line(named)
         if " " not in normalized_text(named):
-            return text  # the name of its kind, in whatever language
+            return text  # a name of the kind, in any language
         return title_of(tables.admonition_kind(element), text)
 
     def _math(self, element: Element) -> list[str]:
@@ -365,6 +365,6 @@ class MarkdownWriter:
         return [f"$$\n{text}\n$$"] if text else []
 
 
-def _starred(block: str) -> str:
+def _with_stars(block: str) -> str:
     """Write a list with the other marker, to separate it from the list before."""
     return _MARK.sub("*", block) if block.startswith("-   ") else block

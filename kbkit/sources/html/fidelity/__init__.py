@@ -1,8 +1,8 @@
 """Measure how much of a page its Markdown keeps.
 
-Independent of the extractor, including the parsing of HTML and Markdown, so that neither hides the
-other's mistakes. Content is found by what the pages of a site have in common, landmarks, links and
-headings: `runs` and `states` read pages, `markdown` reads Markdown, `measure` compares them.
+Independent of the extractor, even in parsing HTML and Markdown, so that neither hides the other's
+mistakes. Shared text of a site's pages, landmarks, links and headings tell what is content. `runs`
+and `states` read pages, `markdown` reads Markdown, `measure` compares them.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _FENCE = re.compile(r"^((?:> ?| )*)(`{3,})[\w+#.-]*$")
 _HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*)$")
 _ANCHOR = re.compile(r" \{#([^}\s]+)\}$")
 _RULE = re.compile(r"^[> ]*\|( --- \|)+$")
-# possessive, since backticks can be taken in two ways and a long line would be tried in all
+# possessive: backticks match in two ways, and long lines would backtrack
 _LINK = re.compile(r"(!?)\[((?>(?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*))\]\(([^()\s]*)\)")
 _SPAN = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
 _NUMBER = re.compile(r"^([> ]*)\d+\.(?= )")
@@ -32,8 +32,8 @@ class MarkdownContent:
     """Content of a Markdown text.
 
     Attributes:
-        headings: Level and text (squashed), with the anchors of the headings that read so.
-        terms: Lines and cells that may be terms, without spaces.
+        headings: Level, squashed text, and anchor or ``""``.
+        terms: Squashed lines and cells that may be terms.
     """
 
     words: Counter[str] = field(default_factory=Counter)
@@ -47,7 +47,7 @@ class MarkdownContent:
     anchors: set[str] = field(default_factory=set)
 
 
-def written(markdown: str, *, links_last: bool = False) -> MarkdownContent:
+def read_markdown(markdown: str, *, links_last: bool = False) -> MarkdownContent:
     result = MarkdownContent()
     whole = markdown.rstrip().split("\n")
     while links_last and whole and _LISTED.fullmatch(whole[-1]):
@@ -100,7 +100,7 @@ def _links(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """A line without the addresses of its links, and with its entities as characters."""
+    """Return a line without link addresses, with entities as characters."""
     for _ in range(3):
         bare = _LINK.sub(lambda link: link[2], text)
         if bare == text:
@@ -111,21 +111,18 @@ def _plain(text: str) -> str:
 
 Element = Any  # lxml ships no types
 
-# share of the pages that a text of the template stands on; fewest pages
-_AROUND = 3  # elements around a heading that may be what it names
+_AROUND = 3  # ancestors of a heading whose ids name it
+# least share and number of pages with a text of the template
 _OFTEN, _FEW_PAGES = 0.3, 4
 _BOILERPLATE_TABLES = frozenset({"presentation", "none"})
 
 
 @dataclass(slots=True)
 class MarkdownHeading:
-    """A heading.
+    """A heading: level (1 to 6), squashed text and fragments.
 
     Attributes:
-        level: 1 to 6.
-        text: Its text, squashed.
-        anchors: Every fragment that leads to it.
-        anchored: One of them is its own, and not that of a ``div`` that it opens.
+        anchored: It has a fragment besides the id of a ``div`` that it opens.
     """
 
     level: int
@@ -140,14 +137,14 @@ class PageContent:
 
     Attributes:
         words: Counts of words in the content.
-        spare: Optional words: neither content nor template.
+        spare: Words that may be read_markdown: neither content nor template.
         codes: Code blocks, byte for byte.
-        lines: Lines of code blocks that are no preformatted text.
+        lines: Code blocks that are not preformatted text.
         rows: Cells of each row of data tables, squashed.
         cells: Cells of data tables, squashed.
         links: Text, squashed, and absolute address.
         terms: Terms of definition lists, squashed, with the fragments that lead to them.
-        names: Possible names of the page: its title, its first heading.
+        names: Possible titles: its title and its first heading.
         keys: Keys of all texts, for `recurring`.
     """
 
@@ -185,8 +182,6 @@ def content(html: str, url: str, template: Collection[int] = ()) -> PageContent 
 
 
 class _Reading:
-    """Text runs of a page and their content."""
-
     def __init__(self, runs: Runs, url: str, template: Collection[int]) -> None:
         self._read_runs = runs
         self._runs = runs.runs
@@ -320,7 +315,7 @@ class _Reading:
 
 
 def absolute(href: str, base: str) -> str:
-    """Normalize a link's address; ``""`` if it leads nowhere."""
+    """Return a link's absolute address; ``""`` if it leads nowhere."""
     try:
         url = urljoin(base, href)
         scheme = urlsplit(url).scheme.lower()
@@ -330,7 +325,7 @@ def absolute(href: str, base: str) -> str:
 
 
 def _own_text(element: Element) -> str:
-    """The text of a heading or term, without links to its source."""
+    """Return the text of a heading or term, without links to its source."""
     pieces = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and not (child.tag == "a" and child.get("data-aside")):

@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kbkit.models.ingest_report import fidelity_score
-from kbkit.sources.html.fidelity.markdown import MarkdownContent, PageContent, content, written
+from kbkit.sources.html.fidelity.markdown import (
+    MarkdownContent,
+    PageContent,
+    content,
+    read_markdown,
+)
 
 KINDS = ("words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus")
-_MIN = 3  # rows of text that are sought in a line as a whole
+_MIN = 3  # characters from which a row is searched for in whole lines
 
 
 @dataclass(slots=True)
@@ -21,12 +26,11 @@ class Fidelity:
     The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings,
     ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte, ``rows`` of
     tables with all cells in order, ``cells``, ``links`` with text and address. ``surplus`` are
-    written words that are not content.
+    written words without content.
 
-    Attributes:
-        wanted: Items on the pages, by kind; written words for ``surplus``.
-        kept: Items found in the Markdown, by kind; content words for ``surplus``.
-        lost: The others, by kind.
+    wanted: Items on the pages, by kind; written words for ``surplus``.
+    kept: Items found in the Markdown, by kind; content words for ``surplus``.
+    lost: The other items, by kind.
     """
 
     wanted: Counter[str] = field(default_factory=Counter)
@@ -34,20 +38,20 @@ class Fidelity:
     lost: dict[str, list[Any]] = field(default_factory=dict)
 
     def share(self, kind: str) -> float:
-        """Kept share of a kind, from 0 to 1; 1 where there is nothing to keep.
+        """Return the kept share of a kind, 0 to 1; 1 if the pages have none.
 
-        Of ``surplus``, the share of the written words that is not content; 0 where none is.
+        For ``surplus``, the share of the written words that is not content; 0 if there are none.
         """
         kept = self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
         return 1 - kept if kind == "surplus" else kept
 
     @property
     def score(self) -> float:
-        """The worst of words, surplus, and code, headings and rows together, from 0 to 1."""
+        """The worst of words, surplus, and code, headings and rows together, 0 to 1."""
         return fidelity_score(self.counts())
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Kept and wanted things by kind."""
+        """Return kept and wanted items, by kind."""
         return {kind: (self.kept[kind], self.wanted[kind]) for kind in KINDS}
 
     def include(self, other: Fidelity) -> None:
@@ -58,7 +62,7 @@ class Fidelity:
             self.lost.setdefault(kind, []).extend(things)
 
     def to_dict(self) -> dict[str, Any]:
-        """Shares (from 0 to 1), and counts of kept and wanted things, by kind, as JSON values."""
+        """Return shares (0 to 1) and counts of kept and wanted items, by kind, as JSON values."""
         return {
             kind: {
                 "share": round(self.share(kind), 4),
@@ -82,17 +86,17 @@ class Fidelity:
         Args:
             html: The page.
             markdown: Its Markdown.
-            url: Its address, which its links start from.
-            template: Keys of texts that are no content, as `recurring` finds them.
-            article: It was read as an ordinary article, whose links are at its end.
+            url: Its address, the base of its links.
+            template: Keys of texts outside the content, from `recurring`.
+            article: Read as an ordinary article, with links at the end.
 
         Returns:
-            Expected content; ``None`` if the page has no text and was not measured.
+            Expected content; ``None`` if the page has no text.
         """
         page = content(html, url, template)
         if page is None:
             return None
-        text = written(markdown, links_last=article)
+        text = read_markdown(markdown, links_last=article)
         self._words(page, text)
         self._codes(page, text)
         self._headings(page, text)
@@ -124,7 +128,7 @@ class Fidelity:
     def _codes(self, page: PageContent, text: MarkdownContent) -> None:
         short = [code for code in page.codes if code.strip() in text.spans]
         self._count("code", page.codes, [*text.codes, *short])
-        # of lines that are no preformatted text, the white space at their begin is the theme's
+        # outside preformatted text, leading white space belongs to the theme
         bare = (_unindented(code) for code in text.codes)
         self._count("code", map(_unindented, page.lines), bare)
 
@@ -135,25 +139,25 @@ class Fidelity:
             for cell in dict.fromkeys(row):
                 by_cell.setdefault(cell, []).append(row)
         lines = "\n".join(text.lines)
-        held = [
+        matched = [
             row
             for row in page.rows
             if row in rows
-            or any(_ordered(row, line) for line in by_cell.get(row[0], ()))
+            or any(_has_in_order(row, line) for line in by_cell.get(row[0], ()))
             or (len("".join(row)) >= _MIN and "".join(row) in lines)
         ]
-        self._count("rows", page.rows, held)
+        self._count("rows", page.rows, matched)
         everything = lines.replace("\n", "")
         self._count("cells", page.cells, (cell for cell in page.cells if cell in everything))
 
     def _terms(self, page: PageContent, text: MarkdownContent) -> None:
         named = "\n".join(text.terms)
-        held = [
+        matched = [
             (term, places)
             for term, places in page.terms
             if term in named and (not places or places & text.anchors)
         ]
-        self._count("terms", page.terms, held)
+        self._count("terms", page.terms, matched)
 
     def _count(
         self,
@@ -178,7 +182,7 @@ def _unindented(code: str) -> str:
 
 
 def _links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
-    """Links of a page that its Markdown has; a picture may have made their text longer."""
+    """Return links of a page that its Markdown has; a picture may make their text longer there."""
     kept = page.links & text.links
     by_address: dict[str, list[str]] = {}
     for name, address in text.links:
@@ -190,7 +194,7 @@ def _links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
     }
 
 
-def _ordered(row: tuple[str, ...], line: tuple[str, ...]) -> bool:
-    """Whether a line holds the cells in order; others may stand between them."""
+def _has_in_order(row: tuple[str, ...], line: tuple[str, ...]) -> bool:
+    """Whether a line holds the cells in order, with or without others between them."""
     rest = iter(line)
     return all(cell in rest for cell in row)

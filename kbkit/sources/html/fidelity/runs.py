@@ -52,15 +52,15 @@ _SOURCE_LINKS = frozenset(
 _SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the source code"))
 _PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
-_PROGRAM = 60  # characters from which an address may carry a program
-_UNFOLDING = 3  # most words of a link that leads nowhere and stands beside a name
-_LINES = 2  # line elements from which a container is code
+_PROGRAM = 60  # characters from which an address may hold a program
+_UNFOLDING = 3  # most words of a link to "#" beside a name that unfolds something
+_LINES = 2  # fewest line elements of a code container
 _LOOSE = re.compile("[\\\\*`^_~\xad\u200b\u200c\u200d\u2060\ufeff]")
 _WORD = re.compile(r"\w+")
 
 
 def words(text: str) -> list[str]:
-    """Split a text or Markdown into words, without markup."""
+    """Split text or Markdown into words, without markup."""
     return _WORD.findall(_LOOSE.sub("", text).casefold())
 
 
@@ -70,11 +70,7 @@ def squashed(text: str) -> str:
 
 @dataclass(slots=True)
 class TextRun:
-    """Text that stands in one block.
-
-    Attributes:
-        key: Hash of the text, equal in all processes; 0 without words.
-    """
+    """Text of one block; `key` is its hash, equal in all processes, and never 0."""
 
     holder: Element
     text: str
@@ -89,11 +85,11 @@ class Runs:
     """A page's text.
 
     Attributes:
-        spans: First run of each block, and the one after its last.
-        aside: Texts of links to sources and to forms: to be seen, but no content.
-        formulas: Texts of formulas and pictures, which may be written in other ways.
-        codes: Blocks of code, ``pre`` or not.
-        base: Base address of its links, as it declares.
+        spans: Index of each block's first run, and of the one after its last.
+        aside: Texts of links to source code: visible, but no content.
+        formulas: Texts of formulas and pictures, which may be written differently.
+        codes: Code blocks, ``pre`` or not.
+        base: Declared base address of its links.
     """
 
     root: Element
@@ -108,7 +104,7 @@ class Runs:
 
 def parse(html: str) -> Element | None:
     text = re.sub("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]", "", html)
-    # the head of a saved answer
+    # HTTP headers of a response that was saved whole
     text = re.sub(
         r"^\s*(?:[\w-]+: [^\n<]*\n)+\s*(?=<!DOCTYPE|<html)", "", text, count=1, flags=re.I
     )
@@ -131,7 +127,7 @@ def read(html: str) -> Runs | None:
         if element is root or not (element in sources or _unseen(element)):
             continue
         if element.tag == "a" and (element.get("id") or element.get("name")):
-            _blank(element)  # it says where a heading is
+            _blank(element)  # it holds a heading's anchor
         else:
             drop_tree(element)
     _Reader(runs).block(root, code=False)
@@ -139,7 +135,7 @@ def read(html: str) -> Runs | None:
 
 
 class _Reader:
-    """Walks a tree once; text between two borders of blocks is a run."""
+    """Walks a tree once; text between two block borders is a run."""
 
     def __init__(self, runs: Runs) -> None:
         self._result = runs
@@ -188,7 +184,7 @@ class _Reader:
             and child.get("class")
             and ((len(child) == 0 and not child.text) or "classifier" in _classes(child))
         ):
-            self._text(" ")  # the style sheet may draw something there
+            self._text(" ")  # style sheets may draw something
         link = child.tag == "a" and bool(child.get("href"))
         self._in_link += link
         self._text(child.text)
@@ -216,7 +212,7 @@ class _Reader:
 
 
 def _folded_sources(root: Element) -> set[Element]:
-    """Buttons behind which a source is folded, and the code that follows each."""
+    """Return buttons that show source code, and the code that follows each."""
     sources: set[Element] = set()
     unfolds = False
     for element in root.iter("summary", "label", "pre", *HEADINGS):
@@ -246,13 +242,13 @@ def _unseen(element: Element) -> bool:
         if not _LINE_NUMBERS.isdisjoint(names) and not re.search(
             r"[^\W\d_]", "".join(element.itertext())
         ):
-            return True  # with letters, it is the code that is numbered
+            return True  # with letters, it is numbered code
     if attributes.get("role") == "tooltip" or attributes.get("aria-hidden") == "true":
         return True
     if "hidden" in attributes and attributes.get("role") != "tabpanel":
         return bool(attributes["hidden"] != "until-found")
     if "style" in attributes and _HIDDEN.search(attributes["style"]):
-        # rows of a table that are unfolded one after the other are there
+        # rows that a click unfolds count as visible
         return tag != "tr" or element.getparent().find(".//*[@onclick]") is None
     if attributes.get("href") == "#" and len("".join(element.itertext()).split()) <= _UNFOLDING:
         around = next(element.iterancestors(*HEADINGS, "dd"), None)
@@ -285,7 +281,7 @@ def _runs_code(link: Element) -> bool:
 
 
 def _is_marked_source(link: Element) -> bool:
-    """A link to a source in code, where a bare word is part of it."""
+    """Whether a part of code is a link to its source; bare words are code."""
     text = "".join(link.itertext()).strip()
     return link.tag == "a" and text.startswith("[") and _is_source_link(link)
 
@@ -316,7 +312,7 @@ def code_text(element: Element) -> str:
             if isinstance(line.tag, str)
         ]
         if all(line.startswith("\xa0") for line in lines if line.strip()):
-            lines = [line[1:] for line in lines]  # it parts them from their numbers
+            lines = [line[1:] for line in lines]  # separator of line numbers and code
         text = "\n".join(lines)
     else:
         text = "".join(_copied(element))

@@ -13,12 +13,12 @@ from kbkit.sources.html.fidelity.runs import HEADINGS, Runs, TextRun, classes, s
 
 Element = Any  # lxml ships no types
 
-_LANDMARK = 0.25  # share of a page's own words that its landmark has to hold to be believed
-_LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or stand on other pages
-_NAMES = 4  # most words that name such links
-_STEPS = 40  # most words of a line that leads to the neighbours of a page
+_LANDMARK = 0.25  # least share of the page's own words in a trusted landmark
+_LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or also on other pages
+_NAMES = 4  # most unlinked words beside links to translations
+_STEPS = 40  # most words of a line of links to neighbours
 _NAVIGATION_ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolbar", "directory"})
-# names count only where nearly all is links, or the same on other pages
+# names count only for elements with mostly links or shared text
 _NAVIGATION_NAMES = frozenset(
     str.split("""
         bottomnav breadcrumb breadcrumbs footer global-nav globaltoc localtoc mainmenu menu nav
@@ -28,7 +28,7 @@ _NAVIGATION_NAMES = frozenset(
         toc tocnav topbar topnav toptoolbar
         """)
 )
-_STEP_KEYS = frozenset("nphu")  # that DocBook and Texinfo give to next, previous, home and up
+_STEP_KEYS = frozenset("nphu")  # next, previous, home and up in DocBook and Texinfo
 _STEP = re.compile(
     r"\b(?:next|prev|previous|up|top|home|contents|index|back|forward)\b|[«»←→‹›]", re.IGNORECASE
 )
@@ -37,7 +37,7 @@ _LISTS = frozenset({"ul", "ol", "div", "table", "details"})
 
 
 class State(IntEnum):
-    """State of a text; of two states, the higher one counts."""
+    """State of a text; of two states, the higher counts."""
 
     CONTENT = 0
     NEITHER = 1
@@ -45,7 +45,7 @@ class State(IntEnum):
 
 
 class PageStates:
-    """Text runs of a page with their states."""
+    """Texts of a page, and their states."""
 
     def __init__(self, runs: Runs, base: str, template: Collection[int]) -> None:
         self._read_runs = runs
@@ -65,7 +65,7 @@ class PageStates:
         main = self._landmark()
         if main is not None:
             self._main = self._read_runs.spans[main]
-            self._leave(main)
+            self._mark_outside(main)
         fragments = self._fragments()
         for element, (first, last) in self._read_runs.spans.items():
             if first == last or self.states[first] is State.BOILERPLATE:
@@ -77,7 +77,7 @@ class PageStates:
         self._contents_alone()
 
     def _contents_alone(self) -> None:
-        """Count the links under the only heading of a page as content."""
+        """Count the links under a page's only heading as content."""
         texts = (
             run.size
             for run, state in zip(self._runs, self.states, strict=True)
@@ -108,19 +108,19 @@ class PageStates:
             return State.CONTENT
         named = not _NAVIGATION_NAMES.isdisjoint(classes(element))
         if tag == "aside" and named and linked >= _LINKED * size:
-            return State.BOILERPLATE  # with the name of the site above its menu
+            return State.BOILERPLATE  # a menu below the site's name
         if next(element.iter("h1"), None) is not None:
             return State.CONTENT
-        foreign = same >= _SAME * size or linked >= _LINKED * size
+        boilerplate_like = same >= _SAME * size or linked >= _LINKED * size
         frames = named or tag == "footer" or (tag == "header" and linked)
-        if role == "contentinfo" or (foreign and frames):
+        if role == "contentinfo" or (boilerplate_like and frames):
             return State.BOILERPLATE
         least = 1 if _ends_named(element) else _TOC_LINKS
         if tag in _LISTS and self._is_contents(element, fragments, least):
             return State.BOILERPLATE if named else State.NEITHER
         leads = size <= _STEPS and (
             self._translates(element, size, linked)
-            or self._leads_on(element, first, last, named=named)
+            or self._is_line_of_steps(element, first, last, named=named)
         )
         return State.BOILERPLATE if leads else State.CONTENT
 
@@ -139,8 +139,8 @@ class PageStates:
                 return outer[0]
         return None
 
-    def _leave(self, main: Element) -> None:
-        """Mark text outside of a landmark as template or unknown."""
+    def _mark_outside(self, main: Element) -> None:
+        """Mark text outside the landmark as template or neither."""
         first, last = self._read_runs.spans[main]
         title = squashed(self._read_runs.title)
         headed = next(main.iter("h1"), None) is not None
@@ -150,8 +150,8 @@ class PageStates:
             names = run.holder.tag == "h1" and not headed and squashed(run.text) in title
             if names:
                 continue
-            foreign = self._same[place] or run.linked >= _LINKED * run.size
-            self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
+            boilerplate_like = self._same[place] or run.linked >= _LINKED * run.size
+            self.states[place] = State.BOILERPLATE if boilerplate_like else State.NEITHER
 
     def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
         count = inside = 0
@@ -177,13 +177,13 @@ class PageStates:
         if linked == 0:
             return False
         links = [one for one in element.iter("a") if one.get("href")]
-        foreign = sum(1 for one in links if one.get("hreflang"))
-        return len(links) > 1 and foreign >= len(links) - 1 and size - linked <= _NAMES
+        boilerplate_like = sum(1 for one in links if one.get("hreflang"))
+        return len(links) > 1 and boilerplate_like >= len(links) - 1 and size - linked <= _NAMES
 
-    def _leads_on(self, element: Element, first: int, last: int, *, named: bool) -> bool:
+    def _is_line_of_steps(self, element: Element, first: int, last: int, *, named: bool) -> bool:
         """Whether an element is a line of previous and next links.
 
-        One step is enough where the element is `named` so, as on the first page of a manual.
+        A `named` one needs one step only, as on the first page of a manual.
         """
         links = [one for one in element.iter("a") if one.get("href")]
         if len(links) < 2 or any(run.code for run in self._runs[first:last]):
@@ -204,35 +204,41 @@ class PageStates:
         )
 
     def _repeated(self) -> None:
-        """Mark template texts and links that precede all content."""
+        """Mark template texts, and links before all content."""
         kept = [place for place, state in enumerate(self.states) if state is State.CONTENT]
         own = [place for place in kept if not self._same[place]]
         heads = [place for place in kept if _level(self._runs[place])]
-        low = min(
+        first_own = min(
             [*heads[:1], *(place for place in own if not self._is_linked(place))][:2], default=0
         )
         texts = [place for place in own if place not in heads]
-        # of a page that says nothing else, such as a list of all others, it cannot be told
-        high = texts[-1] if texts else len(self._runs)
-        led = next((place for place in heads if place > high), len(self._runs))
+        # on a page without other text, such as an index, this cannot be told
+        last_own = texts[-1] if texts else len(self._runs)
+        next_heading = next((place for place in heads if place > last_own), len(self._runs))
         boilerplate = set()
         for place, run in enumerate(self._runs):
             if self.states[place] is not State.CONTENT or run.code or place in heads:
                 continue
             heads_row = self._same[place] and self._heads_row(place)
-            if self._is_linked(place) and (place < low or run.key in boilerplate) and not heads_row:
+            if (
+                self._is_linked(place)
+                and (place < first_own or run.key in boilerplate)
+                and not heads_row
+            ):
                 boilerplate.add(run.key)
                 self.states[place] = State.BOILERPLATE
             elif self._same[place]:
-                outside = place < low or high < place < led
-                # links amid the page's own text, in a paragraph or what the page calls its main
-                # part, say something of its subject
+                outside = place < first_own or last_own < place < next_heading
+                # links in a paragraph, in the main part, or on a page without text of its own
+                # are about its subject
                 amid = run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
-                # what explains a term is said of it, though other pages say it of others
+                # the explanation of a term belongs to it, even if other pages repeat it
                 explains = next(run.holder.iterancestors("dd"), None) is not None
-                foreign = (outside and not explains) or (self._is_linked(place) and not amid)
-                foreign = foreign and not heads_row
-                self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
+                boilerplate_like = (outside and not explains) or (
+                    self._is_linked(place) and not amid
+                )
+                boilerplate_like = boilerplate_like and not heads_row
+                self.states[place] = State.BOILERPLATE if boilerplate_like else State.NEITHER
         for place in heads:
             if self._same[place] and not self._leads_content(place):
                 self.states[place] = State.NEITHER
@@ -252,9 +258,9 @@ class PageStates:
         level = _level(self._runs[place])
         after = self.states[place + 1 : place + 2]
         if after and after[0] is not State.CONTENT and self._is_linked(place + 1):
-            return False  # it names a menu
+            return False  # names a menu
         if level == 1 and after == [State.BOILERPLATE]:
-            return False  # the name of the site above its menu
+            return False  # the site's name above its menu
         for other in range(place + 1, len(self._runs)):
             if 0 < _level(self._runs[other]) <= level:
                 return False
