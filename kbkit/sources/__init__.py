@@ -22,13 +22,13 @@ _READERS = {
     "package": ("package.source", "PackageReader"),
     "plugin": ("plugin", "PluginReader"),
 }
-"""Module and class by the type of a recipe's source; each is imported when it is needed."""
+"""Module and class by source type, imported on first use."""
 
 
 def open_reader(spec: AnySource) -> SourceReader:
     """Return the reader of a recipe's source; reads nothing yet."""
-    given: object = spec
-    if not isinstance(given, SourceSpec) or spec.type not in _READERS:
+    unchecked: object = spec
+    if not isinstance(unchecked, SourceSpec) or spec.type not in _READERS:
         raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")
     module, name = _READERS[spec.type]
     reader: SourceReader = getattr(import_module(f"kbkit.sources.{module}"), name)(spec)

@@ -1,4 +1,4 @@
-"""The source interface: yields one document at a time."""
+"""Interface of sources, which yield one document at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kbkit.globs import split_glob
 from kbkit.models import PageRecord, SourceDocument
 from kbkit.runtime.engine import Engine
 
-# Drive letters and backslashes are paths on Windows alone: elsewhere `C:/docs` is a name like any.
+# Drive letters and backslashes are paths only on Windows; elsewhere `C:/docs` is a name.
 _LOCAL = re.compile(r"file:|[A-Z]:[\\/]|[\\/]" if os.name == "nt" else "file:|/", re.IGNORECASE)
 
 
@@ -27,8 +27,8 @@ class DiskPlace:
     """A folder or file that a source names.
 
     Attributes:
-        root: Absolute path. It never leaves this machine.
-        name: Name in URIs, with forward slashes; ``""`` for the base of relative paths.
+        root: Absolute path; never leaves this machine.
+        name: Name in URIs, with forward slashes; ``""`` for the base folder.
     """
 
     root: Path
@@ -36,10 +36,9 @@ class DiskPlace:
 
     @classmethod
     def of(cls, path: str, base: Path) -> DiskPlace:
-        """Return the place of a path or glob.
+        """Return the place of a path or glob, named relative to the base folder.
 
-        Its name is relative to the base folder. A path elsewhere is named by its last part only,
-        which keeps user and machine private.
+        Places elsewhere are named by their last part only, to keep user and machine private.
         """
         full = Path(path).expanduser()
         if not (base / full).exists():
@@ -51,7 +50,7 @@ class DiskPlace:
         return cls(root, "" if root == _absolute(Path.home()) else root.name)
 
     def uri(self, path: Path) -> str:
-        """The URI of a file in it, or of itself."""
+        """Return the URI of the place or of a file in it."""
         inside = _absolute(path).relative_to(self.root).as_posix()
         return "/".join(part for part in (self.name, inside) if part not in ("", "."))
 
@@ -71,17 +70,17 @@ class DiskPlace:
         for outer, inner in ((self, other), (other, self)):
             name = PurePosixPath(inner.name)
             if name.is_relative_to(outer.name):
-                there = outer.root / name.relative_to(outer.name)
-                return there != inner.root and there.exists()
+                overlapping = outer.root / name.relative_to(outer.name)
+                return overlapping != inner.root and overlapping.exists()
         return False
 
 
 def published_uri(uri: str, base: Path | None = None) -> str:
-    """Replace a path of this machine by a URI that does not reveal the file's folder.
+    """Replace a local path by a URI that does not reveal its folder.
 
-    A path below ``base`` becomes relative to it, any other its last two parts with a digest of the
-    folder, whatever the working directory. Other URIs stay, and so do paths without a file
-    (``/guide/a.html``), which may be pages of a site.
+    Paths below ``base`` become relative to it, others their last two parts with a digest of the
+    folder. Other URIs stay, and so do paths without a file (``/guide/a.html``), which may be pages
+    of a site.
     """
     if not _LOCAL.match(uri):
         return uri
@@ -103,33 +102,33 @@ def published_uri(uri: str, base: Path | None = None) -> str:
 
 
 def without_machine(text: str) -> str:
-    """Remove this machine's paths from a program's output.
+    """Remove local paths from a program's output.
 
     The user's folder becomes ``~``; those of Python and of the process become ``...``.
     """
     if "/" not in text and "\\" not in text:
         return text
     for folder, sign in ((sys.prefix, "..."), (Path.cwd(), "..."), (Path.home(), "~")):
-        if len(Path(folder).parts) > 2:  # not "/usr" and the like, which say nothing
+        if len(Path(folder).parts) > 2:  # "/usr" and the like reveal nothing
             text = re.sub(rf"{re.escape(str(folder))}(?![\w-])", sign, text)
     return text
 
 
 def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - links are to keep their own names
+    return Path(os.path.abspath(path))  # noqa: PTH100 - keeps the names of links
 
 
 class Outcome(StrEnum):
     """Outcome of reading an address or file."""
 
     FETCHED = "fetched"
-    """Read; the event carries the document."""
+    """Read; the event has the document."""
     UNCHANGED = "unchanged"
     """The server reports no change (304); stored content stays."""
     SKIPPED = "skipped"
     """Reachable but not a document: binary, empty, too large, forbidden by robots.txt."""
     FAILED = "failed"
-    """Unreadable this time; stored content stays and becomes stale."""
+    """Not readable now; stored content stays and becomes stale."""
     GONE = "gone"
     """The server reports that it is gone (404, 410)."""
 
@@ -138,12 +137,10 @@ class Outcome(StrEnum):
 class SourceEvent:
     """An event while a source is read.
 
-    Attributes:
-        uri: Address or file that it happened to.
-        outcome: Outcome.
-        document: The document, exactly when the outcome is ``FETCHED``.
-        reason: One line on why it was skipped, failed or is gone. Empty if another event sums up.
-        record: Record for the next visit; only from sources that fetch.
+    uri: Its address or file.
+    document: Set exactly if the outcome is ``FETCHED``.
+    reason: Why it was skipped, failed or is gone, in one line. Empty if another event sums up.
+    record: Record for the next visit; only from sources that fetch.
     """
 
     uri: str
@@ -154,26 +151,23 @@ class SourceEvent:
 
 
 class CrawlMemory(Protocol):
-    """Records of earlier visits.
-
-    The pipeline stores the record of each event; sources look them up.
-    """
+    """Records of earlier visits, which the pipeline stores from events."""
 
     def visited(self) -> Iterable[PageRecord]:
-        """Pages that the interrupted run has dealt with; empty when a run begins afresh."""
+        """Return pages already handled by an interrupted run; empty for a new run."""
         return ()
 
     def page(self, url: str) -> PageRecord | None:
-        """The last visit of a page in any finished or unfinished run."""
+        """Return a page's last visit in any run, finished or not."""
         return None
 
     def known(self) -> Iterable[PageRecord]:
-        """Every page that any run visited."""
+        """Return every page that any run visited."""
         return ()
 
 
 class NoMemory(CrawlMemory):
-    """A memory that knows nothing, for a first look at a source."""
+    """Empty memory, for a first visit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +176,12 @@ class SourceContext:
 
     Attributes:
         memory: Records of earlier visits.
-        stop: Called often; true ends the source soon and cleanly.
+        stop: Polled often; true ends the source soon and cleanly.
         base: Folder that relative paths of a recipe start from.
-        place: Path and URI name of a source on disk; by default of `DiskPlace.of`.
-        user_agent: User agent.
-        timeout: Seconds that one request may take.
+        place: Path and URI name of a source on disk; by default from `DiskPlace.of`.
+        timeout: Seconds per request.
         provider: Default provider of pages.
-        browser: Path of the browser of the provider ``browser``; by default one that is found.
-        browser_sandbox: Whether the browser uses its sandbox.
+        browser: Path of the browser for the provider ``browser``; by default searched for.
         engine: Engine that fetches and parses.
     """
 
@@ -206,10 +198,10 @@ class SourceContext:
 
 
 class SourceReader(Protocol):
-    """Reads the documents of a place that a recipe describes.
+    """Reads the documents of a recipe's source.
 
     Attributes:
-        type: The source type of recipes (``crawl``, ``page``, ``package``, ...).
+        type: Source type of recipes (``crawl``, ``page``, ``package``, ...).
         exhaustive: A full read yields every document, so missing ones are gone. False for a crawl,
             where only 404 and 410 mean that.
     """
@@ -218,5 +210,5 @@ class SourceReader(Protocol):
     exhaustive: bool
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the source, one event at a time; nothing waits for the whole."""
+        """Read the source, one event at a time."""
         ...

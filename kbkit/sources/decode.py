@@ -1,4 +1,4 @@
-"""Decode the bytes of a page or file: detect binary data and charset."""
+"""Decode the bytes of a page or file; detect binary data and charsets."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _BOMS = (
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
 _XML = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
 _WESTERN = "cp1252"
-# what pages mean when they say it (WHATWG Encoding Standard): signs that vendors added, as well
-_MEANT = {
+# charsets that pages mean by these names (WHATWG Encoding Standard): with vendors' characters
+_INTENDED = {
     "shift_jis": "cp932",
     "euc_jp": "euc_jp",
     "euc_kr": "cp949",
@@ -47,20 +47,17 @@ _ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _SHIFTS = re.compile(rb"\x1b[$(]|~\{")
 """Escape sequences of ISO-2022 and HZ, whose bytes are ASCII."""
 _HEAD = 4096
-_DETECTED = 1_000_000  # bytes that the detector looks at
+_DETECTED = 1_000_000  # bytes for the detector
 _WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-_MAX_ODD = 0.02
-"""Maximum share of unassigned, private and control characters."""
-_MIN_LETTERS = {1: 8, 2: 4}
-"""Letters of another alphabet that make its charset credible, by bytes of each."""
+_MAX_ODD = 0.02  # share of unassigned, private and control characters
+_MIN_LETTERS = {1: 8, 2: 4}  # of another alphabet, by bytes per letter
 _DOS = "cp850"
 _DOS_LETTERS = re.compile(rb"(?<=[a-z])[\x81\x82\x84\x94](?=[a-z])")
-"""``ü``, ``é``, ``ä``, ``ö`` of DOS, unknown to browsers' detectors; Windows has quotation marks
-there, which never stand within words."""
-_MIN_ACCENTS = 2
-"""Letters with accents that make another charset of the Latin alphabet credible."""
+"""``ü``, ``é``, ``ä``, ``ö`` in DOS charsets, unknown to browsers' detectors. In Windows-1252 these
+bytes are quotation marks, which do not occur inside words."""
+_MIN_ACCENTS = 2  # accented letters
 _ROMANIAN = re.compile("(?=.*[ăşţ])(?=.*[Ľľ¤])", re.DOTALL | re.IGNORECASE)
-"""Letters of Romanian in ISO-8859-16, as ISO-8859-2 reads them."""
+"""Romanian letters of ISO-8859-16, read as ISO-8859-2."""
 _MULTIPLE = frozenset({"cp932", "euc_jp", "iso2022_jp", "gb18030", "big5hkscs", "cp949"})
 _MAX_MIXED = 0.2
 _LATIN = ("LATIN", "MICRO SIGN", "FEMININE", "MASCULINE")
@@ -76,7 +73,7 @@ class Decoded:
     """A decoded text.
 
     Attributes:
-        note: What was guessed or lost, for the reader.
+        note: Guesses and losses, for the reader.
     """
 
     text: str
@@ -107,15 +104,15 @@ def charset_of(content_type: str) -> str:
 
 
 def decode(body: bytes, charset: str = "", *, markup: bool = True) -> str:
-    """Decode text as well as possible; never fails. See `decoded`."""
+    """Decode text without failing; see `decoded`."""
     return decoded(body, charset, markup=markup).text
 
 
 def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
-    """Decode text as well as possible, with a note about guesses; never fails.
+    """Decode text without failing, and note guesses.
 
-    Order: byte order mark, valid UTF-8, the header's charset, the markup's charset, unless the
-    bytes do not fit. Then the guess of Firefox's detector, if the result looks like words of one
+    The order is: byte order mark, valid UTF-8, the header's charset, the markup's charset, each if
+    the bytes fit. Then the guess of Firefox's detector, if the result looks like words of one
     alphabet; then Windows-1252.
     """
     for bom, name in _BOMS:
@@ -133,7 +130,7 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
                 named.append(match.group(1).decode("ascii"))
     named = list(filter(None, named))
     for name in named:
-        text = _strictly(body, name)
+        text = _decoded_as(body, name)
         if text is not None:
             return _with_losses(text, name)
     return _guessed(body, f"is not in {named[0]}, as it says" if named else "names no charset")
@@ -145,9 +142,9 @@ def _with_losses(text: str, name: str) -> Decoded:
 
 
 def _utf8(body: bytes) -> Decoded | None:
-    """The text if it is UTF-8 but for some stray bytes.
+    """Decode UTF-8 with a few stray bytes.
 
-    Hardly any bytes of another charset are UTF-8 by chance, so a few good letters are enough.
+    Bytes of other charsets are hardly ever UTF-8 by chance, so few good letters are enough.
     """
     try:
         return Decoded(body.decode("utf-8"))
@@ -161,7 +158,7 @@ def _letters(text: str) -> int:
     return sum(char > "\x7f" for char in text) - text.count("\ufffd")
 
 
-def _strictly(body: bytes, name: str) -> str | None:
+def _decoded_as(body: bytes, name: str) -> str | None:
     labelled = webencodings.lookup(name.replace("_", "-")) or webencodings.lookup(name)
     try:
         codec = labelled.codec_info if labelled is not None else codecs.lookup(name)
@@ -169,10 +166,10 @@ def _strictly(body: bytes, name: str) -> str | None:
         return None
     if not getattr(codec, "_is_text_encoding", True) or codec.name in ("utf-7", "idna", "punycode"):
         return None
-    meant = _MEANT.get(codec.name, codec.name)
-    if meant.startswith(("utf-16", "utf-32")):
-        return None  # else its NULs would have told
-    text = _try(body, meant)
+    intended = _INTENDED.get(codec.name, codec.name)
+    if intended.startswith(("utf-16", "utf-32")):
+        return None  # real UTF-16 and UTF-32 are detected by their NULs
+    text = _try(body, intended)
     if text is not None and len(_ODD.findall(text[:20_000])) > len(text[:20_000]) // 100:
         return None
     return text
@@ -182,16 +179,16 @@ def _try(body: bytes, name: str) -> str | None:
     try:
         return body.decode(name, errors=_EXTENDED if name == "euc_jp" else "strict")
     except (UnicodeError, ValueError):
-        # a stray byte in an otherwise good page must not change the charset of the whole
+        # a stray byte must not change the charset of a whole page
         text = body.decode(name, errors="replace")
         bad = text.count("\ufffd")
         return text if bad <= max(1, len(text) // 100) and bad <= _letters(text) else None
 
 
 def _extended(error: UnicodeError) -> tuple[str, int]:
-    """A sign of EUC-JP that Python lacks: NEC's and IBM's, as Windows has them in Shift JIS.
+    """Decode NEC's and IBM's characters in EUC-JP, which Python lacks, by way of Shift JIS.
 
-    The same rows and cells of JIS X 0208, numbered in another way.
+    Both have the same rows and cells of JIS X 0208, in different numbering.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -209,14 +206,14 @@ codecs.register_error(_EXTENDED, _extended)
 
 
 def _guessed(body: bytes, why: str) -> Decoded:
-    """The text by the charset that a detector finds, unless Windows-1252 is as likely."""
+    """Decode with the detected charset, unless Windows-1252 is as likely."""
     name = _DOS if len(_DOS_LETTERS.findall(body)) >= _MIN_ACCENTS else _detected(body)
-    # the five bytes that Windows-1252 leaves out are controls in Latin-1, as browsers have them
+    # like browsers, decode the five bytes that Windows-1252 lacks as Latin-1 controls
     western = "".join(
         part.decode(_WESTERN, errors="replace") if number % 2 == 0 else part.decode("latin-1")
         for number, part in enumerate(re.split(rb"([\x81\x8d\x8f\x90\x9d]+)", body))
     )
-    name = _MEANT.get(name, name)
+    name = _INTENDED.get(name, name)
     text = western if name == _WESTERN else _try(body, name)
     if name == "iso8859-2" and text is not None and _ROMANIAN.search(text):
         name = "iso8859-16"
@@ -227,10 +224,10 @@ def _guessed(body: bytes, why: str) -> Decoded:
 
 
 def _detected(body: bytes) -> str:
-    """The name of the codec that a detector finds; Windows-1252 where there is no detector."""
+    """Return the detected codec; Windows-1252 without a detector."""
     try:
         from chardetng_py import EncodingDetector
-    except ImportError:  # it is compiled, and not for every machine
+    except ImportError:  # compiled, and not available on every platform
         return _WESTERN
     detector = EncodingDetector()
     detector.feed(body[:_DETECTED], last=len(body) <= _DETECTED)
@@ -239,25 +236,24 @@ def _detected(body: bytes) -> str:
 
 def _credible(text: str, western: str, name: str) -> bool:
     if name.startswith("iso2022"):
-        return True  # no other text has what it changes between alphabets by
+        return True  # no other text has its escape sequences
     kinds = "".join(map(_kind, text))
     if "f" in kinds:
         multiple = name in _MULTIPLE
-        # languages of ideographs set foreign words right between them, but an ideograph alone in
-        # a Latin word is two letters of that
+        # ideographic languages put foreign words right between ideographs, but a lone
+        # ideograph in a Latin word is two misread letters
         words, mixed = (_FOREIGN, _LONE) if multiple else (_FOREIGN_WORD, _MIXED_WORD)
         enough = kinds.count("f") >= _MIN_LETTERS[1 + multiple]
         most = _MAX_MIXED * len(words.findall(kinds))
         return enough and len(mixed.findall(kinds)) <= most
     if len(text) != len(western) or kinds.count("l") < _MIN_ACCENTS:
         return False
-    # a letter that stands alone is a sign that another charset has in its place
+    # a lone letter is probably a sign in another charset
     return not any(not western[match.start()].isalpha() for match in _LONE_LETTER.finditer(kinds))
 
 
 @lru_cache(maxsize=4096)
 def _kind(char: str) -> str:
-    """A letter of ASCII (``a``), another of the Latin alphabet (``l``) or of others (``f``)."""
     if not char.isalpha():
         return " "
     if char.isascii():
@@ -266,9 +262,9 @@ def _kind(char: str) -> str:
 
 
 def _wide(body: bytes) -> str:
-    """Name the flavour of UTF-16 or UTF-32 of text without a byte order mark, or ``""``.
+    """Return the UTF-16 or UTF-32 codec of text without a byte order mark, or ``""``.
 
-    Spaces, digits and line feeds have NULs in all of them, at places that tell the flavour.
+    Positions of NULs in spaces, digits and line feeds tell the codec.
     """
     head = body[: _HEAD - _HEAD % 4]
     if b"\x00" not in head or len(head) < 4:

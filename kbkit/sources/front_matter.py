@@ -136,14 +136,14 @@ _STEP = re.compile(r"^(?:step|part|lesson) \d", re.I)
 _READ = 200_000
 _MAX, _FEW = 0.6, 0.25  # shares of headings
 _QUESTIONS = 5
-_SHORT = 60  # characters of a page that says next to nothing
+_SHORT = 60  # characters, below which folders do not decide
 
 
 def detect(
     uri: str, title: str, content: str, template: DocumentType | None = None
 ) -> DocumentType:
     folders, name = _path(uri)
-    if name and (named := _named(name)):
+    if name and (named := _type_by_name(name)):
         return named
     if _NOT_TITLES.search(title) or (not folders and not name):
         return DocumentType.OTHER
@@ -154,7 +154,7 @@ def detect(
             return kind
     if template is not None:
         return template
-    described = _described(inner)
+    described = _identifier_share(inner)
     if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or described >= _MAX:
         return DocumentType.REFERENCE
     for folder in reversed(folders if len(content) >= _SHORT else []):
@@ -162,14 +162,14 @@ def detect(
             return DocumentType.OTHER
         by_folder = DocumentType.TUTORIAL if _LESSONS.fullmatch(folder) else _FOLDERS.get(folder)
         if by_folder is DocumentType.MANUAL and described > _FEW:
-            return DocumentType.OTHER  # the folder says one thing, the page another
+            return DocumentType.OTHER  # folder and page disagree
         if by_folder is not None:
             return by_folder
     return _by_headings(inner)
 
 
 def _path(uri: str) -> tuple[list[str], str]:
-    """Folders and name of a document, in lower case; an index is called as its folder."""
+    """Return folders and name of a document in lower case; an index is named like its folder."""
     path = unquote(urlsplit(uri).path if "://" in uri else uri).lower().replace("_", "-")
     segments = [segment for segment in re.split(r"[/\\]", path) if segment]
     if not segments:
@@ -180,7 +180,7 @@ def _path(uri: str) -> tuple[list[str], str]:
     return segments[:-1], name
 
 
-def _named(name: str) -> DocumentType | None:
+def _type_by_name(name: str) -> DocumentType | None:
     if _UNTYPED.fullmatch(name):
         return DocumentType.OTHER
     return next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), None)
@@ -191,8 +191,8 @@ def _is_manual_page(headings: Iterable[str]) -> bool:
     return "synopsis" in first and bool({"name", "description"} & set(first))
 
 
-def _described(headings: list[str]) -> float:
-    """Return the share of headings that look like identifiers; 0 if there are hardly any."""
+def _identifier_share(headings: list[str]) -> float:
+    """Return the share of headings that look like identifiers; 0 for fewer than three."""
     signatures = sum(bool(_SIGNATURE.match(one) or _DOTTED.match(one)) for one in headings)
     return signatures / len(headings) if signatures >= 3 else 0.0
 
@@ -204,7 +204,7 @@ def _by_headings(headings: list[str]) -> DocumentType:
     if sum(bool(_ENDPOINT.match(heading)) for heading in headings) >= 3:
         return DocumentType.API_SPEC
     steps = sum(bool(_STEP.match(heading)) for heading in headings)
-    if steps >= 3 and steps >= _FEW * len(headings):  # else it is one of many things there
+    if steps >= 3 and steps >= _FEW * len(headings):  # otherwise one of many topics
         return DocumentType.TUTORIAL
     return DocumentType.OTHER
 
@@ -219,15 +219,15 @@ _MARKS = re.compile(
     r"([*@%`].*|[&!]\S+[ \t]+\S.*|[\[{].*[^\s\]},\[{])$",
     re.MULTILINE,
 )
-"""Values that begin with a sign that YAML keeps for itself, though their authors mean text."""
+"""Values that start with a reserved sign of YAML, but are meant as text."""
 _COLONS = re.compile(r"^([\w.][\w. -]*+:[ \t]++)([^\"'|>\[{#\s].*:.*)$", re.MULTILINE)
 
 
 def read_text(text: str, name: str, *, markdown: bool = False) -> Part:
     """Read a text file and its front matter.
 
-    The title is that of the front matter, the first heading, or the name. Front matter that cannot
-    be read stays in the content, and the note says why.
+    The title comes from the front matter, the first heading, or the name. Unreadable front matter
+    stays in the content, with a note.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
     front: dict[str, Any] = {}
@@ -242,11 +242,11 @@ def read_text(text: str, name: str, *, markdown: bool = False) -> Part:
         text = commonmark(text, components=name.lower().endswith(".mdx"))
     content = text.strip("\n")
     title = front.pop("title", None)
-    title = _as_written(title)
+    title = _scalar_text(title)
     tags = front.pop("tags", None) or ()
     if isinstance(tags, str):
         tags = [tag.strip() for tag in tags.split(",")]
-    labels = tuple(filter(None, map(_as_written, tags))) if isinstance(tags, list) else ()
+    labels = tuple(filter(None, map(_scalar_text, tags))) if isinstance(tags, list) else ()
     return Part(
         title=" ".join((title or document_title(content) or title_from_name(name)).split())[:500],
         content=content + "\n" if content.strip() else "",
@@ -265,8 +265,8 @@ def title_from_name(name: str) -> str:
 
 
 def _front_matter(fence: str, text: str) -> dict[str, Any]:
-    """Parse front matter, TOML or YAML; raises `ValueError` with line and column."""
-    text = f"\n{text}"  # after the fence, so that errors name the lines of the file
+    """Parse TOML or YAML front matter; raise `ValueError` with line and column."""
+    text = f"\n{text}"  # after the fence, so that line numbers in errors are the file's
     if fence == "+++":
         try:
             return tomllib.loads(text)
@@ -288,14 +288,14 @@ def _quoted(line: re.Match[str]) -> str:
     return line[1] + json.dumps(line[2].rstrip(), ensure_ascii=False)
 
 
-def _as_written(value: Any) -> str:
+def _scalar_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value).strip() if isinstance(value, (str, int, float)) else ""
 
 
 def json_value(value: Any) -> Any:
-    """Convert any value to JSON; types that JSON lacks become text."""
+    """Convert any value to JSON; other types become text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -1,7 +1,7 @@
 """Pictures of documents: validation and limits.
 
-The bytes decide the type, whatever the name. Bytes and pixels are bounded, and an SVG is rebuilt
-from drawing elements and attributes, so that it neither runs scripts nor fetches anything.
+The bytes decide the type, not the name. Bytes and pixels are bounded, and an SVG keeps only drawing
+elements and attributes, so that it neither runs scripts nor fetches anything.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from kbkit.models import Image
 from kbkit.regular_files import bytes_of
 from kbkit.sources.parts import untrusted_xml
 
-MAX_BYTES = 5_000_000
-"""Largest picture."""
-MAX_IMAGES = 200
-"""Maximum pictures of one document."""
+MAX_BYTES = 5_000_000  # of one picture
+MAX_IMAGES = 200  # of one document
 _MAX_PIXELS = 50_000_000
 _FORMATS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 _IMAGE = re.compile(
@@ -45,7 +43,7 @@ _FETCHES = re.compile(r"url\(\s*['\"]?(?!#)|@import|@font-face|expression|javasc
 
 
 def kept_image(data: bytes) -> Image | None:
-    """Return a picture as it is stored; ``None`` if it is none or too large."""
+    """Return a picture as stored; ``None`` if it is invalid or too large."""
     if not data or len(data) > MAX_BYTES:
         return None
     if b"<svg" in data[:4096].lower():
@@ -59,7 +57,7 @@ def kept_image(data: bytes) -> Image | None:
             warnings.catch_warnings(),
             Pillow.open(io.BytesIO(data), formats=list(_FORMATS)) as picture,
         ):
-            warnings.simplefilter("error")  # bombs are warned of first
+            warnings.simplefilter("error")  # Pillow warns before it refuses bombs
             width, height = picture.size
             form = str(picture.format)
     except (
@@ -104,7 +102,7 @@ def _style(element: etree._Element) -> str:
 
 
 def image_addresses(markdown: str) -> list[str]:
-    """The addresses of the pictures of a document as they are written, each once."""
+    """Return the distinct addresses of a document's pictures, as written."""
     addresses = (match[1] or match[2] or "" for match in _IMAGE.finditer(markdown))
     return list(dict.fromkeys(filter(None, addresses)))[:MAX_IMAGES]
 
@@ -143,6 +141,6 @@ def _candidates(address: str, file: Path, root: Path) -> Iterator[Path]:
     if not inside.startswith("/"):
         yield file.parent / inside
         return
-    # what stands at the root of the site: VitePress and Docusaurus have folders for it
+    # root of the site, for which VitePress and Docusaurus have folders
     for folder in (".", "public", "static", "docs"):
         yield root / folder / inside.lstrip("/")

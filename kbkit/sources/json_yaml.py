@@ -1,7 +1,7 @@
 """Parse untrusted JSON or YAML in bounded time, depth and size.
 
-YAML is built from the parser's events, because its usual loaders follow nesting by recursion (deep
-nesting ends the process, not just the call) and let aliases multiply a small text.
+YAML is built from the parser's events: its usual loaders recurse, so deep nesting ends the process,
+and let aliases multiply a small text.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import yaml
 from kbkit.models.values import valid_values
 
 _DEEPEST = 200
-_MAX = 3_000_000  # values in all, those behind aliases counted each time
+_MAX = 3_000_000  # values in all; aliased ones count each time
 
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a character, as JSON may write it
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # surrogate, possibly unpaired
 
 _INT = re.compile(r"[-+]?[0-9]{1,400}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,400}")
@@ -34,9 +34,9 @@ def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
     """Parse JSON, else YAML (1.2 core schema, with merge keys).
 
     Args:
-        text: Of unknown origin.
-        exact: Keep numbers that JSON would write in another way, such as ``3.10``, as text.
-        most: Maximum values in all.
+        text: Untrusted text.
+        exact: Keep numbers that JSON would write differently, such as ``3.10``, as text.
+        most: Maximum number of values.
     """
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         try:
@@ -44,7 +44,7 @@ def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
         except RecursionError:
             raise ValueError(f"nested more than {_DEEPEST} deep") from None
         except ValueError:
-            pass  # a YAML text may begin like JSON
+            pass  # YAML may start like JSON
         else:
             _check_depth(loaded)
             return valid_values(loaded) if _HALF.search(text) else loaded
@@ -73,7 +73,7 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"nested more than {_DEEPEST} deep")
 
 
-class _Open:
+class _OpenNode:
     __slots__ = ("anchor", "key", "merged", "size", "value")
 
     def __init__(self, value: Any, anchor: str | None) -> None:
@@ -89,7 +89,7 @@ class _Builder:
         self._exact = exact
         self._most = most
         self._anchors: dict[str, tuple[Any, int]] = {}
-        self._stack: list[_Open] = []
+        self._stack: list[_OpenNode] = []
         self._result: Any = None
 
     def build(self, text: str) -> Any:
@@ -99,7 +99,7 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    break  # only the first is the description
+                    break  # only the first document counts
             elif isinstance(event, yaml.ScalarEvent):
                 value = scalar_value(event)
                 if self._exact and isinstance(value, (int, float)):
@@ -115,7 +115,7 @@ class _Builder:
                 if len(self._stack) >= _DEEPEST:
                     raise ValueError(f"nested more than {_DEEPEST} deep")
                 empty: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-                self._stack.append(_Open(empty, event.anchor))
+                self._stack.append(_OpenNode(empty, event.anchor))
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 self._close()
         return self._result
@@ -127,7 +127,7 @@ class _Builder:
             value = {key: inner for other in reversed(done.merged) for key, inner in other.items()}
             value.update(done.value)
         if done.anchor:
-            # an alias inside of its own anchor meets nothing: circles cannot come about
+            # set after the end, so an alias inside its own anchor is undefined: no cycles
             self._anchors[done.anchor] = (value, done.size)
         self._put(value, done.size)
 

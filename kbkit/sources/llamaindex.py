@@ -1,6 +1,6 @@
 """Convert llama-index documents to documents of a knowledge base.
 
-llama-index is not imported: documents and nodes are recognised by their attributes, or are
+llama-index is not imported: documents and nodes are recognised by their attributes or are
 dictionaries of ``to_dict``.
 """
 
@@ -24,14 +24,14 @@ _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")
 _PAGES = ("page_label", "page_number", "page")
 _DROPPED = ("last_accessed_date",)
-"""Metadata that changes by reading alone."""
+"""Metadata that changes by reading."""
 _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
 """Keys of document dictionaries; others are sources."""
 _MEDIA = {"image": "a picture", "audio": "sound", "video": "a film"}
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 """Random ids of llama-index."""
 _SOURCE = "1"
-"""The relationship to the document that a node was cut from."""
+"""Relationship of a node to its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _Part:
     """A reader's document, a page of one, or a node of one.
 
     Attributes:
-        id: Its own, or that of the node's document.
+        id: Its id; for a node, its document's.
         media: Content other than text.
         start: Offset in its document; -1 if unknown.
     """
@@ -63,7 +63,7 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
         if isinstance(item, SourceSpec):
             sources.append(cast(AnySource, item))
         elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
-            sources.append(_described(item))
+            sources.append(_source_of(item))
         elif isinstance(item, Mapping | SourceDocument) or hasattr(item, "get_content"):
             documents.append(item)
         elif hasattr(item, "events"):
@@ -83,8 +83,7 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
     return sources, documents
 
 
-def _described(values: Mapping[str, Any]) -> AnySource:
-    """A source as a mapping describes it."""
+def _source_of(values: Mapping[str, Any]) -> AnySource:
     try:
         return parse_source(values)
     except ConfigError as error:
@@ -92,10 +91,10 @@ def _described(values: Mapping[str, Any]) -> AnySource:
 
 
 def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
-    """Iterate over events for documents and nodes of llama-index.
+    """Yield events for documents and nodes of llama-index.
 
-    Parts of one address or file become one document: numbered pages in order, other parts one after
-    the other. Its URI is the first of: an ``http`` address in its metadata (``url`` and the like),
+    Parts of one address or file become one document: numbered pages in order, other parts as given.
+    Its URI is the first of: an ``http`` address in its metadata (``url`` and the like),
     ``file_path`` relative to the base folder (or the user's), an id that is not random,
     ``file_name``, a hash of the text.
     """
@@ -110,15 +109,15 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
             reason = "metadata nested too deeply" if isinstance(error, RecursionError) else error
             yield SourceEvent(f"document {number}", Outcome.SKIPPED, reason=str(reason))
         else:
-            parts_of.setdefault(_place(part, base) or part.id or f"document {number}", []).append(
+            parts_of.setdefault(_uri_of(part, base) or part.id or f"document {number}", []).append(
                 part
             )
     for key, parts in parts_of.items():
-        yield _event(_place(parts[0], base), key, parts, base)
+        yield _event(_uri_of(parts[0], base), key, parts, base)
 
 
 def _part(item: Any) -> _Part:
-    item = getattr(item, "node", item)  # without its score
+    item = getattr(item, "node", item)  # drop the score
     values = item.to_dict() if hasattr(item, "to_dict") else item
     if not isinstance(values, Mapping):
         raise ValueError(f"no document of llama-index, but {type(item).__name__}")
@@ -139,12 +138,12 @@ def _part(item: Any) -> _Part:
     )
 
 
-def _place(part: _Part, base: Path) -> str:
+def _uri_of(part: _Part, base: Path) -> str:
     for value in _texts(part.metadata, _URLS):
         if value.startswith(("http://", "https://")):
             return value
     for value in _texts(part.metadata, _PATHS):
-        if "/" in value or "." in value:  # some readers call the number of a page its source
+        if "/" in value or "." in value:  # for some readers, the source is a page number
             return published_uri(value, base)
     if part.id and not _RANDOM.fullmatch(part.id):
         return part.id
@@ -168,7 +167,7 @@ def _joined(parts: Sequence[_Part]) -> str:
         return _run(parts)
     if all(re.fullmatch(r"[0-9]{1,6}", label) for label in labels):
         numbers = [int(label) for label in labels]
-    else:  # Roman numbers, say
+    else:  # such as Roman numerals
         numbers = list(range(1, len(parts) + 1))
     pages: dict[int, list[_Part]] = {}
     for number, part in zip(numbers, parts, strict=True):

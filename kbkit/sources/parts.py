@@ -1,4 +1,4 @@
-"""Parts of files, and the errors and limits that all formats share."""
+"""Parts of files, and errors and limits of all formats."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from typing import Any
 
 from kbkit.models import DocumentType
 
-MAX_BYTES = 50_000_000
-"""Largest file."""
-MAX_CHARACTERS = 40_000_000
-"""Maximum characters of Markdown from one file."""
-GROUP = 900
-"""Characters of a table or list below one heading: the default chunk size."""
-PAGE_BREAK = "\n\n\f\n\n"
-"""Separator of pages, empty ones included."""
+MAX_BYTES = 50_000_000  # of a file
+MAX_CHARACTERS = 40_000_000  # of Markdown from one file
+GROUP = 900  # characters of a table or list below one heading: the default chunk size
+PAGE_BREAK = "\n\n\f\n\n"  # separates pages, even empty ones
 
 
 class UnreadableError(Exception):
-    """A file that gives no document; the message is one line for a person."""
+    """The file gives no document; the message is a one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +26,7 @@ class Part:
     Attributes:
         name: Name among the parts; ``""`` for the whole file.
         note: Note on how it was read, or ``""``.
-        template: Type of text that its generator makes, if known.
+        template: Document type by its generator, if known.
     """
 
     title: str
@@ -43,7 +39,7 @@ class Part:
 
 
 def untrusted_xml(data: bytes, *, recover: bool) -> Any:
-    """Parse XML without entities, comments and access to anything else; ``None`` without a root."""
+    """Parse XML without entities, comments and outside access; ``None`` without a root."""
     from lxml import etree
 
     parser = etree.XMLParser(

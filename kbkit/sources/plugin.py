@@ -14,7 +14,7 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader
 
 
 class PluginReader:
-    """A source of another package, with the tags and the type that the recipe adds."""
+    """Reads a source of another package; adds tags and type from the recipe."""
 
     type = "plugin"
 
@@ -25,9 +25,9 @@ class PluginReader:
         self.exhaustive = bool(self._inner.exhaustive)
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """The events of the package's source; an error of its code ends it with a reason."""
-        for given in self._guarded(context):
-            event = replace(given, uri=published_uri(given.uri, context.base))
+        """Yield the events of the package's source; raise `SourceError` if its code fails."""
+        for inner_event in self._guarded(context):
+            event = replace(inner_event, uri=published_uri(inner_event.uri, context.base))
             if event.outcome is not Outcome.FETCHED or event.document is None:
                 yield event
                 continue
@@ -44,13 +44,13 @@ class PluginReader:
             yield from self._inner.events(context)
         except KbkitError:
             raise
-        except Exception as error:  # code of others must not end the reading of other sources
+        except Exception as error:  # foreign code must not stop the other sources
             detail = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise SourceError(f"the source {self._spec.name!r} failed ({detail})") from error
 
 
 class LicensedReader:
-    """A source whose documents have a license where they state none themselves."""
+    """Adds a license to documents that state none."""
 
     def __init__(self, source: SourceReader, stated: License) -> None:
         self._source = source
@@ -72,5 +72,5 @@ class LicensedReader:
 
 
 def _each(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
-    """Iterate over events with a generator, which can always be closed."""
+    """Make a generator of events, which can be closed."""
     yield from events

@@ -1,7 +1,7 @@
 """Convert reStructuredText with Sphinx directives and roles.
 
-docutils runs without access to files and raw markup. Directives and roles of Sphinx are registered
-first: a directive keeps its argument and content, a role its text.
+docutils runs without file access and raw markup. Directives and roles of Sphinx are registered
+first: directives keep argument and content, roles their text.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SILENT = frozenset(
         codeauthor include default-domain default-role module meta autosummary graphviz program
     """)
 )
-_WORDS = {
+_LABELS = {
     "versionadded": "New in version",
     "versionchanged": "Changed in version",
     "versionremoved": "Removed in version",
@@ -70,7 +70,7 @@ _SETTINGS = {
     "_disable_config": True,
     "halt_level": 5,
     "report_level": 5,
-    "traceback": True,  # or it would end the process on an error of its own
+    "traceback": True,  # otherwise docutils exits on its own errors
     "line_length_limit": 1_000_000,
     "input_encoding": "unicode",
     "syntax_highlight": "none",
@@ -94,7 +94,7 @@ def markdown_of_rst(text: str) -> str:
 
 
 class _Translator(HTMLTranslator):
-    """Writes literals as code, which HTML has a word for."""
+    """Writes literals as ``code``."""
 
     def visit_literal(self, node: Any) -> None:
         self.body.append(f"<code>{self.encode(node.astext())}</code>")
@@ -107,7 +107,7 @@ def _prepare(text: str) -> None:
     for name in set(_DIRECTIVE.findall(text)):
         directive, _ = directives.directive(name.lower(), language, document)
         if directive is None or name.lower() in ("literalinclude", "include", "class"):
-            directives.register_directive(name.lower(), _Kept)
+            directives.register_directive(name.lower(), _UnknownDirective)
     for name in set(_ROLE.findall(text)):
         role, _ = roles.role(name.lower(), language, 0, document.reporter)
         if role is None:
@@ -123,7 +123,7 @@ def _quiet() -> Any:
     return settings
 
 
-def _role(  # noqa: PLR0917 - docutils gives them so
+def _role(  # noqa: PLR0917 - docutils passes them so
     name: str,
     rawtext: str,
     text: str,
@@ -132,7 +132,7 @@ def _role(  # noqa: PLR0917 - docutils gives them so
     options: Any = None,
     content: Any = None,
 ) -> tuple[list[Any], list[Any]]:
-    """A role that docutils does not know: its text, or the label before ``<target>``."""
+    """Write an unknown role as its text, or as the label before ``<target>``."""
     plain = utils.unescape(text)
     match = _TARGET.match(plain)
     shown = match.group(1) if match and match.group(1) else plain
@@ -158,8 +158,8 @@ class _AnyOptions(dict[str, Any]):
         return directives.unchanged
 
 
-class _Kept(Directive):
-    """An unknown directive; its content is kept."""
+class _UnknownDirective(Directive):
+    """Keeps the content of an unknown directive."""
 
     has_content = True
     optional_arguments = 1
@@ -178,17 +178,17 @@ class _Kept(Directive):
         if short in _SILENT and not (short == "program" and text):
             return []
         if short == "class" and self.name == short and not text and "(" not in argument:
-            return []  # docutils' own, which names a style; Sphinx's describes a class
+            return []  # names a style, in docutils; Sphinx's describes a class
         if short in _OBJECTS:
             return [self._object(argument, short)]
         children = self._nested()
-        if short in _WORDS:
+        if short in _LABELS:
             version, _, rest = argument.partition("\n" if short == "seealso" else " ")
             first, _, below = version.partition("\n")
             box = nodes.admonition("", classes=["note"])
             if short == "seealso":
                 first, rest = "", argument
-            box += nodes.title("", "", nodes.Text(f"{_WORDS[short]} {first}".strip()))
+            box += nodes.title("", "", nodes.Text(f"{_LABELS[short]} {first}".strip()))
             if paragraph := f"{below} {rest}".strip():
                 inline, messages = self.state.inline_text(paragraph, self.lineno)
                 box += nodes.paragraph("", "", *inline)

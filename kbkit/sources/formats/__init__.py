@@ -1,9 +1,8 @@
 """Formats of files: bytes in, Markdown out.
 
-A module has ``read(data, name) -> list[Part]``, or one such function per format, and raises
-`UnreadableError` with one line for a person. Files are hostile and parsers have bugs: `parse`
-converts any error to a reason, and runs in a process with limits on time and memory
-(`kbkit.sources.formats.file_parser`).
+Each module has ``read(data, name) -> list[Part]``, or such a function per format, and raises
+`UnreadableError` with a one-line reason. Files are hostile and parsers have bugs: `parse` turns any
+error into a reason, and `kbkit.sources.formats.file_parser` runs it with limits on time and memory.
 """
 
 from __future__ import annotations
@@ -47,17 +46,17 @@ _SUFFIXES = {
     ),
 }
 FORMATS = {f".{suffix}": name for name, line in _SUFFIXES.items() for suffix in line.split()}
-"""Format by suffix, in lower case."""
+"""Formats by lower-case suffix."""
 
 NEED_PROCESS = frozenset(
     {"html", "pdf", "docx", "pptx", "sheet", "csv", "epub", "notebook", "rst", "data", "code"}
 )
-"""Formats whose parsers are given a process of their own."""
+"""Formats that are parsed in child processes."""
 
 MULTIPLE = frozenset({"sheet", "epub", "data"})
 """Formats with several documents in a file."""
 
-_OLD = {
+_REPLACEMENTS = {
     ".doc": ".docx",
     ".xls": ".xlsx",
     ".ppt": ".pptx",
@@ -69,13 +68,13 @@ _OLD = {
 }
 _MODULES = {"csv": "sheet", **dict.fromkeys(("markdown", "text", "html", "rst"), "written")}
 _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
-_MARKED = frozenset({"html", "code"})  # which say their charset themselves
+_SELF_DECLARING = frozenset({"html", "code"})  # may declare their charset
 
 
 def belongs(name: str) -> bool:
-    """Whether a file of a folder is read, or reported since its format is an old one."""
+    """Whether a file of a folder is read, or reported because its format is outdated."""
     suffix = posixpath.splitext(name)[1].lower()
-    return not suffix or suffix in FORMATS or suffix in _OLD
+    return not suffix or suffix in FORMATS or suffix in _REPLACEMENTS
 
 
 def format_of(name: str) -> str:
@@ -84,8 +83,8 @@ def format_of(name: str) -> str:
         return "text"
     if suffix in FORMATS:
         return FORMATS[suffix]
-    if suffix in _OLD:
-        raise UnreadableError(f"{suffix} files are not read; save it as {_OLD[suffix]}")
+    if suffix in _REPLACEMENTS:
+        raise UnreadableError(f"{suffix} files are not read; save it as {_REPLACEMENTS[suffix]}")
     raise UnreadableError(
         f"{suffix} files are not read (Markdown, text, HTML, PDF, DOCX, PPTX, XLSX, CSV, EPUB, "
         "notebooks, RST, JSON, YAML and source code are)"
@@ -93,7 +92,7 @@ def format_of(name: str) -> str:
 
 
 def parse(name: str, data: bytes) -> list[Part]:
-    """Read one file, here and now."""
+    """Read a file in this process."""
     form = format_of(name)
     if len(data) > MAX_BYTES:
         raise UnreadableError(f"larger than {MAX_BYTES / 1e6:g} MB")
@@ -111,15 +110,15 @@ def parse(name: str, data: bytes) -> list[Part]:
         raise UnreadableError("needs too much memory to be read") from None
     except RecursionError:
         raise UnreadableError("nested too deeply to be read") from None
-    except Exception as error:  # a parser's own faults must cost this file only
+    except Exception as error:  # a parser's bug must cost only this file
         message = " ".join(str(error).split())[:200]
         kind = type(error).__name__ + (f": {message}" if message else "")
         raise UnreadableError(f"broken, or no {form} file ({kind})") from None
-    kept = [part for part in parts if part.content.strip()]
-    if not kept:
+    filled = [part for part in parts if part.content.strip()]
+    if not filled:
         raise UnreadableError("no text")
-    if sum(len(part.content) for part in kept) > MAX_CHARACTERS:
+    if sum(len(part.content) for part in filled) > MAX_CHARACTERS:
         raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters of text")
-    if form not in _BINARY and (note := decoded(data, markup=form in _MARKED).note):
-        kept[0] = replace(kept[0], note="; ".join(filter(None, (note, kept[0].note))))
-    return kept
+    if form not in _BINARY and (note := decoded(data, markup=form in _SELF_DECLARING).note):
+        filled[0] = replace(filled[0], note="; ".join(filter(None, (note, filled[0].note))))
+    return filled

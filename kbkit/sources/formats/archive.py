@@ -1,6 +1,6 @@
 """Open files that are zip archives (DOCX, PPTX, XLSX, EPUB) without trusting them.
 
-Declared sizes are not trusted: members are unpacked in small steps and counted. Parsers of Office
+Members are unpacked in small steps and counted, whatever sizes they declare. Parsers of Office
 files get a new archive of checked members, without media, and without XML that declares a document
 type and so may define entities (OOXML has none).
 """
@@ -55,7 +55,7 @@ class Archive:
         return list(self._infos)
 
     def find(self, name: str) -> str:
-        """The member of a name, in other letters or in another form of Unicode; ``""`` for none."""
+        """Return the member of a name in any case and Unicode form; ``""`` if there is none."""
         return name if name in self._infos else self._folded.get(_folded(name), "")
 
     @cached_property
@@ -104,16 +104,16 @@ def office(data: bytes, drop: Callable[[str], bool]) -> bytes:
     if "[Content_Types].xml" not in archive.names:
         raise UnreadableError("broken: not an Office file")
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as made:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as result:
         for name in archive.names:
             if drop(name):
-                # parsers look for what relations name, so something has to be there
-                made.writestr(name, b"")
+                # parsers need a member for each relation
+                result.writestr(name, b"")
                 continue
             body = archive.read(name)
             if name.lower().endswith((".xml", ".rels", ".vml")):
                 _check(name, body)
-            made.writestr(name, body)
+            result.writestr(name, body)
     return target.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Show values of cells as their number formats do."""
+"""Write cell values as their number formats show them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _TOKEN = re.compile(
     r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.|(General)|([0#?.,]+)|(.)',
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\[[<>=]")  # which section counts, by the value
-_LONGEST_FORMAT = 255  # characters, as Excel has it
+_CONDITION = re.compile(r"\[[<>=]")  # condition on the value that selects a section
+_LONGEST_FORMAT = 255  # characters, as in Excel
 _EXACT = Context(prec=1_200, rounding=ROUND_HALF_UP)
-_LONGEST = 1e15  # greater numbers are written as they are
-# what Excel writes for "the date of this country"
+_LONGEST = 1e15  # larger numbers are written without a format
+# Excel's "date in the local format"
 _LOCAL = frozenset({"mm-dd-yy", "m/d/yy h:mm", "general", ""})
 
 
 def shown(value: Any, number_format: str | None) -> str:
-    """A cell's value as its format shows it, on one line.
+    """Return a cell's value as its format shows it, on one line.
 
-    A date whose format is that of the reader's country is written as ISO 8601 has it.
+    Local date formats are written as ISO 8601.
     """
     form = (number_format or "").partition(";")[0]
     if isinstance(value, bool):
@@ -40,7 +40,7 @@ def shown(value: Any, number_format: str | None) -> str:
     if isinstance(value, (int, float)) and abs(value) < _LONGEST:
         return _number(value, number_format or "")
     if isinstance(value, float) and not value.is_integer():
-        return f"{value:.15g}"  # what Excel keeps
+        return f"{value:.15g}"  # Excel's precision
     return "" if value is None else str(int(value) if isinstance(value, float) else value)
 
 
@@ -56,7 +56,7 @@ def _date(value: datetime | date | time, form: str) -> str:
     plain = _QUOTED.sub(lambda found: found[1] or found[2] or "", form)
     parts = _PARTS.findall(plain)
     half = any(part.lower() in {"am/pm", "a/p"} for part in parts)
-    return " ".join("".join(_written(value, parts, half)).split())
+    return " ".join("".join(_formatted(value, parts, half)).split())
 
 
 def _iso(value: datetime | date | time, form: str) -> str:
@@ -66,7 +66,7 @@ def _iso(value: datetime | date | time, form: str) -> str:
     return value.isoformat()
 
 
-def _written(value: datetime | date | time, parts: list[str], half: bool) -> list[str]:
+def _formatted(value: datetime | date | time, parts: list[str], half: bool) -> list[str]:
     out: list[str] = []
     names = [part.lower() for part in parts]
     for number, part in enumerate(names):
@@ -142,9 +142,9 @@ def _number(value: float, number_format: str) -> str:
 
 
 def _scale(masks: str) -> int:
-    """How many times a format divides by a thousand: commas behind its last digit."""
-    before, _, behind = masks.partition(".")
-    return sum(len(part) - len(part.rstrip(",")) for part in (before, behind))
+    """Return how often a format divides by a thousand: by commas after its last digit."""
+    before, _, after = masks.partition(".")
+    return sum(len(part) - len(part.rstrip(",")) for part in (before, after))
 
 
 def _filled(tokens: list[tuple[str, str]], units: str, rest: str) -> str:

@@ -1,7 +1,7 @@
 """Split source code by definition; every line is kept.
 
-Python is parsed with `ast`. In other languages a piece begins at an unindented line after an empty
-one, and is named by Pygments' lexer.
+Python is parsed with `ast`. In other languages a piece starts at an unindented line after an empty
+one; Pygments' lexer finds its name.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from kbkit.sources.parts import GROUP, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import code_span, fence
 
 _MAX = 3_000_000  # characters
-_LEXED = 500_000  # characters; longer files are cut without names
+_LEXED = 500_000  # characters; pieces of longer files have no names
 _DEFINING = frozenset(
     str.split("""
         function class func fn def interface type struct enum trait impl module object record
         sub proc procedure table view namespace mod protocol extension message service rpc
     """)
 )
-_Piece = tuple[int, int, str, int]  # first line, line behind the last, name or "", level
+_Piece = tuple[int, int, str, int]  # first line, line after the last, name or "", level
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a source file."""
     path = PurePosixPath(name.replace("\\", "/"))
     text = decode(data).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     if len(text) > _MAX:
@@ -39,7 +38,7 @@ def read(data: bytes, name: str) -> list[Part]:
         language = "python"
         pieces = _python(text, lines)
     if pieces is None:
-        pieces = list(_other(lines, _definitions(text, path)))
+        pieces = list(_by_margin(lines, _definitions(text, path)))
     blocks = [f"# {code_span(path.name)}"]
     for start, end, defined, level in pieces:
         code = "\n".join(lines[start:end]).strip("\n")
@@ -65,7 +64,7 @@ def _python(text: str, lines: list[str]) -> list[_Piece] | None:
 def _body(  # noqa: PLR0917
     body: list[ast.stmt], start: int, end: int, lines: list[str], prefix: str, level: int
 ) -> Iterator[_Piece]:
-    """Iterate over the pieces of a module or class; text between definitions stays whole."""
+    """Yield the pieces of a module or class; text between definitions is one piece."""
     rest = start
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -73,24 +72,24 @@ def _body(  # noqa: PLR0917
         first = min([node.lineno, *(item.lineno for item in node.decorator_list)]) - 1
         while first > rest and lines[first - 1].lstrip().startswith("#"):
             first -= 1
-        behind = min(node.end_lineno or node.lineno, end)
-        if first < rest:  # two definitions in one line
+        after = min(node.end_lineno or node.lineno, end)
+        if first < rest:  # two definitions on one line
             continue
         if first > rest:
             yield rest, first, "", level
         name = prefix + node.name
-        size = sum(len(line) + 1 for line in lines[first:behind])
+        size = sum(len(line) + 1 for line in lines[first:after])
         if isinstance(node, ast.ClassDef):
             if size > GROUP and level < 4:
-                inner = list(_body(node.body, first, behind, lines, f"{name}.", level + 1))
+                inner = list(_body(node.body, first, after, lines, f"{name}.", level + 1))
                 head, *others = inner
                 yield head[0], head[1], head[2] or name, level if not head[2] else head[3]
                 yield from others
             else:
-                yield first, behind, name, level
+                yield first, after, name, level
         else:
-            yield first, behind, f"{name}({_arguments(node)})", level
-        rest = behind
+            yield first, after, f"{name}({_arguments(node)})", level
+        rest = after
     if rest < end:
         yield rest, end, "", level
 
@@ -135,8 +134,8 @@ def _definitions(text: str, path: PurePosixPath) -> dict[int, str]:
     return names
 
 
-def _other(lines: list[str], names: dict[int, str]) -> Iterator[_Piece]:
-    """Pieces that begin at the margin behind an empty line; small nameless ones go together."""
+def _by_margin(lines: list[str], names: dict[int, str]) -> Iterator[_Piece]:
+    """Yield pieces that start at the margin after an empty line; merge small nameless ones."""
     starts = [0]
     for number in range(1, len(lines)):
         line = lines[number]

@@ -1,7 +1,7 @@
 """JSON and YAML: a heading for each top-level key, values in fences.
 
-JSON is formatted with indentation. YAML keeps its text and comments; only positions of keys are
-read, so aliases are never expanded.
+JSON is indented. YAML keeps its text and comments: only positions of keys are read, so aliases are
+never expanded.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kbkit.sources.decode import decode
 from kbkit.sources.parts import GROUP, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import escape, fence
 
-_DEEPEST = 4  # level of the deepest headings
+_DEEPEST = 4  # deepest level of headings
 _MAX_NESTED = 200
-_MAX_YAML = 5_000_000  # characters; its parser reads about a megabyte in seconds
+_MAX_YAML = 5_000_000  # characters; parsing takes seconds per megabyte
 
 
 def read(data: bytes, name: str) -> list[Part]:
@@ -35,7 +35,7 @@ def read(data: bytes, name: str) -> list[Part]:
 
 
 def _openapi(text: str) -> list[Part]:
-    """The endpoints and schemas of an OpenAPI description; nothing for other data."""
+    """Return endpoints and schemas of an OpenAPI description; nothing for other data."""
     if not re.search(r"""(?m)^\s*[{,]?\s*["']?openapi["']?\s*:""", text[:200_000]):
         return []
     from kbkit.sources.json_yaml import load_values
@@ -44,7 +44,7 @@ def _openapi(text: str) -> list[Part]:
     try:
         values = load_values(text)
     except ValueError:
-        return []  # the reader of plain data says what is wrong, or reads it as it is
+        return []  # read as plain data, which may report the error
     if version_problem(values):
         return []
     return [

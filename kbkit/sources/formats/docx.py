@@ -1,6 +1,6 @@
 """DOCX: mammoth converts it to HTML, kbkit to Markdown.
 
-What mammoth leaves out (readings, fields, directions, formulas) is rewritten in Word's XML before.
+Word's XML is rewritten first, for parts that mammoth drops: readings, fields, directions, formulas.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def read(data: bytes, name: str) -> list[Part]:
 
 
 def _with_head(table: Any) -> Any:
-    """The table with its first row as its head: few authors tell Word which rows are."""
+    """Make the first row the head of a table: few authors mark it in Word."""
     first, *others = table.children or [None]
     if first is None or first.is_header:
         return table
@@ -107,7 +107,7 @@ def properties(safe: bytes) -> tuple[str, dict[str, Any]]:
     core = _CORE.findall(_text(archive, "docProps/core.xml"))
     values = {key: one_line(html.unescape(value)) for key, value in core}
     title, author = values.get("title", ""), values.get("creator")
-    # what libraries write when nobody named the document
+    # defaults of libraries
     if title.lower() in ("word document", "powerpoint presentation"):
         title = ""
     metadata = {"author": author} if author and author not in ("python-docx", "openpyxl") else {}
@@ -141,7 +141,7 @@ class Word:
 
     Attributes:
         data: The file.
-        left_out: Kinds of text that it has and mammoth is not given.
+        left_out: Kinds of text in the file that are not converted.
     """
 
     def __init__(self, safe: bytes) -> None:
@@ -150,14 +150,14 @@ class Word:
         target = io.BytesIO()
         with (
             zipfile.ZipFile(io.BytesIO(safe)) as given,
-            zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as made,
+            zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as result,
         ):
             for name in given.namelist():
                 body = given.read(name)
                 for pattern, kind in _LEFT_OUT:
                     if pattern.fullmatch(name) and "".join(_parsed(body).itertext()).strip():
                         self._leave_out(kind)
-                made.writestr(name, self._rewritten(body) if name in _BODIES else body)
+                result.writestr(name, self._rewritten(body) if name in _BODIES else body)
         self.data = target.getvalue()
 
     def with_formulas(self, page: str) -> str:
@@ -212,7 +212,7 @@ class Word:
 
 
 def _parsed(body: bytes) -> Any:
-    # no entities (see `archive`), and no more than 200 MB
+    # `archive` excluded entities and bounded the size
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     try:
         return etree.fromstring(body, parser)

@@ -1,4 +1,4 @@
-"""EPUB: one part a chapter, in the order of the spine."""
+"""EPUB: one part per chapter, in the order of the spine."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from kbkit.text.markdown.structure import document_title
 
 _MAX_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
-_NAMED = 5  # chapters that cannot be read
+_NAMED = 5  # unreadable chapters that are named
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,500})</title>", re.IGNORECASE)
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read the chapters of a book."""
     archive = Archive(data)
     container = _xml(archive.read("META-INF/container.xml"))
-    path = next((node.get("full-path") for node in _all(container, "rootfile")), None)
+    path = next((node.get("full-path") for node in _elements(container, "rootfile")), None)
     if not path:
         raise UnreadableError("broken: its container names no book")
     book = _xml(archive.read(path))
@@ -35,8 +34,8 @@ def read(data: bytes, name: str) -> list[Part]:
     if len(chapters) > _MAX_CHAPTERS:
         raise UnreadableError(f"more than {_MAX_CHAPTERS:,} chapters")
     _check_rights(archive, chapters)
-    titles = [one_line(node.text) for node in _all(book, "title")]
-    authors = [one_line(node.text) for node in _all(book, "creator")]
+    titles = [one_line(node.text) for node in _elements(book, "title")]
+    authors = [one_line(node.text) for node in _elements(book, "creator")]
     title = next(filter(None, titles), stem(name))
     metadata: dict[str, Any] = {"format": "epub", "book": title}
     if any(authors):
@@ -76,26 +75,26 @@ def read(data: bytes, name: str) -> list[Part]:
 
 
 def _listed_titles(archive: Archive, book: Any, folder: str) -> dict[str, str]:
-    """Titles of chapters by the book's tables of contents (EPUB 3, EPUB 2)."""
+    """Return titles of chapters from the tables of contents (EPUB 3 and 2)."""
     titles: dict[str, str] = {}
-    for item in _all(book, "item"):
+    for item in _elements(book, "item"):
         is_nav = "nav" in (item.get("properties") or "").split()
         if not is_nav and item.get("media-type") != "application/x-dtbncx+xml":
             continue
-        name = _inside(folder, item.get("href") or "", archive)
+        name = _member_of(folder, item.get("href") or "", archive)
         if not archive.find(name):
             continue
-        for entry in _all(_xml(archive.read(name)), "a" if is_nav else "navPoint"):
-            place = entry if is_nav else next(iter(_all(entry, "content")), entry)
-            label = entry if is_nav else next(iter(_all(entry, "navLabel")), entry)
+        for entry in _elements(_xml(archive.read(name)), "a" if is_nav else "navPoint"):
+            place = entry if is_nav else next(iter(_elements(entry, "content")), entry)
+            label = entry if is_nav else next(iter(_elements(entry, "navLabel")), entry)
             href = place.get("href" if is_nav else "src") or ""
-            chapter = _inside(posixpath.dirname(name), href, archive)
+            chapter = _member_of(posixpath.dirname(name), href, archive)
             titles.setdefault(chapter, one_line("".join(label.itertext())))
     return titles
 
 
-def _inside(folder: str, href: str, archive: Archive) -> str:
-    """The member that an address means, decoded or as it stands, else its name decoded."""
+def _member_of(folder: str, href: str, archive: Archive) -> str:
+    """Return the member for an address, decoded or literal; else its decoded name."""
     bare = href.partition("#")[0]
     ways = [posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(bare), bare)]
     return next(filter(None, map(archive.find, ways)), ways[0])
@@ -108,7 +107,7 @@ def _xml(data: bytes) -> Any:
     return root
 
 
-def _all(root: Any, name: str) -> list[Any]:
+def _elements(root: Any, name: str) -> list[Any]:
     return [
         node
         for node in root.iter()
@@ -118,14 +117,14 @@ def _all(root: Any, name: str) -> list[Any]:
 
 def _license(book: Any) -> License:
     license = License()
-    for node in _all(book, "link"):
+    for node in _elements(book, "link"):
         if (node.get("rel") or "").lower().rpartition(":")[2] == "license":
             license = license.or_else(License.stated(url=node.get("href")))
-    for node in _all(book, "meta"):
+    for node in _elements(book, "meta"):
         name = (node.get("property") or "").lower()
         if name in ("dcterms:license", "dcterms:rights", "dcterms:rightsholder"):
             license = license.or_else(rights_license(node.text or ""))
-    for node in _all(book, "rights"):
+    for node in _elements(book, "rights"):
         license = license.or_else(rights_license(node.text or ""))
     return license
 
@@ -137,23 +136,23 @@ def _spine(book: Any, folder: str, archive: Archive) -> list[str]:
             node.get("media-type") or "",
             node.get("properties") or "",
         )
-        for node in _all(book, "item")
+        for node in _elements(book, "item")
     }
     chapters: dict[str, None] = {}
-    for reference in _all(book, "itemref"):
+    for reference in _elements(book, "itemref"):
         href, kind, properties = items.get(reference.get("idref"), ("", "", ""))
         if href and (not kind or kind in _PAGES) and "nav" not in properties.split():
-            chapters.setdefault(_inside(folder, href, archive))
+            chapters.setdefault(_member_of(folder, href, archive))
     return list(chapters)
 
 
 def _check_rights(archive: Archive, chapters: list[str]) -> None:
-    """Books may scramble their fonts; scrambled chapters are another matter."""
+    """Refuse encrypted chapters; encrypted fonts are common and harmless."""
     if "META-INF/encryption.xml" not in archive.names:
         return
     locked = {
         unquote(node.get("URI") or "")
-        for node in _all(_xml(archive.read("META-INF/encryption.xml")), "CipherReference")
+        for node in _elements(_xml(archive.read("META-INF/encryption.xml")), "CipherReference")
     }
     if locked & set(chapters):
         raise UnreadableError("encrypted: its chapters are protected (DRM)")

@@ -10,10 +10,8 @@ from kbkit.errors import MissingExtraError
 from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of, parse
 
-FILE_SECONDS = 120.0
-"""Longest that one file may take to read."""
-MEMORY = 2_500_000_000
-"""Memory limit of the reading process, in bytes."""
+FILE_SECONDS = 120.0  # time limit for reading one file
+MEMORY = 2_500_000_000  # bytes of the reading process
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +19,7 @@ class ParsedFile:
     """Result of reading a file.
 
     Attributes:
-        parts: Its documents; empty when there is a reason.
-        failed: Reading failed, which says nothing about the content.
+        failed: Reading failed; the content is unknown.
     """
 
     parts: tuple[Part, ...] = ()
@@ -32,7 +29,7 @@ class ParsedFile:
 
 @dataclass(frozen=True, slots=True)
 class ParseTask:
-    """A file to read."""
+    """A file to read; a `kbkit.runtime.processes.WorkerTask`."""
 
     name: str
     data: bytes
@@ -50,12 +47,11 @@ class ParseTask:
             return ParsedFile(reason=str(error), failed=True)
 
     def broken(self, reason: str) -> ParsedFile:
-        """A file on which the process ended."""
         return ParsedFile(reason=reason, failed=True)
 
 
 class FileParser:
-    """Reads files in child processes, which are started when the first file needs one."""
+    """Reads files in child processes, started when the first file needs one."""
 
     def __init__(self, count: int | None = None, engine: Engine | None = None) -> None:
         self._count = count
@@ -64,7 +60,7 @@ class FileParser:
         self._possible = True
 
     def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
-        """Parse a file in a worker; plain texts, and all files without workers, are parsed here."""
+        """Parse a file in a child process; plain text, and all files without processes, here."""
         task = ParseTask(name, data)
         try:
             needed = format_of(name) in NEED_PROCESS

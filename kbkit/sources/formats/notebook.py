@@ -18,7 +18,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Parse the cells of a notebook (formats 3 and 4) with their output."""
+    """Read the cells of a notebook (formats 3 and 4) with their output."""
     try:
         loaded = json.loads(decode(data, markup=False))
     except ValueError:
@@ -85,7 +85,7 @@ def _output(output: dict[str, Any]) -> list[str]:
 
 
 def _last_state(line: str) -> str:
-    """A line as it is left by a progress bar, which goes back to its start again and again."""
+    """Return the last state of a line that a progress bar rewrites after carriage returns."""
     return line.rstrip("\r").rpartition("\r")[2]
 
 

@@ -1,8 +1,8 @@
 """PDF: text by page, with headings from the outline or from font sizes.
 
-Form feeds separate pages, empty ones too, so that chunks know their page. PDF has no paragraphs:
-they begin after a gap clearly wider than the page's usual one, or where the font size changes.
-Running heads and feet are kept once.
+Form feeds separate pages, even empty ones, so that chunks know their page. PDF has no paragraphs:
+they start after a gap clearly wider than usual on the page, or where the font size changes.
+Repeated running heads and feet are removed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from kbkit.sources.parts import (
 )
 from kbkit.text.markdown.writing import escape, guard
 
-_BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"
+_XMP_START, _XMP_END = b"<x:xmpmeta", b"</x:xmpmeta>"
 _XMP_MAX_LENGTH = 200_000
 _MAX = 50
-_OF_PDF = re.compile(rb"application/pdf|\bpdf:|\bpdfaid:|\bpdfx:")
+_ABOUT_PDF = re.compile(rb"application/pdf|\bpdf:|\bpdfaid:|\bpdfx:")
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _RIGHTS = "{http://ns.adobe.com/xap/1.0/rights/}"
 _CC = "{http://creativecommons.org/ns#}"
@@ -44,7 +44,7 @@ _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
 def xmp_license(data: bytes) -> License:
-    packet = next((packet for packet in _packets(data) if _OF_PDF.search(packet)), b"")
+    packet = next((packet for packet in _packets(data) if _ABOUT_PDF.search(packet)), b"")
     try:
         root = untrusted_xml(packet, recover=True) if packet else None
     except (etree.LxmlError, ValueError):
@@ -68,12 +68,12 @@ def xmp_license(data: bytes) -> License:
 def _packets(data: bytes) -> Iterator[bytes]:
     place = len(data)
     for _ in range(_MAX):
-        place = data.rfind(_BEGIN, 0, place)
+        place = data.rfind(_XMP_START, 0, place)
         if place < 0:
             return
-        end = data.find(_END, place, place + _XMP_MAX_LENGTH)
+        end = data.find(_XMP_END, place, place + _XMP_MAX_LENGTH)
         if end >= 0:
-            yield data[place : end + len(_END)]
+            yield data[place : end + len(_XMP_END)]
 
 
 def _text(node: Any) -> str:
@@ -81,15 +81,15 @@ def _text(node: Any) -> str:
     return " ".join("".join(first.itertext()).split())
 
 
-_LARGER = 1.12  # times the height of most letters
-_SMALLER = 0.95
-_MAX_LENGTH = 160  # characters
+_LARGER = 1.12  # least height of a heading, times that of body text
+_SMALLER = 0.95  # the same for bold headings
+_MAX_LENGTH = 160  # most characters of a heading
 _MAX_LINES = 3
 _MIN_LETTERS = 3
-_MAX_BOLD = 0.3  # share of letters; where more are bold, that marks no heading
-_MAX_HEADINGS = 0.34  # share of a document's lines
-_MAX_STEP = 1.15  # times what is usual for letters so high, within a heading
-_ALIKE = 1.04  # heights that differ less are one
+_MAX_BOLD = 0.3  # share of bold letters, above which bold marks no headings
+_MAX_HEADINGS = 0.34  # share of lines, above which no heading is trusted
+_MAX_STEP = 1.15  # widest line spacing inside a heading, times the usual one
+_ALIKE = 1.04  # heights with a smaller ratio are equal
 _SENTENCE = re.compile(r"[.,;:][\"'”’)\]]?$")
 _BULLET = re.compile(r"\s*[•‣◦▪●–-]\s")
 
@@ -100,12 +100,12 @@ class Line:
 
     Attributes:
         height: Height of letters in points; 0 if unknown.
-        step: Distance from the line above in points; 0 without one.
+        step: Distance from the line above in points; 0 if there is none.
         spread: Whether words are far apart, as in a table's head.
     """
 
     text: str
-    begins: bool
+    starts: bool
     height: float = 0.0
     bold: bool = False
     spread: bool = False
@@ -115,7 +115,7 @@ class Line:
 def printed_headings(
     pages: Sequence[Sequence[Line]],
 ) -> tuple[dict[int, list[tuple[int, str]]], str]:
-    """The headings of each page as level and text, and the first page's largest."""
+    """Return each page's headings as level and text, and the largest of the first page."""
     letters: Counter[float] = Counter()
     bold = 0
     for line in (line for lines in pages for line in lines):
@@ -128,15 +128,15 @@ def printed_headings(
         line.step / line.height
         for lines in pages
         for line in lines
-        if line.height and line.step > 0 and not line.begins
+        if line.height and line.step > 0 and not line.starts
     ]
     spacing = _MAX_STEP * (median(steps) if steps else 1.2)
-    weighs = bold <= _MAX_BOLD * letters.total()
+    bold_counts = bold <= _MAX_BOLD * letters.total()
     marked = [
         (index, round(run[0].height, 1), " ".join(line.text.strip() for line in run))
         for index, lines in enumerate(pages)
         for run in _paragraphs(lines, body, spacing)
-        if _is_heading(run, body, weighs)
+        if _is_heading(run, body, bold_counts)
     ]
     if len(marked) > _MAX_HEADINGS * sum(map(len, pages)):
         return {}, ""
@@ -155,8 +155,8 @@ def _paragraphs(lines: Sequence[Line], body: float, spacing: float) -> Iterator[
     for line in lines:
         large = line.height >= body * _LARGER and 0 < line.step <= spacing * line.height
         same = run and line.bold == run[-1].bold
-        goes_on = large and same and 1 / _ALIKE < line.height / (run[-1].height or 1) < _ALIKE
-        if run and not goes_on and (line.begins or not same):
+        continues = large and same and 1 / _ALIKE < line.height / (run[-1].height or 1) < _ALIKE
+        if run and not continues and (line.starts or not same):
             yield run
             run = []
         run.append(line)
@@ -164,11 +164,11 @@ def _paragraphs(lines: Sequence[Line], body: float, spacing: float) -> Iterator[
         yield run
 
 
-def _is_heading(run: Sequence[Line], body: float, weighs: bool) -> bool:
+def _is_heading(run: Sequence[Line], body: float, bold_counts: bool) -> bool:
     text = " ".join(line.text.strip() for line in run)
     height = run[0].height
     larger = height >= body * _LARGER
-    bolder = weighs and height >= body * _SMALLER and all(line.bold for line in run)
+    bolder = bold_counts and height >= body * _SMALLER and all(line.bold for line in run)
     return (
         (larger or bolder)
         and not any(line.spread for line in run)
@@ -183,7 +183,7 @@ def _is_heading(run: Sequence[Line], body: float, weighs: bool) -> bool:
 def _levels(heights: set[float], body: float) -> dict[float, int]:
     level, top, levels = 0, 0.0, {}
     for height in sorted(heights, reverse=True):
-        # letters that are bold are not larger than those around them by more than rounding
+        # close heights share a level, unless only the first is larger than body text
         same = top and (top < height * _ALIKE) and not (top >= body * _LARGER > height)
         if not same:
             level, top = min(level + 1, 6), height
@@ -193,19 +193,19 @@ def _levels(heights: set[float], body: float) -> dict[float, int]:
 
 _MAX_PAGES = 5_000
 _MAX_ENTRIES = 20_000
-_REPEATED = 4  # pages on which a first or last line makes it a running head or foot
+_REPEATED = 4  # fewest pages with the same first or last line, from which it is a running one
 _HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
 _PRINTED = re.compile("[^\n\x02\ufffe]*(?:[\x02\ufffe]\r?\n?|\n)|[^\n\x02\ufffe]+")
-"""A line as it is printed: PDFium joins those of a word with a hyphen."""
+"""A printed line: PDFium joins lines of a hyphenated word."""
 _PREFIXES = frozenset({"self", "well"})
 _COMPOUND = re.compile(r"\b\w++(?:-\w++)+")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST = re.compile(r"^\s*(?:[•‣◦▪●–]|\d{1,3}[.)]|\([a-z0-9]\))\s")
 _ITEM = re.compile(r"\s*(?:(?P<number>\d{1,3}[.)])|[•‣◦▪●])\s+(?=\S)")
-_WIDE_GAP = 1.0  # times the height of letters
-_BOLD = 600  # weight of a font, of 100 to 900
+_WIDE_GAP = 1.0  # times the letter height
+_BOLD = 600  # font weight, 100 to 900
 _BOLD_NAME = re.compile(r"bold|black|heavy|(?<![a-z])bd(?![a-z])", re.IGNORECASE)
-# what programs write when nobody named the document
+# default titles of programs
 _NO_TITLE = re.compile(
     r"^(?:\W*(?:anonymous|untitled|no title|unknown)\W*$|untitled|microsoft word|"
     r".*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)",
@@ -245,7 +245,7 @@ def _read(document: Any, name: str) -> Part:
     for index in range(count):
         try:
             pages.append(_lines_of(document, index))
-        except Exception:  # one bad page is no reason to lose the others
+        except Exception:  # a bad page must not cost the others
             bad += 1
             pages.append([])
         size += sum(len(line.text) for line in pages[-1])
@@ -266,7 +266,7 @@ def _read(document: Any, name: str) -> Part:
     metadata: dict[str, Any] = {"format": "pdf", "pages": count}
     if author := one_line(_CONTROL.sub("", about.get("Author", ""))):
         metadata["author"] = author
-    end = "\n" if count > 1 else PAGE_BREAK  # or nothing would tell that it is page 1
+    end = "\n" if count > 1 else PAGE_BREAK  # a break marks a single page as page 1
     if bad:
         metadata["unreadable_pages"] = bad
     return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
@@ -283,7 +283,7 @@ def _license(document: Any) -> License:
 
 
 def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]], str]:
-    """Headings by page as level and text, and the outline's only top entry, if it has one."""
+    """Return headings by page as level and text, and the only top-level entry, or ``""``."""
     headings: dict[int, list[tuple[int, str]]] = defaultdict(list)
     tops: list[str] = []
     try:
@@ -297,7 +297,7 @@ def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]
                 tops.append(title)
             if title and index is not None and 0 <= index < count:
                 headings[index].append((min(mark.level + 1, 6), title))
-    except Exception:  # a broken outline leaves the text
+    except Exception:  # a broken outline does not affect the text
         headings.clear()
     return headings, tops[0] if len(tops) == 1 else ""
 
@@ -316,20 +316,20 @@ def _lines_of(document: Any, index: int) -> list[Line]:
 
 def _drop_running(pages: list[list[Line]]) -> None:
     for place in (0, -1):
-        seen: Counter[str] = Counter(_running(lines[place].text) for lines in pages if lines)
-        kept: set[str] = set()
+        seen: Counter[str] = Counter(_running_key(lines[place].text) for lines in pages if lines)
+        seen_once: set[str] = set()
         for lines in pages:
             if not lines:
                 continue
-            key = _running(lines[place].text)
+            key = _running_key(lines[place].text)
             if seen[key] < _REPEATED or len(lines) < 2:
                 continue
-            if key in kept:
+            if key in seen_once:
                 del lines[place]
-            kept.add(key)
+            seen_once.add(key)
 
 
-def _running(line: str) -> str:
+def _running_key(line: str) -> str:
     return re.sub(r"\d+", "0", _key(line))
 
 
@@ -342,7 +342,7 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
             blocks.append(_paragraph("\n".join(run)))
             run.clear()
 
-    # a heading replaces the lines it is printed in, three at the most; else it opens the page
+    # a heading replaces its printed lines, up to three; others open the page
     places: dict[int, tuple[int, str, int]] = {}
     used: set[int] = set()
     for level, title in headings:
@@ -361,7 +361,7 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
         if skip:
             skip -= 1
             continue
-        if line.begins or _LIST.match(line.text):
+        if line.starts or _LIST.match(line.text):
             flush()
         run.append(line.text)
     flush()
@@ -369,7 +369,7 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """Join lines to a paragraph; a leading number or bullet makes it a list item."""
+    """Write a paragraph; a leading number or bullet makes it a list item."""
     item = _ITEM.match(text)
     if item is None:
         return guard(escape(text))
@@ -401,7 +401,7 @@ def _lines(text: Any) -> list[Line]:
             spread = bold and _is_spread(text, inked, last)
             try:
                 _, bottom, _, top = text.get_charbox(inked, loose=True)
-            except Exception:  # no box for this character: no gap is seen before it
+            except Exception:  # without a box, no gap is detected
                 bottom = top = 0.0
         rows.append((line, bottom, top, bold, spread))
     gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
@@ -410,12 +410,12 @@ def _lines(text: Any) -> list[Line]:
     weight = False
     previous = height = 0.0
     for line, bottom, top, bold, spread in rows:
-        # a step up is another column; a clearly wider step down another paragraph
+        # a step up is a new column, a clearly wider step down a new paragraph
         step = previous - bottom if previous and bottom else 0.0
-        begins = bool(usual) and bool(previous) and (step > usual * 1.35 or step < -usual)
+        starts = bool(usual) and bool(previous) and (step > usual * 1.35 or step < -usual)
         if bottom:
-            begins = begins or (height > 0 and not 0.85 < (top - bottom) / height < 1.18)
-            begins = begins or bold != weight
+            starts = starts or (height > 0 and not 0.85 < (top - bottom) / height < 1.18)
+            starts = starts or bold != weight
             previous, height, weight = bottom, top - bottom, bold
         clean = _CONTROL.sub("", _HYPHEN.sub("\x03", line).replace("\x03", "\u00ad")).rstrip()
         if result and result[-1].text.endswith("\u00ad"):
@@ -427,7 +427,7 @@ def _lines(text: Any) -> list[Line]:
             if not clean:
                 continue
         tall = top - bottom if bottom else 0.0
-        result.append(Line(clean, begins, tall, bold, spread, step))
+        result.append(Line(clean, starts, tall, bold, spread, step))
     for each in result:
         broken = each.text.endswith("\u00ad")
         each.text = each.text.replace("\u00ad", "-" if broken else "")
@@ -437,8 +437,8 @@ def _lines(text: Any) -> list[Line]:
 def _is_compound(before: str, word: str, compounds: Collection[str]) -> bool:
     """Whether a hyphen at the end of a line belongs to its word.
 
-    PDF does not tell it from that of a broken word. It does if the word has another one, after a
-    single letter, "self" and "well", before a capital, and if the page has the word elsewhere.
+    PDF does not mark this. It does if the word has another hyphen, after a single letter, "self" or
+    "well", before a capital, and if the page has the compound elsewhere.
     """
     first = (before.split() or [""])[-1]
     if not word[:1].islower() or "-" in first or first.lower() in _PREFIXES or len(first) == 1:
@@ -449,7 +449,7 @@ def _is_compound(before: str, word: str, compounds: Collection[str]) -> bool:
 def _is_spread(text: Any, first: int, last: int) -> bool:
     try:
         boxes = [text.get_charbox(index, loose=True) for index in range(first, last + 1)]
-    except Exception:  # nothing is known of it
+    except Exception:  # position unknown
         return False
     inked = [box for box in boxes if box[2] > box[0]]
     gap = max((after[0] - before[2] for before, after in pairwise(inked)), default=0.0)
@@ -464,7 +464,7 @@ def _is_bold(text: Any, index: int) -> bool:
         if pdfium.FPDFText_GetFontWeight(text.raw, index) >= _BOLD:
             return True
         pdfium.FPDFText_GetFontInfo(text.raw, index, name, len(name), ctypes.c_int())
-    except Exception:  # nothing is known of it
+    except Exception:  # font unknown
         return False
     return _BOLD_NAME.search(name.value.decode("utf-8", "replace")) is not None
 
@@ -474,7 +474,7 @@ def _key(text: str) -> str:
 
 
 def _find(lines: list[Line], key: str, used: set[int]) -> tuple[int, int] | None:
-    """Find a printed heading: first line and number of lines; section numbers may differ."""
+    """Find a printed heading: first line and number of lines; numbering may differ."""
     if not key:
         return None
     keys = [_key(line.text) for line in lines]

@@ -1,4 +1,4 @@
-"""PPTX: a heading a slide, text by outline level, tables, charts, diagrams, and speaker's notes."""
+"""PPTX: a heading per slide, text by outline level, tables, charts, diagrams, speaker's notes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a presentation; form feeds part the slides."""
+    """Read a presentation; form feeds separate the slides."""
     with extra("office", "python-pptx", "Reading PPTX"):
         from pptx import Presentation
 
@@ -53,16 +53,16 @@ def read(data: bytes, name: str) -> list[Part]:
         out.append("\n\n".join([heading, *blocks]))
     title = title or stem(name)
     metadata = {"format": "pptx", "pages": len(slides), **about}
-    end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
+    end = "\n" if len(out) > 1 else PAGE_BREAK  # a break marks a single slide as slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""
     note = f"left out: hidden slides ({', '.join(map(str, hidden))})" if hidden else ""
     return [Part(title, content, metadata=metadata, note=note)]
 
 
 def _slide(slide: Any) -> tuple[str, list[str]]:
-    named = slide.shapes.title
-    head = one_line(named.text_frame.text) if named is not None else ""
-    own = named.shape_id if named is not None else None
+    title_shape = slide.shapes.title
+    head = one_line(title_shape.text_frame.text) if title_shape is not None else ""
+    own = title_shape.shape_id if title_shape is not None else None
     blocks: list[str] = []
     for shape in _shapes(slide.shapes, 0):
         if own is not None and shape.shape_id == own:
@@ -75,7 +75,7 @@ def _slide(slide: Any) -> tuple[str, list[str]]:
             blocks.extend(_text(shape))
         elif texts := _diagram(shape):
             blocks.append("\n".join(f"- {guard(escape(text))}" for text in texts))
-        elif words := _described(shape):
+        elif words := _description(shape):
             blocks.append(guard(escape(words)))
     if slide.has_notes_slide:
         frame = slide.notes_slide.notes_text_frame
@@ -106,7 +106,7 @@ def _text(shape: Any) -> list[str]:
 
 
 def _linked(paragraph: Any) -> str:
-    """The text of a paragraph as Markdown, with its links."""
+    """Return a paragraph with its links as Markdown."""
     runs = [(run.text, run.hyperlink.address) for run in paragraph.runs]
     if not any(address for _, address in runs):
         return escape(one_line(paragraph.text.replace("\v", " ")))
@@ -120,7 +120,7 @@ def _linked(paragraph: Any) -> str:
 
 
 def _chart(chart: Any) -> list[str]:
-    """The figures of a chart of any kind: a row for each category, a column for each series."""
+    """Write a chart of any kind: a row for each category, a column for each series."""
     root = chart._chartSpace
     title = one_line("".join(root.xpath("./c:chart/c:title//a:t/text()")))
     blocks = [f"**{escape(title)}**"] if title else []
@@ -139,7 +139,7 @@ def _chart(chart: Any) -> list[str]:
 
 
 def _points(series: Any, *parts: str) -> dict[int, str]:
-    """Values that the file keeps of parts of a series, by their number."""
+    """Return cached values of parts of a series, by index."""
     points: dict[int, str] = {}
     for part in parts:
         for point in (
@@ -147,7 +147,7 @@ def _points(series: Any, *parts: str) -> dict[int, str]:
         ):
             number, text = point.get("idx", ""), one_line(point.findtext(f"{_CHART}v"))
             if number.isascii() and number.isdigit():
-                # the names of outer categories come after those of inner ones
+                # names of outer categories follow those of inner ones
                 key = int(number[:9])
                 points[key] = f"{text} {points[key]}" if key in points else _figure(text)
     return points
@@ -161,7 +161,7 @@ def _figure(text: str) -> str:
 
 
 def _diagram(shape: Any) -> list[str]:
-    """The texts of a SmartArt diagram, in the order in which they were written."""
+    """Return the texts of a SmartArt diagram, in the order of the file."""
     ids = next((each for each in shape._element.iter(f"{_DIAGRAM}relIds")), None)
     if ids is None:
         return []
@@ -183,7 +183,7 @@ def _table(table: Any) -> list[str]:
     return [pipe_table(rows)] if rows and rows[0] else []
 
 
-def _described(shape: Any) -> str:
+def _description(shape: Any) -> str:
     for element in shape._element.iter():
         if isinstance(element.tag, str) and element.tag.endswith("}cNvPr"):
             return one_line(element.get("descr"))

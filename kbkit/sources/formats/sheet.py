@@ -1,4 +1,4 @@
-"""XLSX, CSV and TSV: row by row, under the header."""
+"""XLSX, CSV and TSV: rows in groups, each below the header."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from kbkit.sources.parts import GROUP, MAX_CHARACTERS, Part, UnreadableError, on
 from kbkit.text.markdown.writing import escape
 
 Spans = Mapping[int, list[tuple[int, int]]]
-"""Cells of a row that span several columns: first and last column, from 0, by number of the row."""
-_LOOKED_AT = 12  # rows among which the heads are
+"""First and last column (from 0) of cells that span columns, by row number."""
+_LOOKED_AT = 12  # first rows that are searched for the header
 MAX_ROWS = 200_000
 MAX_COLUMNS = 500
 MAX_CELLS = 3_000_000
-_WIDE = 300  # characters of header; wider tables are written a row at a time
+_WIDE = 300  # characters of a header, above which rows are written as lists
 
 
 Row = tuple[int, list[str]]
-"""Number of a row, from 1, and its cells."""
+"""Row number, from 1, and its cells."""
 
 
 def grouped(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
-    """Write rows under headings that say which they are; lines above the heads come first."""
+    """Write rows in groups with headings; lines above the table come first."""
     filled = _bounded(rows)
     first = list(islice(filled, _LOOKED_AT))
-    before, header, others = _heads(first, spans)
+    before, header, others = _split_at_header(first, spans)
     yield from (escape(" ".join(filter(None, row))) for _, row in before)
     if header is None:
         return
     group: list[Row] = []
     size = 0
-    room = _length(header) + 6 * len(header) + 30  # with the rule below it, and a heading
+    room = _length(header) + 6 * len(header) + 30  # header, the rule below it, and a heading
     for number, row in chain(others, filled):
         length = _length(row, len(header))
         if group and size + length + room > GROUP:
@@ -58,7 +58,7 @@ def grouped(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
 
 
 def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
-    """Leave out empty rows, and empty cells at the ends of others."""
+    """Drop empty rows and trailing empty cells; refuse tables that are too large."""
     cells = 0
     for count, (number, raw) in enumerate(rows, 1):
         row = _trimmed(raw)
@@ -72,29 +72,33 @@ def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
             yield number, row
 
 
-def _heads(rows: list[Row], spans: Spans) -> tuple[list[Row], list[str] | None, list[Row]]:
-    """Split rows into lines above a table, its heads, and its rows.
+def _split_at_header(
+    rows: list[Row], spans: Spans
+) -> tuple[list[Row], list[str] | None, list[Row]]:
+    """Split rows into lines above a table, its header, and its rows.
 
-    The heads are the first row that fills half of as many columns as most rows have. If cells of it
-    span columns, the row below says more of each.
+    The header is the first row that fills more than half of the usual number of columns. If it has
+    spanning cells, the names in the row below are added.
     """
     if not rows:
         return [], None, []
     counts = [sum(map(bool, row)) for _, row in rows]
     width = max(counts, key=lambda count: (counts.count(count), count))
-    at = next(n for n, count in enumerate(counts) if 2 * count > width or rows[n][0] in spans)
-    while counts[at] == 1 < width:  # a title that spans all columns
-        at += 1
-    number, header = rows[at][0], list(rows[at][1])
-    below = rows[at + 1][1] if at + 1 < len(rows) else []
+    header_at = next(
+        n for n, count in enumerate(counts) if 2 * count > width or rows[n][0] in spans
+    )
+    while counts[header_at] == 1 < width:  # a title that spans all columns
+        header_at += 1
+    number, header = rows[header_at][0], list(rows[header_at][1])
+    below = rows[header_at + 1][1] if header_at + 1 < len(rows) else []
     if number not in spans or not below:
-        return rows[:at], header, rows[at + 1 :]
+        return rows[:header_at], header, rows[header_at + 1 :]
     header += [""] * (len(below) - len(header))
     for start, end in spans[number]:
         header[start : end + 1] = [header[start]] * len(header[start : end + 1])
     names = zip_longest(header, below, fillvalue="")
     joined = [" ".join(dict.fromkeys(filter(None, pair))) for pair in names]
-    return rows[:at], joined, rows[at + 2 :]
+    return rows[:header_at], joined, rows[header_at + 2 :]
 
 
 def cell_text(value: object) -> str:
@@ -113,7 +117,7 @@ def _trimmed(row: list[str]) -> list[str]:
 
 
 def _length(row: list[str], width: int = 0) -> int:
-    """Characters that a row takes, at least with so many cells."""
+    """Return the characters of a row in a table of at least this width."""
     return (
         sum(len(escape(cell)) + cell.count("|") + 3 for cell in row)
         + 2
@@ -152,13 +156,13 @@ _NO_VALUE = re.compile(
     rb'<(?:\w+:)?c (?![^>]*\bt="str")[^>]*>\s*<(?:\w+:)?f(?:[^>]*/>|[^>]*>[^<]*</(?:\w+:)?f>)'
     rb"\s*(?:<v\s*/>|<v></v>)?\s*</(?:\w+:)?c>"
 )
-"""A formula without a value; an empty text (`str`) is one."""
+"""A formula without a value; an empty text (`str`) is a value."""
 _MAX_MERGED = 20_000
-_EMPTY_RUN = 10_000  # rows without a cell in a row: what follows is formatting, not data
+_EMPTY_RUN = 10_000  # consecutive empty rows, after which only formatting follows
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a workbook (a part for each sheet with data) or a table of text."""
+    """Read a workbook (a part per sheet with data) or a text table."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.suffix.lower() in (".csv", ".tsv"):
         return [_text(data, path)]
@@ -168,7 +172,7 @@ def read(data: bytes, name: str) -> list[Part]:
 def _text(data: bytes, path: PurePosixPath) -> Part:
     text = decode(data, markup=False).replace("\x00", "")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
-    if named := _SEPARATOR.match(text):  # a line for Excel
+    if named := _SEPARATOR.match(text):  # a hint for Excel
         text, delimiter = text[named.end() :], named[1]
     csv.field_size_limit(10_000_000)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -183,13 +187,13 @@ def _text(data: bytes, path: PurePosixPath) -> Part:
 
 def _delimiter(text: str) -> str:
     lines = [line for line in text[:20_000].split("\n")[:20] if line.strip()]
-    best, most = ",", 0.0
+    best, best_score = ",", 0.0
     for mark in ",;\t|":
         counts = [line.count(mark) for line in lines]
         usual = max(set(counts), key=counts.count) if counts else 0
         score = counts.count(usual) * min(usual, 3) if usual else 0
-        if score > most:
-            best, most = mark, score
+        if score > best_score:
+            best, best_score = mark, score
     return best
 
 
@@ -201,7 +205,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
     if b"xl/" not in safe:
         raise UnreadableError("broken: not an Excel workbook")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about extensions that it does not know
+        warnings.simplefilter("ignore")  # unknown extensions
         book = openpyxl.load_workbook(io.BytesIO(safe), read_only=True, data_only=True)
         sheets: list[Any] = book.worksheets
         if len(sheets) > _MAX_SHEETS:
@@ -241,7 +245,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
 
 
 def _merged(xml: bytes) -> tuple[dict[tuple[int, int], tuple[int, int]], Spans]:
-    """Map cells below the first row of merged ones to the cell that they repeat; return spans."""
+    """Map merged cells below the first row to the cell that they repeat; return spans too."""
     from openpyxl.utils import column_index_from_string
 
     below: dict[tuple[int, int], tuple[int, int]] = {}
@@ -258,10 +262,10 @@ def _merged(xml: bytes) -> tuple[dict[tuple[int, int], tuple[int, int]], Spans]:
 
 
 def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Iterator[Row]:
-    # a sheet's own claim about its size may be wrong or a million columns wide
+    # the declared size may be wrong, or a million columns
     sheet.reset_dimensions()
     empty = 0
-    kept = dict.fromkeys(below.values(), "")
+    repeated = dict.fromkeys(below.values(), "")
     for number, row in enumerate(sheet.iter_rows(), 1):
         if number > MAX_ROWS * 5:
             raise UnreadableError("a table of more rows than can be read")
@@ -269,10 +273,10 @@ def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Itera
             row = row[:MAX_COLUMNS]  # noqa: PLW2901
         cells = [cell_text(_shown(cell)) for cell in row]
         for column, cell in enumerate(cells) if below else ():
-            if (number, column) in kept:
-                kept[number, column] = cell
+            if (number, column) in repeated:
+                repeated[number, column] = cell
             elif not cell and (number, column) in below:
-                cells[column] = kept[below[number, column]]
+                cells[column] = repeated[below[number, column]]
         if not any(cells):
             empty += 1
             if empty > _EMPTY_RUN:
@@ -284,5 +288,5 @@ def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Itera
 
 def _shown(cell: Any) -> str | None:
     value = cell.value
-    # most cells are texts, and their formats cost a look-up each
+    # text cells are most common, and looking up formats is slow
     return value if isinstance(value, str) or value is None else shown(value, cell.number_format)

@@ -9,17 +9,16 @@ from kbkit.text.markdown.structure import document_title
 
 
 def read_markdown(data: bytes, name: str) -> list[Part]:
-    """Parse Markdown of any dialect; front matter becomes title, tags and metadata."""
+    """Read Markdown of any dialect; front matter becomes title, tags and metadata."""
     return [read_front_matter(decode(data, markup=False), name, markdown=True)]
 
 
 def read_text(data: bytes, name: str) -> list[Part]:
-    """Parse plain text; front matter becomes title, tags and metadata."""
     return [read_front_matter(decode(data, markup=False), name)]
 
 
 def read_html(data: bytes, name: str) -> list[Part]:
-    """Read the content of a page; links to other files stay relative."""
+    """Read the content of a page; relative links stay relative."""
     from kbkit.sources.html.extract import extract
 
     page = extract(decode(data), "", alone=False)
@@ -30,7 +29,6 @@ def read_html(data: bytes, name: str) -> list[Part]:
 
 
 def read_rst(data: bytes, name: str) -> list[Part]:
-    """Parse reStructuredText; unknown directives and roles keep their content."""
     from kbkit.sources.restructured_text import markdown_of_rst
 
     text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")

@@ -1,7 +1,4 @@
-"""Convert Markdown dialects to the Markdown that kbkit stores.
-
-Stored is CommonMark with tables and anchors of headings, for HTML pages too, so that search,
-offsets and interfaces need to know one form:
+"""Convert Markdown dialects to the Markdown that kbkit stores: CommonMark with tables and anchors.
 
 * `containers`: admonitions, tabs, details and directives of MkDocs, GitHub, MyST, Docusaurus and
   VitePress, footnotes, definition lists, abbreviations, components of MDX;
@@ -17,7 +14,6 @@ from kbkit.sources.markdown.inline import heading_titles, plain_markup
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
-    """Convert Markdown of any dialect to the CommonMark that kbkit stores."""
     unfolded = unfold(text, components=components)
     targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
     notes = frozenset(labels(text))

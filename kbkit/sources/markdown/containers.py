@@ -40,22 +40,22 @@ _CODE_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 
 
 def module_end(lines: list[str], at: int) -> int:
-    """The line behind an ``import`` or ``export``, 0 where none begins.
+    """Return the line after an ``import`` or ``export``, or 0.
 
-    It ends at the first blank line where no bracket is open.
+    The statement ends at the first blank line outside brackets.
     """
     if not _MODULE.match(lines[at]):
         return 0
-    opened = 0
+    depth = 0
     for number, line in enumerate(lines[at : at + _MAX_MODULE_LENGTH], at):
-        if not line.strip() and opened <= 0:
+        if not line.strip() and depth <= 0:
             return number
-        opened += sum(1 if bracket in "({[" else -1 for bracket in _BRACKETS.findall(line))
-    return len(lines) if opened <= 0 and len(lines) - at <= _MAX_MODULE_LENGTH else at + 1
+        depth += sum(1 if bracket in "({[" else -1 for bracket in _BRACKETS.findall(line))
+    return len(lines) if depth <= 0 and len(lines) - at <= _MAX_MODULE_LENGTH else at + 1
 
 
 _FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
-"""Components with a type."""
+"""Components with a type attribute."""
 
 
 def _closing_line(lines: list[str], at: int, name: str) -> int | None:
@@ -121,7 +121,7 @@ _LANGUAGE = re.compile(r"\{?[ \t]*\.?([A-Za-z0-9+#_-][\w+#.-]*)")
 
 _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
-"""Containers whose argument is no title."""
+"""Containers whose argument is not a title."""
 _VERSIONS = {
     "versionadded": "New in version",
     "versionchanged": "Changed in version",
@@ -132,7 +132,7 @@ _CODE = frozenset(
     {"code-block", "code", "sourcecode", "code-cell", "ipython", "prompt", "parsed-literal"}
 )
 _PICTURES = frozenset({"image", "figure", "figure-md"})
-_NOTHING = frozenset(
+_DROPPED_DIRECTIVES = frozenset(
     {"contents", "index", "raw", "meta", "comment", "tableofcontents", "highlight", "currentmodule"}
 )
 
@@ -147,11 +147,11 @@ class _Unfolding:
 
     def __init__(self, components: bool, directives: bool) -> None:
         self._components = components
-        self._directives = directives  # it is MyST, which has comments and breaks of its own
-        self._ended: dict[int, dict[int, int]] = {}  # by the lines that are gone through
+        self._directives = directives  # MyST, which has its own comments and block breaks
+        self._ended: dict[int, dict[int, int]] = {}  # ends of containers, by id of the lines
 
     def lines(self, lines: list[str], depth: int) -> list[str]:
-        """Convert lines to CommonMark; blocks nested too deeply stay as they are."""
+        """Convert lines to CommonMark; blocks nested too deeply stay."""
         if depth > _DEEPEST:
             return lines
         out: list[str] = []
@@ -164,7 +164,7 @@ class _Unfolding:
                     line = f"{_ATTRIBUTES.sub('', line).rstrip()} {{#{target}}}"
                 target = ""
             stripped = line.lstrip(" \t")
-            taken = self._taken(lines, at, depth) if stripped[:1] in _STARTS else None
+            taken = self._block(lines, at, depth) if stripped[:1] in _BLOCK_STARTS else None
             if taken is None:
                 taken = self._terms(lines, at, depth, out)
             if taken is not None:
@@ -194,7 +194,7 @@ class _Unfolding:
         comment = self._directives and _COMMENT.match(lines[at])
         return at + 1 if comment or _DROPPED.match(lines[at]) else at
 
-    def _taken(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+    def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
         line = lines[at]
         if match := _FENCE.match(line):
             return self._fence(match, lines, at, depth)
@@ -267,7 +267,7 @@ class _Unfolding:
             options, after = body_below(lines, at + 1, width_of(lead) + 4)
             if marks[0] != ":" or title or not (options or _PATH.match(kind)):
                 return None
-            return [f"{lead}`{kind}`"], after  # what mkdocstrings would put here
+            return [f"{lead}`{kind}`"], after  # mkdocstrings would insert its documentation
         if labelled := re.match(r"\[([^\[\]]*)\]|\{[^{}]*\btitle=\"([^\"]*)\"[^{}]*\}", title):
             title = labelled[1] or labelled[2] or ""
         body = dedented(lines[at + 1 : end], width_of(lead))
@@ -291,7 +291,7 @@ class _Unfolding:
     def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
         options, body = options_of(body)
         kind = kind.lower().rpartition(":")[2]
-        if kind in _NOTHING:
+        if kind in _DROPPED_DIRECTIVES:
             return []
         if (block := _verbatim(kind, title, options, body)) is not None:
             return block
@@ -378,7 +378,7 @@ def _closing(marks: str) -> re.Pattern[str]:
     return re.compile(rf"[ \t]*{marks[0]}{{{len(marks)},}}[ \t]*$")
 
 
-_STARTS = frozenset("`~!?=>:/[*<$\\")
+_BLOCK_STARTS = frozenset("`~!?=>:/[*<$\\")
 
 
 def _note(label: str, inner: list[str]) -> list[str]:

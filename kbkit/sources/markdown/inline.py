@@ -27,9 +27,9 @@ _MARKED_CELL = re.compile(
 
 
 def table_end(parsed: Sequence[Block], first: int, text: str) -> int:
-    """The block that ends a table which a block of HTML begins, or that block itself.
+    """Return the index of the block that ends an HTML table, or `first`.
 
-    A blank line ends a block of HTML, and Markdown goes on inside of the cell.
+    A blank line ends an HTML block, and the table's cell continues as Markdown.
     """
     open_ = 0
     for number in range(first, len(parsed)):
@@ -96,7 +96,7 @@ _CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t]*$")
 _EMOJI = re.compile(r"(?<![\w:]):(?P<name>[a-z0-9_+-]{1,60}):(?![\w:])")
 _ICON = re.compile(r"(?:material|fontawesome|octicons|simple)-[a-z0-9-]+")
 _ICON_MARK = re.compile(rf":{_ICON.pattern}:(?:\{{[^{{}}\n]*\}})?(?:[ ]+(?=\S))?")
-_ICON_LINK = re.compile(  # nothing is left of it to read
+_ICON_LINK = re.compile(  # leaves nothing to read
     rf"\[[ ]*:{_ICON.pattern}:[ ]*\](?:\[[^\[\]\n]*\]|\([^()\n]*\))"
 )
 _MARKED = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]{1,300})(?<=\S)==(?![=\w])")
@@ -104,7 +104,7 @@ _KEYS = re.compile(
     r"""(?<![\w+])\+\+((?:[\w-]+|"[^"\n]{1,20}")(?:\+(?:[\w-]+|"[^"\n]{1,20}")){0,5})\+\+(?![\w+])"""
 )
 _FORMULA = re.compile(r"\\(?:\((?P<inline>.{1,2000}?)\\\)|\[(?P<block>.{1,4000}?)\\\])", re.DOTALL)
-_KEPT_FORMULA = re.compile(
+_DOLLAR_FORMULA = re.compile(
     r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$`(?P<ticked>[^`\n]{1,500})`\$"
     r"|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?![\d\w])"
 )
@@ -157,14 +157,14 @@ def plain_markup(
     components: bool = False,
     targets: Mapping[str, str] | None = None,
 ) -> str:
-    """Markdown whose blocks are CommonMark's, without any markup that is not."""
+    """Convert inline markup of dialects; the blocks must be CommonMark."""
     writer = _LineWriter(notes, components, targets or {})
     out: list[str] = []
     at = 0
     parsed = list(blocks(text))
     for number, block in enumerate(parsed):
         if block.start < at:
-            continue  # in a table of HTML
+            continue  # inside an HTML table
         gap, piece = text[at : block.start], text[block.start : block.end]
         out.append(gap)
         at = block.end
@@ -210,13 +210,13 @@ class _LineWriter(NamedTuple):
 
     def html(self, block: Block, piece: str) -> str:
         if not block.outermost:
-            kept = [self.text(line, in_line=True).rstrip() for line in piece.split("\n")]
-            return "\n".join(kept)
+            lines = [self.text(line, in_line=True).rstrip() for line in piece.split("\n")]
+            return "\n".join(lines)
         if re.match(r"[ \t]*<[A-Za-z]+[^<>]*\bmarkdown\b", piece):
             return self.text("\n".join(line.strip() for line in piece.split("\n")))
         if says_markdown(piece):
             return self.mixed(piece)
-        from kbkit.sources.html.extract import markdown_of  # most texts need none
+        from kbkit.sources.html.extract import markdown_of  # few texts need it
 
         return markdown_of(piece, relative=True)
 
@@ -227,7 +227,7 @@ class _LineWriter(NamedTuple):
         return plain_markup(written, notes=self.notes, components=self.components)
 
     def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:
-        """A stretch of text; code stays as it is."""
+        """Convert inline text; code stays."""
         if not _ACTIVE.search(text):
             return text
         out: list[str] = []
@@ -399,7 +399,11 @@ _Write = Callable[[re.Match[str], _LineWriter], str | None]
 _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
     (":", _ICON_MARK, lambda _found, _: ""),
     (":", _EMOJI, _emoji_text),
-    ("$", _KEPT_FORMULA, lambda found, _: f"${found['ticked']}$" if found["ticked"] else found[0]),
+    (
+        "$",
+        _DOLLAR_FORMULA,
+        lambda found, _: f"${found['ticked']}$" if found["ticked"] else found[0],
+    ),
     ("^", _RAISED, lambda found, _: f"^{found[1]}"),
     ("~", _LOWERED, lambda found, _: found[1]),
     ("{", _ROLE, _role),
@@ -418,9 +422,9 @@ _MAX_LENGTH = 200  # lines
 
 
 def formula_block(lines: list[str], at: int) -> tuple[list[str], int] | None:
-    """The formula that begins at a line, and the line behind it; ``None`` where none does.
+    """Return the formula that starts at a line, and the line after it; else ``None``.
 
-    It stands between lines of dollars, behind which a label may be, or it is an environment.
+    It is between lines of dollars, with an optional label after the last, or an environment.
     """
     if environment := _ENVIRONMENT.match(lines[at]):
         ending = f"\\end{{{environment[1]}}}"
@@ -435,5 +439,5 @@ def formula_block(lines: list[str], at: int) -> tuple[list[str], int] | None:
 
 
 def formula_lines(lines: list[str]) -> list[str]:
-    """A formula between dollars, as it is kept; it has no blank lines, which would end it."""
+    """Put a formula between dollars, without blank lines, which would end it."""
     return ["$$", *(line for line in lines if line.strip()), "$$"]

@@ -37,7 +37,7 @@ def caption(text: str) -> list[str]:
 
 
 def indented(block: list[str], lead: str) -> list[str]:
-    """A block with the same white space before each of its lines."""
+    """Put the same white space before each line of a block."""
     return indent("\n".join(block), lead).split("\n") if block else []
 
 
@@ -53,8 +53,8 @@ def body_below(
         line = lines[end]
         if line.strip():
             lead = width_of(line[: len(line) - len(line.lstrip(" \t"))])
-            goes_on = lazy and lines[end - 1].strip() and TERM.match(line)
-            if lead < width and not goes_on:
+            continues = lazy and lines[end - 1].strip() and TERM.match(line)
+            if lead < width and not continues:
                 break
         end += 1
     while end > at and not lines[end - 1].strip():
@@ -75,7 +75,7 @@ def _cut(line: str, width: int) -> str:
 def options_of(body: list[str]) -> tuple[dict[str, str], list[str]]:
     options: dict[str, str] = {}
     at = 0
-    if body and body[0].strip() == "---":  # as YAML
+    if body and body[0].strip() == "---":  # YAML
         end = next((n for n, line in enumerate(body[1:], 1) if line.strip() == "---"), 0)
         return options, body[end + 1 :] if end else body
     while at < len(body) and (match := _OPTION.match(body[at])):
@@ -124,7 +124,7 @@ def glossary(body: list[str]) -> list[str]:
 
 
 def list_table(body: list[str]) -> list[str]:
-    """A list of lists as a table, its first row as the head."""
+    """Write a list of lists as a table; its first row is the head."""
     rows: list[list[str]] = []
     for line in body:
         match = _ROW.match(line)
