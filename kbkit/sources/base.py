@@ -102,10 +102,7 @@ def published_uri(uri: str, base: Path | None = None) -> str:
 
 
 def without_machine(text: str) -> str:
-    """Remove local paths from a program's output.
-
-    The user's folder becomes ``~``; those of Python and of the process become ``...``.
-    """
+    """Replace local paths in a program's output by ``~`` (the user's folder) or ``...``."""
     if "/" not in text and "\\" not in text:
         return text
     for folder, sign in ((sys.prefix, "..."), (Path.cwd(), "..."), (Path.home(), "~")):

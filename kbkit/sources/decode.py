@@ -70,11 +70,7 @@ _LONE_LETTER = re.compile("(?<![al])l(?![al])")
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A decoded text.
-
-    Attributes:
-        note: Guesses and losses, for the reader.
-    """
+    """A decoded text, with a note on guesses and losses for the reader."""
 
     text: str
     note: str = ""
@@ -142,10 +138,7 @@ def _with_losses(text: str, name: str) -> Decoded:
 
 
 def _utf8(body: bytes) -> Decoded | None:
-    """Decode UTF-8 with a few stray bytes.
-
-    Bytes of other charsets are hardly ever UTF-8 by chance, so few good letters are enough.
-    """
+    """Decode UTF-8 with few stray bytes: other charsets are hardly ever UTF-8 by chance."""
     try:
         return Decoded(body.decode("utf-8"))
     except UnicodeDecodeError:
@@ -224,7 +217,6 @@ def _guessed(body: bytes, why: str) -> Decoded:
 
 
 def _detected(body: bytes) -> str:
-    """Return the detected codec; Windows-1252 without a detector."""
     try:
         from chardetng_py import EncodingDetector
     except ImportError:  # compiled, and not available on every platform

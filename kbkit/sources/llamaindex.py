@@ -23,15 +23,12 @@ from kbkit.sources.front_matter import json_value, read_text
 _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")
 _PAGES = ("page_label", "page_number", "page")
-_DROPPED = ("last_accessed_date",)
-"""Metadata that changes by reading."""
+_DROPPED = ("last_accessed_date",)  # changed by reading
 _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
 """Keys of document dictionaries; others are sources."""
 _MEDIA = {"image": "a picture", "audio": "sound", "video": "a film"}
-_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-"""Random ids of llama-index."""
-_SOURCE = "1"
-"""Relationship of a node to its document."""
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_SOURCE = "1"  # relationship of a node to its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +142,7 @@ def _uri_of(part: _Part, base: Path) -> str:
     for value in _texts(part.metadata, _PATHS):
         if "/" in value or "." in value:  # for some readers, the source is a page number
             return published_uri(value, base)
-    if part.id and not _RANDOM.fullmatch(part.id):
+    if part.id and not _RANDOM_ID.fullmatch(part.id):
         return part.id
     return next(_texts(part.metadata, ("file_name",)), "")
 

@@ -94,8 +94,6 @@ def markdown_of_rst(text: str) -> str:
 
 
 class _Translator(HTMLTranslator):
-    """Writes literals as ``code``."""
-
     def visit_literal(self, node: Any) -> None:
         self.body.append(f"<code>{self.encode(node.astext())}</code>")
         raise nodes.SkipNode
@@ -146,8 +144,6 @@ def _role(  # noqa: PLR0917 - docutils passes them so
 
 
 class _AnyOptions(dict[str, Any]):
-    """Options of an unknown directive."""
-
     def __bool__(self) -> bool:
         return True
 
@@ -159,8 +155,6 @@ class _AnyOptions(dict[str, Any]):
 
 
 class _UnknownDirective(Directive):
-    """Keeps the content of an unknown directive."""
-
     has_content = True
     optional_arguments = 1
     final_argument_whitespace = True

@@ -1,7 +1,7 @@
 """Read pages in a folder, a zip or tar archive, a docset or a WARC.
 
-Nothing is unpacked to disk, and members with names outside the archive are skipped. Sizes are
-counted after decompression, and bounded.
+Nothing is unpacked to disk, and members whose names lead out of the archive are skipped. Sizes are
+bounded after decompression.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import MANY, SiteExtractor
 from kbkit.sources.web.urls import canonical
 
-MAX_BYTES = 50_000_000
-"""Largest page, decompressed."""
-TOTAL_BYTES = 8_000_000_000
-"""Maximum decompressed bytes of an archive."""
+MAX_BYTES = 50_000_000  # of a decompressed page
+TOTAL_BYTES = 8_000_000_000  # of a decompressed archive
 _MEMBERS = 2_000_000
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _DOCSET = "Contents/Resources/Documents"
@@ -56,15 +54,15 @@ _DAMAGED = (
 )
 
 PathFilter = Callable[[str], bool]
-"""Whether to read a page, by its inner path (``/a/b.html``)."""
+"""Whether to read a page, by its path inside (``/a/b.html``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """A stored page, or the reason why it is missing.
+    """A stored page, or the reason why it cannot be read.
 
     Attributes:
-        place: Path inside (``a/b.html``); of a WARC, the address.
+        place: Path inside (``a/b.html``); in a WARC, the address.
         body: Bytes; empty if there is a reason.
         charset: Charset from the server, or ``""``.
         outcome: ``SKIPPED`` or ``FAILED`` if there is a reason.
@@ -82,7 +80,7 @@ def is_warc(path: Path) -> bool:
 
 
 def read_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
-    """The pages of a folder, an archive or a docset; HTML only."""
+    """Return the HTML pages of a folder, an archive or a docset."""
     name = path.name.lower()
     if path.is_dir():
         inner = path / _DOCSET
@@ -114,14 +112,14 @@ def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
             elif not path.is_file():
                 yield _skipped(place, "not a file")
             else:
-                yield _whole(place, bytes_of(path, MAX_BYTES + 1))
+                yield _stored(place, bytes_of(path, MAX_BYTES + 1))
         except (OSError, RuntimeError) as error:
             yield _failed(place, getattr(error, "strerror", None) or "a circle of links")
 
 
 def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     total = 0
-    with _undamaged(path), open_file(path) as file, zipfile.ZipFile(file) as archive:
+    with _as_source_errors(path), open_file(path) as file, zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if len(members) > _MEMBERS:
             raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
@@ -147,18 +145,18 @@ def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                     continue
                 total += len(body)
                 _check_total(path.name, total)
-                yield _whole(place, body)
+                yield _stored(place, body)
 
 
 def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     with (
-        _undamaged(path),
-        closing(_Counted(path)) as stream,
+        _as_source_errors(path),
+        closing(_BoundedFile(path)) as stream,
         tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r:") as archive,
     ):
         count = 0
         while (member := archive.next()) is not None:
-            # tarfile keeps every member it met
+            # tarfile keeps all members in memory
             archive.members = []  # type: ignore[attr-defined]
             count += 1
             if count > _MEMBERS:
@@ -179,7 +177,7 @@ def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
 
 
 def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[StoredPage]:
-    """The pages of a WARC: of each address the last capture that was answered with 200."""
+    """Yield the last capture of each address in a WARC that was answered with 200."""
     latest: dict[str, tuple[str, int]] = {}
     for number, url, date, _ in _records(path):
         if url.startswith(base) and wanted(url) and (date, number) >= latest.get(url, ("", 0)):
@@ -189,14 +187,14 @@ def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[
         if number not in chosen:
             continue
         body = record.content_stream().read(MAX_BYTES + 1)
-        yield _whole(url, body, charset_of(_content_type(record)))
+        yield _stored(url, body, charset_of(_content_type(record)))
 
 
 def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
 
-    with _undamaged(path), closing(_Counted(path)) as stream:
+    with _as_source_errors(path), closing(_BoundedFile(path)) as stream:
         try:
             for number, record in enumerate(ArchiveIterator(stream, no_record_parse=False), 1):
                 if record.rec_type not in ("response", "resource"):
@@ -223,9 +221,7 @@ def _content_type(record: Any) -> str:
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 
-class _Counted(io.RawIOBase):
-    """A file, decompressed, that refuses to give more than a bound."""
-
+class _BoundedFile(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._name = path.name
@@ -247,7 +243,7 @@ class _Counted(io.RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        # headers of archives may claim any length for themselves
+        # headers of archives may claim any length
         if size < 0 or size > MAX_BYTES * 2:
             raise SourceError(f"{self._name}: a part larger than {MAX_BYTES * 2 / 1e6:g} MB")
         data: bytes = self._file.read(size)
@@ -279,7 +275,7 @@ class _Counted(io.RawIOBase):
 
 
 @contextmanager
-def _undamaged(path: Path) -> Iterator[None]:
+def _as_source_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except SourceError:
@@ -328,7 +324,7 @@ def _skipped(place: str, reason: str) -> StoredPage:
     return StoredPage(place, reason=reason, outcome=Outcome.SKIPPED)
 
 
-def _whole(place: str, body: bytes, charset: str = "") -> StoredPage:
+def _stored(place: str, body: bytes, charset: str = "") -> StoredPage:
     return StoredPage(place, body, charset) if len(body) <= MAX_BYTES else _too_large(place)
 
 
@@ -341,11 +337,11 @@ def _too_large(place: str) -> StoredPage:
 
 
 _AHEAD = 64  # pages in memory
-_LARGE = 1_000_000  # bytes of an archive that are likely many pages
+_LARGE = 1_000_000  # bytes of an archive, above which it probably has many pages
 
 
 class MirrorReader:
-    """A folder, an archive or a WARC of HTML pages."""
+    """Reads a folder, an archive or a WARC of HTML pages."""
 
     type = "mirror"
     exhaustive = True
@@ -356,7 +352,7 @@ class MirrorReader:
         self._base = canonical(base if not base or base.endswith("/") else base + "/")
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the pages; the order of the events is that of being done."""
+        """Read the pages; events come in the order of completion."""
         path = context.base / Path(self._spec.path).expanduser()
         if not path.exists():
             raise SourceError(
@@ -392,7 +388,7 @@ class MirrorReader:
         return read_pages(path, self._wanted)
 
     def _wanted(self, inside: str) -> bool:
-        missing = inside.endswith("/404.html")  # what a server shows instead of a page
+        missing = inside.endswith("/404.html")  # a server's error page
         return not missing and admits(inside, self._spec.include, self._spec.exclude)
 
     def _uri(self, page: StoredPage) -> str:
@@ -408,7 +404,7 @@ class MirrorReader:
             yield self._event(reading.key, reading.page)
 
     def _event(self, uri: str, page: ExtractedPage) -> SourceEvent:
-        # who points at a mirror wants its pages; noindex is meant for those who come uninvited
+        # noindex is for search engines; this mirror was chosen by its user
         reason = "" if page.noindex and page.content else page.reason
         if not reason and page.refresh and len(page.content) < 400:
             reason = f"leads on to {page.refresh} (meta refresh)"

@@ -34,11 +34,8 @@ _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
 def walk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Iterate over the files below a folder, sorted by relative path.
-
-    Folders that are links, hidden, or hold tools' own files are passed over.
-    """
-    # a stack of its own, since folders may be nested deeper than Python's
+    """Yield files below a folder by relative path; skip linked, hidden and tools' folders."""
+    # an explicit stack, since folders may be nested deeper than Python's recursion limit
     try:
         stack = [(_entries(folder), "")]
     except OSError:
@@ -65,15 +62,11 @@ def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
 
 
 _AHEAD = 8  # files in memory
-_ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that name pictures by their files
+_ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that refer to picture files
 
 
 class _Waiting(NamedTuple):
-    """A file that is read.
-
-    Attributes:
-        title: Title in the navigation, or ``""``.
-    """
+    """A file being read; `title` is its title in the navigation, or ``""``."""
 
     uri: str
     path: Path
@@ -87,7 +80,7 @@ _UNNAMED = NavEntry("")
 
 
 def _names(paths: Sequence[Path], root: Path) -> dict[str, str]:
-    """Files by what notes call them: name or path without a suffix, those near the top first."""
+    """Map names in wiki links (name or path without suffix) to files, nearest to the top first."""
     places = [path.resolve() for path in paths]
     inside = [place.relative_to(root) for place in places if root in place.parents]
     names: dict[str, str] = {}
@@ -109,7 +102,7 @@ def _navigation(entry: NavEntry, place: DiskPlace) -> Navigation:
 
 
 class FilesReader:
-    """Files that a glob, a folder or a path names."""
+    """Reads the files of a glob, a folder or a path."""
 
     type = "files"
     exhaustive = True
@@ -156,7 +149,7 @@ class FilesReader:
             if not path.is_file():
                 return SourceEvent(uri, Outcome.SKIPPED, reason="not a file")
             format_of(path.name)
-            # what a file system says about sizes is not true of all files
+            # reported sizes are wrong for some files
             data = bytes_of(path, MAX_BYTES + 1)
         except UnreadableError as error:
             return SourceEvent(uri, Outcome.SKIPPED, reason=str(error))
@@ -171,7 +164,7 @@ class FilesReader:
             waiting.popleft()
             yield result
             if result.outcome is Outcome.FAILED:
-                yield from self._kept(uri, result.reason, context)
+                yield from self._failed_parts(uri, result.reason, context)
             return
         try:
             parsed = result.result(timeout=0.2)
@@ -182,11 +175,11 @@ class FilesReader:
             outcome = Outcome.FAILED if parsed.failed else Outcome.SKIPPED
             yield SourceEvent(uri, outcome, reason=parsed.reason)
             if parsed.failed:
-                yield from self._kept(uri, parsed.reason, context)
+                yield from self._failed_parts(uri, parsed.reason, context)
             return
         for read in _documents(uri, parsed, self._spec.document_type, self._spec.tags):
             document = read
-            if title and document.title == title_from_name(uri):  # it has none of its own
+            if title and document.title == title_from_name(uri):  # no title in the document
                 document = replace(document, title=title)
             if format_of(path.name) == "markdown" and self._names:
                 address = self._address_from(path, folder)
@@ -200,7 +193,7 @@ class FilesReader:
                 metadata = {**document.metadata, **navigation.to_metadata()}
                 document = replace(document, metadata=metadata)
             if document.uri != uri:
-                # remembered so that a failure of the file is known to be one of its parts, too
+                # a record, so that a later failure of the file is reported for each of its parts
                 record = PageRecord(document.uri, document_uri=document.uri)
             yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
 
@@ -216,7 +209,7 @@ class FilesReader:
 
         return address
 
-    def _kept(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
+    def _failed_parts(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
         if format_of(uri) in MULTIPLE:
             for record in context.memory.known():
                 if record.url.startswith((uri + "/", uri + "#/")):
@@ -231,7 +224,7 @@ def read_file(
     tags: tuple[str, ...] = (),
     reader: FileParser | None = None,
 ) -> list[SourceDocument]:
-    """Read one file that came as bytes (an upload), in a process of its own."""
+    """Read an uploaded file in a child process."""
     with nullcontext(reader) if reader is not None else FileParser(1) as parser:
         parsed = parser.submit(name, data).result()
     if parsed.reason:
@@ -269,12 +262,12 @@ def _detected(uri: str, part: Part) -> DocumentType:
 
 
 def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
-    """Files to read, and the folder that links must not lead out of."""
+    """Return the files to read, and the folder that links must not lead out of."""
     full = base / Path(spec.path).expanduser()
     if full.is_file():
         return [full], None
     if full.is_dir():
-        # a folder means what can be read in it; hidden files are tools' own
+        # a folder stands for its readable files; hidden ones belong to tools
         paths = [
             path
             for path, inside in walk(full)
@@ -300,7 +293,7 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
             f"{spec.path}: no such file or folder, and no file matches it as a glob "
             f"(relative paths start at {base.resolve()})"
         )
-    kept = [
+    included = [
         path for path in paths if not matches(path.relative_to(folder).as_posix(), spec.exclude)
     ]
-    return kept, folder.resolve()
+    return included, folder.resolve()

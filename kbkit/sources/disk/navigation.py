@@ -1,4 +1,4 @@
-"""The navigation of a documentation project: order and titles of its pages."""
+"""Order and titles of pages in the navigation of a documentation project."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from kbkit.regular_files import bytes_of
 from kbkit.sources.front_matter import title_from_name
 from kbkit.sources.json_yaml import load_values
 
-DEEPEST = 20
-"""Maximum nesting of sections."""
+DEEPEST = 20  # levels of sections
 _MAX = 20_000  # pages
 
 Above = tuple[tuple[str, Path | None], ...]
@@ -27,9 +26,9 @@ class NavEntry:
     """A page in the navigation.
 
     Attributes:
-        title: Title there, or ``""``.
-        above: Titles of the sections above it, outermost first, and the file of the page that
-            introduces each.
+        title: Title in the navigation, or ``""``.
+        above: Titles of the sections around it, outermost first, each with the file of its
+            introductory page.
     """
 
     title: str
@@ -38,7 +37,7 @@ class NavEntry:
 
 
 def in_order(listed: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
-    """Link entries to their successors; the first place of a page counts."""
+    """Link entries to their successors; the first entry of a page counts."""
     entries: dict[Path, NavEntry] = {}
     for path, entry in islice(listed, _MAX):
         entries.setdefault(path, entry)
@@ -69,7 +68,7 @@ def toctree_entries(pages: Sequence[Path]) -> dict[Path, NavEntry]:
 
 
 class _Project:
-    """The pages of a project, by their names in tables of contents."""
+    """Pages of a project, by the names that toctrees use."""
 
     def __init__(self, root: Path, pages: Sequence[Path]) -> None:
         self._root = root
@@ -88,16 +87,16 @@ class _Project:
         if len(above) >= DEEPEST:
             return
         for caption, listed in _tables(self._pages[name]):
-            over = (*above, (caption, None)) if caption else above
+            section = (*above, (caption, None)) if caption else above
             for title, target in listed:
                 for page_path in self._resolve(target, name):
                     if page_path in seen:
                         continue
                     seen.add(page_path)
                     page = self._pages[page_path]
-                    yield page, NavEntry(title, over)
+                    yield page, NavEntry(title, section)
                     label = title or page.stem
-                    yield from self._below(page_path, (*over, (label, page)), seen)
+                    yield from self._below(page_path, (*section, (label, page)), seen)
 
     def _resolve(self, target: str, name: str) -> list[str]:
         path = target.lstrip("/") if target.startswith("/") else join(dirname(name), target)
@@ -131,10 +130,9 @@ def _tables(page: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     return tables
 
 
-CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
-"""Files that describe a folder and are not documents."""
+CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")  # describe folders
 _SUFFIXES = frozenset({".md", ".mdx"})
-_HEAD = 8_000  # bytes of a page in which its front matter stands
+_HEAD = 8_000  # bytes of a page that are searched for front matter
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\n---", re.DOTALL)
 _POSITION = re.compile(r"^sidebar_position:[ \t]*(-?\d{1,9}(?:\.\d{1,9})?)[ \t]*\r?$", re.MULTILINE)
 _NUMBER = re.compile(r"(\d{1,9})\s*[-_.]+\s*(?=[^\d\s])")
@@ -154,7 +152,7 @@ def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry
     top, ordered = _Folder(""), False
     for path in pages:
         if path.suffix.lower() not in _SUFFIXES or not path.is_relative_to(folder):
-            continue  # the front matter of others is not Docusaurus's
+            continue  # not a page of Docusaurus
         inner, place = top, folder
         for name in path.relative_to(folder).parts[:-1][:DEEPEST]:
             place /= name
@@ -162,7 +160,7 @@ def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry
                 inner.folders[name], has_category = _category(place)
                 ordered = ordered or has_category
             inner = inner.folders[name]
-        position = _stated(path)
+        position = _sidebar_position(path)
         ordered = ordered or position is not None
         position = _numbered(path.stem) if position is None else position
         if path.stem.lower() in ("index", "readme", path.parent.name.lower()):
@@ -204,7 +202,7 @@ def _category(place: Path) -> tuple[_Folder, bool]:
     return folder, False
 
 
-def _stated(path: Path) -> float | None:
+def _sidebar_position(path: Path) -> float | None:
     try:
         head = bytes_of(path, _HEAD).decode("utf-8", "replace")
     except OSError:
@@ -226,10 +224,7 @@ _INDEX = ("index", "readme")
 
 
 def nav_entries(folder: Path, files: Sequence[Path]) -> dict[Path, NavEntry]:
-    """The pages that a project's navigation names, by their files.
-
-    Of MkDocs the ``nav``, of Sphinx the tables of contents, of Docusaurus positions and categories.
-    """
+    """Return navigation entries by file: from MkDocs' ``nav``, Sphinx's toctrees or Docusaurus."""
     if entries := _mkdocs_entries(folder):
         return entries
     pages = [path.resolve() for path in files if path.suffix.lower() in _PAGE_SUFFIXES]
@@ -262,7 +257,7 @@ def _nav_entries(nav: Any, docs: Path, above: Above, depth: int) -> Iterator[tup
 
 
 def _index(nav: list[Any], docs: Path) -> Path | None:
-    """The page that introduces a section: an index that stands first in it."""
+    """Return the page that introduces a section: an index in first place."""
     first = nav[0] if nav else None
     if isinstance(first, dict):
         first = next(iter(first.values()), None)

@@ -1,4 +1,4 @@
-"""The sources `jsonl` and `parquet`: documents that programs wrote as rows."""
+"""The sources `jsonl` and `parquet`: documents as rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kbkit.sources.front_matter import detect
 KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
 TOLD = ("id", "description", "state", "fetched_at", "content_hash")
 """Derived keys, which are ignored on import."""
-_MAX_LENGTH = 50_000_000  # bytes of one line
+_MAX_LENGTH = 50_000_000  # bytes of a line
 
 
 class JsonlReader:
-    """A file of JSON lines, as `kbkit documents NAME --jsonl` writes them."""
+    """Reads JSON lines, as `kbkit documents NAME --jsonl` writes them."""
 
     type = "jsonl"
     exhaustive = True
@@ -39,7 +39,7 @@ class JsonlReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the lines; one that is wrong is skipped with its number and the reason."""
+        """Read the lines; skip wrong ones with line number and reason."""
         path = context.base / self._spec.path
         place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
         seen: dict[str, int] = {}
@@ -86,7 +86,7 @@ class JsonlReader:
         return SourceEvent(document.uri, Outcome.FETCHED, document)
 
     def _document(self, values: dict[str, Any], folder: Path) -> SourceDocument:
-        if "text" in values:  # as lines called it before they were those of exports
+        if "text" in values:  # older name of the key
             if "content" in values:
                 raise ValueError("has both content and text; they are the same, give content")
             values["content"] = values.pop("text")
@@ -102,7 +102,7 @@ class JsonlReader:
         metadata = values.get("metadata") or {}
         if not isinstance(metadata, dict):
             raise ValueError("metadata: not an object")
-        # names of pictures, which are not in a line
+        # names of pictures, which lines do not hold
         metadata = {key: value for key, value in metadata.items() if key != "images"}
         if not any(metadata.get(key) for key in LICENSE_KEYS):
             metadata |= License.of(values).to_metadata()
@@ -129,7 +129,7 @@ class JsonlReader:
 def _object(line: bytes) -> dict[str, Any]:
     try:
         values = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
-        # lone surrogates are valid JSON and can be stored nowhere
+        # lone surrogates are valid JSON, but cannot be stored
         json.dumps(values, ensure_ascii=False).encode()
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
@@ -162,19 +162,17 @@ def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:
     return value
 
 
-_MEMORY = 2_500_000_000
-"""Memory limit of the reading process, in bytes."""
-_MAX_BYTES = 8_000_000_000
-"""Maximum bytes of a file's rows: small files can unpack to anything."""
-_ROWS = 100  # at once
+_MEMORY = 2_500_000_000  # bytes of the reading process
+_MAX_BYTES = 8_000_000_000  # of a file's rows, since small files can unpack to any size
+_ROWS = 100  # per batch
 _LOOK_SECONDS = 0.05
 
 
 class ParquetReader(JsonlReader):
-    """A Parquet file, as `kbkit documents NAME --output FILE.parquet` writes it.
+    """Reads a Parquet file, as `kbkit documents NAME --output FILE.parquet` writes it.
 
-    A child process with limits converts it to JSON lines, since a damaged or hostile file may crash
-    native code or exhaust memory.
+    A child process with limits converts it to JSON lines, since a hostile file may crash native
+    code or exhaust memory.
     """
 
     type = "parquet"
@@ -205,8 +203,6 @@ class ParquetReader(JsonlReader):
 
 @dataclass(frozen=True, slots=True)
 class _ToLines:
-    """A Parquet file to convert to JSON lines; returns an error message or ``None``."""
-
     path: str
     lines: str
     seconds: float = 1_800.0
@@ -237,8 +233,8 @@ def _write_lines(path: str, lines: str) -> None:
             raise ValueError(f"unknown column {unknown[0]!r}; the columns are {', '.join(KEYS)}")
         if len(set(names)) < len(names):
             raise ValueError("two columns have the same name")
-        wanted = [name for name in names if name not in TOLD or name == "state"]
-        for batch in file.iter_batches(_ROWS, columns=wanted, use_threads=False):
+        columns = [name for name in names if name not in TOLD or name == "state"]
+        for batch in file.iter_batches(_ROWS, columns=columns, use_threads=False):
             for row in batch.to_pylist():
                 stream.write(json.dumps(_row_values(row), default=_plain).encode() + b"\n")
             if stream.tell() > _MAX_BYTES:
@@ -257,7 +253,7 @@ def _row_values(row: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(metadata, dict):
             values["metadata"] = {key: one for key, one in metadata.items() if one is not None}
     except (TypeError, ValueError, RecursionError):
-        pass  # as it is: the line is refused
+        pass  # left unchanged: the line is refused
     return values
 
 

@@ -46,12 +46,10 @@ _SUFFIXES = {
     ),
 }
 FORMATS = {f".{suffix}": name for name, line in _SUFFIXES.items() for suffix in line.split()}
-"""Formats by lower-case suffix."""
 
 NEED_PROCESS = frozenset(
     {"html", "pdf", "docx", "pptx", "sheet", "csv", "epub", "notebook", "rst", "data", "code"}
 )
-"""Formats that are parsed in child processes."""
 
 MULTIPLE = frozenset({"sheet", "epub", "data"})
 """Formats with several documents in a file."""

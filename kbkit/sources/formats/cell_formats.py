@@ -26,10 +26,7 @@ _LOCAL = frozenset({"mm-dd-yy", "m/d/yy h:mm", "general", ""})
 
 
 def shown(value: Any, number_format: str | None) -> str:
-    """Return a cell's value as its format shows it, on one line.
-
-    Local date formats are written as ISO 8601.
-    """
+    """Return a cell's value as its format shows it, on one line; local dates as ISO 8601."""
     form = (number_format or "").partition(";")[0]
     if isinstance(value, bool):
         return str(value).upper()
@@ -148,7 +145,6 @@ def _scale(masks: str) -> int:
 
 
 def _filled(tokens: list[tuple[str, str]], units: str, rest: str) -> str:
-    """Put digits in the places of a format, from the right, with the texts between them."""
     out: list[str] = []
     masks = [mask for _, mask in tokens]
     last = max(number for number, mask in enumerate(masks) if mask)

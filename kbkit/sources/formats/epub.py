@@ -75,7 +75,6 @@ def read(data: bytes, name: str) -> list[Part]:
 
 
 def _listed_titles(archive: Archive, book: Any, folder: str) -> dict[str, str]:
-    """Return titles of chapters from the tables of contents (EPUB 3 and 2)."""
     titles: dict[str, str] = {}
     for item in _elements(book, "item"):
         is_nav = "nav" in (item.get("properties") or "").split()

@@ -16,11 +16,7 @@ MEMORY = 2_500_000_000  # bytes of the reading process
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """Result of reading a file.
-
-    Attributes:
-        failed: Reading failed; the content is unknown.
-    """
+    """Result of reading a file; if it `failed`, the content is unknown."""
 
     parts: tuple[Part, ...] = ()
     reason: str = ""

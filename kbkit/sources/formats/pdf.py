@@ -369,7 +369,6 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """Write a paragraph; a leading number or bullet makes it a list item."""
     item = _ITEM.match(text)
     if item is None:
         return guard(escape(text))

@@ -106,7 +106,6 @@ def _text(shape: Any) -> list[str]:
 
 
 def _linked(paragraph: Any) -> str:
-    """Return a paragraph with its links as Markdown."""
     runs = [(run.text, run.hyperlink.address) for run in paragraph.runs]
     if not any(address for _, address in runs):
         return escape(one_line(paragraph.text.replace("\v", " ")))
@@ -120,7 +119,6 @@ def _linked(paragraph: Any) -> str:
 
 
 def _chart(chart: Any) -> list[str]:
-    """Write a chart of any kind: a row for each category, a column for each series."""
     root = chart._chartSpace
     title = one_line("".join(root.xpath("./c:chart/c:title//a:t/text()")))
     blocks = [f"**{escape(title)}**"] if title else []

@@ -20,8 +20,7 @@ from kbkit.sources.html.tables import pipe_table
 from kbkit.sources.parts import GROUP, MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import escape
 
-Spans = Mapping[int, list[tuple[int, int]]]
-"""First and last column (from 0) of cells that span columns, by row number."""
+Spans = Mapping[int, list[tuple[int, int]]]  # first and last column, from 0, by row
 _LOOKED_AT = 12  # first rows that are searched for the header
 MAX_ROWS = 200_000
 MAX_COLUMNS = 500
@@ -29,8 +28,7 @@ MAX_CELLS = 3_000_000
 _WIDE = 300  # characters of a header, above which rows are written as lists
 
 
-Row = tuple[int, list[str]]
-"""Row number, from 1, and its cells."""
+Row = tuple[int, list[str]]  # row number, from 1, and cells
 
 
 def grouped(rows: Iterable[Row], spans: Spans, level: int) -> Iterator[str]:
@@ -84,21 +82,19 @@ def _split_at_header(
         return [], None, []
     counts = [sum(map(bool, row)) for _, row in rows]
     width = max(counts, key=lambda count: (counts.count(count), count))
-    header_at = next(
-        n for n, count in enumerate(counts) if 2 * count > width or rows[n][0] in spans
-    )
-    while counts[header_at] == 1 < width:  # a title that spans all columns
-        header_at += 1
-    number, header = rows[header_at][0], list(rows[header_at][1])
-    below = rows[header_at + 1][1] if header_at + 1 < len(rows) else []
+    top = next(n for n, count in enumerate(counts) if 2 * count > width or rows[n][0] in spans)
+    while counts[top] == 1 < width:  # a title that spans all columns
+        top += 1
+    number, header = rows[top][0], list(rows[top][1])
+    below = rows[top + 1][1] if top + 1 < len(rows) else []
     if number not in spans or not below:
-        return rows[:header_at], header, rows[header_at + 1 :]
+        return rows[:top], header, rows[top + 1 :]
     header += [""] * (len(below) - len(header))
     for start, end in spans[number]:
         header[start : end + 1] = [header[start]] * len(header[start : end + 1])
     names = zip_longest(header, below, fillvalue="")
     joined = [" ".join(dict.fromkeys(filter(None, pair))) for pair in names]
-    return rows[:header_at], joined, rows[header_at + 2 :]
+    return rows[:top], joined, rows[top + 2 :]
 
 
 def cell_text(value: object) -> str:

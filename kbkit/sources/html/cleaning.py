@@ -176,7 +176,6 @@ def _drop(elements: Iterable[Element], body: Element) -> None:
 
 
 def _drop_signs(part: Element) -> None:
-    """Remove the separators around an inline part that is about to be removed."""
     before = part.getprevious()
     before_text = (part.getparent().text if before is None else before.tail) or ""
     after = part.tail or ""
@@ -256,7 +255,6 @@ def _folded_sources(body: Element) -> list[Element]:
 
 
 def _leads_to_source(link: Element) -> bool:
-    """Whether a link leads to source code, next to a name or at the end of its line."""
     text = "".join(link.itertext()).strip(" \t\r\n\xa0[]()").lower()
     if text not in _SOURCE_TEXTS or (link.tail or "").strip(" \t\r\n\xa0[]()|·"):
         return False

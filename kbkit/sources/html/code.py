@@ -12,7 +12,6 @@ from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes, norma
 _LINE_END = ""
 
 _POPUP = re.compile(r"(?:^|[-_])(?:tooltip|popover)(?:$|[-_\d])", re.IGNORECASE)
-"""Class names of popups on code or headings."""
 _NUMBERS = re.compile(
     r"(?:^|[-_])(?:gutter|blob-num|line-?(?:no|nos|num|nums|number|numbers|nodiv))(?:$|[-_\d])",
     re.IGNORECASE,
@@ -61,7 +60,6 @@ _BARE_LANGUAGES = frozenset(
         typescript xml yaml zsh
         """)
 )
-"""Languages recognized by a bare class name."""
 
 
 def lines_of_code(element: Element) -> str | None:
@@ -218,9 +216,8 @@ def _collect(element: Element, pieces: list[str]) -> None:
             _append("\n", pieces)
         elif isinstance(tag, str) and not pops_up(child):
             if tag in BLOCKS and pieces and pieces[-1] == _LINE_END:
-                _append(
-                    "", pieces
-                )  # so that a newline in the block does not end the line before it
+                # a newline in the block must not end the line before it
+                _append("", pieces)
             _collect(child, pieces)
             if tag in BLOCKS:
                 pieces.append(_LINE_END)

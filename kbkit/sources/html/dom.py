@@ -49,10 +49,7 @@ def parse(text: str) -> Element | None:
 
 
 def _closed_headings(text: str) -> str:
-    """Let any heading's end tag end the open heading, as HTML does.
-
-    libxml2 ignores end tags of other levels, and extends the heading over the text that follows.
-    """
+    """Let the end tag of any heading end the open one, as HTML does and libxml2 does not."""
     level = ""
 
     def closed(tag: re.Match[str]) -> str:
@@ -150,7 +147,6 @@ SELF_LINKS = frozenset(
         headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
         """)
 )
-"""Class names of permalinks."""
 _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
 )

@@ -57,8 +57,7 @@ _HTTP_HEAD = re.compile(r"\A\s*(?:[A-Za-z][\w-]*:[^\n<]*\n)+\s*(?=<!doctype|<htm
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # most characters of a description
-NOINDEX = "noindex"
-"""Start of the reason for pages that forbid indexing."""
+NOINDEX = "noindex"  # start of the reason for pages that forbid indexing
 _TOO_DEEP = "nested too deeply to be read"
 
 

@@ -322,10 +322,7 @@ def page_license(root: Element, base: str) -> License:
 
 
 def rights_license(text: str) -> License:
-    """Return the license that a free-text statement names (Dublin Core's ``rights``).
-
-    Without a known name or address, the text becomes the attribution.
-    """
+    """Return the license in a free text (Dublin Core's ``rights``), or the text as attribution."""
     text = " ".join(text[:4_000].split())
     for address in _URL.findall(text):
         if known_address(address.rstrip(".,;")):

@@ -123,17 +123,10 @@ def _items_above(link: Element, outer: Element) -> list[Element]:
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
     link = next(
-        (
-            one
-            for one in _descendants_outside_lists(item)
-            if one.tag == "a" and normalized_text(one)
-        ),
-        None,
+        (one for one in _own_elements(item) if one.tag == "a" and normalized_text(one)), None
     )
     if link is None:
-        texts = (
-            normalized_text(one) for one in _descendants_outside_lists(item) if one.tag in _LABELS
-        )
+        texts = (normalized_text(one) for one in _own_elements(item) if one.tag in _LABELS)
         text = (item.text or "").strip() or next(filter(None, texts), "")
         if text:
             return " ".join(text.split()), ""
@@ -150,12 +143,12 @@ def _caption(outer: Element) -> tuple[str, str] | None:
     return normalized_text(before), ""
 
 
-def _descendants_outside_lists(item: Element) -> Iterator[Element]:
+def _own_elements(item: Element) -> Iterator[Element]:
     for child in item:
         if child.tag in _LISTS or child.tag == "nav" or not isinstance(child.tag, str):
             continue
         yield child
-        yield from _descendants_outside_lists(child)
+        yield from _own_elements(child)
 
 
 def _is_navigation(outer: Element) -> bool:
@@ -331,7 +324,6 @@ def contents(body: Element) -> list[Element]:
 
 
 def _is_all_linked(element: Element) -> bool:
-    """Whether all words of an element are linked, apart from separators."""
     linked = sum(len(_WORD.findall(normalized_text(link))) for link in element.iter("a"))
     return linked >= _ALL_LINKED * len(_WORD.findall(normalized_text(element)))
 
@@ -446,8 +438,7 @@ class Sections:
 
     def __init__(self) -> None:
         self._levels: dict[Element, int] = {}
-        self.last = 0
-        """Level of the last heading, 0 before the first."""
+        self.last = 0  # level of the last heading
 
     def begin(self, heading: Element, text: str, level: int) -> None:
         self.last = level

@@ -22,8 +22,7 @@ from kbkit.sources.html.dom import (
     normalized_text,
 )
 
-Signature = tuple[str, str, str, str]
-"""Tag, id, class and role of an element in a template."""
+Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 
 COVERED = 0.9  # share of the selected words that the content element must hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted
@@ -236,11 +235,7 @@ def _signature(element: Element) -> Signature:
 
 @dataclass(slots=True)
 class SiteTemplate:
-    """Template that the pages of a site vote on.
-
-    Attributes:
-        common: Keys (`key_of`) of texts on most pages: parts of the template, and titles.
-    """
+    """Template that pages vote on; `common` are keys (`key_of`) of texts on most pages."""
 
     regions: tuple[Region, ...] = ()
     common: frozenset[int] = frozenset()

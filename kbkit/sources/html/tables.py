@@ -17,10 +17,7 @@ _MAX_CELLS = 50_000
 
 
 def grid(table: Element) -> list[list[Element | None]] | None:
-    """Lay out the cells of a table in rows of equal length, repeating cells with spans.
-
-    Spans end with the table, since pages may claim millions.
-    """
+    """Lay out cells in rows of equal length, repeating spanning ones; spans end with the table."""
     sources = _rows(table)
     covered: list[dict[int, Element]] = [{} for _ in sources]
     cells = 0

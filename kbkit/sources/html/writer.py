@@ -139,7 +139,7 @@ class MarkdownWriter:
         return self._writers.get(tag, self._blocks)(element)
 
     def _note(self, element: Element) -> list[str]:
-        """A footnote: its sign and its anchor stand in its first paragraph."""
+        """Write a footnote with its sign and anchor in the first paragraph."""
         first = next((child for child in element if isinstance(child.tag, str)), None)
         if first is None or first.tag != "span":
             return self._anchored(element)

@@ -40,10 +40,7 @@ _CODE_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 
 
 def module_end(lines: list[str], at: int) -> int:
-    """Return the line after an ``import`` or ``export``, or 0.
-
-    The statement ends at the first blank line outside brackets.
-    """
+    """Return the blank line outside brackets after an ``import`` or ``export``, or 0."""
     if not _MODULE.match(lines[at]):
         return 0
     depth = 0

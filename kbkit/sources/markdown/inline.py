@@ -27,10 +27,7 @@ _MARKED_CELL = re.compile(
 
 
 def table_end(parsed: Sequence[Block], first: int, text: str) -> int:
-    """Return the index of the block that ends an HTML table, or `first`.
-
-    A blank line ends an HTML block, and the table's cell continues as Markdown.
-    """
+    """Return the block that ends an HTML table, which blank lines split; or `first`."""
     open_ = 0
     for number in range(first, len(parsed)):
         block = parsed[number]
@@ -104,7 +101,7 @@ _KEYS = re.compile(
     r"""(?<![\w+])\+\+((?:[\w-]+|"[^"\n]{1,20}")(?:\+(?:[\w-]+|"[^"\n]{1,20}")){0,5})\+\+(?![\w+])"""
 )
 _FORMULA = re.compile(r"\\(?:\((?P<inline>.{1,2000}?)\\\)|\[(?P<block>.{1,4000}?)\\\])", re.DOTALL)
-_DOLLAR_FORMULA = re.compile(
+_TEX_FORMULA = re.compile(
     r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$`(?P<ticked>[^`\n]{1,500})`\$"
     r"|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?![\d\w])"
 )
@@ -399,11 +396,7 @@ _Write = Callable[[re.Match[str], _LineWriter], str | None]
 _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
     (":", _ICON_MARK, lambda _found, _: ""),
     (":", _EMOJI, _emoji_text),
-    (
-        "$",
-        _DOLLAR_FORMULA,
-        lambda found, _: f"${found['ticked']}$" if found["ticked"] else found[0],
-    ),
+    ("$", _TEX_FORMULA, lambda found, _: f"${found['ticked']}$" if found["ticked"] else found[0]),
     ("^", _RAISED, lambda found, _: f"^{found[1]}"),
     ("~", _LOWERED, lambda found, _: found[1]),
     ("{", _ROLE, _role),

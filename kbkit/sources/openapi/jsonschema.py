@@ -9,9 +9,9 @@ from typing import Any
 from kbkit.sources.openapi.references import Node, References, inline_markdown, labelled
 from kbkit.text.markdown.writing import code_span, escape
 
-_LINES = 300  # of one schema; what is deeper stands in the schema's own document
+_LINES = 300  # of one schema; deeper fields are in the documents of their schemas
 _DEEP = 4
-_WORK = 20_000  # schemas looked at for one document; variants of variants multiply
+_WORK = 20_000  # schemas visited for one document; nested variants multiply
 _EXAMPLE_PARTS = 300
 _EXAMPLE_DEEP = 6
 _SAMPLES: dict[str, Any] = {
@@ -54,7 +54,7 @@ class Schemas:
     # --- text ---------------------------------------------------------------------------------
 
     def lines(self, node: Node) -> list[str]:
-        """A schema as lines of a nested list; the first level are its fields or variants."""
+        """Write a schema as lines of a nested list; its fields or variants are the first level."""
         out: list[str] = []
         self._members(node, 0, (), out)
         if len(out) >= _LINES:
@@ -88,7 +88,7 @@ class Schemas:
                 return f"{word} {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
         types = [str(part) for part in _listed(value.get("type")) if isinstance(part, str)]
         if not types:
-            types = [_guessed(value)]
+            types = [_type_by_keys(value)]
         if _true(schema, "nullable") and "null" not in types:
             types.append("null")
         names = []
@@ -107,7 +107,7 @@ class Schemas:
         return f"{text}, {escape(shape)}" if shape else text
 
     def notes(self, node: Node) -> str:
-        """Limits and values of a schema, and its description, as inline Markdown."""
+        """Write limits, values and description of a schema as inline Markdown."""
         schema = self._references.resolve(node)
         value = schema.value
         if not isinstance(value, dict):
@@ -125,26 +125,26 @@ class Schemas:
         limits = [
             f"{words} {_literal(value[key])}"
             for key, words in _LIMITS
-            # in 3.0, exclusiveMinimum is a flag and no number
+            # in 3.0, exclusiveMinimum is a flag, not a number
             if isinstance(value.get(key), (int, float, str)) and not isinstance(value[key], bool)
         ]
         if limits:
             parts.append("; ".join(limits).capitalize() + ".")
         return " ".join(part for part in parts if part)
 
-    def _members(self, node: Node, depth: int, above: tuple[str, ...], out: list[str]) -> None:
+    def _members(self, node: Node, depth: int, outer: tuple[str, ...], out: list[str]) -> None:
         schema = self._references.resolve(node)
         if schema.ref:
-            if schema.ref in above:
-                return  # a circle: its fields stand above
-            above = (*above, schema.ref)
-        # the fields of what it extends are its own
+            if schema.ref in outer:
+                return  # a circle: its fields are above
+            outer = (*outer, schema.ref)
+        # fields of the schemas that it extends are among its own
         refs = [
             part.value.get("$ref")
             for part in schema.get("allOf").parts()
             if isinstance(part.value, dict)
         ]
-        above = (*above, *(f"{schema.file or ''}{ref}" for ref in refs if isinstance(ref, str)))
+        outer = (*outer, *(f"{schema.file or ''}{ref}" for ref in refs if isinstance(ref, str)))
         if depth >= _DEEP or len(out) >= _LINES:
             return
         pad = "    " * depth
@@ -156,7 +156,7 @@ class Schemas:
             label = code_span(member.name) if member.name else "any other name"
             head = f"{pad}-   {label} ({kind}{required})"
             out.append(labelled(head, self.notes(member.schema)))
-            self._members(member.schema, depth + 1, above, out)
+            self._members(member.schema, depth + 1, outer, out)
         for key, words in (("oneOf", "One of"), ("anyOf", "Any of")):
             variants = schema.get(key).parts()
             if len(variants) > 1 and len(out) < _LINES:
@@ -164,12 +164,12 @@ class Schemas:
                 for variant in variants[:40]:
                     head = f"{pad}    -   {self.kind(variant)}"
                     out.append(labelled(head, self.notes(variant)))
-                    self._members(variant, depth + 2, above, out)
+                    self._members(variant, depth + 2, outer, out)
             elif variants:
-                self._members(variants[0], depth, above, out)
+                self._members(variants[0], depth, outer, out)
         items = schema.get("items")
         if items.value:
-            self._members(items, depth, above, out)
+            self._members(items, depth, outer, out)
 
     def _discriminator(self, schema: Node) -> str:
         name = schema.get("discriminator").text("propertyName")
@@ -203,43 +203,43 @@ class Schemas:
     def example(self, node: Node, leave_out: str = "") -> Any:
         return self._example(node, (), [_EXAMPLE_PARTS], leave_out)
 
-    def _example(self, node: Node, above: tuple[str, ...], left: list[int], leave_out: str) -> Any:
+    def _example(self, node: Node, outer: tuple[str, ...], left: list[int], leave_out: str) -> Any:
         schema = self._references.resolve(node)
         value = schema.value
         left[0] -= 1
-        if not isinstance(value, dict) or not value or left[0] < 0 or schema.ref in above:
+        if not isinstance(value, dict) or not value or left[0] < 0 or schema.ref in outer:
             return None
         if schema.ref:
-            above = (*above, schema.ref)
-        given = _given(value)
-        if given is not _NOTHING:
-            return given
+            outer = (*outer, schema.ref)
+        stated = _stated_example(value)
+        if stated is not _MISSING:
+            return stated
         for key in ("oneOf", "anyOf"):
             for variant in schema.get(key).parts():
                 if self._references.resolve(variant).value not in ({"type": "null"}, {}):
-                    return self._example(variant, above, left, leave_out)
+                    return self._example(variant, outer, left, leave_out)
         types = [part for part in _listed(value.get("type")) if part != "null"]
-        kind = types[0] if types and isinstance(types[0], str) else _guessed(value)
+        kind = types[0] if types and isinstance(types[0], str) else _type_by_keys(value)
         if kind == "object" or (kind == "anything" and value.get("allOf")):
-            if len(above) > _EXAMPLE_DEEP:
+            if len(outer) > _EXAMPLE_DEEP:
                 return {}
             members = self.fields(schema)
             if not members and value.get("allOf"):
-                return self._example(schema.get("allOf").parts()[0], above, left, leave_out)
+                return self._example(schema.get("allOf").parts()[0], outer, left, leave_out)
             return {
-                member.name or "name": self._example(member.schema, above, left, leave_out)
+                member.name or "name": self._example(member.schema, outer, left, leave_out)
                 for member in members[:40]
                 if not _true(self._references.resolve(member.schema), leave_out)
             }
         if kind == "array":
-            if len(above) > _EXAMPLE_DEEP or not value.get("items"):
+            if len(outer) > _EXAMPLE_DEEP or not value.get("items"):
                 return []
-            inner = self._example(schema.get("items"), above, left, leave_out)
+            inner = self._example(schema.get("items"), outer, left, leave_out)
             return [] if inner is None else [inner]
         return _sample(kind, value)
 
 
-_NOTHING = object()
+_MISSING = object()
 _MARKS = (("deprecated", "Deprecated."), ("readOnly", "Read only."), ("writeOnly", "Write only."))
 _LIMITS = (
     ("minimum", "at least"),
@@ -255,14 +255,14 @@ _LIMITS = (
 )
 
 
-def _given(value: dict[str, Any]) -> Any:
+def _stated_example(value: dict[str, Any]) -> Any:
     for key in ("example", "const", "default"):
         if key in value:
             return value[key]
     for key in ("examples", "enum"):
         if isinstance(value.get(key), list) and value[key]:
             return value[key][0]
-    return _NOTHING
+    return _MISSING
 
 
 def _sample(kind: str, value: dict[str, Any]) -> Any:
@@ -276,7 +276,7 @@ def _sample(kind: str, value: dict[str, Any]) -> Any:
     return None
 
 
-def _guessed(value: dict[str, Any]) -> str:
+def _type_by_keys(value: dict[str, Any]) -> str:
     if "properties" in value or "additionalProperties" in value:
         return "object"
     if "items" in value:

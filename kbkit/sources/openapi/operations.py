@@ -52,7 +52,7 @@ class Security:
         return lines
 
     def section(self, operation: Node) -> str:
-        """Write the security requirements of an operation; ``""`` without any."""
+        """Write the security requirements of an operation; ``""`` if there are none."""
         lines = []
         for requirement in self._requirements(operation):
             parts = []
@@ -69,7 +69,7 @@ class Security:
         return f"## Authentication\n\n{words}" + "\n".join(lines)
 
     def credentials(self, operation: Node) -> Iterator[tuple[str, str]]:
-        """Headers and query parameters of the first way that an operation can be called."""
+        """Yield a header or query parameter for each scheme of the first requirement."""
         requirements = (part.items() for part in self._requirements(operation) if part.value)
         for name, _ in next(requirements, []):
             yield _credentials(self._scheme(name))
@@ -125,7 +125,7 @@ class Operation:
     """One method of one path.
 
     Attributes:
-        path: Its path template, or the name of the webhook.
+        path: Path template, or name of the webhook.
         name: Its ``operationId``, or ``""``.
     """
 
@@ -216,7 +216,7 @@ class Operations:
     # --- parameters ---------------------------------------------------------------------------
 
     def _parameters(self, operation: Operation) -> list[Node]:
-        """Parameters of the path item and the operation; the operation's win."""
+        """Return parameters of the path item and the operation; the operation's win."""
         by_place: dict[tuple[str, str], Node] = {}
         for holder in (operation.item, operation.node):
             for part in holder.get("parameters").parts():
@@ -300,7 +300,6 @@ class Operations:
         return "\n\n".join(["## Responses", *(block for block in blocks if block)])
 
     def _contents(self, content: Node, hashes: str, leave_out: str) -> list[str]:
-        """Write the media types of a body; equal ones are merged."""
         groups: dict[str, list[str]] = {}
         for name, part in content.items():
             schema = part.get("schema")
@@ -379,7 +378,7 @@ class Operations:
         return parameter.text("name").upper() if value in (None, "string", {}, []) else value
 
     def _data(self, body: Node, headers: list[str]) -> str:
-        """The part of the call that sends the body; its media type goes to the headers."""
+        """Return curl's option for the body; add its media type to `headers`."""
         offered = body.get("content").items()
         if not offered:
             return ""
@@ -389,7 +388,7 @@ class Operations:
         form = ""
         if isinstance(value, dict):
             form = next((flag for kind, flag in _FORMS if name.lower().startswith(kind)), "")
-        if form != "-F":  # of which curl makes the header itself
+        if form != "-F":  # curl sets this header itself
             headers.append(f"Content-Type: {name}")
         if form:
             pairs = (f"{form} {shlex.quote(f'{key}={_text(value[key])}')}" for key in value)

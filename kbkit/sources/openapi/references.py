@@ -1,4 +1,4 @@
-"""Resolve ``$ref`` in API descriptions, within the description and to files beside it."""
+"""Resolve ``$ref`` in API descriptions, to the description itself and to files next to it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kbkit.sources.json_yaml import load_values
 from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed
 from kbkit.text.markdown.sanitizing import html_as_text
 
-_CHAIN = 20  # references that only lead to another reference
+_CHAIN = 20  # most references in a row
 _FILES = 200
 _FILE_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of a description and the file that it stands in.
+    """A part of a description and its file.
 
     Attributes:
         file: Path of its file, or ``None`` for the description itself.
@@ -36,24 +36,24 @@ class Node:
     ref: str = ""
 
     def get(self, key: str) -> Node:
-        """Return a member, ``Node(None)`` if it is missing."""
+        """Return a member; ``Node(None)`` if it is missing."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         return Node(value, self.file)
 
     def items(self) -> list[tuple[str, Node]]:
-        """The members of a mapping; nothing for anything else."""
+        """Return the members of a mapping; ``[]`` for other values."""
         if not isinstance(self.value, dict):
             return []
         return [(str(key), Node(value, self.file)) for key, value in self.value.items()]
 
     def parts(self) -> list[Node]:
-        """The members of a list; nothing for anything else."""
+        """Return the members of a list; ``[]`` for other values."""
         if not isinstance(self.value, list):
             return []
         return [Node(value, self.file) for value in self.value]
 
     def text(self, key: str) -> str:
-        """A member that is text (or a number), folded to one line."""
+        """Return a text or number as one line; ``""`` for other values."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             return ""
@@ -72,8 +72,8 @@ class References:
     def resolve(self, node: Node) -> Node:
         """Return a part, or the target of its ``$ref``.
 
-        Members beside a ``$ref`` win over those of the target. A reference that cannot be followed
-        is noted in ``problems`` and gives an empty mapping.
+        Members next to a ``$ref`` override those of the target. A broken reference is noted in
+        ``problems`` and gives an empty mapping.
         """
         beside: dict[str, Any] = {}
         first: Node | None = None
@@ -130,7 +130,7 @@ class References:
         if path not in self._files:
             if len(self._files) >= _FILES:
                 raise ValueError(f"more than {_FILES} files belong to the description")
-            self._files[path] = None  # whatever happens, it is read once
+            self._files[path] = None  # read once, even if it fails
             try:
                 data = bytes_of(path, _FILE_BYTES + 1)
                 if len(data) > _FILE_BYTES:
@@ -155,16 +155,15 @@ _UNSAFE_LINK = re.compile(r"\]\(\s*<?\s*(?:javascript|vbscript|data)\s*:", re.IG
 def block_markdown(text: Any, level: int) -> str:
     """Convert a description to Markdown blocks.
 
-    Headings are lowered below the document's, HTML becomes Markdown or text, and open blocks are
-    closed, so that they cannot swallow the rest.
+    Headings are lowered to the level, HTML becomes Markdown or text, and open fences are closed.
     """
     if not isinstance(text, str) or not text.strip():
         return ""
-    return _described(text[:_MAX_LENGTH], level)
+    return _converted(text[:_MAX_LENGTH], level)
 
 
-@lru_cache(maxsize=2048)  # fields of one schema are described wherever it is used
-def _described(text: str, level: int) -> str:
+@lru_cache(maxsize=2048)  # fields of a schema are written wherever it is used
+def _converted(text: str, level: int) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
     if _IS_HTML.match(text) and (converted := _from_html(text)):
         text = converted
@@ -183,7 +182,7 @@ def _lines(block: Block, written: str) -> str:
     piece = written[block.start : block.end]
     if block.kind is Kind.HEADING:
         return f"**{block.title}**" if block.title else ""
-    if block.kind is Kind.FENCE:  # it cannot stand in a line; its code can
+    if block.kind is Kind.FENCE:  # a line can hold its code only
         lines = piece.split("\n")
         return " ".join(lines[1 : -1 if is_closed(block, written) else None])
     return piece

@@ -1,7 +1,7 @@
 """The source ``openapi``: one document for each endpoint and schema, and an overview.
 
-A document's URI is the description's own with the JSON pointer of the part (RFC 6901):
-``https://example.org/api.yaml#/paths/~1pets/get``. The overview has the bare URI.
+A document's URI is the description's with the JSON pointer of the part (RFC 6901):
+``https://example.org/api.yaml#/paths/~1pets/get``. The overview has no pointer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_BYTES = 50_000_000
 
 
 class OpenApiReader:
-    """An API description, by file or address."""
+    """Reads an API description from a file or address."""
 
     type = "openapi"
     exhaustive = True
@@ -48,7 +48,7 @@ class OpenApiReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the description; references that lead nowhere are skipped with their reason."""
+        """Yield the documents of the description, then a skip event for each broken reference."""
         path: Path | None = None
         if self._spec.url:
             uri, text = self._fetched(self._spec.url, context)
@@ -63,8 +63,8 @@ class OpenApiReader:
         if reason := version_problem(values):
             raise SourceError(f"{uri}: {reason}")
         description = ApiDescription(values, uri, path)
-        for made, document in enumerate(description.documents()):
-            if context.stop() or made >= self._spec.limit:
+        for yielded, document in enumerate(description.documents()):
+            if context.stop() or yielded >= self._spec.limit:
                 return
             yield SourceEvent(document.uri, Outcome.FETCHED, self._labelled(document))
         for problem in description.problems():
@@ -78,7 +78,7 @@ class OpenApiReader:
         )
 
     def _fetched(self, url: str, context: SourceContext) -> tuple[str, str]:
-        # never conditional: the documents of an unchanged description have to be seen again
+        # unconditional: an unchanged description must still yield its documents
         with Fetcher(
             user_agent=context.user_agent,
             timeout=context.timeout,
@@ -94,7 +94,7 @@ class OpenApiReader:
             raise SourceError(f"{url}: {response.reason}")
         if kind := binary_kind(response.body):
             raise SourceError(f"{url}: {kind}, not JSON or YAML")
-        # the address that was asked for: a redirect to another release is still this description
+        # the requested address, even after a redirect to another release
         text = decode(response.body, response.charset, markup=False)
         return canonical(url) or url, text
 
@@ -157,11 +157,11 @@ class ApiDescription:
         )
 
     def problems(self) -> list[str]:
-        """Return broken references; complete once all documents are made."""
+        """Return broken references; complete after all documents."""
         return sorted(set(self._references.problems.values()))
 
     def documents(self) -> Iterator[SourceDocument]:
-        """The overview, then the endpoints, the webhooks and the schemas."""
+        """Yield the overview, then the endpoints, the webhooks and the schemas."""
         operations = list(self._operations.listed())
         yield self._document(
             "",
@@ -170,7 +170,7 @@ class ApiDescription:
             (),
             {
                 "part": "overview",
-                **_described(self._info.text("summary") or self._info.get("description").value),
+                **_description(self._info.text("summary") or self._info.get("description").value),
             },
         )
         for operation in operations:
@@ -185,7 +185,7 @@ class ApiDescription:
                 metadata["deprecated"] = True
             self._schemas.begin()
             description = operation.node.get("description").value or operation.summary
-            metadata |= _described(description)
+            metadata |= _description(description)
             page = self._operations.page(operation)
             section = "webhooks" if operation.webhook else "paths"
             pointer = _pointer(section, operation.path, operation.method)
@@ -195,7 +195,7 @@ class ApiDescription:
             page = self._schema_page(name, schema)
             pointer = _pointer("components", "schemas", name)
             description = self._references.resolve(schema).get("description").value
-            metadata = {"part": "schema", **_described(description)}
+            metadata = {"part": "schema", **_description(description)}
             yield self._document(pointer, f"{name} schema", page, (), metadata)
 
     def _document(
@@ -321,7 +321,7 @@ def _entry(operation: Operation) -> str:
     return labelled(f"-   {head}{gone}", inline_markdown(operation.summary))
 
 
-def _described(text: Any) -> dict[str, str]:
+def _description(text: Any) -> dict[str, str]:
     first = str(text).strip().partition("\n\n")[0] if isinstance(text, str) else ""
     paragraph = plain_text(inline_markdown(first))
     return {"description": paragraph} if paragraph else {}
@@ -333,7 +333,7 @@ def _pointer(*keys: str) -> str:
 
 
 def _servers(root: Node, uri: str) -> list[str]:
-    """Addresses of the servers with their variables' defaults; relative ones made absolute."""
+    """Return the servers' absolute addresses, with their variables' defaults."""
     urls = []
     for server in root.get("servers").parts():
         url = server.text("url")

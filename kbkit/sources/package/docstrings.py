@@ -49,15 +49,15 @@ _DROPPED = frozenset(
 def to_markdown(docstring: Any) -> str:
     """Write a docstring as Markdown.
 
-    Its sections (parameters, returns, examples) begin with a bold line instead of a heading, so
-    that search finds the entry as a whole.
+    Sections (parameters, returns, examples) start with a bold line, not a heading, so that search
+    finds the entry as a whole.
     """
     style = _style(docstring.value)
     if not style:
         return rst(docstring.value)
     try:
         sections = docstring.parse(style, warnings=False)
-    except Exception:  # a docstring that breaks its parser is still text
+    except Exception:  # write it as plain text if its parser fails
         return rst(docstring.value)
     blocks = [_section(section) for section in sections]
     return "\n\n".join(block for block in blocks if block.strip())
@@ -68,7 +68,7 @@ def _style(text: str) -> str:
 
 
 def summary(docstring: Any) -> str:
-    """The first paragraph of a docstring in one line."""
+    """Return the first paragraph of a docstring as one line."""
     if docstring is None:
         return ""
     first = re.split(r"\n\s*\n", docstring.value.strip(), maxsplit=1)[0]
@@ -76,8 +76,8 @@ def summary(docstring: Any) -> str:
 
 
 def inline(text: str) -> str:
-    """Inline reStructuredText as Markdown; text that would read as HTML is escaped."""
-    # as Sphinx does: an address holds no white space, where it goes on in the next line
+    """Convert inline reStructuredText to Markdown; escape text that looks like HTML."""
+    # addresses may continue on the next line, as in Sphinx
     text = _RST_LINK.sub(lambda match: f"[{match[1]}]({''.join(match[2].split())})", text)
     text = _MATH.sub(lambda match: code_span(match[1]), text)
     text = _ROLE.sub(lambda match: f"`{match.group(1).strip()}`", text)
@@ -91,10 +91,9 @@ def inline(text: str) -> str:
 
 
 def rst(text: str) -> str:
-    """Blocks of reStructuredText (or Markdown, or plain text) as Markdown.
+    """Convert blocks of reStructuredText, Markdown or plain text to Markdown.
 
-    Doctests and literal blocks become fences, notes and version marks become text; what is not
-    recognised stays as it is.
+    Doctests and literal blocks become fences, notes and version marks text; other lines stay.
     """
     lines = _unbroken(text).expandtabs(4).rstrip().split("\n")
     out: list[str] = []
@@ -129,7 +128,7 @@ def _unbroken(text: str) -> str:
 
 
 def _in_one_line(match: re.Match[str]) -> str:
-    """Join a match to one line, unless a paragraph or example begins within."""
+    """Join a match to one line, unless a paragraph or example starts inside."""
     text = match.group()
     return text if re.search(r"\n\s*(?:\n|>>>)", text) else " ".join(text.split())
 
@@ -175,9 +174,9 @@ def _see_also(text: str) -> str:
         if line[0].isspace() and items:
             items[-1] += (" " if items[-1].endswith((".", ":")) else ": ") + inline(line.strip())
             continue
-        name, colon, what = line.partition(" : ")
+        name, colon, description = line.partition(" : ")
         names = ", ".join(code_span(part.strip(" `:")) for part in name.split(",") if part.strip())
-        items.append(f"-   {names}" + (f": {inline(what.strip())}" if colon else ""))
+        items.append(f"-   {names}" + (f": {inline(description.strip())}" if colon else ""))
     return "\n".join(items)
 
 
@@ -187,7 +186,7 @@ def _item(value: Any) -> str:
     name = getattr(value, "name", None) or ""
     annotation = str(value.annotation) if getattr(value, "annotation", None) else ""
     described = rst(getattr(value, "description", "") or "")
-    # no default: the signature has it, and what a parser makes of the prose is often wrong
+    # without the default: the signature has it, and parsers often misread it in prose
     kind = code_span(annotation)
     head = code_span(name) if name else ""
     if kind:
@@ -291,14 +290,14 @@ def _block(block: str, width: int, out: list[str]) -> None:
     out.append("")
 
 
-_WIDE = 88  # characters of a signature before each parameter gets its line
+_WIDE = 88  # characters of a signature, above which each parameter has its own line
 
 
 def signature(path: str, item: Any) -> str:
-    """Write a signature, one parameter a line if it is long."""
+    """Write a signature; a long one with one parameter per line."""
     try:
         parameters = list(item.parameters)
-    except Exception:  # a class whose constructor comes from elsewhere
+    except Exception:  # a class whose constructor is inherited from elsewhere
         parameters = []
     if parameters and parameters[0].name in ("self", "cls", "mcs"):
         parameters = parameters[1:]

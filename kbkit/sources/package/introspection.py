@@ -1,6 +1,6 @@
-"""Find the members of a package that exist only after import.
+"""Find members of a package that exist only after import.
 
-Such as accessors (``Series.str`` of pandas), methods made by decorators or loops, and compiled
+Examples are accessors (``Series.str`` of pandas), methods made by decorators or loops, and compiled
 code. Importing runs the package's code, so it happens in another process, and only if a recipe
 allows it.
 """
@@ -22,15 +22,14 @@ from kbkit.sources.base import without_machine
 
 _SECONDS = 120.0
 _MAX_DEFAULT_LENGTH = 80
-_MAX_DEEP = 2
-"""Maximum depth of class members: an accessor, and a class in it."""
+_MAX_DEEP = 2  # levels of class members: an accessor, and a class in it
 
 Kind = Literal["class", "function", "property", "accessor"]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter: its name, its kind as `inspect.Parameter` describes it, its default as code."""
+    """A parameter: name, kind as `inspect.Parameter` describes it, default as code."""
 
     name: str
     kind: str
@@ -39,12 +38,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A documented object that is reached by a name.
+    """A documented object.
 
     Attributes:
-        kind: An accessor is a class that a descriptor makes for an attribute of another one.
+        kind: An accessor is a class that a descriptor returns for an attribute of another class.
         parameters: ``None`` if unknown.
-        origin: Defining module and qualified name, perhaps of a base.
+        origin: Defining module and qualified name, perhaps of a base class.
         file: Source file; ``""`` if compiled.
         line: First line, from 1; 0 if unknown.
     """
@@ -61,7 +60,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Introspection:
-    """Imports a package and looks at some of its modules and classes; a task of a worker.
+    """Imports a package and inspects some of its modules and classes; a task of a worker.
 
     Attributes:
         paths: Public dotted paths of modules and classes, with their names in the source files.
@@ -85,7 +84,7 @@ class Introspection:
                 path: tuple(_members(value, self.package, public))
                 for path, value in objects.items()
             }
-        except BaseException as error:  # it is the package's code that runs
+        except BaseException as error:  # the package's code may raise anything
             return f"importing it failed: {type(error).__name__}: {error}"
 
     def broken(self, reason: str) -> str:
@@ -155,7 +154,7 @@ def _definer(holder: Any, name: str) -> Any:
 def _kind(holder: Any, name: str, static: Any, value: Any) -> Kind | None:
     if isinstance(value, type):
         if not isinstance(holder, type) or static is value:
-            # a class attribute that names a class of somewhere else is no part of this one
+            # a reference to a class that is defined elsewhere is not a member
             nested = not isinstance(holder, type) or value.__qualname__.endswith(f".{name}")
             return "class" if nested else None
         return None if isinstance(static, property | types.MemberDescriptorType) else "accessor"
@@ -170,12 +169,12 @@ def _docstring(value: Any) -> str:
     if not isinstance(docstring, str):
         return ""
     if not isinstance(value, type | property) and docstring == _attribute(type(value), "__doc__"):
-        return ""  # of its class: it has none of its own
+        return ""  # inherited from its class
     return without_machine(inspect.cleandoc(docstring))
 
 
 def _module(value: Any, holder: Any) -> str:
-    """The module that an object is of; one that does not say so is of its holder's."""
+    """Return the module of an object; its holder's module if it names none."""
     for name in (_attribute(value, "__module__"), _attribute(holder, "__module__")):
         if isinstance(name, str):
             return name
@@ -192,7 +191,7 @@ def _origin(value: Any) -> str:
 def _parameters(value: Any) -> tuple[Parameter, ...] | None:
     try:
         declared = inspect.signature(value).parameters.values()
-    except Exception:  # what is compiled often has none, in several ways
+    except Exception:  # compiled code fails in several ways
         return None
     return tuple(
         Parameter(
@@ -231,11 +230,7 @@ _TESTS = frozenset({"tests", "test", "testing_data", "conftest", "_tests", "_tes
 
 @dataclass(frozen=True, slots=True)
 class PublicObject:
-    """A public object: the path that users write, and griffe's object.
-
-    Attributes:
-        accessor: Whether users only meet the class as an attribute of another.
-    """
+    """A public object by its shortest path; an `accessor` is only reached as an attribute."""
 
     path: str
     item: Any
@@ -243,18 +238,18 @@ class PublicObject:
 
 
 def load_package(name: str) -> Any:
-    """A package or module as griffe reads its source files."""
+    """Load a package or module with griffe, from its source files."""
     import griffe
 
     class Finder(griffe.ModuleFinder):
-        """Leaves tests out: in large packages they are most of the code."""
+        """Skips tests, which are most of the code in large packages."""
 
         def iter_submodules(self, path: Any, seen: Any = None) -> Iterator[Any]:
             for parts, file in super().iter_submodules(path, seen):
                 if not any(part in _TESTS or part.startswith("test_") for part in parts):
                     yield parts, file
 
-    # without a handler, griffe's notes on the package's code would go to the terminal
+    # keeps griffe's warnings off the terminal
     logging.getLogger("griffe").addHandler(logging.NullHandler())
     loader = griffe.GriffeLoader(allow_inspection=False, store_source=False)
     loader.finder = Finder()
@@ -300,7 +295,7 @@ def public_members(module: Any) -> Iterator[tuple[str, Any]]:
     exports = _exports(module)
     top = module.path.partition(".")[0]
     modules = {name for name, member in module.members.items() if _is_module(member)}
-    # an __all__ that names submodules names all that are public
+    # an __all__ that names submodules lists all public ones
     strict = exports is not None and bool(exports & modules)
     for name, member in module.members.items():
         if name.startswith("_"):
@@ -309,12 +304,12 @@ def public_members(module: Any) -> Iterator[tuple[str, Any]]:
         if item is None or item.path.partition(".")[0] != top:
             continue
         if item.is_module:
-            wanted = not member.is_alias and (not strict or name in (exports or ()))
+            is_public = not member.is_alias and (not strict or name in (exports or ()))
         elif exports is not None:
-            wanted = name in exports
+            is_public = name in exports
         else:
-            wanted = not member.is_alias or module.is_init_module
-        if wanted and (item.is_module or item.is_class or item.is_function):
+            is_public = not member.is_alias or module.is_init_module
+        if is_public and (item.is_module or item.is_class or item.is_function):
             yield name, item
 
 
@@ -329,7 +324,7 @@ def target_of(member: Any) -> Any | None:
         return member
     try:
         return member.final_target
-    except Exception:  # griffe has several errors for what cannot be followed
+    except Exception:  # griffe raises several errors for unresolved aliases
         return None
 
 
@@ -338,10 +333,10 @@ def _is_module(member: Any) -> bool:
 
 
 def bases_of(item: Any) -> list[Any]:
-    """The bases of a class that lie in the package, nearest first."""
+    """Return the bases of a class inside the package, nearest first."""
     try:
         return list(item.mro())
-    except Exception:  # bases outside of the package
+    except Exception:  # bases outside the package
         return []
 
 

@@ -20,17 +20,16 @@ from kbkit.sources.package.introspection import (
     target_of,
 )
 
-FILE = "file"
-"""Key in ``extra`` of an introspected object: its source file, or ``""``."""
+FILE = "file"  # key in ``extra`` of an introspected object: its source file, or ``""``
 
 _EXTRA = "kbkit"
 
 
 def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[PublicObject]:
-    """Import a package in another process, and add members that its source lacks.
+    """Import a package in another process, and add members and docstrings that its source lacks.
 
-    Missing docstrings and objects are added, in the tree too. An accessor is named by the attribute
-    that its documentation mentions most.
+    The tree is changed in place. An accessor is named by the attribute that its docstrings mention
+    most.
     """
     package = root.path.partition(".")[0]
     holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}
@@ -49,20 +48,20 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
                     accessors[member.origin].append((f"{path}.{member.name}", member))
             continue
         for member in members:
-            there = _at(item, member.name)
-            if member.origin in paths or (there is not None and there.path in paths):
-                _describe(there, member)
+            existing = _member_of(item, member.name)
+            if member.origin in paths or (existing is not None and existing.path in paths):
+                _add_docstrings(existing, member)
                 continue
             place = f"{path}.{member.name}"
             made.setdefault(member.origin, PublicObject(place, _object(root, member, item)))
     for places in accessors.values():
-        place, member = _most_named(places)
+        place, member = _most_mentioned(places)
         made[f"{member.origin}()"] = PublicObject(place, _object(root, member, root), accessor=True)
     return sorted([*entries, *made.values()], key=lambda entry: entry.path)
 
 
 def _once_each(members_of: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]:
-    """Map paths to members; inherited ones appear only in the class of the shortest path."""
+    """Map paths to members; inherited ones appear only in the class with the shortest path."""
     written: set[str] = set()
 
     def without_written(members: Iterable[Member]) -> Iterator[Member]:
@@ -81,7 +80,7 @@ def _once_each(members_of: Mapping[str, Sequence[Member]]) -> dict[str, list[Mem
 
 
 def source_file(item: Any) -> str | None:
-    """Return the source file of an object made by introspection; ``None`` for others."""
+    """Return the source file of an introspected object; ``None`` for other objects."""
     file: str | None = item.extra.get(_EXTRA, {}).get(FILE)
     return file
 
@@ -109,23 +108,22 @@ def fill(item: Any, members: Iterable[Member]) -> None:
     bases = bases_of(item)
     for member in members:
         if member.name in item.members:
-            _describe(_at(item, member.name), member)
-        # describing a base would repeat it in each class that inherits from it
-        elif not any(_is_described(_at(base, member.name)) for base in bases):
-            item.set_member(member.name, _made(member, item))
+            _add_docstrings(_member_of(item, member.name), member)
+        # the member of a base is not repeated in its subclasses
+        elif not any(_is_described(_member_of(base, member.name)) for base in bases):
+            item.set_member(member.name, _new_object(member, item))
 
 
 def _is_described(item: Any | None) -> bool:
     return item is not None and item.docstring is not None
 
 
-def _at(holder: Any, name: str) -> Any | None:
-    there = holder.members.get(name)
-    return None if there is None else target_of(there)
+def _member_of(holder: Any, name: str) -> Any | None:
+    existing = holder.members.get(name)
+    return None if existing is None else target_of(existing)
 
 
-def _describe(item: Any | None, member: Member) -> None:
-    """Add docstrings to an object and its members if the source has none."""
+def _add_docstrings(item: Any | None, member: Member) -> None:
     import griffe
 
     if item is None or item.is_module:
@@ -137,24 +135,22 @@ def _describe(item: Any | None, member: Member) -> None:
 
 
 def _object(root: Any, member: Member, holder: Any) -> Any:
-    """Return a member's griffe object, from the source or newly made."""
-    there = _in_tree(root.package, member.origin)
-    if there is None or there.is_attribute:  # the source files do not know that it can be called
-        return _made(member, holder)
-    _describe(there, member)
-    return there
+    existing = _in_tree(root.package, member.origin)
+    if existing is None or existing.is_attribute:  # its source does not show that it can be called
+        return _new_object(member, holder)
+    _add_docstrings(existing, member)
+    return existing
 
 
 def _in_tree(package: Any, origin: str) -> Any | None:
     try:
-        there = package[origin.partition(".")[2]]
-        return there.final_target if there.is_alias else there
-    except Exception:  # griffe has several errors for what is not there or cannot be followed
+        existing = package[origin.partition(".")[2]]
+        return existing.final_target if existing.is_alias else existing
+    except Exception:  # griffe raises several errors for missing and unresolved names
         return None
 
 
-def _made(member: Member, holder: Any) -> Any:
-    """Make a griffe object of a member that exists only after import."""
+def _new_object(member: Member, holder: Any) -> Any:
     import griffe
 
     name, line = member.name, member.line or None
@@ -178,7 +174,7 @@ def _made(member: Member, holder: Any) -> Any:
     return made
 
 
-def _most_named(places: Sequence[tuple[str, Member]]) -> tuple[str, Member]:
+def _most_mentioned(places: Sequence[tuple[str, Member]]) -> tuple[str, Member]:
     member = places[0][1]
     text = " ".join((member.docstring, *(each.docstring for each in member.members)))
     words = Counter(re.findall(r"\b\w+\.\w+\b", text))

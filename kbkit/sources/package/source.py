@@ -1,6 +1,6 @@
 """The source ``package``: the public API of an installed Python package, from its docstrings.
 
-griffe reads the source files; nothing of the package is imported or run, unless a recipe says so.
+griffe reads the source files. Without `introspect`, nothing of the package is imported or run.
 """
 
 from __future__ import annotations
@@ -40,11 +40,7 @@ _NAMES = ("source", "sourcecode", "repository", "code", "github", "gitlab", "hom
 
 @dataclass(frozen=True, slots=True)
 class CodeOrigin:
-    """Origin of a package; each part may be ``""``.
-
-    Attributes:
-        commit: Installed commit, if pip recorded it.
-    """
+    """Origin of a package, as far as known; `commit` only if pip recorded it."""
 
     distribution: str = ""
     version: str = ""
@@ -54,9 +50,9 @@ class CodeOrigin:
 
     @property
     def url(self) -> str:
-        """Return the address of the code: of the commit if it is known, else of the repository.
+        """Address of the code: of the commit if known, else of the repository.
 
-        Never of a file or a tag, since an installed package does not say what they are called.
+        Never of a file or tag, since an installed package does not name them.
         """
         if self.repository and self.commit:
             middle = (
@@ -77,7 +73,7 @@ def origin_of(name: str) -> CodeOrigin:
         return CodeOrigin(
             distribution,
             package.version or "",
-            repository or _declared(package),
+            repository or _declared_repository(package),
             commit,
             _license(package),
         )
@@ -85,7 +81,7 @@ def origin_of(name: str) -> CodeOrigin:
 
 
 def _installed_from(package: metadata.Distribution) -> tuple[str, str]:
-    """Repository and commit that pip installed from (PEP 610), else empty."""
+    """Return repository and commit that pip installed from (PEP 610), else ``""``."""
     try:
         noted = json.loads(package.read_text("direct_url.json") or "{}")
         commit = str(noted["vcs_info"]["commit_id"])
@@ -106,7 +102,7 @@ def _license(package: metadata.Distribution) -> License:
         for line in values("Classifier")
         if line.startswith("License ::") and line.count("::") > 1
     ]
-    # some packages have put the whole text of their license there
+    # some packages state the whole license text
     written = [line.strip() for text in values("License") for line in text.split("\n")]
     named = [*values("License-Expression"), *written[:1], *classified]
     stated = [License.stated(name) for name in named if not _NOTICE.match(name)]
@@ -116,8 +112,8 @@ def _license(package: metadata.Distribution) -> License:
     return license.or_else(License.stated(attribution=notice))
 
 
-def _declared(package: metadata.Distribution) -> str:
-    """The repository that the metadata names: under a fitting label first, then under any."""
+def _declared_repository(package: metadata.Distribution) -> str:
+    """Return the repository in the metadata: from a fitting label first, then from any."""
     labelled: dict[str, str] = {}
     for line in package.metadata.get_all("Project-URL") or []:
         label, _, url = line.partition(",")
@@ -141,24 +137,24 @@ def repository(url: str) -> str:
         return ""
     if segments[0] in ("sponsors", "orgs", "users"):
         return ""
-    # GitLab has groups in groups, where a view of the repository begins with "-"
-    kept = segments if host.startswith("gitlab") and "/-/" in parts.path else segments[:2]
-    if not all(re.fullmatch(r"[\w.+-]+", segment) for segment in kept):
+    # GitLab nests groups; "/-/" starts a view of the repository
+    names = segments if host.startswith("gitlab") and "/-/" in parts.path else segments[:2]
+    if not all(re.fullmatch(r"[\w.+-]+", segment) for segment in names):
         return ""
-    return f"https://{host}/" + "/".join(kept).removesuffix(".git")
+    return f"https://{host}/" + "/".join(names).removesuffix(".git")
 
 
-_OWN_PAGE = 400  # characters of docstring that make a method a document of its own
+_OWN_PAGE = 400  # least characters of docstring of a method with its own document
 
 
 class PackageReader:
-    """The public API of an installed package: one document per module, class and function.
+    """Reads the public API of an installed package: a document per module, class and function.
 
-    A method with a docstring of more than a few lines is a document too; others are sections of
-    their class. Public are the names of ``__all__``, or else names without a leading underscore,
-    and a package's re-exports from its own modules. Of several paths to an object the shortest
-    counts. Members inherited from a private class are written out, those of a public base are
-    listed by name. Each document ends with the place of its source.
+    A method with a long docstring is a document too; others are sections of their class. Names in
+    ``__all__`` are public, or else names without a leading underscore and a package's re-exports
+    from its own modules. An object has the shortest of its paths. Members inherited from a private
+    class are written out, those of a public base are listed by name. Each document ends with the
+    location of its source.
     """
 
     type = "package"
@@ -170,7 +166,7 @@ class PackageReader:
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         root = load_package(self._spec.name)
         origin = origin_of(self._spec.name)
-        made = 0
+        yielded = 0
         entries = public_objects(root, self._spec.name)
         if self._spec.introspect:
             entries = with_introspection(root, entries)
@@ -178,9 +174,9 @@ class PackageReader:
             for document in self._documents(entry, origin):
                 if matches(document.title, self._spec.exclude):
                     continue
-                if context.stop() or made >= self._spec.limit:
+                if context.stop() or yielded >= self._spec.limit:
                     return
-                made += 1
+                yielded += 1
                 yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
     def _documents(self, entry: PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
@@ -308,7 +304,7 @@ def _body(path: str, item: Any) -> list[str]:
     if item.is_attribute:
         called = _property(item)
     else:
-        # overloads say what callers may do; the implementation's own signature does not count
+        # overloads replace the implementation's signature
         shown = getattr(item, "overloads", None) or [item]
         called = fence("\n".join(signature(path, part) for part in shown), "python")
     text = to_markdown(item.docstring)
@@ -373,7 +369,7 @@ def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
 
 
 def _file(item: Any) -> str:
-    """Path of the source file from the folder that holds the package: the same everywhere."""
+    """Return the path of the source file, relative to the folder of the package."""
     file = source_file(item)
     place = item.filepath if file is None else file
     if isinstance(place, list):

@@ -1,7 +1,7 @@
 """Check network addresses, and connect only to checked ones.
 
-A second resolution by the HTTP library could give another address. So the connection uses the
-address that was checked.
+The HTTP library could resolve a name to another address than the checked one, so connections use
+the checked address.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ import httpcore
 from kbkit.errors import ForbiddenAddressError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Private = bool | tuple[str, ...]
-"""Allowed non-public addresses: none, all private networks, or some."""
+Private = bool | tuple[str, ...]  # whether private networks are allowed, or which addresses
 
 LINK_LOCAL = "a link-local address"
 METADATA = "a cloud metadata address"
 
-# of RFC 6052 and, for those of a network of one's own, RFC 8215
+# RFC 6052, and RFC 8215 for local networks
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 _TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")
 _SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
-# special purpose networks that Python's is_private does not cover in every version
+# special purpose networks that is_private misses in some Python versions
 _SPECIAL_V4 = tuple(
     ipaddress.IPv4Network(network)
     for network in str.split("""
@@ -39,9 +38,9 @@ _SPECIAL_V4 = tuple(
         198.51.100.0/24 203.0.113.0/24 240.0.0.0/4
     """)
 )
-# documentation and routing inside networks, which older versions of Python take for public
+# documentation and routing networks, which are public to older versions of Python
 _SPECIAL_V6 = (ipaddress.IPv6Network("3fff::/20"), ipaddress.IPv6Network("5f00::/16"), _LOCAL_NAT64)
-# metadata services of clouds, which give keys to whoever asks, besides those that are link-local
+# cloud metadata services, which give keys to any client; others are link-local
 _METADATA = frozenset(
     ipaddress.ip_address(address)
     for address in str.split("""
@@ -51,7 +50,7 @@ _METADATA = frozenset(
 )
 _BROADCAST = ipaddress.IPv4Address(0xFFFFFFFF)
 
-_SLICE = 0.5  # seconds a read waits before it asks whether to stop
+_SLICE = 0.5  # seconds between checks of `stop` while reading
 
 
 def refusal(address: str, *, allow_private: Private) -> str:
@@ -106,13 +105,13 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
     if address in _NAT64 or address in _TRANSLATED:
         return [low]
     if address in _LOCAL_NAT64:
-        # where it stands depends on the network; what may be elsewhere says no more than this
+        # its position depends on the network; other positions hold arbitrary bits
         places = (low, *_positions(number))
         return [each for each in places if each.is_link_local or each in _METADATA]
     embedded = [*(address.teredo or ())]
     if address.sixtofour:
         embedded.append(address.sixtofour)
-    # ISATAP: ...:0:5efe:a.b.c.d under any prefix, that of another mechanism too
+    # ISATAP: ...:0:5efe:a.b.c.d under any prefix, even that of another mechanism
     if (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
         embedded.append(low)
     return embedded
@@ -121,7 +120,7 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
 def _positions(number: int) -> list[ipaddress.IPv4Address]:
     """Return possible IPv4 addresses in an IPv6 address with a prefix of 48, 56 or 64 bits.
 
-    Source: RFC 6052, section 2.2: the bits 64 to 71 are left out.
+    Source: RFC 6052, section 2.2, which leaves out the bits 64 to 71.
     """
     rest = (number >> 64 & 0xFFFF) << 56 | number & (1 << 56) - 1
     return [ipaddress.IPv4Address(rest >> shift & 0xFFFFFFFF) for shift in (40, 32, 24)]
@@ -150,13 +149,13 @@ def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
 
 
 class Deadline(threading.local):
-    """When the request that runs in this thread has to be over, by `time.monotonic`."""
+    """Time limit of this thread's request, by `time.monotonic`."""
 
     at: float = float("inf")
 
 
 class GuardedBackend(httpcore.SyncBackend):
-    """Connects to checked addresses only, and ends reads at the deadline or on request."""
+    """Connects to checked addresses only; ends reads at the deadline or on request."""
 
     def __init__(
         self, *, allow_private: Private, stop: Callable[[], bool], deadline: Deadline
@@ -173,7 +172,7 @@ class GuardedBackend(httpcore.SyncBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """Resolve, check and connect; the caller's TLS and Host header keep the name."""
+        """Resolve, check and connect; TLS and the Host header use the name."""
         try:
             addresses = resolve(host, port, allow_private=self._allow_private)
         except (OSError, UnicodeError) as error:
@@ -207,7 +206,7 @@ class _GuardedStream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         if time.monotonic() > self._deadline.at:
-            # a server that sends without end is never caught waiting
+            # a server that sends without pause never reaches the timeout below
             raise httpcore.ReadTimeout("the server is too slow")
         end = time.monotonic() + _remaining(self._deadline, timeout)
         while True:
@@ -242,6 +241,6 @@ class _GuardedStream(httpcore.NetworkStream):
 
 
 def _remaining(deadline: Deadline, timeout: float | None) -> float:
-    """Seconds that an operation may take: at least a moment, so that errors name the cause."""
+    """Return the seconds left for an operation; at least 1 ms, so that errors name the cause."""
     left = deadline.at - time.monotonic()
     return max(0.001, min(left, timeout if timeout is not None else 60.0))

@@ -1,8 +1,8 @@
 """A Chromium without network that renders pages.
 
-kbkit fetches each request of a page, with all its checks. Chromium itself resolves no name and
-opens no connection, since its proxy does not exist; sockets, workers, prefetching, WebRTC and
-redirects included.
+kbkit fetches each request of a page, with all its checks. Chromium resolves no names and opens no
+connections, not even for sockets, workers, prefetching, WebRTC or redirects: its proxy does not
+exist.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ WITHOUT_FEATURES = (
     "MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,PaintHolding,PreconnectToSearch,"
     "TcpPortRandomizationWin,ThirdPartyStoragePartitioning,msForceBrowserSignIn"
 )
-"""Features of Chromium to switch off. This replaces Playwright's list, so it repeats it."""
+"""Features to switch off; includes Playwright's list, which this flag replaces."""
 _FLAGS = (
-    # there is no way out: no name resolves, and all that is not routed goes to this proxy
+    # no way out: names do not resolve, and unrouted requests go to this proxy
     "--proxy-server=socks5://kbkit.invalid:9",
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -58,7 +58,7 @@ _POLICY = (
 _WITHOUT = """for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"])
   delete globalThis[name];"""
 """Removes APIs that open connections, in case Chromium ignores the flags."""
-_TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})  # kinds of requests that are answered
+_TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})  # types of requests that are answered
 _PROGRAMS = (
     "chromium",
     "chromium-browser",
@@ -71,27 +71,23 @@ _ENVIRONMENT = str.split("""
     PROGRAMFILES(X86) LD_LIBRARY_PATH XDG_RUNTIME_DIR XDG_CONFIG_HOME XDG_CACHE_HOME
     FONTCONFIG_PATH FONTCONFIG_FILE
 """)
-"""Environment of the browser: no keys."""
-_GLANCE = 0.15  # seconds between two looks at a page
-_QUIET = 4  # looks in a row at which nothing changed
-_REQUESTS = 300  # that one page may make
-_TEXTS = 5  # how many times the largest page all that one page asks for may weigh
-_UNFOLDED = 500  # parts of a page that are unfolded
+"""Variables that the browser gets: no keys."""
+_GLANCE = 0.15  # seconds between two checks of a page
+_QUIET = 4  # consecutive checks without a change
+_REQUESTS = 300  # most requests of a page
+_TEXTS = 5  # most bytes of a page's resources, times the size limit of a page
+_UNFOLDED = 500  # most parts of a page that are unfolded
 _NO_SANDBOX = ("sandboxing failed", "No usable sandbox", "without --no-sandbox is not supported")
-_LAUNCH = 60.0  # seconds that the browser may take to start
-_GRACE = 5.0  # seconds that reading a page may take when its time is over
-_END = 10.0  # seconds that a page and the browser may take to close
+_LAUNCH = 60.0  # seconds for the browser to start
+_GRACE = 5.0  # seconds for reading a page after its time is over
+_END = 10.0  # seconds for a page or the browser to close
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """The answer to a request of a page.
-
-    Attributes:
-        body: ``None`` if refused or failed.
-    """
+    """Answer to a request of a page; `body` is ``None`` if refused or failed."""
 
     body: bytes | None
     status: int = 200
@@ -100,10 +96,10 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page as its scripts made it.
+    """A page after its scripts ran.
 
     Attributes:
-        html: The document, without scripts, with open shadow trees in place.
+        html: Document without scripts, with open shadow trees in place.
         leads: Address that its scripts tried to open, or ``""``.
     """
 
@@ -124,22 +120,19 @@ class _Visit:
     pending: int = 0
     served: bool = False
     leads: str = ""
-    began: float = field(default_factory=time.monotonic)
+    started_at: float = field(default_factory=time.monotonic)
 
     def overdue(self) -> bool:
-        return time.monotonic() - self.began > self.seconds
+        return time.monotonic() - self.started_at > self.seconds
 
 
 def find_program() -> str | None:
-    """Path of a Chromium that is installed; ``None`` leaves the choice to Playwright."""
+    """Return the path of an installed Chromium; with ``None``, Playwright chooses."""
     return next(filter(None, map(shutil.which, _PROGRAMS)), None)
 
 
 class Browser:
-    """A running Chromium, driven by a thread of its own; pages may be rendered from several.
-
-    It starts with the first page, and again when it went down.
-    """
+    """A Chromium, driven by its own thread; starts with the first page, and again after a crash."""
 
     def __init__(self, *, user_agent: str, program: str = "", sandbox: bool = True) -> None:
         with extra("browser", "playwright", "The provider browser"):
@@ -160,8 +153,8 @@ class Browser:
         self._thread.start()
 
     def close(self) -> None:
-        with suppress(Exception):  # it goes down with this process anyway
-            self._run(self._shut())
+        with suppress(Exception):  # it ends with this process anyway
+            self._run(self._shut_down())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_END)
         if not self._thread.is_alive():
@@ -184,7 +177,7 @@ class Browser:
                 return self._run(self._render(visit))
             except _GoneError:
                 if attempt:
-                    break  # it takes the browser down with it
+                    break  # this page crashes the browser
         raise RenderError("the browser crashed")
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
@@ -212,16 +205,16 @@ class Browser:
                     raise SourceError(_launch_error(error)) from error
             return self._chromium
 
-    async def _shut(self) -> None:
+    async def _shut_down(self) -> None:
         self._closed = True
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         if self._chromium is not None:
-            await _soon(self._chromium.close())
+            await _ends_in_time(self._chromium.close())
         if self._driver is not None:
-            await _soon(self._driver.stop())
+            await _ends_in_time(self._driver.stop())
         for task in rest:
             task.cancel()
-        await _soon(asyncio.gather(*rest, return_exceptions=True))
+        await _ends_in_time(asyncio.gather(*rest, return_exceptions=True))
 
     async def _render(self, visit: _Visit) -> RenderedPage:
         from playwright.async_api import Error
@@ -241,10 +234,10 @@ class Browser:
                 raise _GoneError from error
             raise RenderError(f"cannot be rendered ({_line(error)})") from error
         finally:
-            if context is not None and not await _soon(context.close()):
-                # a page that does not let go: others go on with a new browser
+            if context is not None and not await _ends_in_time(context.close()):
+                # the page does not close: start a new browser for the next ones
                 self._chromium = None
-                await _soon(chromium.close())
+                await _ends_in_time(chromium.close())
 
     async def _show(self, context: Any, visit: _Visit) -> RenderedPage:
         page = await context.new_page()
@@ -262,14 +255,14 @@ class Browser:
 
         page.on("crash", crashed)
         page.on("dialog", dismiss)
-        context.on("page", lambda other: self._loop.create_task(_soon(other.close())))
+        context.on("page", lambda other: self._loop.create_task(_ends_in_time(other.close())))
         await context.add_init_script(_WITHOUT)
         await context.route_web_socket("**/*", refuse)
         await context.route("**/*", lambda route: self._answer(route, page, visit))
         reading = self._loop.create_task(self._read(context, page, visit))
         try:
             either: set[asyncio.Future[Any]] = {reading, broken}
-            left = visit.began + visit.seconds + _GRACE - time.monotonic()
+            left = visit.started_at + visit.seconds + _GRACE - time.monotonic()
             await asyncio.wait(either, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if broken.done():
                 raise RenderError("the page crashed")
@@ -293,7 +286,7 @@ class Browser:
         return RenderedPage(serialized[0], frozenset(serialized[1]), visit.leads)
 
     async def _settle(self, world: IsolatedWorld, visit: _Visit) -> None:
-        """Wait until a page neither changes nor waits for anything, or its time is over."""
+        """Wait until a page neither changes nor waits for requests, or its time is over."""
         state, quiet = "", 0
         while quiet < _QUIET and not visit.overdue():
             await asyncio.sleep(_GLANCE)
@@ -308,23 +301,25 @@ class Browser:
                 await self._navigate(route, page, visit)
                 return
             visit.requests += 1
-            wanted = request.resource_type in _TYPES and request.method == "GET"
+            accepted = request.resource_type in _TYPES and request.method == "GET"
             plain = request.url.startswith(("http://", "https://"))
             within = visit.requests <= _REQUESTS and visit.size <= visit.limit * _TEXTS
-            if not (wanted and plain and within) or visit.overdue():
+            if not (accepted and plain and within) or visit.overdue():
                 await route.abort("blockedbyclient")
                 return
             visit.pending += 1
             try:
-                came = await self._loop.run_in_executor(
+                resource = await self._loop.run_in_executor(
                     self._pool, visit.fetch, request.url, request.resource_type
                 )
-                visit.size += len(came.body or b"")
-                if came.body is None:
+                visit.size += len(resource.body or b"")
+                if resource.body is None:
                     await route.abort("blockedbyclient")
                 else:
                     await route.fulfill(
-                        status=came.status, body=came.body, content_type=came.content_type
+                        status=resource.status,
+                        body=resource.body,
+                        content_type=resource.content_type,
                     )
             finally:
                 visit.pending -= 1
@@ -347,15 +342,15 @@ class Browser:
 
 
 class _GoneError(Exception):
-    """The browser went down."""
+    """The browser crashed."""
 
 
-async def _soon(work: Awaitable[Any]) -> bool:
+async def _ends_in_time(work: Awaitable[Any]) -> bool:
     try:
         await asyncio.wait_for(work, _END)
     except TimeoutError:
         return False
-    except Exception:  # it is gone already
+    except Exception:  # already closed
         return True
     return True
 

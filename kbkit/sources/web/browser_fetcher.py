@@ -1,7 +1,7 @@
-"""The provider ``browser``: pages as rendered by a local Chromium.
+"""The provider ``browser``: pages rendered by a local Chromium.
 
-The guarded fetcher fetches all resources of a page for the browser, which has no network. Scripts
-are fetched once per crawl.
+The browser has no network: the guarded fetcher fetches all resources of a page, scripts once per
+crawl.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import origin
 
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
-_KEPT = 50_000_000  # bytes of scripts, styles and shells that are kept
-SHOWN_ALREADY = "shows what"
-"""Beginning of the reason for routes that are places in a page."""
-_TURNS, _MAX_LENGTH = 20, 300.0  # what a page may ask for at its host's pace; seconds that it adds
-_PLACES = 3  # routes that show what the page shows already, after which the others are believed to
-_SAME = 0.01  # share of lines by which such a route may differ
+_CACHE_BYTES = 50_000_000  # of scripts, styles and shells
+SHOWN_ALREADY = "shows what"  # start of the reason for routes that show the same page
+_TURNS, _MAX_LENGTH = 20, 300.0  # waits for the host's pace per page, and the most seconds they add
+_PLACES = 3  # routes without new text, after which a page's other routes are skipped
+_SAME = 0.01  # share of new lines up to which a route counts as the same
 _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 
 
@@ -48,7 +47,7 @@ def open_page_fetcher(
 
 
 class BrowserFetcher:
-    """Fetches pages and has a browser render them; safe to use from several threads."""
+    """Fetches pages and renders them in a browser; safe to use from several threads."""
 
     def __init__(
         self, robots: Robots, spec: CrawlSource | PageSource, context: SourceContext
@@ -57,16 +56,16 @@ class BrowserFetcher:
             user_agent=context.user_agent, program=context.browser, sandbox=context.browser_sandbox
         )
         self._own = robots
-        # a page is given nothing from private networks but what is of its own host
+        # private networks are closed to a page, except for its own host
         public = spec.model_copy(update={"allow_private": False})
         self._others = page_world.open_robots(public, context)
         self._allow_private = spec.allow_private
         self._limit = spec.max_bytes
         self._seconds = context.timeout
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, Response] = OrderedDict()
-        self._lines: dict[str, frozenset[str]] = {}  # of the first of each page's routes
-        self._places: dict[str, int] = {}  # routes that showed nothing else
+        self._cache: OrderedDict[str, Response] = OrderedDict()
+        self._lines: dict[str, frozenset[str]] = {}  # lines of each page's first route
+        self._places: dict[str, int] = {}  # number of routes without new text
 
     def close(self) -> None:
         self._browser.close()
@@ -80,13 +79,13 @@ class BrowserFetcher:
         last_modified: str = "",
         check: Callable[[str], Response | None] | None = None,
     ) -> Response:
-        """Fetch and render a page; one that is no page comes as it is."""
+        """Fetch and render a page; other responses are returned unchanged."""
         address, route = urldefrag(url)
         if route and self._places.get(address, 0) >= _PLACES:
-            return _place(url, address)
+            return _same_page(url, address)
         with self._lock:
-            cached = self._kept.get(address) if route else None
-        shell = cached or self._keep(address, self._own.fetcher.get(address, check=check))
+            cached = self._cache.get(address) if route else None
+        shell = cached or self._store(address, self._own.fetcher.get(address, check=check))
         mark = f"#{route}" if route else ""
         shell = replace(shell, url=shell.url + mark, etag="", last_modified="")
         if shell.outcome is not Outcome.FETCHED or shell.media_type not in _PAGES:
@@ -96,7 +95,7 @@ class BrowserFetcher:
             page = self._browser.render(
                 shell.url,
                 decode(shell.body, shell.charset),
-                lambda wanted, kind: self._resource(wanted, kind, own),
+                lambda request_url, kind: self._resource(request_url, kind, own),
                 limit=self._limit,
                 seconds=self._seconds + min(_TURNS * self._own.delay(own), _MAX_LENGTH),
             )
@@ -110,7 +109,7 @@ class BrowserFetcher:
         apart = len(page.lines - first) > _SAME * len(page.lines)
         if "#" in shell.url and first is not page.lines and not apart:
             self._places[address] = self._places.get(address, 0) + 1
-            return _place(shell.url, address)
+            return _same_page(shell.url, address)
         html = page.html
         if page.leads:
             quoted = page.leads.replace("&", "&amp;").replace('"', "&quot;").replace("'", "%27")
@@ -124,11 +123,11 @@ class BrowserFetcher:
         url = urldefrag(url).url
         host = origin(url)
         if host != own and self._allow_private and kind not in ("script", "stylesheet"):
-            return Resource(None)  # what is read of a private network is told to nobody else
+            return Resource(None)  # private content must not reach other hosts
         with self._lock:
-            cached = self._kept.get(url)
+            cached = self._cache.get(url)
             if cached is not None:
-                self._kept.move_to_end(url)
+                self._cache.move_to_end(url)
         if cached is None:
             robots = self._own if host == own else self._others
             if robots.verdict(url) or not robots.wait(url):
@@ -141,7 +140,7 @@ class BrowserFetcher:
 
             cached = robots.fetcher.get(url, check=stays)
             if kind in ("script", "stylesheet"):
-                self._keep(url, cached)
+                self._store(url, cached)
         if cached.outcome is Outcome.GONE:
             return Resource(b"", cached.status)
         if cached.outcome is not Outcome.FETCHED:
@@ -149,31 +148,28 @@ class BrowserFetcher:
         charset = f"; charset={cached.charset}" if cached.charset else ""
         return Resource(cached.body, 200, cached.media_type + charset)
 
-    def _keep(self, url: str, response: Response) -> Response:
+    def _store(self, url: str, response: Response) -> Response:
         if response.outcome in (Outcome.FETCHED, Outcome.GONE):
             with self._lock:
-                self._kept[url] = response
-                while sum(len(kept.body) for kept in self._kept.values()) > _KEPT:
-                    self._kept.popitem(last=False)
+                self._cache[url] = response
+                while sum(len(stored.body) for stored in self._cache.values()) > _CACHE_BYTES:
+                    self._cache.popitem(last=False)
         return response
 
 
-def _place(url: str, address: str) -> Response:
+def _same_page(url: str, address: str) -> Response:
     return Response(url, Outcome.SKIPPED, f"{SHOWN_ALREADY} {address} shows", status=200)
 
 
-_MAX_REQUESTS = 20_000  # of one run
-_MAX_FETCHED = 1_000_000_000  # bytes of one run
-_MAX_HELD = 50_000_000  # bytes of pictures that other pages may show too
+_MAX_REQUESTS = 20_000  # per run
+_MAX_FETCHED = 1_000_000_000  # bytes per run
+_MAX_CACHED = 50_000_000  # bytes of pictures, which other pages may show too
 
 
 def illustrated(
     events: Iterator[SourceEvent], spec: CrawlSource | PageSource, context: SourceContext
 ) -> Iterator[SourceEvent]:
-    """The events of a source, with the pictures of its documents where its recipe wants them.
-
-    Pictures are fetched under the rules of pages: no private addresses, robots.txt, delays.
-    """
+    """Add pictures to documents if the recipe asks for them, fetched under the rules of pages."""
     if not spec.images:
         yield from events
         return
@@ -182,7 +178,7 @@ def illustrated(
             if event.document is None:
                 yield event
                 continue
-            images = dict(event.document.images)  # drawn in the page itself
+            images = dict(event.document.images)  # inline drawings
             for address in image_addresses(event.document.content):
                 if address not in images and (image := pictures.get(address)) is not None:
                     images[address] = image
@@ -190,20 +186,20 @@ def illustrated(
 
 
 class _Pictures:
-    """Fetches pictures, each once as long as they are held."""
+    """Fetches pictures, and caches them up to a limit."""
 
     def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
         self._context = context
         self._robots = page_world.open_robots(spec, context)
         self._cached: dict[str, Image | None] = {}
-        self._held = self._fetched = self._requests = 0
+        self._cached_bytes = self._fetched = self._requests = 0
 
     def get(self, address: str) -> Image | None:
         if address not in self._cached:
             image = self._fetch(address)
-            if image is not None and self._held + len(image.data) > _MAX_HELD:
+            if image is not None and self._cached_bytes + len(image.data) > _MAX_CACHED:
                 return image
-            self._held += 0 if image is None else len(image.data)
+            self._cached_bytes += 0 if image is None else len(image.data)
             self._cached[address] = image
         return self._cached[address]
 

@@ -1,7 +1,7 @@
 """One crawl: frontier, order and outcomes.
 
-The frontier is not stored: it follows from the links of visited pages, which the catalog keeps, and
-from the sitemaps. So an interrupted crawl continues.
+The frontier is not stored. An interrupted crawl rebuilds it from the sitemaps and from the links of
+visited pages, which are in the catalog.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from kbkit.sources.web.urls import CrawlScope, Refusals, canonical, index_alias
 
 
 class Canonicals:
-    """Canonical addresses of the pages in one crawl."""
+    """Canonical addresses of the pages of a crawl."""
 
     def __init__(self, memory: CrawlMemory) -> None:
         self._memory = memory
-        self._copies: dict[str, str] = {}  # what pages call their own address
-        self._named_by: dict[str, list[PageRequest]] = {}  # pages that call an address theirs
-        self._empty: set[str] = set()  # addresses that became no document
+        self._copies: dict[str, str] = {}  # canonical address of each page
+        self._named_by: dict[str, list[PageRequest]] = {}  # pages by canonical address
+        self._empty: set[str] = set()  # addresses without a document
 
-    def believed(self, named: str, uri: str, start: str) -> str:
+    def trusted(self, named: str, uri: str, start: str) -> str:
         if named in (uri, index_alias(uri), start) or (named and self._of(named) == uri):
-            return ""  # every page names the home page, or two pages name each other
+            return ""  # names the start page, or the two name each other
         if named in self._empty or named.rstrip("/") == uri.rstrip("/"):
-            return ""  # what it names is not there, or leads back
+            return ""  # the named address has no document, or is the same
         return named
 
     def add(self, task: PageRequest, uri: str, own: str) -> None:
@@ -67,10 +67,10 @@ class Canonicals:
 PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-stream"})
 """Media types read as pages."""
 
-_AHEAD = 16  # downloads that wait for a thread
-_READ_AHEAD = 64  # pages fetched that wait to be read; bounds memory
-_SILENT_MOST = 8  # requests in a row without any answer before the host counts as gone
-_STUB = 400  # characters of a page that only refreshes to another
+_AHEAD = 16  # most downloads in progress
+_READ_AHEAD = 64  # most fetched pages that wait to be read; bounds memory
+_SILENT_MOST = 8  # consecutive requests without an answer, after which the host counts as dead
+_STUB = 400  # characters, below which a page that refreshes to another has no content
 
 
 class CrawlRun:
@@ -92,19 +92,19 @@ class CrawlRun:
             self._pages, self._robots, self._check, concurrency=spec.concurrency
         )
         self._refusals = Refusals()
-        self._alike = Refusals()  # pages that were met, of which there may be as many
+        self._without_document = Refusals()  # read pages without a document, summed up by reason
         self._reader = SiteExtractor(drawings=spec.images, engine=context.engine)
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
-        self._links: dict[int, tuple[PageRequest, tuple[str, ...]]] = {}  # that wait for their turn
-        self._followed = 0  # pages asked for whose links were followed
-        self._unlinked: Counter[int] = Counter()  # pages asked for, not yet linked, by depth
+        self._links: dict[int, tuple[PageRequest, tuple[str, ...]]] = {}  # not yet followed
+        self._followed = 0  # requests whose links were followed
+        self._unlinked: Counter[int] = Counter()  # requests whose links were not, by depth
         self._canonicals = Canonicals(context.memory)
-        self._responses: dict[str, Response] = {}  # of pages that are being read
-        self._active = 0  # pages asked for that count against the limit
+        self._responses: dict[str, Response] = {}  # for pages being read
+        self._active = 0  # open requests that count against the limit
         self._made = 0  # documents
         self._asked = self._silent = 0
-        self._started = False  # the start page has been dealt with
+        self._started = False  # whether the start page is done
         self._dead = ""
 
     def _close(self) -> None:
@@ -114,35 +114,35 @@ class CrawlRun:
         self._robots.fetcher.close()
 
     def events(self) -> Iterator[SourceEvent]:
-        """Crawl, with an event for each page; refused addresses are summed up."""
+        """Yield an event for each page; refused addresses are summed up."""
         try:
             if not self._start:
                 yield SourceEvent(self._spec.url, Outcome.FAILED, reason="malformed address")
                 return
             yield from self._crawl()
-            yield from self._alike.events(())
+            yield from self._without_document.events(())
         finally:
             self._close()
 
     def _crawl(self) -> Iterator[SourceEvent]:
         self._resume()
         yield from self._drain()
-        yield from self._abandoned()
+        yield from self._report_unread()
         if self._dead or self._stop():
             return
         for record in list(self._context.memory.known()):
-            # only a real answer says that a page is gone, so those not met this time are asked
+            # only an answer shows that a page is gone, so request known pages without links to them
             if record.document_uri and self._scope.contains(record.url) and self._new(record.url):
                 task = self._task(record.url, record.depth - 1, "")
                 self._frontier.append(replace(task, again=True))
         yield from self._drain()
-        yield from self._abandoned()
+        yield from self._report_unread()
         if not self._stop():
             yield from self._refusals.events(self._seen)
 
     def _resume(self) -> None:
         earlier = list(self._context.memory.visited())
-        self._seen.add(self._start)  # before links to it under another name
+        self._seen.add(self._start)  # so that links under an alias are not new
         for record in earlier:
             self._seen.update((record.url, record.address))
             self._made += bool(record.document_uri)
@@ -168,21 +168,21 @@ class CrawlRun:
             event = self._next_event()
             if event is not None:
                 yield event
-            elif not self._downloads.running and not self._reader.busy and not self._can_ask():
+            elif not self._downloads.running and not self._reader.busy and not self._can_request():
                 if not self._reader.pending:
                     return
                 self._reader.settle()
 
-    def _can_ask(self) -> bool:
+    def _can_request(self) -> bool:
         if not self._frontier or self._dead:
             return False
         if not self._started and self._asked:
-            return False  # the scope hangs on where the start page leads
+            return False  # the scope depends on redirects of the start page
         task = self._frontier[0]
         if self._spec.depth is not None and any(
             waits and depth < task.depth for depth, waits in self._unlinked.items()
         ):
-            return False  # a shorter way may lead there, and the depth counts
+            return False  # an open page may link to it with a smaller depth
         return task.again or (
             self._made + self._active < self._spec.limit
             and self._asked < self._spec.limit * 10 + 1000
@@ -190,7 +190,7 @@ class CrawlRun:
 
     def _dispatch(self) -> None:
         while (
-            self._can_ask()
+            self._can_request()
             and self._downloads.running < _AHEAD
             and self._reader.pending < _READ_AHEAD
         ):
@@ -202,20 +202,20 @@ class CrawlRun:
             self._downloads.start(task)
 
     def _next_event(self) -> SourceEvent | None:
-        came = self._downloads.poll(0)
-        if came is None:
+        download = self._downloads.poll(0)
+        if download is None:
             backlog = len(self._frontier) if self._started else 0
             backlog = min(backlog, self._spec.limit - self._made)
             reading = self._reader.poll(0.05, backlog=backlog)
             if reading is not None:
                 return self._read(reading.key, reading.page, final=reading.final)
             if not self._reader.busy and self._downloads.running:
-                came = self._downloads.poll(0.1)
-        return None if came is None else self._received(*came)
+                download = self._downloads.poll(0.1)
+        return None if download is None else self._handle_response(*download)
 
-    def _received(self, task: PageRequest, response: Response) -> SourceEvent | None:
+    def _handle_response(self, task: PageRequest, response: Response) -> SourceEvent | None:
         if response.outcome is Outcome.FAILED and self._stop():
-            return None  # it was not asked for in earnest: the next run does
+            return None  # interrupted: the next run requests it again
         self._silent = self._silent + 1 if not response.status else 0
         if self._silent >= _SILENT_MOST and response.outcome is Outcome.FAILED:
             self._dead = response.reason
@@ -243,7 +243,7 @@ class CrawlRun:
     def _not_fetched(self, task: PageRequest, response: Response) -> SourceEvent:
         event = page_world.event_without_body(task, response)
         if response.reason.startswith(SHOWN_ALREADY):
-            self._alike.add(task.url, response.reason)
+            self._without_document.add(task.url, response.reason)
             event = replace(event, reason="")
         if response.outcome is Outcome.UNCHANGED:
             earlier = task.earlier
@@ -253,7 +253,7 @@ class CrawlRun:
                 self._scope.follow_start(earlier.address)
             self._take_links(task, _all_links(earlier))
         elif task.url == self._start and response.outcome is Outcome.FAILED:
-            # 1,000 known pages need not be asked one by one when the door is shut
+            # do not request 1,000 known pages from a host that does not answer
             self._dead = response.reason
         return event
 
@@ -270,14 +270,14 @@ class CrawlRun:
             )
         )
         own = self._scope.link(page.canonical, uri) if page.canonical else ""
-        own = self._canonicals.believed(own, uri, self._start)
+        own = self._canonicals.trusted(own, uri, self._start)
         self._take_links(task, (*links, own) if own else links)
         if not final:
-            self._start_done()
+            self._finish_start()
             return None
         self._canonicals.add(task, uri, own)
         del self._responses[task.url]
-        # what could not be read this time is to be read the next time, changed or not
+        # without a validator, a failed page is read again even if unchanged
         validator = "" if page.failed else response.etag
         record = page_world.page_record(task, response, validator)
         record = replace(record, links=links, canonical=own)
@@ -286,12 +286,12 @@ class CrawlRun:
         return self._finish(task, self._page_event(record, page, uri, own, noindex))
 
     def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:
-        """Follow a page's links once those of all earlier pages are followed.
+        """Follow a page's links after those of all earlier requests.
 
-        So what a crawl reads, and in which order, hangs on the site and not on who answers first.
+        So the order of a crawl depends on the site, not on the speed of answers.
         """
         if task.place < self._followed or task.place in self._links:
-            return  # they were taken already
+            return  # already followed
         self._links[task.place] = task, links
         while self._followed in self._links:
             asked, hrefs = self._links.pop(self._followed)
@@ -314,7 +314,7 @@ class CrawlRun:
         elif not page.content:
             reason = reason or "no text"
         if reason == NEEDS_BROWSER:
-            self._alike.add(uri, reason)
+            self._without_document.add(uri, reason)
             return SourceEvent(record.url, Outcome.SKIPPED, record=record)
         if reason:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
@@ -334,7 +334,7 @@ class CrawlRun:
             NOINDEX
         ):
             self._settle_copies(task.url, event.record.canonical if event.record else "")
-        self._start_done()
+        self._finish_start()
         if event.reason and task.referrer and event.outcome in (Outcome.GONE, Outcome.FAILED):
             event = replace(event, reason=f"{event.reason} (linked from {task.referrer})")
         return event
@@ -343,7 +343,7 @@ class CrawlRun:
         for task in self._canonicals.settle(url, own):
             self._frontier.append(task)
 
-    def _start_done(self) -> None:
+    def _finish_start(self) -> None:
         if not self._started:
             self._started = True
             if not self._dead:
@@ -354,7 +354,7 @@ class CrawlRun:
             self._follow(tuple(read_sitemaps(self._robots, self._scope)), "", 0)
 
     def _check(self, task: PageRequest, url: str) -> Response | None:
-        """Whether to follow a redirect; runs in download threads."""
+        """Return a response instead of following a redirect; runs in download threads."""
         target = canonical(url)
         if task.url != self._start:
             reason = ""
@@ -367,7 +367,6 @@ class CrawlRun:
         return self._robots.verdict(url)
 
     def _new(self, url: str) -> bool:
-        """Whether an address is new; remembers it."""
         if url in self._seen or index_alias(url) in self._seen:
             return False
         self._seen.add(url)
@@ -399,7 +398,7 @@ class CrawlRun:
         etag, last_modified = self._validators.sent(earlier)
         return PageRequest(url, depth, referrer, earlier, etag=etag, last_modified=last_modified)
 
-    def _abandoned(self) -> Iterator[SourceEvent]:
+    def _report_unread(self) -> Iterator[SourceEvent]:
         left = len(self._frontier)
         if not left or self._stop():
             return

@@ -1,7 +1,7 @@
-"""Concurrent downloads at the pace of each host, by this machine or the workers of a cluster.
+"""Concurrent downloads at the pace of each host, by this machine or a cluster's workers.
 
-This process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes one
-request.
+This process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes
+single requests.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PageRequest:
 
     Attributes:
         referrer: Page that links to it, or ``""``.
-        again: Only requested because an earlier run knew it; does not count as read.
+        again: Known from an earlier run but not linked now; does not count against the limit.
         etag: Validator to send, or ``""``.
         last_modified: Validator to send, or ``""``.
         place: Position in the order of requests, from 0.
@@ -46,7 +46,7 @@ class PageRequest:
 
 
 class PageFetcher(Protocol):
-    """Fetches pages: as the server sends them, or as a browser shows them."""
+    """Fetches pages as the server sends them, or as a browser shows them."""
 
     def get(
         self,
@@ -61,7 +61,7 @@ class PageFetcher(Protocol):
 
 
 class Downloads:
-    """Threads that fetch pages; they are daemons, so that a slow server never holds an exit."""
+    """Threads that fetch pages; daemons, so that a slow server does not delay the exit."""
 
     def __init__(
         self,
@@ -91,13 +91,13 @@ class Downloads:
 
     def poll(self, timeout: float) -> tuple[PageRequest, Response] | None:
         try:
-            task, came = self._results.get(timeout > 0, timeout or None)
+            task, result = self._results.get(timeout > 0, timeout or None)
         except queue.Empty:
             return None
         self.running -= 1
-        if isinstance(came, ClusterError):
-            raise came
-        return task, came
+        if isinstance(result, ClusterError):
+            raise result
+        return task, result
 
     def close(self) -> None:
         """End the threads after their current work."""
@@ -108,15 +108,15 @@ class Downloads:
         while (task := self._tasks.get()) is not None:
             if self._robots.stop():
                 continue
-            came: Response | ClusterError
+            result: Response | ClusterError
             try:
-                came = self._fetch(task)
+                result = self._fetch(task)
             except ClusterError as error:
-                came = error
+                result = error
             except Exception as error:  # a page must never end the thread
                 reason = f"cannot be fetched ({type(error).__name__}: {error})"
-                came = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
-            self._results.put((task, came))
+                result = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
+            self._results.put((task, result))
 
     def _fetch(self, task: PageRequest) -> Response:
         verdict = self._robots.verdict(task.url)
@@ -132,8 +132,8 @@ class Downloads:
         )
 
 
-_POLL = 0.5  # seconds between two looks at whether to stop
-_MARGIN = 60  # seconds that finding an address may take, which nothing here ends
+_POLL = 0.5  # seconds between checks of `stop`
+_MARGIN = 60  # seconds for resolving a name, which has no other limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class RequestTask:
 
     @property
     def seconds(self) -> float:
-        return self.options.timeout + _MARGIN  # a `Fetcher` ends it itself, but for the system
+        return self.options.timeout + _MARGIN  # a `Fetcher` ends everything else by itself
 
     def perform(self) -> Response:
         return _fetcher(self.options).once(self.url, dict(self.headers), self.limit, self.truncate)
@@ -168,7 +168,7 @@ class RequestTask:
 
 
 class ClusterFetcher(Fetcher):
-    """A `Fetcher` whose requests the workers of a cluster make; cookies are each worker's own."""
+    """A `Fetcher` whose requests a cluster's workers make; each worker has its own cookies."""
 
     def __init__(self, pool: WorkerPool, options: FetchOptions, stop: Callable[[], bool]) -> None:
         super().__init__(**asdict(options), stop=stop)
@@ -177,11 +177,11 @@ class ClusterFetcher(Fetcher):
 
     def once(self, url: str, headers: dict[str, str], limit: int, truncate: bool) -> Response:
         task = RequestTask(self._options, url, tuple(headers.items()), limit, truncate)
-        result = self._pool.submit(task)
+        future = self._pool.submit(task)
         while not self._stop():
             with suppress(TimeoutError):
-                came: Response = result.result(_POLL)
-                return came
+                response: Response = future.result(_POLL)
+                return response
         return Response(url, Outcome.FAILED, "stopped")
 
 

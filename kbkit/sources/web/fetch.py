@@ -1,7 +1,7 @@
 """Fetch one address, guarded against hostile servers.
 
-Only http and https. Each address is checked when it is connected to, also after redirects. Size
-(after decompression), time, redirects and retries are bounded.
+Only http and https. Addresses are checked on connecting, also after redirects. Size (after
+decompression), time, redirects and retries are bounded.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ from kbkit.sources.base import Outcome
 from kbkit.sources.decode import charset_of
 from kbkit.sources.web.addresses import Deadline, GuardedBackend, Private
 
-LOCATION = "kbkit-location"
-"""Name under which a response has its ``Location``, so that httpx makes no request of it."""
+LOCATION = "kbkit-location"  # replaces ``Location``, so that httpx builds no next request
 
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    return httpx.create_ssl_context(trust_env=False)  # loads all certificates of this machine
+    return httpx.create_ssl_context(trust_env=False)  # slow: loads all certificates
 
 
 class GuardedTransport(httpx.BaseTransport):
@@ -49,7 +48,7 @@ class GuardedTransport(httpx.BaseTransport):
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Ask, and give the answer before its body is read."""
+        """Send a request; return the response before its body is read."""
         inner = httpcore.Request(
             method=request.method,
             url=httpcore.URL(
@@ -65,7 +64,7 @@ class GuardedTransport(httpx.BaseTransport):
         return httpx.Response(
             status_code=response.status,
             headers=[
-                # httpx would already fail on a redirect that it cannot make a request of
+                # httpx would fail on redirects to addresses that it cannot parse
                 (LOCATION.encode() if name.lower() == b"location" else name, value)
                 for name, value in response.headers
             ],
@@ -89,7 +88,7 @@ class _Body(httpx.SyncByteStream):
 
 
 def decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
-    """Undo gzip or deflate, at most ``limit`` bytes at a time and in all."""
+    """Undo gzip or deflate, at most ``limit`` bytes at once and in all."""
     if encoding in ("", "identity"):
         yield from parts
         return
@@ -128,8 +127,7 @@ _log = logging.getLogger(__name__)
 MAX_REDIRECTS = 10
 RETRIES = 3
 RETRY_AFTER_MOST = 60.0
-PAGE_SECONDS = 180.0
-"""Longest that one page may take with all redirects, retries and waits."""
+PAGE_SECONDS = 180.0  # time limit for a page with all redirects, retries and waits
 _RETRIED = frozenset({429, 502, 503, 504})
 _CONDITIONS = {"if-none-match", "if-modified-since"}
 _MAX_COOKIES = 50
@@ -143,13 +141,13 @@ class Response:
     """Result of a request.
 
     Attributes:
-        outcome: ``FETCHED`` (the body is there), ``UNCHANGED`` (304), ``SKIPPED`` (refused or too
-            large), ``FAILED`` or ``GONE`` (404, 410).
-        reason: Why there is no body; one line for a person.
-        status: HTTP status, or 0 when there was no answer.
+        outcome: ``FETCHED``, ``UNCHANGED`` (304), ``SKIPPED`` (refused or too large), ``FAILED`` or
+            ``GONE`` (404, 410).
+        reason: Why there is no body, in one line.
+        status: HTTP status, or 0 without an answer.
         media_type: Lower case, without parameters; ``""`` if missing.
         charset: From the Content-Type header, or ``""``.
-        location: Where it redirects to, or ``""``.
+        location: Target of a redirect, or ``""``.
         again: Another try may help.
     """
 
@@ -188,7 +186,7 @@ class Fetcher:
         self._max_bytes = max_bytes
         self._stop = stop
         self._deadline = Deadline()
-        self._silence: dict[str, float] = {}  # until when a host asked to be left alone
+        self._silence: dict[str, float] = {}  # end of the wait that a host asked for
         backend = GuardedBackend(allow_private=allow_private, stop=stop, deadline=self._deadline)
         self._client = httpx.Client(
             transport=GuardedTransport(backend, connections),
@@ -198,7 +196,7 @@ class Fetcher:
             headers={
                 "User-Agent": user_agent,
                 "Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.5",
-                # only what can be decompressed in bounded steps
+                # can be decompressed in bounded steps
                 "Accept-Encoding": "gzip, deflate",
             },
         )
@@ -243,7 +241,7 @@ class Fetcher:
             seen.append(url)
             if len(seen) > MAX_REDIRECTS + 1:
                 return Response(url, Outcome.FAILED, f"more than {MAX_REDIRECTS} redirects")
-            response = self._persistently(url, headers, limit, truncate, end)
+            response = self._with_retries(url, headers, limit, truncate, end)
             _log.debug("GET %s: %s", url, response.location or response.reason or response.status)
             if not response.location:
                 return response
@@ -256,20 +254,20 @@ class Fetcher:
                 if verdict is not None:
                     return verdict
 
-    def _persistently(
+    def _with_retries(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool, end: float
     ) -> Response:
         host = urlsplit(url).netloc
         for attempt in range(RETRIES + 1):
             silence = self._silence.get(host, 0.0)
             if max(silence, time.monotonic()) >= end:
-                return Response(url, Outcome.FAILED, self._over)
+                return Response(url, Outcome.FAILED, self._timeout_reason)
             if not pause(silence - time.monotonic(), self._stop):
                 return Response(url, Outcome.FAILED, "stopped")
             response = self.once(url, headers, limit, truncate)
-            # a host that is not there rarely comes up within seconds
-            most = RETRIES if response.status else min(RETRIES, 1)
-            if not response.again or attempt >= most or self._stop():
+            # an unreachable host rarely comes up within seconds
+            attempts = RETRIES if response.status else min(RETRIES, 1)
+            if not response.again or attempt >= attempts or self._stop():
                 return response
             wait = 0.5 * 2**attempt * (1 + random.random() / 4)  # noqa: S311 - jitter
             if response.retry_after is not None:
@@ -279,13 +277,13 @@ class Fetcher:
                 wait = max(wait, response.retry_after)
                 self._silence[host] = time.monotonic() + response.retry_after
             if time.monotonic() + wait >= end:
-                return replace(response, reason=f"{response.reason}; {self._over}")
+                return replace(response, reason=f"{response.reason}; {self._timeout_reason}")
             if not pause(wait, self._stop):
                 return response
         raise AssertionError("unreachable")
 
     @property
-    def _over(self) -> str:
+    def _timeout_reason(self) -> str:
         return f"took longer than the {self._page_seconds:g} s allowed for a page"
 
     def once(self, url: str, headers: dict[str, str], limit: int, truncate: bool) -> Response:
@@ -332,7 +330,7 @@ class Fetcher:
             etag=raw.headers.get("etag", "")[:1000],
             last_modified=raw.headers.get("last-modified", "")[:100],
             robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
-            license=_linked(raw, url),
+            license=_header_license(raw, url),
         )
         if status == 304:
             if _CONDITIONS & set(raw.request.headers):
@@ -408,8 +406,8 @@ def pause(seconds: float, stop: Callable[[], bool]) -> bool:
     return False
 
 
-def _linked(raw: httpx.Response, url: str) -> License:
-    """The license that ``Link`` headers name (RFC 8288)."""
+def _header_license(raw: httpx.Response, url: str) -> License:
+    """Return the license in ``Link`` headers (RFC 8288)."""
     if "link" not in raw.headers:
         return License()
     license_url = raw.links.get("license", {}).get("url", "")
@@ -420,7 +418,7 @@ def _linked(raw: httpx.Response, url: str) -> License:
 
 
 def _retry_after(value: str) -> float | None:
-    """Seconds that a Retry-After header asks for (a number or a date), or ``None``."""
+    """Return the seconds of a Retry-After header (number or date), or ``None``."""
     value = value.strip()
     if not value:
         return None

@@ -1,11 +1,11 @@
 """The provider ``firecrawl``: pages fetched by a Firecrawl service.
 
-The service is asked for the HTML that its browser saw, which is then read as kbkit reads pages of
-its own crawler: code, tables and anchors are kept, and nothing active gets through. Where a page
-came without HTML, its Markdown is rendered without raw HTML and read the same way.
+The service returns the HTML that its browser saw, which kbkit reads like its own crawler's pages:
+it keeps code, tables and anchors, and nothing active. If a page has no HTML, its Markdown is
+rendered without raw HTML and read the same way.
 
-Every address in an answer is checked like one that was fetched here. Addresses of private networks
-are not told to the service unless the recipe permits them.
+All addresses in answers are checked. Addresses of private networks are not sent to the service
+unless the recipe permits them.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from kbkit.sources.web.urls import CrawlScope, canonical
 
 _CLOUD = "https://api.firecrawl.dev"
 _FORMATS = ["rawHtml", "markdown"]
-_POLL = 2.0  # seconds between two looks at a crawl
-_PATIENCE = 4  # times that a busy service is asked again
-_MAX_LENGTH = 6 * 3600.0  # seconds that a crawl may take
+_POLL = 2.0  # seconds between two checks of a crawl
+_PATIENCE = 4  # retries while the service is busy
+_MAX_LENGTH = 6 * 3600.0  # most seconds of a crawl
 _T = TypeVar("_T")
 
 
 class FirecrawlCrawler:
     """Fetches through a Firecrawl service.
 
-    ``FIRECRAWL_API_KEY`` names the account, ``FIRECRAWL_API_URL`` a service of one's own.
+    ``FIRECRAWL_API_KEY`` names the account, ``FIRECRAWL_API_URL`` a self-hosted service.
     """
 
     def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
@@ -49,7 +49,7 @@ class FirecrawlCrawler:
         self._poll = _POLL
 
     def crawl(self, spec: CrawlSource) -> Iterator[SourceEvent]:
-        """Crawl a site with the service; pages come as they are done."""
+        """Crawl a site with the service; yield pages when they are ready."""
         start = canonical(spec.url)
         if reason := self._refused(start or spec.url):
             yield SourceEvent(spec.url, Outcome.SKIPPED, reason=reason)
@@ -65,22 +65,22 @@ class FirecrawlCrawler:
             options["max_discovery_depth"] = spec.depth
         if spec.delay:
             options["delay"] = max(1, round(spec.delay))
-        job = self._ask(lambda: client.start_crawl(start, **options))
+        job = self._call(lambda: client.start_crawl(start, **options))
         scope = CrawlScope(start, spec.include, spec.exclude)
         done = False
         try:
-            made = 0
+            fetched = 0
             for item in self._pages(client, str(job.id)):
-                if made >= spec.limit:
+                if fetched >= spec.limit:
                     break
                 event = self._event(item, start, scope)
-                made += event.outcome is Outcome.FETCHED
+                fetched += event.outcome is Outcome.FETCHED
                 yield event
             else:
                 done = not self._context.stop()
         finally:
-            if not done:  # cancelled, an abandoned crawl costs no more credits
-                with suppress(Exception):  # it is a courtesy; the work is over either way
+            if not done:  # a cancelled crawl costs no more credits
+                with suppress(Exception):  # best effort
                     client.cancel_crawl(str(job.id))
 
     def page(self, url: str) -> SourceEvent:
@@ -89,10 +89,10 @@ class FirecrawlCrawler:
             return SourceEvent(url, Outcome.SKIPPED, reason=reason)
         client = self._client()
         try:
-            item = self._ask(lambda: client.scrape(address, formats=_FORMATS), only_page=True)
+            item = self._call(lambda: client.scrape(address, formats=_FORMATS), only_page=True)
         except _PageError as error:
             return SourceEvent(
-                address, Outcome.FAILED, reason=str(error), record=self._kept(address)
+                address, Outcome.FAILED, reason=str(error), record=self._known_record(address)
             )
         return self._event(item, address, None)
 
@@ -109,35 +109,35 @@ class FirecrawlCrawler:
                 "of your own"
             )
         timeout = max(self._context.timeout, 60.0)
-        # without a key of its own, the client would still look for one in the environment
+        # an empty key, since without one the client reads the environment
         return Firecrawl(api_key=key, api_url=url.rstrip("/"), timeout=timeout, max_retries=2)
 
     def _pages(self, client: Any, job: str) -> Iterator[Any]:
         from firecrawl.v2.types import PaginationConfig
 
         one = PaginationConfig(auto_paginate=False)
-        given = 0
+        yielded = 0
         end = time.monotonic() + _MAX_LENGTH
         while not self._context.stop():
-            status = self._ask(lambda: client.get_crawl_status(job, pagination_config=one))
+            status = self._call(lambda: client.get_crawl_status(job, pagination_config=one))
             page, place, seen = status, 0, set[str]()
             while True:
                 for item in page.data:
                     place += 1
-                    if place > given:
-                        given = place
+                    if place > yielded:
+                        yielded = place
                         yield item
                 following = page.next
                 if not following or following in seen or self._context.stop():
                     break
                 seen.add(following)
                 if not page.data and status.status != "completed":
-                    break  # nothing there yet
-                page = self._ask(partial(client.get_crawl_status_page, following))
+                    break  # nothing ready yet
+                page = self._call(partial(client.get_crawl_status_page, following))
             if status.status == "completed":
                 return
             if status.status != "scraping":
-                raise SourceError(f"Firecrawl: the crawl was {status.status} after {given} pages")
+                raise SourceError(f"Firecrawl: the crawl was {status.status} after {yielded} pages")
             if time.monotonic() > end:
                 raise SourceError(f"Firecrawl: the crawl did not end within {_MAX_LENGTH:.0f} s")
             pause(self._poll, self._context.stop)
@@ -152,7 +152,7 @@ class FirecrawlCrawler:
             return SourceEvent(url or asked, Outcome.SKIPPED, reason=reason)
         if scope is not None and not scope.allows(url):
             return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
-        record = self._kept(url)
+        record = self._known_record(url)
         status = about.status_code or 200
         if status in (404, 410):
             return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", record=record)
@@ -170,7 +170,7 @@ class FirecrawlCrawler:
         record = PageRecord(url, document_uri=url)
         return SourceEvent(url, Outcome.FETCHED, document, record=record)
 
-    def _kept(self, url: str) -> PageRecord:
+    def _known_record(self, url: str) -> PageRecord:
         return self._context.memory.page(url) or PageRecord(url)
 
     def _refused(self, url: str) -> str:
@@ -182,11 +182,11 @@ class FirecrawlCrawler:
         except ForbiddenAddressError as error:
             return str(error)
         except (OSError, UnicodeError):
-            return ""  # a name that only the service can resolve is not of a network here
+            return ""  # only the service can resolve it, so it is not in a local network
         return ""
 
-    def _ask(self, request: Callable[[], _T], *, only_page: bool = False) -> _T:
-        """Ask the service; busy, it is asked again."""
+    def _call(self, request: Callable[[], _T], *, only_page: bool = False) -> _T:
+        """Call the service; retry while it is busy."""
         import requests
         from firecrawl.v2.utils.error_handler import FirecrawlError, RateLimitError
         from pydantic import ValidationError

@@ -1,6 +1,7 @@
-"""Read a rendered page from an isolated JavaScript world.
+"""Records, validators and documents of pages, and rendered pages read from an isolated world.
 
-There, JavaScript has the page's document, and nothing that the page's scripts changed.
+JavaScript in an isolated world sees the page's document, but no changes by the page's scripts to
+JavaScript itself.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ STATE = """() => {
   const text = body ? body.textContent.length : 0;
   return [document.readyState, document.getElementsByTagName("*").length, text].join(" ");
 }"""
-"""Changes as long as the page does."""
+"""Text that changes with the page."""
 
 UNFOLD = """(most) => {
   const chosen = 'button[aria-expanded="false"], [role="button"][aria-expanded="false"]';
@@ -41,7 +42,7 @@ UNFOLD = """(most) => {
   }
   return pressed;
 }"""
-"""Clicks unfolding controls, except menus and forms; returns their number."""
+"""Clicks unfolding controls outside menus and forms; returns their number."""
 
 SERIALIZE = """(limit) => {
   const of = (owner, name) => {
@@ -79,7 +80,7 @@ SERIALIZE = """(limit) => {
           "</" + "script>");
       continue;
     }
-    // what unfolds a part names it, and buttons as such are no content
+    // an unfolding button names its part; other buttons are dropped later
     if (name === "button" && node.matches("[aria-expanded]:not([aria-haspopup])")) name = "div";
     const said = [];
     for (const attribute of attributes(node))
@@ -99,23 +100,23 @@ SERIALIZE = """(limit) => {
   }
   return [parts.join(""), [...lines].slice(0, 50000)];
 }"""
-"""The page as HTML, with open shadow trees in their places and without scripts; its lines of text
-beside it. ``null`` where it is longer than the limit."""
+"""Returns HTML with open shadow trees in place and without scripts, and its lines of text; ``null``
+if it is longer than the limit."""
 
 
 class RenderError(Exception):
-    """A page could not be rendered; one line for a person."""
+    """A page could not be rendered; the message is a one-line reason."""
 
 
 class IsolatedWorld:
-    """JavaScript world on a page that the page's scripts cannot reach."""
+    """JavaScript world of a page that the page's scripts cannot reach."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
         self._context: int | None = None
 
     async def call(self, function: str, argument: int) -> Any:
-        """The result of a function of one number."""
+        """Return the result of a function of one number; ``None`` if the document was replaced."""
         from playwright.async_api import Error
 
         if self._context is None:
@@ -135,7 +136,7 @@ class IsolatedWorld:
                 },
             )
         except Error as error:
-            if "context" in str(error):  # document.open and its like bring a new one
+            if "context" in str(error):  # document.open and the like replace it
                 self._context = None
                 return None
             raise
@@ -144,14 +145,13 @@ class IsolatedWorld:
         return answer["result"].get("value")
 
 
-READER_VERSION = 8
-"""Version of the reader; raise it to read unchanged pages again."""
+READER_VERSION = 8  # raise it to read unchanged pages again
 
 _MARK = "kbkit:"
 
 
 class Validators:
-    """Makes and compares the validators of records."""
+    """Makes and compares validators of page records."""
 
     def __init__(self, spec: CrawlSource | PageSource) -> None:
         shaping = [READER_VERSION, spec.document_type, spec.tags, spec.license, spec.attribution]
@@ -167,13 +167,13 @@ class Validators:
         return f"{_MARK}{self._options}:{contents} {response.etag}"
 
     def sent(self, record: PageRecord | None) -> tuple[str, str]:
-        """ETag and modification time to send to the server; empty where the page is to come."""
+        """Return ETag and modification time to send; empty to force a full response."""
         if record is None or not record.etag.startswith(f"{_MARK}{self._options}:"):
             return "", ""
         return record.etag.partition(" ")[2], record.last_modified
 
     def compared(self, task: PageRequest, response: Response) -> tuple[str, Response]:
-        """The address of an answer, and it: as unchanged, if its bytes are the earlier visit's."""
+        """Return a response and its address, as unchanged if it equals the earlier visit's."""
         uri, record = canonical(response.url, routes=True) or task.url, task.earlier
         if record is None or record.address != uri:
             return uri, response
@@ -195,7 +195,7 @@ def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetc
 
 
 def open_robots(spec: CrawlSource | PageSource, context: SourceContext) -> Robots:
-    """A fetcher of its own, and what hosts ask of it."""
+    """Return the robots.txt rules for a new fetcher."""
     return Robots(open_fetcher(spec, context), context.user_agent, spec.delay, context.stop)
 
 
@@ -223,11 +223,11 @@ def page_record(task: PageRequest, response: Response, validator: str) -> PageRe
 
 
 def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
-    """Return the event of a response without a body; the last visit's content stays."""
+    """Return the event of a response without a body; stored content stays."""
     record = replace(task.earlier or PageRecord(task.url), depth=task.depth)
     uri = record.document_uri or task.url
     if response.outcome is Outcome.GONE:
-        # should it come back as it was, a 304 would keep it away for ever
+        # without validators: if it comes back unchanged, a 304 would bring no content
         record = replace(record, etag="", last_modified="")
     if response.outcome is Outcome.UNCHANGED and not record.document_uri:
         reason = "unchanged, and no document the last time"

@@ -1,8 +1,8 @@
 """The sources ``crawl`` and ``page``, and their providers.
 
-``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is kbkit's own crawler,
-named ``trafilatura`` after what decides about the content of a page (with ``browser``, a Chromium
-renders what it fetches), or Firecrawl, a service.
+``crawl`` reads a site from a start page on, ``page`` one page. Providers are kbkit's own crawler
+(``trafilatura``, which selects the content), the same with pages rendered by Chromium
+(``browser``), and the service Firecrawl.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TEXTS = _MARKDOWN | {"text/plain"}
 
 
 class CrawlReader:
-    """A site, followed along its links and sitemaps."""
+    """Reads a site, along its links and sitemaps."""
 
     type = "crawl"
     exhaustive = False
@@ -42,7 +42,7 @@ class CrawlReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Crawl. A start page that cannot be had is an event like any other page."""
+        """Crawl; an unreachable start page is an event, not an error."""
         service = _firecrawl(self._spec, context)
         events = service.crawl(self._spec) if service else CrawlRun(self._spec, context).events()
         yield from illustrated(events, self._spec, context)
@@ -64,13 +64,11 @@ class PageReader:
 
 
 def _firecrawl(spec: CrawlSource | PageSource, context: SourceContext) -> FirecrawlCrawler | None:
-    """The service, if a recipe, or else the setting, names it."""
     named = (spec.provider or context.provider) == "firecrawl"
     return FirecrawlCrawler(spec, context) if named else None
 
 
 def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
-    """Read one page of HTML, Markdown or plain text."""
     url = canonical(spec.url, routes=page_world.rendered(spec, context))
     if not url:
         return SourceEvent(spec.url, Outcome.FAILED, reason="malformed address")
@@ -89,7 +87,7 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     record = page_world.page_record(task, response, validators.make(response))
     if refused := page_world.body_refusal(response, PAGES | _TEXTS):
         return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
-    page = _read(response, uri, context.stop, drawings=spec.images)
+    page = _extract_page(response, uri, context.stop, drawings=spec.images)
     reason = page.reason
     if directives(response.robots, robots.token) & {"noindex", "none"}:
         reason = "noindex: its X-Robots-Tag asks not to index it"
@@ -103,7 +101,7 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 
-def _read(
+def _extract_page(
     response: Response, uri: str, stop: Callable[[], bool], *, drawings: bool
 ) -> ExtractedPage:
     if response.media_type in _TEXTS:

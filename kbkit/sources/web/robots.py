@@ -29,19 +29,19 @@ _WITH_VALUES = frozenset(
 def directives(header: str, token: str) -> frozenset[str]:
     asked = set()
     for line in header.split("\n"):
-        ours = True
+        applies = True
         for part in line.split(","):
             name, colon, value = (piece.strip() for piece in part.partition(":"))
             if colon and name not in _WITH_VALUES:
-                ours = name in ("*", token.lower())
+                applies = name in ("*", token.lower())
                 name = value
-            if ours and name:
+            if applies and name:
                 asked.add(name)
     return frozenset(asked)
 
 
 class Robots:
-    """The rules and the pace of every host a crawl meets; safe to use from several threads."""
+    """Rules and pace of all hosts of a crawl; safe to use from several threads."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Robots:
         self._turns = threading.Lock()
 
     def verdict(self, url: str) -> Response | None:
-        """The answer instead of an address that may not be fetched."""
+        """Return the response for an address that may not be fetched, or ``None``."""
         refused, rules = self._of(origin(url))
         if refused is not None:
             return replace(refused, url=url)
@@ -69,8 +69,8 @@ class Robots:
         return Response(url, Outcome.SKIPPED, "robots.txt forbids it")
 
     def delay(self, url: str) -> float:
-        """Seconds between two requests to the host of an address."""
-        return max(self._delay, self._asked(url))
+        """Return the seconds between two requests to the host of an address."""
+        return max(self._delay, self._requested_delay(url))
 
     def wait(self, url: str) -> bool:
         delay = self.delay(url)
@@ -79,12 +79,12 @@ class Robots:
         with self._turns:
             host = origin(url)
             now = time.monotonic()
-            turn = max(now, self._next.get(host, now))
-            self._next[host] = turn + delay
-        return pause(turn - now, self.stop)
+            start = max(now, self._next.get(host, now))
+            self._next[host] = start + delay
+        return pause(start - now, self.stop)
 
-    def _asked(self, url: str) -> float:
-        """Seconds between two requests that the host asks for; at most a minute counts."""
+    def _requested_delay(self, url: str) -> float:
+        """Return the seconds between requests that the host asks for, at most a minute."""
         _, rules = self._of(origin(url))
         delay = rules.crawl_delay(self.token)
         if delay is None:
@@ -106,7 +106,7 @@ class Robots:
             return self._rules[host]
 
     def _read(self, host: str) -> tuple[Response | None, Any]:
-        """The answer instead of all pages of a host, or ``None``; and its rules."""
+        """Return the response for all pages of a blocked host, or ``None``, and its rules."""
         from protego import Protego
 
         response = self.fetcher.get(f"{host}/robots.txt", max_bytes=_MAX_BYTES, truncate=True)
@@ -114,31 +114,30 @@ class Robots:
             return None, Protego.parse(response.body.decode("utf-8-sig", errors="replace"))
         none = Protego.parse("")
         if 400 <= response.status < 500 and response.status != 429:
-            return None, none  # "unavailable": everything is allowed
+            return None, none  # "unavailable" in RFC 9309: everything is allowed
         if response.status == 0:
-            # not robots.txt is at fault but the way to the host
+            # the host is unreachable, not just robots.txt
             return response, none
         reason = f"robots.txt cannot be read ({response.reason}), which forbids everything"
         return Response(host, Outcome.FAILED, reason), none
 
 
 _MAX_FILES = 50
-_MAX_SITEMAP_BYTES = 50_000_000  # what sitemaps.org permits
+_MAX_SITEMAP_BYTES = 50_000_000  # limit of sitemaps.org
 _MAX_URLS = 50_000
-_MAX_SECONDS = 120.0  # for all of them
+_MAX_SECONDS = 120.0  # for all sitemaps
 _ROOT = re.compile(r"<([\w.-]+:)?(sitemapindex|urlset)\b", re.IGNORECASE)
 _LOC = r"<{}loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{{1,2000}})"
-"""The address of a page; that of a picture is in another namespace."""
+"""Address of a page; pictures' addresses have another namespace prefix."""
 _QUOTES = {"&quot;": '"', "&apos;": "'"}
 
 
 def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> list[str]:
-    """Collect the addresses in scope that sitemaps name.
+    """Return the addresses in scope that sitemaps name.
 
-    They are those of robots.txt; where it names none, or as a `guess`, those at the usual places.
-
-    Sitemaps are hints: one that is missing or damaged is passed over. No XML parser reads them, so
-    there are no entities to expand and nothing to go wrong on malformed ones.
+    Sitemaps are those in robots.txt; if there are none, or with `guess`, also those at the usual
+    paths. Missing or damaged ones are ignored. No XML parser is used: there are no entities to
+    expand, and malformed sitemaps can be read.
     """
     starts = robots.sitemaps(scope.prefix)
     if guess or not starts:
@@ -171,7 +170,7 @@ def read_sitemaps(robots: Robots, scope: CrawlScope, *, guess: bool = False) -> 
         for relative in locations[:_MAX_URLS]:
             location = _joined(url, relative)
             if nested:
-                # a site's index must not send us to the hosts of others
+                # an index must not lead to other hosts
                 if location not in seen and origin(location) == origin(url):
                     seen.add(location)
                     waiting.append(location)

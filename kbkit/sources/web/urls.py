@@ -1,8 +1,8 @@
 """Canonical URLs, the scope of a crawl, and traps.
 
-courlan, which trafilatura brings, sorts parameters, keeps fragments and escapes as they came, and
-refuses what looks like no article (``/tag/y/``). Documentation is made of such pages, and the order
-of parameters can matter; hence a form of our own that follows RFC 3986.
+courlan, which comes with trafilatura, sorts parameters, keeps fragments and escapes, and refuses
+addresses that do not look like articles (``/tag/y/``). Documentation has such pages, and the order
+of parameters can matter; hence a normal form by RFC 3986.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kbkit.text.markdown.writing import resolve
 _PORTS = {"http": 80, "https": 443}
 _UNRESERVED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNSAFE = re.compile(r"[^\w.~!$&'()*+,;=:@/?%\-\[\]]|[^\x00-\x7f]")
-# parameters that name a visit or a campaign, never a page
+# parameters of sessions and campaigns, which never name a page
 _NOISE = re.compile(
     r"^(utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|phpsessid|jsessionid|aspsessionid\w*|sid|"
     r"session_?id|zenid|oscsid|_ga|ref_src|replytocom)$",
@@ -37,9 +37,9 @@ _NOT_PAGES = re.compile(
 )
 _MAX_LENGTH = 2000
 _DEEPEST = 24  # path segments
-_REMEMBERED = 20_000  # refused addresses of one reason; bounds memory
+_REMEMBERED = 20_000  # refused addresses per reason; bounds memory
 _FIRST_YEAR = 1970
-_DATES = 500  # dates that one kind of page may have
+_DATES = 500  # most dates of one kind of page
 _DATED = re.compile(
     r"(?<!\d)((?:19|2\d)\d\d)[-/_](\d{1,2})(?:[-/_]\d{1,2})?(?!\d)"
     r"|\byear=(\d{4})(?:&month=(\d{1,2})\b)?(?:&day=\d{1,2}\b)?"
@@ -48,11 +48,11 @@ _DATED = re.compile(
 
 
 def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
-    """Normalize an address for comparison and storage.
+    """Normalize an address for comparison and storage; ``""`` if it is malformed.
 
     Scheme and host in lower case (international names in ASCII), no default port, no fragment, no
-    dot segments, escapes in upper case and only where needed, no parameters that name a session or
-    a campaign. The order of the other parameters is kept.
+    dot segments, escapes in upper case and only where needed, no parameters of sessions and
+    campaigns. The order of the other parameters stays.
     """
     try:
         url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
@@ -73,7 +73,7 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     if port is not None and port != _PORTS[scheme]:
         authority += f":{port}"
     if parts.username is not None:
-        # kept, so that the fetcher refuses it and the report says why
+        # stays, so that the fetcher refuses it with a reason
         authority = parts.netloc.rpartition("@")[0] + "@" + authority
     path = _escaped(_without_dots(_PATH_SESSION.sub("", parts.path))) or "/"
     pairs = [pair for pair in parts.query.split("&") if pair]
@@ -105,16 +105,16 @@ def _escaped(text: str) -> str:
 def _without_dots(path: str) -> str:
     if "/." not in path:
         return path
-    kept: list[str] = []
+    segments: list[str] = []
     for segment in path.split("/")[1:]:
         if segment == "..":
-            if kept:
-                kept.pop()
+            if segments:
+                segments.pop()
         elif segment != ".":
-            kept.append(segment)
+            segments.append(segment)
     if path.endswith(("/.", "/..")):
-        kept.append("")
-    return "/" + "/".join(kept)
+        segments.append("")
+    return "/" + "/".join(segments)
 
 
 def origin(url: str) -> str:
@@ -123,7 +123,7 @@ def origin(url: str) -> str:
 
 
 def folder(url: str) -> str:
-    """The address up to and with the last slash of its path."""
+    """Return the address up to the last slash of its path."""
     path = urlsplit(url).path
     return origin(url) + path[: path.rfind("/") + 1]
 
@@ -141,7 +141,7 @@ def index_alias(url: str) -> str:
 class CrawlScope:
     """Addresses of a crawl: same origin, at or below the start's folder.
 
-    With ``routes``, those of a page's scripts (``#/guide``) are addresses of their own.
+    With ``routes``, script routes (``#/guide``) are separate addresses.
     """
 
     start: str
@@ -158,7 +158,7 @@ class CrawlScope:
     def follow_start(self, target: str) -> None:
         asked = urlsplit(self.start).path
         if not asked.endswith("/") and urlsplit(target).path.endswith("/"):
-            # a folder that was named without its slash
+            # a folder whose slash was missing
             inside = f"{origin(target)}{asked}/"
             self.prefix = inside if target.startswith(inside) else folder(target)
         elif not target.startswith(self.prefix):
@@ -179,10 +179,10 @@ class CrawlScope:
         return "" if _NOT_PAGES.search(urlsplit(url).path) else url
 
     def refusal(self, url: str) -> str:
-        """Return the reason why an address in scope is not followed, or ``""``.
+        """Return the reason why an address is not followed, or ``""``.
 
-        Endless sites show in their addresses: very deep ones, folders that repeat, one page with
-        ever more queries, and calendars. Counts what it sees, so ask once an address.
+        Very deep addresses, repeating folders, ever more queries of a page, and calendars show an
+        endless site. Counts its calls, so call it once per address.
         """
         if not self.contains(url):
             return "outside the crawl"
@@ -231,18 +231,18 @@ def _repeats(segments: list[str]) -> bool:
 
 
 class Refusals:
-    """Addresses that were not followed: summed up by reason, since there may be thousands."""
+    """Refused addresses, summed up by reason, since there may be thousands."""
 
     def __init__(self) -> None:
         self._urls: dict[str, dict[str, None]] = {}
         self._more: Counter[str] = Counter()
-        self._good: set[str] = set()
+        self._final: set[str] = set()
 
     def __contains__(self, url: str) -> bool:
-        return url in self._good
+        return url in self._final
 
     def add(self, url: str, reason: str, *, for_good: bool = True) -> None:
-        """Count an address; one that is not refused for good may still be read after all."""
+        """Add an address; one that is not refused for good may still be read."""
         urls = self._urls.setdefault(reason, {})
         if url in urls:
             return
@@ -251,7 +251,7 @@ class Refusals:
             return
         urls[url] = None
         if for_good:
-            self._good.add(url)
+            self._final.add(url)
 
     def events(self, read: Collection[str]) -> Iterator[SourceEvent]:
         for reason, urls in self._urls.items():

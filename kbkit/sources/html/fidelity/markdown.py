@@ -47,7 +47,7 @@ class MarkdownContent:
     anchors: set[str] = field(default_factory=set)
 
 
-def read_markdown(markdown: str, *, links_last: bool = False) -> MarkdownContent:
+def parsed(markdown: str, *, links_last: bool = False) -> MarkdownContent:
     result = MarkdownContent()
     whole = markdown.rstrip().split("\n")
     while links_last and whole and _LISTED.fullmatch(whole[-1]):
@@ -119,11 +119,7 @@ _BOILERPLATE_TABLES = frozenset({"presentation", "none"})
 
 @dataclass(slots=True)
 class MarkdownHeading:
-    """A heading: level (1 to 6), squashed text and fragments.
-
-    Attributes:
-        anchored: It has a fragment besides the id of a ``div`` that it opens.
-    """
+    """A heading; `anchored` if it has a fragment besides the id of a ``div`` that it opens."""
 
     level: int
     text: str
@@ -137,7 +133,7 @@ class PageContent:
 
     Attributes:
         words: Counts of words in the content.
-        spare: Words that may be read_markdown: neither content nor template.
+        spare: Words that may be written: neither content nor template.
         codes: Code blocks, byte for byte.
         lines: Code blocks that are not preformatted text.
         rows: Cells of each row of data tables, squashed.

@@ -8,12 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kbkit.models.ingest_report import fidelity_score
-from kbkit.sources.html.fidelity.markdown import (
-    MarkdownContent,
-    PageContent,
-    content,
-    read_markdown,
-)
+from kbkit.sources.html.fidelity.markdown import MarkdownContent, PageContent, content, parsed
 
 KINDS = ("words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus")
 _MIN = 3  # characters from which a row is searched for in whole lines
@@ -96,7 +91,7 @@ class Fidelity:
         page = content(html, url, template)
         if page is None:
             return None
-        text = read_markdown(markdown, links_last=article)
+        text = parsed(markdown, links_last=article)
         self._words(page, text)
         self._codes(page, text)
         self._headings(page, text)
@@ -143,7 +138,7 @@ class Fidelity:
             row
             for row in page.rows
             if row in rows
-            or any(_has_in_order(row, line) for line in by_cell.get(row[0], ()))
+            or any(_in_order(row, line) for line in by_cell.get(row[0], ()))
             or (len("".join(row)) >= _MIN and "".join(row) in lines)
         ]
         self._count("rows", page.rows, matched)
@@ -194,7 +189,6 @@ def _links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
     }
 
 
-def _has_in_order(row: tuple[str, ...], line: tuple[str, ...]) -> bool:
-    """Whether a line holds the cells in order, with or without others between them."""
+def _in_order(row: tuple[str, ...], line: tuple[str, ...]) -> bool:
     rest = iter(line)
     return all(cell in rest for cell in row)

@@ -212,7 +212,6 @@ class _Reader:
 
 
 def _folded_sources(root: Element) -> set[Element]:
-    """Return buttons that show source code, and the code that follows each."""
     sources: set[Element] = set()
     unfolds = False
     for element in root.iter("summary", "label", "pre", *HEADINGS):
@@ -272,7 +271,6 @@ def _is_source_link(link: Element) -> bool:
 
 
 def _runs_code(link: Element) -> bool:
-    """Whether a link opens the preceding code on another site to run it."""
     code, href = link.getprevious(), link.get("href") or ""
     if code is None or code.tag != "pre" or len(href) < _PROGRAM:
         return False

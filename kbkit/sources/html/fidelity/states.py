@@ -111,9 +111,9 @@ class PageStates:
             return State.BOILERPLATE  # a menu below the site's name
         if next(element.iter("h1"), None) is not None:
             return State.CONTENT
-        boilerplate_like = same >= _SAME * size or linked >= _LINKED * size
+        foreign = same >= _SAME * size or linked >= _LINKED * size
         frames = named or tag == "footer" or (tag == "header" and linked)
-        if role == "contentinfo" or (boilerplate_like and frames):
+        if role == "contentinfo" or (foreign and frames):
             return State.BOILERPLATE
         least = 1 if _ends_named(element) else _TOC_LINKS
         if tag in _LISTS and self._is_contents(element, fragments, least):
@@ -140,7 +140,6 @@ class PageStates:
         return None
 
     def _mark_outside(self, main: Element) -> None:
-        """Mark text outside the landmark as template or neither."""
         first, last = self._read_runs.spans[main]
         title = squashed(self._read_runs.title)
         headed = next(main.iter("h1"), None) is not None
@@ -150,8 +149,8 @@ class PageStates:
             names = run.holder.tag == "h1" and not headed and squashed(run.text) in title
             if names:
                 continue
-            boilerplate_like = self._same[place] or run.linked >= _LINKED * run.size
-            self.states[place] = State.BOILERPLATE if boilerplate_like else State.NEITHER
+            foreign = self._same[place] or run.linked >= _LINKED * run.size
+            self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
 
     def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
         count = inside = 0
@@ -177,14 +176,11 @@ class PageStates:
         if linked == 0:
             return False
         links = [one for one in element.iter("a") if one.get("href")]
-        boilerplate_like = sum(1 for one in links if one.get("hreflang"))
-        return len(links) > 1 and boilerplate_like >= len(links) - 1 and size - linked <= _NAMES
+        translations = sum(1 for one in links if one.get("hreflang"))
+        return len(links) > 1 and translations >= len(links) - 1 and size - linked <= _NAMES
 
     def _is_line_of_steps(self, element: Element, first: int, last: int, *, named: bool) -> bool:
-        """Whether an element is a line of previous and next links.
-
-        A `named` one needs one step only, as on the first page of a manual.
-        """
+        """Whether an element is a line of previous and next links; a `named` one needs one step."""
         links = [one for one in element.iter("a") if one.get("href")]
         if len(links) < 2 or any(run.code for run in self._runs[first:last]):
             return False
@@ -208,37 +204,31 @@ class PageStates:
         kept = [place for place, state in enumerate(self.states) if state is State.CONTENT]
         own = [place for place in kept if not self._same[place]]
         heads = [place for place in kept if _level(self._runs[place])]
-        first_own = min(
+        top = min(
             [*heads[:1], *(place for place in own if not self._is_linked(place))][:2], default=0
         )
         texts = [place for place in own if place not in heads]
         # on a page without other text, such as an index, this cannot be told
-        last_own = texts[-1] if texts else len(self._runs)
-        next_heading = next((place for place in heads if place > last_own), len(self._runs))
+        end = texts[-1] if texts else len(self._runs)
+        heading = next((place for place in heads if place > end), len(self._runs))
         boilerplate = set()
         for place, run in enumerate(self._runs):
             if self.states[place] is not State.CONTENT or run.code or place in heads:
                 continue
             heads_row = self._same[place] and self._heads_row(place)
-            if (
-                self._is_linked(place)
-                and (place < first_own or run.key in boilerplate)
-                and not heads_row
-            ):
+            if self._is_linked(place) and (place < top or run.key in boilerplate) and not heads_row:
                 boilerplate.add(run.key)
                 self.states[place] = State.BOILERPLATE
             elif self._same[place]:
-                outside = place < first_own or last_own < place < next_heading
+                outside = place < top or end < place < heading
                 # links in a paragraph, in the main part, or on a page without text of its own
                 # are about its subject
                 amid = run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
                 # the explanation of a term belongs to it, even if other pages repeat it
                 explains = next(run.holder.iterancestors("dd"), None) is not None
-                boilerplate_like = (outside and not explains) or (
-                    self._is_linked(place) and not amid
-                )
-                boilerplate_like = boilerplate_like and not heads_row
-                self.states[place] = State.BOILERPLATE if boilerplate_like else State.NEITHER
+                foreign = (outside and not explains) or (self._is_linked(place) and not amid)
+                foreign = foreign and not heads_row
+                self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
         for place in heads:
             if self._same[place] and not self._leads_content(place):
                 self.states[place] = State.NEITHER
