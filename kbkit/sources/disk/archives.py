@@ -79,23 +79,23 @@ def is_warc(path: Path) -> bool:
     return path.name.lower().endswith((".warc", ".warc.gz"))
 
 
-def read_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
+def read_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
     """Return the HTML pages of a folder, an archive or a docset."""
     name = path.name.lower()
     if path.is_dir():
         inner = path / _DOCSET
-        return _folder_pages(inner if name.endswith(".docset") and inner.is_dir() else path, wanted)
+        return _folder_pages(inner if name.endswith(".docset") and inner.is_dir() else path, accept)
     if name.endswith(".zip"):
-        return _zip_pages(path, wanted)
+        return _zip_pages(path, accept)
     if name.endswith(_TARS):
-        return _tar_pages(path, wanted)
+        return _tar_pages(path, accept)
     raise SourceError(
         f"{path.name}: not a folder of pages, nor an archive that kbkit reads "
         f"(.zip, {', '.join(_TARS)}, .warc, .warc.gz)"
     )
 
 
-def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
+def _folder_pages(folder: Path, accept: PathFilter) -> Iterator[StoredPage]:
     root = folder.resolve()
     pages = []
     for parent, folders, names in os.walk(folder):
@@ -103,7 +103,7 @@ def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
         for name in names:
             path = Path(parent) / name
             place = path.relative_to(folder).as_posix()
-            if path.suffix.lower() in _PAGES and wanted("/" + place):
+            if path.suffix.lower() in _PAGES and accept("/" + place):
                 pages.append((place, path))
     for place, path in sorted(pages):
         try:
@@ -117,7 +117,7 @@ def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
             yield _failed(place, getattr(error, "strerror", None) or "a circle of links")
 
 
-def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
+def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
     total = 0
     with _as_source_errors(path), open_file(path) as file, zipfile.ZipFile(file) as archive:
         members = archive.infolist()
@@ -125,7 +125,7 @@ def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
             raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
         strip = _docset_prefix(member.filename for member in members)
         for member in sorted(members, key=lambda member: member.filename):
-            place = _place(member.filename, strip, wanted)
+            place = _place(member.filename, strip, accept)
             if place is None:
                 continue
             if reason := _bad_name(member.filename):
@@ -148,7 +148,7 @@ def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                 yield _stored(place, body)
 
 
-def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
+def _tar_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
     with (
         _as_source_errors(path),
         closing(_BoundedFile(path)) as stream,
@@ -161,7 +161,7 @@ def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
             count += 1
             if count > _MEMBERS:
                 raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
-            place = _place(member.name, _docset_prefix([member.name]), wanted)
+            place = _place(member.name, _docset_prefix([member.name]), accept)
             if place is None or member.isdir():
                 continue
             if reason := _bad_name(member.name):
@@ -176,11 +176,11 @@ def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                 yield StoredPage(place, file.read())
 
 
-def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[StoredPage]:
+def read_warc(path: Path, base: str, accept: Callable[[str], bool]) -> Iterator[StoredPage]:
     """Yield the last capture of each address in a WARC that was answered with 200."""
     latest: dict[str, tuple[str, int]] = {}
     for number, url, date, _ in _records(path):
-        if url.startswith(base) and wanted(url) and (date, number) >= latest.get(url, ("", 0)):
+        if url.startswith(base) and accept(url) and (date, number) >= latest.get(url, ("", 0)):
             latest[url] = (date, number)
     chosen = {number for _, number in latest.values()}
     for number, url, _, record in _records(path):
@@ -302,11 +302,11 @@ def _docset_prefix(names: Any) -> str:
     return ""
 
 
-def _place(name: str, strip: str, wanted: PathFilter) -> str | None:
+def _place(name: str, strip: str, accept: PathFilter) -> str | None:
     place = name.removeprefix(strip) if strip else name
     while place.startswith("./"):
         place = place[2:]
-    if PurePosixPath(place).suffix.lower() not in _PAGES or not wanted("/" + place.lstrip("/")):
+    if PurePosixPath(place).suffix.lower() not in _PAGES or not accept("/" + place.lstrip("/")):
         return None
     return place
 

@@ -149,11 +149,11 @@ class Word:
         self.left_out: list[str] = []
         target = io.BytesIO()
         with (
-            zipfile.ZipFile(io.BytesIO(safe)) as given,
+            zipfile.ZipFile(io.BytesIO(safe)) as source,
             zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as result,
         ):
-            for name in given.namelist():
-                body = given.read(name)
+            for name in source.namelist():
+                body = source.read(name)
                 for pattern, kind in _LEFT_OUT:
                     if pattern.fullmatch(name) and "".join(_parsed(body).itertext()).strip():
                         self._leave_out(kind)

@@ -61,21 +61,27 @@ def is_stated(root: Element) -> bool:
 
 
 def is_article(
-    body: Element, region: Element, kept: str, own: dict[Element, str], *, stated: bool, alone: bool
+    body: Element,
+    region: Element,
+    selected: str,
+    own: dict[Element, str],
+    *,
+    stated: bool,
+    alone: bool,
 ) -> bool:
-    if len(_WORD.findall(kept)) < _KEPT_WORDS or not (stated or alone):
+    if len(_WORD.findall(selected)) < _KEPT_WORDS or not (stated or alone):
         return False
-    if _is_documentation(body, region, kept, own, stated=stated):
+    if _is_documentation(body, region, selected, own, stated=stated):
         return False
-    return (stated and alone) or _lost_share(region, kept) <= (_LOST_ALONE if alone else _LOST)
+    return (stated and alone) or _lost_share(region, selected) <= (_LOST_ALONE if alone else _LOST)
 
 
 def _is_documentation(
-    body: Element, region: Element, kept: str, own: dict[Element, str], *, stated: bool
+    body: Element, region: Element, selected: str, own: dict[Element, str], *, stated: bool
 ) -> bool:
     if own or any(term.get("id") for term in region.iter("dt")):
         return True
-    text = "".join(kept.split())
+    text = "".join(selected.split())
     for pre in region.iter(*_PREFORMATTED):
         if not stated or "".join("".join(pre.itertext()).split()) not in text:
             return True
@@ -84,7 +90,7 @@ def _is_documentation(
     return not stated and len((places & targets) - {""}) >= _PLACES
 
 
-def _lost_share(region: Element, kept: str) -> float:
+def _lost_share(region: Element, selected: str) -> float:
     words: list[str] = []
     headed = False
     linked = 0
@@ -96,12 +102,12 @@ def _lost_share(region: Element, kept: str) -> float:
         text = element.tail if ends and element is not region else element.text
         if text and headed and not linked and (ends or isinstance(element.tag, str)):
             words += _WORD.findall(text)
-    missing = Counter(words) - Counter(_WORD.findall(kept))
+    missing = Counter(words) - Counter(_WORD.findall(selected))
     return missing.total() / max(1, len(words))
 
 
 def complete(
-    tree: Element, region: Element, kept: str, own: dict[Element, str], tabs: Sequence[Element]
+    tree: Element, region: Element, selected: str, own: dict[Element, str], tabs: Sequence[Element]
 ) -> None:
     """Add anchors of headings, labels of tabs and links that trafilatura left out, in place."""
     if tabs:
@@ -110,7 +116,7 @@ def complete(
     for heading in tree.iter(*HEADINGS):
         if place := places.get(normalized_text(heading)):
             heading.set("id", place)
-    text = _folded(kept)
+    text = _folded(selected)
     verdicts: dict[Element, bool] = {}
     links: dict[str, str] = {}
     for link in region.iter("a"):

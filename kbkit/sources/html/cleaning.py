@@ -245,8 +245,8 @@ def _folded_sources(body: Element) -> list[Element]:
         if len(text) > _BUTTON or not _SHOWS_SOURCE.fullmatch(text):
             continue
         box = boxes.get(button.get("for"), button)
-        beside = [button.getparent()] if button.tag == "summary" else box.itersiblings()
-        for folded in beside:
+        candidates = [button.getparent()] if button.tag == "summary" else box.itersiblings()
+        for folded in candidates:
             code = sum(len(normalized_text(pre).split()) for pre in folded.iter("pre"))
             if code and len(normalized_text(folded).split()) - code <= _LITTLE:
                 elements += [button, folded]

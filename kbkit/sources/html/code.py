@@ -177,12 +177,12 @@ def _holds_only_code(parent: Element) -> bool:
 def labels_of_code(body: Element) -> list[Element]:
     labels = []
     for pre in body.iter("pre"):
-        for beside in (pre.getprevious(), pre.getnext()):
-            if beside is None or beside.tag not in ("span", "div", "small", "em"):
+        for sibling in (pre.getprevious(), pre.getnext()):
+            if sibling is None or sibling.tag not in ("span", "div", "small", "em"):
                 continue
-            text = normalized_text(beside).lower()
-            if text and text == language(pre) and not (beside.tail or "").strip():
-                labels.append(beside)
+            text = normalized_text(sibling).lower()
+            if text and text == language(pre) and not (sibling.tail or "").strip():
+                labels.append(sibling)
     return labels
 
 

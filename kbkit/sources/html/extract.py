@@ -174,10 +174,10 @@ def _read(
     article = False
     if region is None:
         # trafilatura changes the tree that it reads, so it parses its own
-        kept, tree = _trafilatura(html)
+        selected, tree = _trafilatura(html)
         region = body
-        if kept.strip():
-            region = landmark(enclosing_element(body, kept), body)
+        if selected.strip():
+            region = landmark(enclosing_element(body, selected), body)
             if not about["noindex"]:
                 about["ballot"] = ancestry(region)
                 about["texts"] = block_keys(body) | metadata.affix_keys(named) | {key_of(named)}
@@ -185,14 +185,14 @@ def _read(
                 tree is not None
                 and not regions
                 and (stated or not any(region in label.iterancestors() for label in tabs))
-                and articles.is_article(body, region, kept, own, stated=stated, alone=alone)
+                and articles.is_article(body, region, selected, own, stated=stated, alone=alone)
             )
             if not article and not alone:
                 region = widened(region, body, common)
     own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
     if article:
         heading, title = metadata.page_title(body, region, own_name, common, shared=named)
-        articles.complete(tree, region, kept, own, tabs)
+        articles.complete(tree, region, selected, own, tabs)
         region, heading = tree, metadata.same_heading(tree, title)
     else:
         title_parts = metadata.title_block(body, region, own_name, common)
@@ -238,10 +238,10 @@ def _trafilatura(html: str) -> tuple[str, Element | None]:
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)
     try:
-        kept: Any = trafilatura.bare_extraction(
+        extracted: Any = trafilatura.bare_extraction(
             html, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
         )
-        text, tree = getattr(kept, "text", None), getattr(kept, "body", None)
+        text, tree = getattr(extracted, "text", None), getattr(extracted, "body", None)
         if not isinstance(text, str) or tree is None:
             return "", None
         return text, convert_to_html(tree)[0]

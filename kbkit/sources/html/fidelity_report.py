@@ -90,7 +90,7 @@ class FidelityReport:
 
     @property
     def titles(self) -> float:
-        """Share of the pages whose title is unique, where it could be; 0 to 1."""
+        """Share of pages whose title no page with other possible names has, 0 to 1."""
         read = [page for page in self.pages if not page.reason]
         named = Counter({(page.title, page.names) for page in read})
         titles = Counter(title for title, _ in named)

@@ -437,7 +437,7 @@ def _foot(root: Element, base: str) -> License:
 
 def _feet(root: Element) -> Iterator[Element]:
     """Yield the outermost small footers of a page, except those of articles."""
-    taken: set[Element] = set()
+    yielded: set[Element] = set()
     for element in root.iter(*_FOOT_TAGS):
         named = f"{element.get('class')} {element.get('id')}"
         if not (
@@ -448,10 +448,10 @@ def _feet(root: Element) -> Iterator[Element]:
         ):
             continue
         around = set(element.iterancestors())
-        if around & taken or _NOT_OF_PAGE & {part.tag for part in around}:
+        if around & yielded or _NOT_OF_PAGE & {part.tag for part in around}:
             continue
         if sum(map(len, element.itertext())) <= _FOOT_LENGTH:
-            taken.add(element)
+            yielded.add(element)
             yield element
 
 

@@ -345,8 +345,8 @@ def _with_name(element: Element) -> Element:
     if around is None:
         return element
     words = _WORD.findall(normalized_text(around).lower())
-    beside = words[: len(words) - len(_WORD.findall(normalized_text(element)))]
-    return around if " ".join(beside) in CONTENTS_TITLES else element
+    title = words[: len(words) - len(_WORD.findall(normalized_text(element)))]
+    return around if " ".join(title) in CONTENTS_TITLES else element
 
 
 def repeated_links(body: Element) -> list[Element]:

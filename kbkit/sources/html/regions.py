@@ -51,15 +51,15 @@ def word_counts(element: Element) -> Counter[str]:
     return Counter(_WORD.findall(" ".join(element.itertext())))
 
 
-def enclosing_element(body: Element, kept: str) -> Element:
-    wanted = Counter(_WORD.findall(kept))
-    need = sum(wanted.values()) * COVERED
+def enclosing_element(body: Element, selected: str) -> Element:
+    selected_words = Counter(_WORD.findall(selected))
+    need = sum(selected_words.values()) * COVERED
     element = body
     while True:
         for child in element:
             if not isinstance(child.tag, str) or child.tag in ("p", "pre", "ul", "ol", "table"):
                 continue
-            if (wanted & word_counts(child)).total() >= need:
+            if (selected_words & word_counts(child)).total() >= need:
                 element = child
                 break
         else:
@@ -120,8 +120,8 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
     """
     around = region
     while around is not body and (parent := around.getparent()) is not None:
-        beside = [one for one in parent if one is not around and normalized_text(one)]
-        own = [one for one in beside if key_of(_short_text(one)) not in common]
+        siblings = [one for one in parent if one is not around and normalized_text(one)]
+        own = [one for one in siblings if key_of(_short_text(one)) not in common]
         if any(linked_share(one) >= _LINKED for one in own):
             break
         around = parent
@@ -143,8 +143,8 @@ def narrowed(region: Element, common: Collection[int]) -> Element:
     while inner is not region:
         around = inner.getparent()
         texts = [around.text, *(one.tail for one in around)]
-        beside = [one for one in around if one is not inner and normalized_text(one)]
-        own = (one for one in beside if key_of(_short_text(one)) not in common)
+        siblings = [one for one in around if one is not inner and normalized_text(one)]
+        own = (one for one in siblings if key_of(_short_text(one)) not in common)
         if any(text and text.strip() for text in texts) or any(
             linked_share(one) < _LINKED for one in own
         ):

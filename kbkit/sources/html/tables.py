@@ -182,9 +182,9 @@ def wrap_terms(region: Element) -> None:
         term.addprevious(terms)
         part = term
         while part is not None and part.tag in ("dt", "dd"):
-            behind = part.getnext() if not (part.tail or "").strip() else None
+            following = part.getnext() if not (part.tail or "").strip() else None
             terms.append(part)
-            part = behind
+            part = following
         terms.tail, terms[-1].tail = terms[-1].tail, None
 
 
@@ -266,8 +266,8 @@ def admonition_kind(element: Element) -> str:
 def only_child(element: Element, tag: str) -> Element | None:
     """Return the only child of an element, if it has that tag and no text beside it."""
     children = [child for child in element if isinstance(child.tag, str)]
-    beside = (element.text or "") + "".join(child.tail or "" for child in children)
-    alone = len(children) == 1 and children[0].tag == tag and not beside.strip()
+    text = (element.text or "") + "".join(child.tail or "" for child in children)
+    alone = len(children) == 1 and children[0].tag == tag and not text.strip()
     return children[0] if alone else None
 
 
@@ -279,8 +279,8 @@ def _first(element: Element) -> Element | None:
         if tag in HEADINGS or tag in ("th", "dt"):
             return part
         if tag in ("b", "strong"):
-            text, behind = normalized_text(part), (part.tail or "").strip()
-            ends = text.endswith(":") or behind.startswith(":") or not behind
+            text, tail = normalized_text(part), (part.tail or "").strip()
+            ends = text.endswith(":") or tail.startswith(":") or not tail
             return part if ends and text else None
         if tag not in _FRAMES and normalized_text(part):
             return None

@@ -251,11 +251,11 @@ class MarkdownWriter:
         groups = tables.definition_groups(element)
         placed = [any(anchor(term, self._own) for term in terms) for terms, _ in groups if terms]
         # if most terms have anchors; a few lead to letters of the alphabet
-        led = sum(placed) * 2 > len(placed)
+        mostly_placed = sum(placed) * 2 > len(placed)
         for terms, definitions in groups:
             places = [anchor(term, self._own) for term in terms]
             signed = api or any("sig" in classes(term) for term in terms)
-            titled = not notes and (signed or (led and any(places)))
+            titled = not notes and (signed or (mostly_placed and any(places)))
             named: list[tuple[str, str]] = []
             for term, place in zip(terms, places, strict=True):
                 if titled:
@@ -286,7 +286,7 @@ class MarkdownWriter:
             return out
         # Markdown takes the first line for column names
         lines: list[list[str]] = [] if tables.has_head(rows) else [[""] * len(rows[0])]
-        met: set[Element] = set()
+        seen: set[Element] = set()
         for row in rows:
             line: list[str] = []
             after: list[str] = []
@@ -294,14 +294,14 @@ class MarkdownWriter:
                 if any(any(line) for line in lines):
                     out.append(tables.pipe_table(lines))
                 out += self._laid_out(row[0])
-                met.add(row[0])
+                seen.add(row[0])
                 lines = [[""] * len(row)] if lines else []
                 continue
             for cell in row:
                 # a spanning cell is written in its first place only
-                is_covered = cell is None or cell in met
+                is_covered = cell is None or cell in seen
                 inside, outside = ("", []) if is_covered else self._cell(cell)
-                met.add(cell)
+                seen.add(cell)
                 line.append(inside)
                 after += outside
             if any(line) or not lines:

@@ -161,11 +161,11 @@ class _Unfolding:
                     line = f"{_ATTRIBUTES.sub('', line).rstrip()} {{#{target}}}"
                 target = ""
             stripped = line.lstrip(" \t")
-            taken = self._block(lines, at, depth) if stripped[:1] in _BLOCK_STARTS else None
-            if taken is None:
-                taken = self._terms(lines, at, depth, out)
-            if taken is not None:
-                block, at = taken
+            converted = self._block(lines, at, depth) if stripped[:1] in _BLOCK_STARTS else None
+            if converted is None:
+                converted = self._terms(lines, at, depth, out)
+            if converted is not None:
+                block, at = converted
                 if block and out and out[-1].strip():
                     out.append("")
                 out += block

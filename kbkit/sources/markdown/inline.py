@@ -169,8 +169,8 @@ def plain_markup(
             at = parsed[last].end
             out.append(writer.mixed(text[block.start : at]) + "\n")
         elif block.kind is Kind.HTML and not PAGE_MARK.match(piece):
-            apart = "\n" if text[at : at + 2].strip("\n") else ""
-            out.append(writer.html(block, piece) + apart)
+            separator = "\n" if text[at : at + 2].strip("\n") else ""
+            out.append(writer.html(block, piece) + separator)
         elif block.kind is Kind.HEADING:
             out.append(writer.heading(block, piece))
         elif block.kind in {Kind.TEXT, Kind.TABLE}:

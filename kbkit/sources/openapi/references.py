@@ -75,14 +75,14 @@ class References:
         Members next to a ``$ref`` override those of the target. A broken reference is noted in
         ``problems`` and gives an empty mapping.
         """
-        beside: dict[str, Any] = {}
+        siblings: dict[str, Any] = {}
         first: Node | None = None
         for _ in range(_CHAIN):
             value = node.value
             if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
                 break
             ref = value["$ref"]
-            beside = {**{k: v for k, v in value.items() if k != "$ref"}, **beside}
+            siblings = {**{k: v for k, v in value.items() if k != "$ref"}, **siblings}
             node = self._follow(ref, node.file)
             first = first or node
         else:
@@ -91,8 +91,8 @@ class References:
         if first is None:
             return node
         value = node.value
-        if beside and isinstance(value, dict):
-            value = {**value, **beside}
+        if siblings and isinstance(value, dict):
+            value = {**value, **siblings}
         return Node(value, node.file, first.name, first.ref)
 
     def _follow(self, ref: str, file: Path | None) -> Node:

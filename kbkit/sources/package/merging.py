@@ -38,7 +38,7 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
     )
     paths = {entry.item.path for entry in entries}
     accessors: dict[str, list[tuple[str, Member]]] = defaultdict(list)
-    made: dict[str, PublicObject] = {}
+    added: dict[str, PublicObject] = {}
     for path, members in members_of.items():
         item = holders[path].item
         if item.is_class:
@@ -53,11 +53,13 @@ def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[Publi
                 _add_docstrings(existing, member)
                 continue
             place = f"{path}.{member.name}"
-            made.setdefault(member.origin, PublicObject(place, _object(root, member, item)))
+            added.setdefault(member.origin, PublicObject(place, _object(root, member, item)))
     for places in accessors.values():
         place, member = _most_mentioned(places)
-        made[f"{member.origin}()"] = PublicObject(place, _object(root, member, root), accessor=True)
-    return sorted([*entries, *made.values()], key=lambda entry: entry.path)
+        added[f"{member.origin}()"] = PublicObject(
+            place, _object(root, member, root), accessor=True
+        )
+    return sorted([*entries, *added.values()], key=lambda entry: entry.path)
 
 
 def _once_each(members_of: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]:
@@ -90,7 +92,7 @@ def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, tuple[Membe
     try:
         workers = Workers(1)
     except OSError as error:
-        raise SourceError(f"{package}: it cannot be imported beside: {error}") from error
+        raise SourceError(f"{package}: no process can be started to import it ({error})") from error
     try:
         task = Introspection(package, paths, search_path)
         answer: dict[str, tuple[Member, ...]] | str = workers.submit(task).result()
@@ -154,24 +156,24 @@ def _new_object(member: Member, holder: Any) -> Any:
     import griffe
 
     name, line = member.name, member.line or None
-    made: Any
+    item: Any
     if member.kind in ("class", "accessor"):
-        made = griffe.Class(name, lineno=line, parent=holder)
-        fill(made, member.members)
+        item = griffe.Class(name, lineno=line, parent=holder)
+        fill(item, member.members)
     elif member.kind == "property":
-        made = griffe.Attribute(name, lineno=line, parent=holder)
-        made.labels.add("property")
+        item = griffe.Attribute(name, lineno=line, parent=holder)
+        item.labels.add("property")
     else:
         parameters = (
             griffe.Parameter(each.name, kind=griffe.ParameterKind(each.kind), default=each.default)
             for each in member.parameters or ()
         )
-        made = griffe.Function(
+        item = griffe.Function(
             name, lineno=line, parent=holder, parameters=griffe.Parameters(*parameters)
         )
-    made.docstring = griffe.Docstring(member.docstring, parent=made)
-    made.extra[_EXTRA][FILE] = member.file
-    return made
+    item.docstring = griffe.Docstring(member.docstring, parent=item)
+    item.extra[_EXTRA][FILE] = member.file
+    return item
 
 
 def _most_mentioned(places: Sequence[tuple[str, Member]]) -> tuple[str, Member]:

@@ -279,17 +279,17 @@ def _class_page(entry: PublicObject, methods: list[tuple[str, Any]]) -> str:
     inherited = _inherited(item)
     if inherited:
         blocks.append("## Inherited\n\n" + "\n".join(inherited))
-    apart = [
+    own_pages = [
         _mention(f"{entry.path}.{name}", method)
         for name, method in methods
         if _has_own_page(method)
     ]
-    if apart:
-        blocks.append("## Methods\n\n" + "\n".join(apart))
+    if own_pages:
+        blocks.append("## Methods\n\n" + "\n".join(own_pages))
     for name, method in methods:
         if not _has_own_page(method):
             path = f"{entry.path}.{name}"
-            blocks.append(_heading(3 if apart else 2, path))
+            blocks.append(_heading(3 if own_pages else 2, path))
             blocks.extend(_body(path, method))
     return "\n\n".join(block for block in blocks if block) + "\n"
 

@@ -364,8 +364,8 @@ def _launch_error(error: Exception) -> str:
         )
     if any(sign in text for sign in _NO_SANDBOX):
         return (
-            "The browser does not start: the system allows it no sandbox; let it, or go without by "
-            "KBKIT_BROWSER_SANDBOX=0"
+            "The browser does not start, since the system forbids its sandbox: allow it, "
+            "or set KBKIT_BROWSER_SANDBOX=0"
         )
     return f"The browser does not start ({_line(error)})"
 

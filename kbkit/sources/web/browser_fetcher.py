@@ -106,8 +106,8 @@ class BrowserFetcher:
     def _shown(self, shell: Response, address: str, page: RenderedPage) -> Response:
         routed = "#/" in page.html or "#!/" in page.html or "#" in shell.url
         first = self._lines.setdefault(address, page.lines) if routed else page.lines
-        apart = len(page.lines - first) > _SAME * len(page.lines)
-        if "#" in shell.url and first is not page.lines and not apart:
+        differs = len(page.lines - first) > _SAME * len(page.lines)
+        if "#" in shell.url and first is not page.lines and not differs:
             self._places[address] = self._places.get(address, 0) + 1
             return _same_page(shell.url, address)
         html = page.html
@@ -115,7 +115,7 @@ class BrowserFetcher:
             quoted = page.leads.replace("&", "&amp;").replace('"', "&quot;").replace("'", "%27")
             html = html.replace("<head>", "<head>" + _LEADS.format(quoted), 1)
         elif (root := parse(html)) is not None and is_shell(root, rendered=True):
-            reason = "its scripts show no text in a browser that may fetch and no more"
+            reason = "its scripts show no text in kbkit's restricted browser"
             return replace(shell, outcome=Outcome.FAILED, reason=reason, body=b"")
         return replace(shell, body=html.encode("utf-8", "replace"), charset="utf-8")
 

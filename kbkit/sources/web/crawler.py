@@ -294,10 +294,10 @@ class CrawlRun:
             return  # already followed
         self._links[task.place] = task, links
         while self._followed in self._links:
-            asked, hrefs = self._links.pop(self._followed)
+            request, hrefs = self._links.pop(self._followed)
             self._followed += 1
-            self._unlinked[asked.depth] -= 1
-            self._follow(hrefs, asked.url, asked.depth)
+            self._unlinked[request.depth] -= 1
+            self._follow(hrefs, request.url, request.depth)
 
     def _page_event(
         self, record: PageRecord, page: ExtractedPage, uri: str, own: str, noindex: bool
@@ -403,7 +403,7 @@ class CrawlRun:
         if not left or self._stop():
             return
         if self._dead:
-            reason = f"the host no longer answers ({self._dead}); {left} pages were not asked for"
+            reason = f"the host no longer answers ({self._dead}); {left} pages were not requested"
             yield SourceEvent(self._scope.prefix, Outcome.FAILED, reason=reason)
         elif self._started:
             for task in self._frontier:

@@ -338,7 +338,7 @@ class Fetcher:
             return replace(response, reason="HTTP 304 to a request without a condition")
         if status in (301, 302, 303, 307, 308):
             location = raw.headers.get(LOCATION, "").strip()
-            reason = "" if location else f"HTTP {status} without an address to go to"
+            reason = "" if location else f"HTTP {status} without a Location"
             return replace(response, reason=reason, location=location)
         if status in (404, 410):
             return replace(response, outcome=Outcome.GONE)
@@ -368,7 +368,7 @@ class Fetcher:
             reason = f"its {encoding} compression is damaged"
             return replace(response, outcome=Outcome.FAILED, reason=reason)
         except httpx.DecodingError:
-            reason = f"compressed as {encoding}, which was not asked for"
+            reason = f"compressed as {encoding}, which was not requested"
             return replace(response, outcome=Outcome.FAILED, reason=reason)
         if len(body) > limit:
             if not truncate:

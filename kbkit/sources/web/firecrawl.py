@@ -142,14 +142,14 @@ class FirecrawlCrawler:
                 raise SourceError(f"Firecrawl: the crawl did not end within {_MAX_LENGTH:.0f} s")
             pause(self._poll, self._context.stop)
 
-    def _event(self, item: Any, asked: str, scope: CrawlScope | None) -> SourceEvent:
+    def _event(self, item: Any, requested: str, scope: CrawlScope | None) -> SourceEvent:
         about = item.metadata_typed
-        url = canonical(str(about.url or about.source_url or ("" if scope else asked)))
-        if scope is not None and url and asked == canonical(str(about.source_url or "")):
+        url = canonical(str(about.url or about.source_url or ("" if scope else requested)))
+        if scope is not None and url and requested == canonical(str(about.source_url or "")):
             scope.follow_start(url)
         if not url or (reason := self._refused(url)):
             reason = reason if url else "Firecrawl gave no address with it"
-            return SourceEvent(url or asked, Outcome.SKIPPED, reason=reason)
+            return SourceEvent(url or requested, Outcome.SKIPPED, reason=reason)
         if scope is not None and not scope.allows(url):
             return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
         record = self._known_record(url)
@@ -228,7 +228,7 @@ def _explained(error: Any) -> str:
     advice = {
         401: "the key in FIRECRAWL_API_KEY is not accepted",
         402: "the account has no credits left",
-        429: "it is asked too often; try again later or lower the limit",
+        429: "too many requests; try again later, or lower the limit",
     }.get(error.status_code, "")
     return f"Firecrawl: {advice or _line(error)}"
 

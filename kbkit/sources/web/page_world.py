@@ -32,11 +32,11 @@ STATE = """() => {
 
 UNFOLD = """(most) => {
   const chosen = 'button[aria-expanded="false"], [role="button"][aria-expanded="false"]';
-  const apart = "a[href], nav, header, footer, form, [aria-haspopup], [role='navigation']";
+  const excluded = "a[href], nav, header, footer, form, [aria-haspopup], [role='navigation']";
   let pressed = 0;
   for (const button of document.querySelectorAll(chosen)) {
     if (pressed >= most) break;
-    if (button.closest(apart)) continue;
+    if (button.closest(excluded)) continue;
     button.click();
     pressed += 1;
   }
@@ -82,19 +82,19 @@ SERIALIZE = """(limit) => {
     }
     // an unfolding button names its part; other buttons are dropped later
     if (name === "button" && node.matches("[aria-expanded]:not([aria-haspopup])")) name = "div";
-    const said = [];
+    const written = [];
     for (const attribute of attributes(node))
       if (/^[^\\s"'<>/=]+$/.test(attribute.name))
-        said.push(` ${attribute.name}="${escaped(attribute.value.slice(0, 5000))}"`);
-    put(`<${name}${said.join("")}>`);
+        written.push(` ${attribute.name}="${escaped(attribute.value.slice(0, 5000))}"`);
+    put(`<${name}${written.join("")}>`);
     if (empty.has(name)) continue;
     stack.push(`</${name}>`);
     let inside = children(node);
     const root = shadow(node);
     if (root) inside = children(root);
     else if (name === "slot") {
-      const given = HTMLSlotElement.prototype.assignedNodes.call(node);
-      if (given.length) inside = given;
+      const assigned = HTMLSlotElement.prototype.assignedNodes.call(node);
+      if (assigned.length) inside = assigned;
     }
     for (let place = inside.length - 1; place >= 0; place -= 1) stack.push(inside[place]);
   }
@@ -121,11 +121,11 @@ class IsolatedWorld:
 
         if self._context is None:
             tree = await self._session.send("Page.getFrameTree")
-            made = await self._session.send(
+            created = await self._session.send(
                 "Page.createIsolatedWorld",
                 {"frameId": tree["frameTree"]["frame"]["id"], "worldName": "kbkit"},
             )
-            self._context = made["executionContextId"]
+            self._context = created["executionContextId"]
         try:
             answer = await self._session.send(
                 "Runtime.evaluate",

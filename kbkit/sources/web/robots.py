@@ -27,7 +27,7 @@ _WITH_VALUES = frozenset(
 
 
 def directives(header: str, token: str) -> frozenset[str]:
-    asked = set()
+    names = set()
     for line in header.split("\n"):
         applies = True
         for part in line.split(","):
@@ -36,8 +36,8 @@ def directives(header: str, token: str) -> frozenset[str]:
                 applies = name in ("*", token.lower())
                 name = value
             if applies and name:
-                asked.add(name)
-    return frozenset(asked)
+                names.add(name)
+    return frozenset(names)
 
 
 class Robots:

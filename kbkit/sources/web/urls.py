@@ -156,10 +156,10 @@ class CrawlScope:
         self.prefix = self.prefix or folder(self.start)
 
     def follow_start(self, target: str) -> None:
-        asked = urlsplit(self.start).path
-        if not asked.endswith("/") and urlsplit(target).path.endswith("/"):
+        start_path = urlsplit(self.start).path
+        if not start_path.endswith("/") and urlsplit(target).path.endswith("/"):
             # a folder whose slash was missing
-            inside = f"{origin(target)}{asked}/"
+            inside = f"{origin(target)}{start_path}/"
             self.prefix = inside if target.startswith(inside) else folder(target)
         elif not target.startswith(self.prefix):
             moved = origin(target) + urlsplit(self.prefix).path

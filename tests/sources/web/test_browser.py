@@ -422,7 +422,7 @@ def test_a_page_that_shows_nothing_says_so(site, context) -> None:
     site.pages["/"] = application("document.getElementById('app').textContent = 'Loading...';")
     event = read_page(f"{site.url}/", context)
     assert event.outcome is Outcome.FAILED
-    assert event.reason.startswith("its scripts show no text in a browser")
+    assert event.reason.startswith("its scripts show no text in kbkit's restricted browser")
 
 
 @pytest.mark.slow

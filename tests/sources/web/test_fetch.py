@@ -175,7 +175,7 @@ def test_redirects_to_other_schemes_are_refused(site, fetcher, target) -> None:
 
 def test_a_redirect_to_nowhere(site, fetcher) -> None:
     site.pages["/"] = answer(302)
-    assert "without an address" in fetcher.get(site.url + "/").reason
+    assert "without a Location" in fetcher.get(site.url + "/").reason
 
 
 @pytest.mark.parametrize("says", [True, False])

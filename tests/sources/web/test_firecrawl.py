@@ -197,7 +197,7 @@ def test_a_busy_service_is_asked_again(service) -> None:
     service.refuse = [429, 429]
     assert len(crawl()) == 3
     service.refuse = [429] * 9
-    with pytest.raises(SourceError, match="too often"):
+    with pytest.raises(SourceError, match="too many requests"):
         crawl()
 
 

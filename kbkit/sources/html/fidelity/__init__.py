@@ -1,7 +1,7 @@
 """Measure how much of a page its Markdown keeps.
 
 Independent of the extractor, even in parsing HTML and Markdown, so that neither hides the other's
-mistakes. Shared text of a site's pages, landmarks, links and headings tell what is content. `runs`
+mistakes. Shared text of a site's pages, landmarks, links and headings identify the content. `runs`
 and `states` read pages, `markdown` reads Markdown, `measure` compares them.
 """
 

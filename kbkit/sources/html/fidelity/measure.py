@@ -21,7 +21,7 @@ class Fidelity:
     The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings,
     ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte, ``rows`` of
     tables with all cells in order, ``cells``, ``links`` with text and address. ``surplus`` are
-    written words without content.
+    written words that are not content.
 
     wanted: Items on the pages, by kind; written words for ``surplus``.
     kept: Items found in the Markdown, by kind; content words for ``surplus``.
@@ -178,13 +178,13 @@ def _unindented(code: str) -> str:
 
 def _links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
     """Return links of a page that its Markdown has; a picture may make their text longer there."""
-    kept = page.links & text.links
+    matched = page.links & text.links
     by_address: dict[str, list[str]] = {}
     for name, address in text.links:
         by_address.setdefault(address, []).append(name)
-    return kept | {
+    return matched | {
         (name, address)
-        for name, address in page.links - kept
+        for name, address in page.links - matched
         if any(name in other for other in by_address.get(address, ()))
     }
 

@@ -87,8 +87,8 @@ class PageStates:
             return
         for element, (first, last) in self._read_runs.spans.items():
             around = (element, *element.iterancestors())
-            apart = any(one.tag == "nav" or one.get("role") for one in around)
-            if element.tag not in ("ul", "ol", "dl", "div") or apart or not 0 < first < last:
+            in_menu = any(one.tag == "nav" or one.get("role") for one in around)
+            if element.tag not in ("ul", "ol", "dl", "div") or in_menu or not 0 < first < last:
                 continue
             size, _, same = self._figures(first, last)
             if same >= _SAME * size:
@@ -134,8 +134,8 @@ class PageStates:
             ]
             if len(outer) != 1:
                 continue
-            inside, _, again = self._figures(*self._read_runs.spans[outer[0]])
-            if inside - again >= _LANDMARK * (size - same):
+            inside, _, shared = self._figures(*self._read_runs.spans[outer[0]])
+            if inside - shared >= _LANDMARK * (size - same):
                 return outer[0]
         return None
 
@@ -201,9 +201,9 @@ class PageStates:
 
     def _repeated(self) -> None:
         """Mark template texts, and links before all content."""
-        kept = [place for place, state in enumerate(self.states) if state is State.CONTENT]
-        own = [place for place in kept if not self._same[place]]
-        heads = [place for place in kept if _level(self._runs[place])]
+        content = [place for place, state in enumerate(self.states) if state is State.CONTENT]
+        own = [place for place in content if not self._same[place]]
+        heads = [place for place in content if _level(self._runs[place])]
         top = min(
             [*heads[:1], *(place for place in own if not self._is_linked(place))][:2], default=0
         )
@@ -223,10 +223,12 @@ class PageStates:
                 outside = place < top or end < place < heading
                 # links in a paragraph, in the main part, or on a page without text of its own
                 # are about its subject
-                amid = run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
+                in_text = (
+                    run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
+                )
                 # the explanation of a term belongs to it, even if other pages repeat it
                 explains = next(run.holder.iterancestors("dd"), None) is not None
-                foreign = (outside and not explains) or (self._is_linked(place) and not amid)
+                foreign = (outside and not explains) or (self._is_linked(place) and not in_text)
                 foreign = foreign and not heads_row
                 self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
         for place in heads:
@@ -238,8 +240,8 @@ class PageStates:
         cell = next((one for one in (holder, *holder.iterancestors()) if one.tag == "th"), None)
         if cell is None or cell.getprevious() is not None:
             return False
-        beside = (self._read_runs.spans.get(one, (0, 0)) for one in cell.itersiblings("td"))
-        return any(not self._same[other] for first, last in beside for other in range(first, last))
+        cells = (self._read_runs.spans.get(one, (0, 0)) for one in cell.itersiblings("td"))
+        return any(not self._same[other] for first, last in cells for other in range(first, last))
 
     def _is_linked(self, place: int) -> bool:
         return self._runs[place].linked >= _LINKED * self._runs[place].size
