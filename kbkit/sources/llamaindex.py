@@ -117,12 +117,12 @@ def _part(item: Any) -> _Part:
     item = getattr(item, "node", item)  # drop the score
     values = item.to_dict() if hasattr(item, "to_dict") else item
     if not isinstance(values, Mapping):
-        raise ValueError(f"no document of llama-index, but {type(item).__name__}")
+        raise ValueError(f"not a llama-index document, but {type(item).__name__}")
     resource = values.get("text_resource") or {}
     text = values.get("text") or resource.get("text") or ""
     metadata = values.get("metadata") or values.get("extra_info") or {}
     if not isinstance(text, str) or not isinstance(metadata, Mapping):
-        raise ValueError("no document of llama-index: text or metadata are something else")
+        raise ValueError("not a llama-index document: text or metadata has the wrong type")
     source = (values.get("relationships") or {}).get(_SOURCE) or {}
     ids = (source.get("node_id"), *(values.get(name) for name in ("id_", "doc_id", "id")))
     return _Part(

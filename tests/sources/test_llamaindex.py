@@ -144,8 +144,8 @@ def test_what_holds_no_text_is_skipped_with_the_reason():
         {"text": 7},
     ) == [
         ("document 4", "metadata nested too deeply"),
-        ("document 5", "no document of llama-index, but str"),
-        ("document 6", "no document of llama-index: text or metadata are something else"),
+        ("document 5", "not a llama-index document, but str"),
+        ("document 6", "not a llama-index document: text or metadata has the wrong type"),
         ("empty", "holds no text"),
         ("picture", "holds a picture and no text"),
         ("front", "holds no text"),

@@ -145,7 +145,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"not JSON ({name} is no number there)")
+    raise ValueError(f"not JSON ({name} is not a JSON number)")
 
 
 def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:

@@ -144,7 +144,7 @@ def test_json_lines(tmp_path: Path) -> None:
         "line 9: not a JSON object",
         "line 11: not JSON (Expecting ',' delimiter at column 1)",
         "line 12: not UTF-8",
-        "line 14: not JSON (NaN is no number there)",
+        "line 14: not JSON (NaN is not a JSON number)",
         "line 15: has both content and text; they are the same, give content",
         "line 16: gone from its source already when it was exported",
         "line 17: nested too deeply",
