@@ -31,23 +31,19 @@ class SubjectKind(StrEnum):
     DOMAIN = "domain"
     """A field of knowledge, from a heading or tag."""
     ENTITY = "entity"
-    """Something that has a name: a function, an option, a product, a term."""
+    """A named thing: a function, an option, a product, a term."""
     PROBLEM = "problem"
-    """A failure."""
     RESOLUTION = "resolution"
-    """A remedy."""
     CONTEXT = "context"
     """A condition: a version, a platform."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedRelation(Value):
-    """A relation between two entities, as a chunk states it.
+    """A relation between two entities of an annotation, as a chunk states it.
 
     Attributes:
-        source: Name of the entity that it begins at, one of the annotation's.
-        name: Name of the relation: a verb in lower case, ``depends_on``.
-        target: Name of the entity that it leads to, likewise.
+        name: A verb in lower case, such as ``depends_on``.
     """
 
     source: str
@@ -57,23 +53,17 @@ class StatedRelation(Value):
 
 @dataclass(frozen=True, slots=True)
 class Annotation(Value):
-    """One statement of a chunk, in a normal form.
+    """One normalised statement of a chunk.
 
     Attributes:
-        text: The words of the chunk that it was read from, ``chunk.text[start:end]``.
-        normalized_text: The statement on its own: plain text, without marks of Markdown.
-        frame: Statement type, if known.
-        domains: Fields of knowledge that it belongs to.
-        entities: Names in it, as their definitions spell them.
-        problems: Problems that it states.
-        resolutions: Resolutions that it states.
+        text: Words of the chunk, ``chunk.text[start:end]``.
+        normalized_text: The statement as plain text, without Markdown.
+        entities: Names, as their definitions spell them.
         contexts: Versions, platforms and headings for which it holds.
         confidence: Probability of the statement type, 0 to 1.
         start: Start in the chunk, in characters.
-        end: End in the chunk.
-        annotator: Annotator with version.
-        relations: Relations between its entities, as far as the annotator states them; the graph
-            adds its own.
+        annotator: Name and version of the annotator.
+        relations: Relations that the annotator states; the graph adds more.
     """
 
     text: str
@@ -96,12 +86,7 @@ class AnnotatedChunk(Value):
     """A chunk with its annotations.
 
     Attributes:
-        chunk_id: Id of the chunk.
-        title: Title of its document.
-        uri: URI of its document.
         position: Place of the chunk in the document, from 0.
-        heading_path: Headings above it.
-        annotations: Its annotations.
     """
 
     chunk_id: str
@@ -117,12 +102,9 @@ class Subject(Value):
     """A name that chunks, documents, files and entries share.
 
     Attributes:
-        id: Permanent id on any machine, made of kind and key.
-        kind: Role of the subject.
+        id: Derived from kind and key; the same on every machine.
         name: Most frequent spelling.
         chunks: Number of chunks that mention it.
-        documents: Number of their documents.
-        aliases: Other names for it.
         type: Type of an entity (``symbol``, ``flag``, ``term`` ...).
     """
 
@@ -140,7 +122,7 @@ class ChunkSummary(Value):
     """Summary of a chunk in a few words.
 
     Attributes:
-        frame: Type of its first statement, if known.
+        frame: Type of its first statement.
         entities: Its rarest entities.
     """
 
@@ -156,21 +138,21 @@ class EntityType(StrEnum):
     FLAG = "flag"
     """An option of a command line."""
     COMMAND = "command"
-    """A program that is called by its name."""
+    """A program."""
     VARIABLE = "variable"
     """An environment variable."""
     SETTING = "setting"
     """A key of a configuration, or a directive."""
     ERROR = "error"
-    """An error, an exception, or the code of one."""
+    """An error, an exception, or an error code."""
     ENDPOINT = "endpoint"
     """A path of an HTTP API with its method."""
     SCHEMA = "schema"
-    """A type of the values of an HTTP API."""
+    """A data type of an HTTP API."""
     FILE = "file"
-    """A file or a folder that has a name of its own."""
+    """A named file or folder."""
     TERM = "term"
-    """A word of the subject matter: of a glossary, a definition, an index or a heading."""
+    """A term of the subject matter, from a glossary, definition, index or heading."""
     NAME = "name"
     """Anything else that a recipe or a person names."""
 
@@ -180,12 +162,9 @@ class Name(Value):
     """A name in a document; an entry of the gazetteer.
 
     Attributes:
-        name: Name as written.
-        type: Type of the named thing.
-        defines: Whether the document defines it there (a heading, glossary or signature), rather
-            than mentions it (a code span, say).
-        anchor: Anchor in the document, if any.
-        confirmed: Whether it is certainly a name; else two documents must define it.
+        defines: Whether the document defines it (in a heading, glossary or signature) rather than
+            mentions it (in a code span, for example).
+        confirmed: Whether it is certainly a name; otherwise two documents must define it.
     """
 
     name: str
@@ -200,14 +179,8 @@ class SpeakingChunk(Value):
     """A chunk about a subject.
 
     Attributes:
-        kb: Name of its knowledge base.
-        chunk_id: Its id.
-        title: Title of its document.
         section: The headings above it, on one line.
-        uri: URI of its document.
-        anchor: Anchor in its document, if any.
         statement: Its statement, normalised.
-        frame: Type of the statement, if known.
         weight: Relevance to the subject, 0 to 1: 1 if a heading mentions it.
     """
 
@@ -227,11 +200,7 @@ class RelatedChunk(Value):
     """A chunk that shares rare subjects with another one.
 
     Attributes:
-        chunk_id: Its id.
-        title: Title of its document.
         section: The headings above it, on one line.
-        uri: URI of its document.
-        anchor: Anchor in its document, if any.
         score: Strength of the relation; comparable for one chunk.
         shared: Shared subjects, the rarest first.
     """
@@ -250,13 +219,7 @@ class SpeakingDocument(Value):
     """A document about a subject.
 
     Attributes:
-        kb: Name of its knowledge base.
-        id: Its id.
-        title: Its title.
-        uri: Its URI.
-        description: Description in a line.
         chunks: Number of its chunks that mention the subject.
-        defines: Whether it defines the subject.
     """
 
     kb: str
@@ -273,11 +236,10 @@ class About(Value):
     """Chunks, documents and entities about a subject.
 
     Attributes:
-        query: The query.
-        subjects: The subjects that are called so.
+        subjects: Subjects with the name in the query.
         chunks: Chunks about the subjects, the most relevant first.
         documents: Their documents, defining ones first.
-        entities: Entities that the same chunks name oftener than others do.
+        entities: Entities that these chunks name more often than other chunks do.
     """
 
     query: str

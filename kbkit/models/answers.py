@@ -33,10 +33,9 @@ class Answer:
     """An answer with its sources.
 
     Attributes:
-        query: The query.
         text: Answer of the model; empty without a model.
         hits: Passages given to it; its text cites them by position, from 1.
-        model: Name of the model; empty without a model.
+        model: Name of the model, or ``""``.
     """
 
     query: str
@@ -121,17 +120,10 @@ class Citation(Value):
     """Source and age of a text.
 
     Attributes:
-        title: Title of the document.
         heading_path: Headings above the text, outermost first.
-        url: Address of the place, with its anchor or page.
-        uri: URI of the document.
-        kb: Name of the knowledge base.
-        document_id: Id of the document.
-        chunk_ids: Ids of the text's chunks, in order.
+        url: Address with anchor or page.
         page: Page of the source (PDF).
-        fetched_at: When the document was read.
-        age_days: Whole days since then.
-        state: State of the document: current, stale or gone.
+        age_days: Whole days since ``fetched_at``.
         version: Version that the document is about, or ``""``.
     """
 
@@ -157,8 +149,7 @@ class ContextPiece(Value):
         number: From 1.
         kind: ``passage``; ``entity``: facts about a name in the question; ``entry``: a solution
             that worked; ``folders``: the root folders of files.
-        text: Quoted text.
-        citation: Source; of an entity, of its mention, if any.
+        citation: Source; of an entity, the source of its mention, if any.
         name: Name of the entity; slug of the entry.
         score: Score of the passage's best chunk.
         cut: Whether it was shortened for the budget.
@@ -178,13 +169,9 @@ class Context(Value):
     """Text for an agent to answer a question with.
 
     Attributes:
-        query: The query.
-        text: All of it as a block for a language model: pieces with their numbers and sources,
-            between marks that no document can have foreseen.
-        pieces: Its parts: passages, best first, then entities, entries and folders.
-        tokens: Tokens of the text.
-        max_tokens: Budget of tokens.
-        seconds: Time it took.
+        text: The pieces with numbers and sources, as one block for a language model, between marks
+            that no document can predict.
+        pieces: Passages, best first, then entities, entries and folders.
         notes: Notes for the reader; usually empty.
     """
 

@@ -30,14 +30,7 @@ class DocumentType(StrEnum):
 
 
 def telling_types(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The types that are worth showing.
-
-    Args:
-        counts: Number of documents of each type, as `KnowledgeBaseInfo.document_types`.
-
-    Returns:
-        Known types, the most frequent first; none if most documents are ``other``.
-    """
+    """Return known types, the most frequent first; none if most documents are ``other``."""
     other = counts.get(DocumentType.OTHER, 0)
     telling = {kind: number for kind, number in counts.items() if kind != DocumentType.OTHER}
     if other * 2 > sum(counts.values()):
@@ -51,7 +44,7 @@ class DocumentState(StrEnum):
     CURRENT = "current"
     """Unchanged at the last check."""
     STALE = "stale"
-    """The last look failed; this is the version before."""
+    """The last check failed; this is the previous version."""
     GONE = "gone"
     """No longer at its source, and no longer searched."""
 
@@ -90,13 +83,12 @@ class SourceDocument:
         title: One line of plain text.
         content: Markdown. A heading may carry its anchor as ``## Title {#anchor}``.
         document_type: ``None`` for detection.
-        tags: Free labels.
-        metadata: JSON values to keep; ``description`` is its own description in plain text.
+        metadata: JSON values; ``description`` is the document's own, in plain text.
         fidelity: Kept and total code blocks, headings, table rows and so on, by kind; empty if not
             measured.
-        note: A note on how it was read (a guessed charset), or ``""``; only reports show it.
-        images: Pictures by address in the content; the metadata ``images`` has their names once
-            stored.
+        note: How it was read (a guessed charset), or ``""``; only reports show it.
+        images: Pictures by address in the content; once stored, the metadata ``images`` has their
+            names.
     """
 
     uri: str
@@ -125,10 +117,9 @@ class PageRecord:
     """Record of a page for its next visit.
 
     Attributes:
-        url: Canonical address that was asked for.
+        url: Requested address, canonical.
         depth: Links away from the start.
-        etag: Validator the server gave, or ``""``.
-        last_modified: Validator the server gave, or ``""``.
+        etag: Validator from the server, or ``""``; so is ``last_modified``.
         links: Addresses on the page that are in the source's scope.
         document_uri: URI of the document made from it, or ``""``.
         location: Target of redirects, or ``""``.
@@ -160,14 +151,12 @@ class Document(Value):
     """A stored document.
 
     Attributes:
-        id: Stable: derived from the knowledge base and the URI.
-        metadata: Metadata of its source; ``description`` is its own description.
+        id: Derived from the knowledge base and the URI.
+        metadata: Metadata of its source; ``description`` is the document's own.
         fetched_at: When the source last had this text (UTC).
-        state: See `DocumentState`.
-        content_hash: Another one as soon as anything of the document is; ``if_match`` takes it.
-            ``""`` of one that is gone.
-        description: Description in a line of plain text: its own, or from its beginning; ``""`` if
-            unknown.
+        content_hash: Changes with any change of the document; for ``if_match``. ``""`` if the
+            document is gone.
+        description: One line of plain text: its own, or from its beginning; ``""`` if unknown.
     """
 
     id: str
@@ -195,14 +184,7 @@ class Document(Value):
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo(Value):
-    """A document without its text.
-
-    Attributes:
-        id: Stable: derived from the knowledge base and the URI.
-        chunks: Number of its chunks.
-        description: Description in a line.
-        content_hash: Another one as soon as anything of the document is; ``if_match`` takes it.
-    """
+    """A document without its text; see `Document`."""
 
     id: str
     uri: str
@@ -237,12 +219,11 @@ class DocumentPart(Value):
     """A document, or a part of its text.
 
     Attributes:
-        kb: Name of its knowledge base.
-        document: It, with that part as its content.
+        document: The document, with the part as its content.
         section: Requested heading; ``""`` for none.
-        start: Start of the part in the text, in characters.
-        end: End in the chunk.
-        length: Characters of the whole text.
+        start: Start of the part in the whole text, in characters.
+        end: End of the part.
+        length: Length of the whole text.
     """
 
     kb: str
@@ -255,12 +236,7 @@ class DocumentPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels that a person gave a document; ``None`` keeps the source's.
-
-    Attributes:
-        document_type: Its type.
-        tags: Its tags.
-    """
+    """Labels that a person gave a document; ``None`` leaves those of the source."""
 
     document_type: DocumentType | None = None
     tags: tuple[str, ...] | None = None
@@ -292,7 +268,7 @@ class Chunk(Value):
     ``document.content[chunk.start:chunk.end] == chunk.text`` always holds.
 
     Attributes:
-        id: Stable: derived from document, heading path and text.
+        id: Derived from document, heading path and text.
         position: Place among the chunks of its document, from 0.
     """
 
@@ -319,11 +295,7 @@ URI_LENGTH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Crumb:
-    """One breadcrumb between a source's front page and a document.
-
-    Attributes:
-        uri: URI of its page, or ``""``.
-    """
+    """A breadcrumb between a source's front page and a document; ``uri`` may be ``""``."""
 
     title: str
     uri: str = ""
@@ -331,11 +303,11 @@ class Crumb:
 
 @dataclass(frozen=True, slots=True)
 class Navigation:
-    """A document's place in its site. True if anything is known.
+    """A document's place in its site. True if any part is known.
 
     Attributes:
-        breadcrumbs: Breadcrumbs, outermost first, without the document; ``None`` if unknown.
-        next: URI of the document that follows it, or ``""``.
+        breadcrumbs: Outermost first, without the document; ``None`` if unknown.
+        next: URI of the next document, or ``""``.
     """
 
     breadcrumbs: tuple[Crumb, ...] | None = None

@@ -11,9 +11,9 @@ from kbkit.models.problems import Problem
 from kbkit.models.values import Value
 
 FILES = "files"
-"""Name and id of the knowledge base of files, and the folder of the files."""
+"""Name and id of the knowledge base of files, and their folder."""
 ENTRIES = "entries"
-"""Name and id of the knowledge base of entries, and the folder of the entries."""
+"""Name and id of the knowledge base of entries, and their folder."""
 BUILT_IN: Mapping[str, str] = {
     FILES: "Files that agents and people wrote",
     ENTRIES: "Solutions that worked, of agents and people",
@@ -34,12 +34,10 @@ class FileInfo(Value):
 
     Attributes:
         path: Path from the root.
-        kind: Kind of path.
-        size: Size in bytes; 0 for a folder.
-        created_at: When it was made; of a folder, when the oldest file in it was.
-        changed_at: When it was last written.
-        version: Version of a file's content; for ``if_match``.
-        read_only: Whether it shows a knowledge base.
+        size: Bytes; 0 for a folder.
+        created_at: Creation time; of a folder, that of its oldest file.
+        version: Version of a file's content, for ``if_match``.
+        read_only: Whether it mirrors a knowledge base.
     """
 
     path: str
@@ -63,12 +61,7 @@ class FileInfo(Value):
 
 @dataclass(frozen=True, slots=True)
 class FileTree(Value):
-    """A file, or a folder with everything in it; ``str`` draws the tree.
-
-    Attributes:
-        info: Its facts.
-        children: Children of a folder, folders first.
-    """
+    """A file, or a folder with its children, folders first; ``str`` draws the tree."""
 
     info: FileInfo
     children: tuple[FileTree, ...] = ()
@@ -99,14 +92,7 @@ class FileLink(Value):
 
 @dataclass(frozen=True, slots=True)
 class DeletedFile(Value):
-    """A file or folder in the trash.
-
-    Attributes:
-        id: Distinguishes items of one path.
-        path: Former path.
-        kind: Kind of path.
-        deleted_at: When it was deleted.
-    """
+    """A file or folder in the trash; ``id`` tells items of one path apart."""
 
     id: str
     path: str
@@ -119,10 +105,7 @@ class SyncReport(Value):
     """Result of importing outside changes of files.
 
     Attributes:
-        added: Files that are new.
-        updated: Files that changed.
-        removed: Files that are gone.
-        skipped: Files that are not searched, with the reason.
+        skipped: Files that are left out of searches, with the reason.
     """
 
     added: tuple[str, ...] = ()
@@ -143,7 +126,6 @@ class SyncReport(Value):
 
 
 MAX_STARS = 5
-"""The best score."""
 
 
 class EntryStatus(StrEnum):
@@ -166,8 +148,6 @@ class Vote(Value):
     """A vote for an entry, identified by all of its fields.
 
     Attributes:
-        timestamp: Time of the vote.
-        rater: Name of the voter.
         score: 1 (useless) to 5 (exactly right).
     """
 
@@ -181,9 +161,8 @@ class EntryRating(Value):
     """Summary of the votes for an entry.
 
     Attributes:
-        average: Average score, to two places; 0 without votes.
-        count: Number of votes.
-        votes: All votes, oldest first; only for a single entry.
+        average: Mean score, to two places; 0 without votes.
+        votes: Oldest first; only for a single entry.
     """
 
     average: float = 0.0
@@ -211,7 +190,7 @@ class EntryFile(Value):
 
     Attributes:
         path: Path within the entry, such as ``code/run.py``.
-        size: Size in bytes.
+        size: Bytes.
     """
 
     path: str
@@ -224,20 +203,12 @@ class EntryInfo(Value):
 
     Attributes:
         slug: Name of its folder.
-        id: Its id, which a rename keeps.
-        title: One line.
-        description: Its purpose.
-        tags: Free labels.
-        category: Category, or ``""``.
-        status: Whether it is in use.
-        rating: Summary of votes.
-        source: Author: a person or an agent.
-        origin_task_id: The task that it was learned from, or ``""``.
-        created_at: When it was made.
-        updated_at: When anything but its votes was last changed.
+        id: A rename keeps it.
+        origin_task_id: Task that it was learned from, or ``""``.
+        updated_at: Last change of anything but the votes.
         version: Version of the content without votes; for ``if_match``.
-        problem: Why its ``skill.yaml`` cannot be read, with line and column; all else is then as it
-            was when it could.
+        problem: Why its ``skill.yaml`` cannot be read, with line and column; the other fields are
+            those of the last version that could be read.
     """
 
     slug: str
@@ -263,7 +234,6 @@ class Entry(EntryInfo):
     Attributes:
         prompt: Instructions for an agent (``prompt.md``).
         readme: Readme for people (``README.md``).
-        files: All other files.
     """
 
     prompt: str = ""
@@ -283,13 +253,7 @@ class Entry(EntryInfo):
 
 @dataclass(frozen=True, slots=True)
 class EntryPage(Value):
-    """A page of entries.
-
-    Attributes:
-        entries: The entries.
-        total: Total number.
-        offset: Number of skipped entries.
-    """
+    """A page of ``total`` entries, after the first ``offset`` ones."""
 
     entries: tuple[EntryInfo, ...]
     total: int
@@ -307,7 +271,7 @@ class EntrySyncReport(SyncReport):
     """Result of importing outside changes of entries, by slug.
 
     Attributes:
-        synced: Number of entries now level with their folders.
+        synced: Number of entries without a problem.
     """
 
     synced: int = 0

@@ -29,17 +29,18 @@ class Filters:
         document_type: One of these types; empty for any.
         tags: All of these tags.
         source: Prefix of its URI.
-        path: A glob (`kbkit.globs`) that the path of its URI fits (``library/**``, ``*.pdf``).
+        path: Glob (`kbkit.globs`) that the path of its URI matches (``library/**``, ``*.pdf``).
         after: Fetched at this time or later. A time without a zone is UTC.
         before: Fetched before this time.
-        min_rating: Minimum average rating, 1 to 5, of the chunk, or else of its document.
+        min_rating: Minimum average rating, 1 to 5, of the chunk or, if it has none, of its
+            document.
         state: One of these states; empty for any.
-        version: Version that the document is about (``3.12``), by its source or address. An unknown
-            version is an error that lists the known ones.
-        heading: Text in a heading above the chunk, in any case; the document's title does not
+        version: Version that the document is about (``3.12``), by its source or address. For an
+            unknown version, the error lists the known ones.
+        heading: Text in a heading above the chunk, ignoring case; the document's title does not
             count.
         page: One of these pages (of a PDF, say), from 1; empty for any.
-        frame: Makes a statement of one of these kinds; empty for any.
+        frame: Has a statement of one of these types; empty for any.
         subject: Mentions all of these subjects, by any of their names.
         entity: Names all of these entities, by any of their names.
     """
@@ -63,11 +64,7 @@ class Filters:
         return self != Filters()
 
     def check_of_documents(self) -> None:
-        """Check that the conditions are on documents, not on chunks or ratings.
-
-        Raises:
-            ConfigError: They are not.
-        """
+        """Raise `ConfigError` if a condition is on chunks or ratings, not on documents."""
         own = [f.name for f in fields(self) if f.name not in OF_DOCUMENTS and getattr(self, f.name)]
         if own:
             raise ConfigError(
@@ -83,7 +80,7 @@ class Filters:
             conditions: Conditions such as ``{"document_type": "manual", "after": "2026-01-31"}``.
 
         Raises:
-            ConfigError: A condition is unknown, or its value cannot be one.
+            ConfigError: A condition is unknown, or its value is invalid.
         """
         if conditions is None:
             return cls()

@@ -18,15 +18,13 @@ class Entity(Value):
     Attributes:
         id: Id of its subject.
         name: Most frequent spelling.
-        type: Type: one of `EntityType`, or a person's word.
-        aliases: Aliases: other spellings, merged entities, or names of a recipe.
-        description: Description in a sentence, by a document or a person.
-        properties: Further properties.
+        type: One of `EntityType`, or a person's word.
+        aliases: Other spellings, merged entities, or names from a recipe.
+        description: One sentence, from a document or a person.
         chunks: Number of chunks that mention it.
-        documents: Number of their documents.
         made_by: Last editor; ``""`` if no person edited it.
         by_hand: Whether a person edited it, so that rebuilds keep it.
-        updated_at: When that was last done; hand it back as ``expected`` with a change.
+        updated_at: Time of the last edit; pass it as ``expected`` with a change.
     """
 
     id: str
@@ -47,17 +45,13 @@ class Relation(Value):
     """A directed, named edge between two targets.
 
     Attributes:
-        id: Its number.
-        source: Start.
-        name: Name of the relation (``depends_on``).
-        target: Where it ends.
-        weight: How strong it is, above 0 to 1.
+        name: Such as ``depends_on``.
+        weight: Strength, above 0 to 1.
         evidence: Ids of supporting chunks.
         made_by: Last editor, or kbkit.
         created_at: When it was first seen.
-        seen_at: When it was last seen in a text, or changed by a person; hand it back as
-            ``expected`` with a change.
-        note: Note of a person.
+        seen_at: When it was last seen in a text or changed by a person; pass it as ``expected``
+            with a change.
         by_hand: Whether a person edited it, so that rebuilds keep it.
     """
 
@@ -79,8 +73,7 @@ class Step(Value):
     """One step of a walk through the graph.
 
     Attributes:
-        target: Target of the step.
-        name: Its label.
+        name: Label of the target.
         type: Type of an entity; else the kind of target.
         depth: Number of relations from the start.
         relation: Relation that led there; ``None`` at the start.
@@ -100,10 +93,7 @@ class GraphEdit(Value):
     """A change of the graph by a person, which `kbkit.graph.graph.Graph.undo` reverts.
 
     Attributes:
-        id: Its number.
         what: The change, in words.
-        made_by: Name of the editor.
-        made_at: When.
     """
 
     id: int
@@ -118,27 +108,25 @@ class GapKind(StrEnum):
     UNDESCRIBED = "undescribed"
     """Named often, described nowhere."""
     UNLINKED = "unlinked"
-    """Described, and no other document speaks of it."""
+    """Described, but mentioned in no other document."""
     UNANSWERED = "unanswered"
-    """Questions about it were rated badly, or found nothing."""
+    """Questions about it have badly rated results, or none."""
     UNREACHED = "unreached"
     """A document that names no entity."""
     MISSING = "missing"
-    """A note that others link to, and that is not there yet."""
+    """A note that others link to, but that does not exist."""
     ORPHAN = "orphan"
-    """An entity that nothing relates to."""
+    """An entity without relations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap(Value):
-    """A gap of the documentation, and where to begin.
+    """A gap in the documentation, and where to start closing it.
 
     Attributes:
-        kind: Kind of gap.
-        target: Target with the gap.
-        name: Its label.
-        reason: Why it is one, with figures, in a sentence.
-        weight: Importance; comparable for one kind.
+        name: Label of the target.
+        reason: One sentence with figures.
+        weight: Importance; comparable within one kind.
         start: Ids of the chunks to start from.
     """
 
@@ -155,11 +143,10 @@ class MergeSuggestion(Value):
     """Two entities that may be one.
 
     Attributes:
-        keep: Id of the one that would stay.
-        merge: Id of the one that would become an alias of it.
-        names: Their two names, in that order.
-        reason: Reason (``acronym``, ``spelling``, ``definition``).
-        evidence: Evidence for a person to judge.
+        keep: Id of the entity that would stay.
+        merge: Id of the entity that would become its alias.
+        names: Names of both, in that order.
+        reason: ``acronym``, ``spelling`` or ``definition``.
         score: Certainty, 0 to 1.
     """
 
@@ -176,8 +163,7 @@ class LayoutNode(Value):
     """A node of a layout.
 
     Attributes:
-        target: Target of the node.
-        name: Its label.
+        name: Label of the target.
         type: Type of an entity; else the kind of target.
         x: Horizontal offset of its centre.
         y: Vertical offset, downwards.
@@ -197,10 +183,9 @@ class LayoutEdge(Value):
     """A relation of a layout.
 
     Attributes:
-        source: Number of its start node, from 0.
-        target: Number of its end node.
-        name: What it says of the two.
-        weight: How strong it is, above 0 to 1.
+        source: Index of its start node, from 0.
+        target: Index of its end node.
+        weight: Strength, above 0 to 1.
     """
 
     source: int
@@ -214,7 +199,7 @@ class GraphLayout(Value):
     """Positions of a graph, or a part of it, for drawing.
 
     Attributes:
-        nodes: Nodes, the most connected first.
+        nodes: The most connected first.
         edges: The strongest relations of each node, the strongest first.
         total: Number of nodes to choose from.
     """

@@ -33,8 +33,8 @@ def typed_frame(
 
     columns = {}
     for name, dtype in types.items():
-        wanted = dtype if isinstance(dtype, str) else pd.CategoricalDtype(list(dtype))
-        columns[name] = pd.Series([row[name] for row in rows], dtype=wanted)
+        pandas_type = dtype if isinstance(dtype, str) else pd.CategoricalDtype(list(dtype))
+        columns[name] = pd.Series([row[name] for row in rows], dtype=pandas_type)
     return pd.DataFrame(columns)
 
 
@@ -74,7 +74,6 @@ _COLUMNS: dict[str, str | list[str]] = {
     "version": "string",
     "text": "string",
 }
-"""Columns of `Hits.to_frame` and their types."""
 
 
 _FRAGMENT = ":~:text="
@@ -187,19 +186,18 @@ class Hit:
     tags: tuple[str, ...]
     fetched_at: datetime
     cut: Callable[[], str] = field(repr=False, compare=False)
-    """Cuts the snippet. Not every reader wants one, and it takes longer than finding the hit."""
+    """Makes the snippet, on demand: this takes longer than finding the hit."""
     state: DocumentState = DocumentState.CURRENT
-    """State of the document."""
     description: str = ""
-    """Description in a line."""
+    """Description of the document in one line."""
     version: str = ""
-    """Version that the document is about, or ``""``; see `Filters.version`."""
+    """Version that the document is about, or ``""``."""
     probability: float | None = None
     """Estimated probability that the passage answers the query, 0 to 1; ``None`` if unknown (modes
     other than hybrid, small knowledge bases)."""
     opening: Callable[[], str] = field(default=str, repr=False, compare=False)
-    """Returns the words for the text fragment: the chunk's first words or, if its anchor is there,
-    those of a distant snippet; ``""`` if the anchor is near enough."""
+    """Returns the words for the text fragment: the chunk's first words or, if it has an anchor
+    there, the words of a distant snippet; ``""`` if the anchor suffices."""
 
     @property
     def snippet(self) -> str:
@@ -213,10 +211,7 @@ class Hit:
 
     @property
     def anchor_url(self) -> str:
-        """The document's URI with the chunk's anchor (of a PDF, its page).
-
-        A URI with a fragment stays as it is.
-        """
+        """The document's URI with the chunk's anchor or PDF page, unless it has a fragment."""
         return self._address(str)
 
     def _address(self, opening: Callable[[], str]) -> str:
@@ -238,10 +233,7 @@ class Hit:
     def citation(self, snippet: str = "") -> str:
         """Return a Markdown quotation with title, headings, link and day of fetching.
 
-        Text of the document is escaped.
-
-        Args:
-            snippet: Text to quote; by default the hit's snippet.
+        Text of the document is escaped; ``snippet`` replaces the hit's snippet.
         """
         name = _escaped(" › ".join([self.title or self.uri, *self.headings]))
         if self.uri.startswith(("http://", "https://")):
@@ -320,9 +312,6 @@ class Hits(Sequence[Hit]):
     """The results of one search, best first.
 
     Attributes:
-        query: The query.
-        hits: The results.
-        seconds: Time the search took.
         notes: Notes for the reader, such as an unreachable embedder; usually empty.
     """
 
@@ -367,9 +356,9 @@ class Hits(Sequence[Hit]):
         return [{**hit.to_dict(), **notes} for hit in self.hits]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the hits as a DataFrame, one row a hit, indexed by rank from 1.
+        """Return the hits as a DataFrame, one row per hit, indexed by rank from 1.
 
-        The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
+        Each part of the score has a column: ``cosine``, ``bm25``, ``dense``, ``lexical``,
         ``document``, ``title_match``, ``heading_match``, ``summary_match``, ``page_match``,
         ``graph_match``, ``learned``, ``rating``.
         """
@@ -379,13 +368,8 @@ class Hits(Sequence[Hit]):
         rows = []
         for hit, values in zip(self.hits, self.to_dicts(), strict=True):
             parts = values.pop("parts")
-            for name in (
-                "title",
-                "heading",
-                "summary",
-                "page",
-                "graph",
-            ):  # "title" is the document's
+            # distinct from the document's "title"
+            for name in ("title", "heading", "summary", "page", "graph"):
                 parts[f"{name}_match"] = parts.pop(name)
             rows.append({**values, **parts, "fetched_at": hit.fetched_at})
         frame = typed_frame(rows, _COLUMNS)
@@ -431,7 +415,7 @@ _ENCODED = {
 def text_fragment(words: str) -> str:
     """Return the text fragment that scrolls a browser to some words; ``""`` for none.
 
-    Source: WICG, "Text Fragments" (draft community group report); the dash is a mark there.
+    Source: WICG, "Text Fragments" (draft community group report); a dash has a meaning there.
     """
     quoted = quote(words, safe="", errors="replace").replace("-", "%2D")
     return f"{_FRAGMENT}{quoted}" if quoted else ""

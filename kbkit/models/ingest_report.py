@@ -24,10 +24,9 @@ class Progress:
         stage: ``crawl``, ``store``, ``embed``, ``summaries``, ``expand``, ``index``, ``evaluate``,
             ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or ``site``; ``copy``
             and ``check`` (rows of `kbkit.migrate`).
-        done: Units done.
-        total: Total units, or ``None`` if unknown.
+        total: ``None`` if unknown.
         message: Current item.
-        so_far: Report of the ingest so far, if one runs.
+        so_far: Report of the running ingest, if there is one.
     """
 
     stage: str
@@ -42,19 +41,18 @@ class IngestReport(Value):
     """Result of an ingest or a refresh. Counts are documents unless stated otherwise.
 
     Attributes:
-        fetched: Pages or files whose content was read (an HTTP 304 is not counted).
+        fetched: Pages or files read (an HTTP 304 does not count).
         seconds: Time by stage.
-        interrupted: The work was stopped early; the next run continues it.
-        fidelity: Fidelity of measured pages: kept and total items by kind (``pages`` counts
-            measured pages). The first pages of a site are measured, and every eighth of the others.
-        poorly_read: Measured pages that lost more than a tenth, or have a tenth of surplus, with
-            their losses.
-        notes: Documents that were read by a guess, of their charset for one, and which.
-        warnings: Sources whose pages were poorly read as a whole, with the worst pages.
+        interrupted: Whether the work was stopped early; the next run continues it.
+        fidelity: Kept and total items of the measured pages, by kind (``pages`` counts the pages).
+            The first pages of a site are measured, then every eighth.
+        poorly_read: Measured pages with more than a tenth of losses or surplus.
+        notes: Documents that were read with a guess, such as their charset.
+        warnings: Sources whose pages were poorly read overall, with the worst pages.
         failed_sources: Sources of which nothing could be read, with the first reason. New ones are
-            not remembered.
-        documents: Ids of the documents that were read or are as they were, the first 1,000.
-        improvement: Work left for models, where static vectors serve meanwhile.
+            not saved.
+        documents: Ids of documents that were read or are unchanged, the first 1,000.
+        improvement: Work left for models; static vectors serve searches until then.
     """
 
     new: int = 0
@@ -105,7 +103,7 @@ class IngestReport(Value):
         if self.improvement:
             lines.append(("left for a model", str(self.improvement)))
         if self.interrupted:
-            lines.append(("stopped", "before its end; the next run goes on from here"))
+            lines.append(("stopped", "early; the next run continues from here"))
         if self.seconds:
             lines.append(("seconds", seconds_line(self.seconds)))
         return lines
@@ -113,13 +111,7 @@ class IngestReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class ImportReport(Value):
-    """Result of an import.
-
-    Attributes:
-        documents: Documents read or unchanged; the first 1,000.
-        chunks: Number of their chunks.
-        report: Report of the ingest.
-    """
+    """Result of an import; ``documents`` has the first 1,000 that were read or are unchanged."""
 
     documents: tuple[DocumentInfo, ...]
     chunks: int
@@ -143,7 +135,7 @@ def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
 
 
 POOR = 0.9
-"""Kept share of words, or of code, headings and table rows, below which a page is poorly read."""
+"""Fidelity below which a page is poorly read."""
 _MIN = {"words": 0.99, "surplus": 0.97, "headings": 0.97, "code": 0.97, "rows": 0.97}
 """Kept shares below which a site is poorly read; of ``surplus``, the share that is content."""
 
@@ -153,8 +145,8 @@ _COUNTED = ("code", "headings", "rows")
 def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
     """Return the fidelity of a page, from 0 to 1.
 
-    The least of three: the kept share of its words; that of its code blocks, headings and table
-    rows together; the share of the written words that are its content.
+    This is the minimum of three shares: words kept; code blocks, headings and table rows kept;
+    written words that are content of the page.
     """
     pairs = [figures.get(kind, (0, 0)) for kind in _COUNTED]
     things = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))

@@ -12,7 +12,7 @@ from kbkit.models.ingest_report import IngestReport, Progress
 from kbkit.models.values import Value
 
 _PROBLEMS = 100
-"""Maximum problems listed during an ingest."""
+"""Maximum failed and skipped items each in the progress of an ingest."""
 
 
 KINDS = (
@@ -29,37 +29,30 @@ KINDS = (
     "bundle",
     "restore",
 )
-"""Kinds of jobs. They are stable: this version resumes older jobs."""
+"""Kinds of jobs. Stable names, because a new version resumes the jobs of an older one."""
 
 
 class JobState(StrEnum):
     """State of a job."""
 
     QUEUED = "queued"
-    """It waits for its turn."""
     RUNNING = "running"
-    """It is at work."""
     INTERRUPTED = "interrupted"
-    """Its server ended; the next one takes it up where it was."""
+    """The server stopped; the next one resumes the job."""
     DONE = "done"
-    """Finished; the result has the outcome."""
     FAILED = "failed"
-    """It came to an error."""
     CANCELLED = "cancelled"
-    """Cancelled; finished parts are kept."""
+    """Finished parts are kept."""
 
     @property
     def ended(self) -> bool:
-        """Whether the job is over."""
+        """Whether the job is done, failed or cancelled."""
         return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class JobProgress(Value):
-    """Progress of a job; see `kbkit.models.Progress`.
-
-    Of an ingest that is under way ``so_far`` has the last problems only.
-    """
+    """Progress of a job; see `Progress`. ``so_far`` has only the last problems."""
 
     stage: str
     done: int
@@ -69,7 +62,7 @@ class JobProgress(Value):
 
     @classmethod
     def of(cls, progress: Progress) -> JobProgress:
-        """Convert progress."""
+        """Convert the progress of an operation."""
         so_far = progress.so_far
         if so_far is not None:
             so_far = replace(
@@ -89,8 +82,7 @@ class JobError(Value):
     """Error of a failed job.
 
     Attributes:
-        error: Class of `kbkit.errors`.
-        detail: Message.
+        error: Name of a class of `kbkit.errors`.
     """
 
     error: str
@@ -99,21 +91,16 @@ class JobError(Value):
 
 @dataclass(frozen=True, slots=True)
 class Job(Value):
-    """Long work of a server in the background.
+    """A long operation that a server runs in the background.
 
     Attributes:
-        id: Identifies it.
-        kind: Kind of work; one of `KINDS`.
-        kbs: Names of the knowledge bases that it works at.
-        owner: Name of the token that began it; ``""`` without tokens.
-        state: State of the job.
-        progress: Progress, once it runs.
-        result: Result as JSON values, once it has ended.
+        kind: One of `KINDS`.
+        kbs: Names of its knowledge bases.
+        owner: Name of the token that started it; ``""`` without tokens.
+        result: JSON values, once it has ended.
         problem: Why it failed.
-        attempts: Number of attempts: more than one if its server ended.
-        created_at: When it was asked for (UTC).
-        started_at: When it was begun last.
-        ended_at: When it ended.
+        attempts: More than one if the server stopped in between.
+        created_at: Time of the request (UTC).
     """
 
     id: str
@@ -135,13 +122,12 @@ class TokenInfo(Value):
     """A token without its secret.
 
     Attributes:
-        id: The part of it that is no secret.
-        name: Name, such as its user's.
+        id: Its public part.
+        name: Such as the user's name.
         scope: ``read``, ``write`` or ``admin``; each includes the ones before it.
-        kbs: Names of the only knowledge bases that it is for; empty for all.
-        created_at: When it was made (UTC).
-        expires_at: Expiry; ``None`` for never.
-        used_at: Last use, to the minute; ``None`` for never.
+        kbs: Names of the knowledge bases that it is limited to; empty for all.
+        expires_at: ``None`` for never.
+        used_at: Last use, to the minute (UTC); ``None`` for never.
     """
 
     id: str

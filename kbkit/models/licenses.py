@@ -1,7 +1,7 @@
 """Licenses of documents: name, address and attribution.
 
-Whatever stands there was written by strangers, so names are one bounded line of text, and addresses
-are those of the web or nothing. A document keeps it in its metadata, under `KEYS`.
+The input is untrusted: names become one line of limited length, and only web addresses are
+accepted. A document stores its license in its metadata, under `KEYS`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 
 @dataclass(frozen=True, slots=True)
 class License(Value):
-    """A license as its source states it; each part may be ``""``. True if one is named.
+    """A license as its source states it; each part may be ``""``. True if it has a name or address.
 
     Attributes:
         name: SPDX name or expression (``CC-BY-4.0``) if recognized, else the stated text.
@@ -118,20 +118,20 @@ class License(Value):
 
     @classmethod
     def stated(cls, name: object = "", url: object = "", attribution: object = "") -> License:
-        """Make a license of untrusted values; drops values that are not strings.
+        """Return a license from untrusted values. Values that are not strings are dropped.
 
         Args:
-            name: Its name, its SPDX expression, or its address.
-            url: Its address.
-            attribution: A notice, or a name.
+            name: Name, SPDX expression or address.
+            url: Address.
+            attribution: Notice or name.
         """
         values = (name, url, attribution)
-        # cut before the cache keeps them
+        # cut before caching, to bound the cache
         return _stated(*(value[:_MAX] if isinstance(value, str) else "" for value in values))
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> License:
-        """Read a license from untrusted metadata of a document."""
+        """Read the license from a document's untrusted metadata."""
         license_, url, attribution = (metadata.get(key) for key in KEYS)
         if isinstance(license_, Mapping):
             url = url or license_.get("url")
@@ -144,7 +144,7 @@ class License(Value):
         return {key: value for key, value in zip(KEYS, values, strict=True) if value}
 
     def or_else(self, other: License) -> License:
-        """Fill in missing parts from another license, a name only with its address."""
+        """Fill in missing parts from another license; name and address only together."""
         named = self if self else other
         return License(named.name, named.url, self.attribution or other.attribution)
 
@@ -162,8 +162,8 @@ def _stated(name: str, url: str, attribution: str) -> License:
 def one_line(text: str, length: int) -> str:
     """Return text in one line without control and formatting characters, cut to a length."""
     folded = " ".join(text.split())
-    kept = "".join(each for each in folded if not unicodedata.category(each).startswith("C"))
-    return kept if len(kept) <= length else kept[: length - 1].rstrip() + "…"
+    clean = "".join(each for each in folded if not unicodedata.category(each).startswith("C"))
+    return clean if len(clean) <= length else clean[: length - 1].rstrip() + "…"
 
 
 def _address(url: str) -> str:
@@ -172,7 +172,7 @@ def _address(url: str) -> str:
         return ""
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - looking at it checks it
+        parts.port  # noqa: B018 - raises ValueError if invalid
     except ValueError:
         return ""
     return url if parts.hostname and "@" not in parts.netloc else ""

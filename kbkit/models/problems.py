@@ -39,11 +39,9 @@ class Finding(Value):
     """A defect.
 
     Attributes:
-        part: Part of the workspace: ``catalog``, ``configuration``, ``vectors``, ``words``,
-            ``embedder``, ``index``, ``snapshot``, ``jobs``, ``tokens``, ``files`` or ``entries``.
-        kb: Name of the knowledge base; empty for all.
-        problem: The problem.
-        remedy: The remedy.
+        part: ``catalog``, ``configuration``, ``vectors``, ``words``, ``embedder``, ``index``,
+            ``snapshot``, ``jobs``, ``tokens``, ``files`` or ``entries``.
+        kb: Name of the knowledge base; empty for the whole workspace.
         mended: Whether it was repaired.
     """
 
@@ -63,8 +61,7 @@ class Health(Value):
     """Result of `Workspace.doctor`.
 
     Attributes:
-        findings: Defects, causes before consequences.
-        knowledge_bases: Number of checked knowledge bases.
+        findings: Causes before consequences.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -84,11 +81,9 @@ class Run(Value):
     """One reading of a source.
 
     Attributes:
-        kb: Name of the knowledge base.
-        source: Address, path or name of the source.
-        started_at: When it began.
-        finished_at: End; ``None`` while it runs, or if it was interrupted.
-        seconds: Duration; 0 if it has not ended.
+        source: Its address, path or name.
+        finished_at: ``None`` while it runs, or if it was interrupted.
+        seconds: 0 if it has not ended.
         counts: Numbers of documents added, updated and so on.
     """
 

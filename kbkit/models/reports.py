@@ -17,12 +17,12 @@ class Improvement(Value):
     """Work left for embedding models; static vectors serve searches until then.
 
     Attributes:
-        summaries: Documents whose summary its model has not embedded.
-        chunks: Chunks that the model which the recipe names has not embedded.
-        annotations: Chunks that have not been annotated.
-        seconds: Estimated time from a few texts; 0 if none were embedded.
+        summaries: Documents with a summary to embed.
+        chunks: Chunks to embed with the model of the recipe.
+        annotations: Chunks to annotate.
+        seconds: Estimated from a few texts; 0 if none were embedded.
         megabytes: Size of the vectors in memory; 0 if not estimated.
-        running: Whether a process works on it.
+        running: Whether a process is doing it.
     """
 
     summaries: int = 0
@@ -55,16 +55,15 @@ class Improvement(Value):
 
 @dataclass(frozen=True, slots=True)
 class Expansion(Value):
-    """Documents described by a language model, and those left.
+    """Documents described by a language model, and documents left.
 
     Attributes:
-        model: Which one.
         documents: Documents left; one request each.
         characters: Characters to send, instructions included.
-        input_tokens: The same in tokens, about: a fourth of the characters, as in English.
-        output_tokens: Maximum number of output tokens, estimated.
-        written: Documents that it wrote of now.
-        failed: Documents that it failed at now, with the reason; their summaries are as before.
+        input_tokens: Estimated as a fourth of the characters, as in English.
+        output_tokens: Estimated maximum.
+        written: Documents described in this run.
+        failed: Documents that failed in this run, with the reason; their summaries are unchanged.
     """
 
     model: str
@@ -91,21 +90,19 @@ class Expansion(Value):
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReport(Value):
-    """Chunks annotated now, and those left for a language model.
+    """Chunks annotated in this run, and chunks left for a language model.
 
-    All but the first two are of a language model, and 0 where rules annotate.
+    All but the first two are 0 if rules annotate.
 
     Attributes:
-        annotated: Chunks that were annotated now.
-        model: Name of the model.
+        annotated: Chunks annotated in this run.
         chunks: Chunks left for the model.
         characters: Characters to send, instructions included.
-        input_tokens: The same in tokens, about: a fourth of the characters, as in English.
-        output_tokens: Estimated output tokens.
-        requests: Requests in this run.
-        used_input_tokens: Tokens sent in this run, as the model reports or estimated.
-        used_output_tokens: Tokens received in this run, likewise.
-        failed: Chunks that failed in this run, with reasons; without annotations.
+        input_tokens: Estimated as a fourth of the characters, as in English.
+        output_tokens: Estimated.
+        used_input_tokens: Tokens sent in this run, as reported by the model or estimated.
+        used_output_tokens: Tokens received in this run, as reported or estimated.
+        failed: Chunks that failed in this run, with the reason; they have no annotations.
     """
 
     annotated: int
@@ -138,19 +135,18 @@ class KnowledgeBaseInfo(Value):
     """Figures of a knowledge base.
 
     Attributes:
-        source_types: Types of its sources, sorted.
-        documents: Number of documents that are searched (not gone).
-        chunks: Number of chunks.
-        embedder: Fingerprint of the embedder its vectors come from.
+        source_types: Sorted.
+        documents: Number of searched documents (not gone).
+        embedder: Fingerprint of the embedder of its vectors.
         states: Number of documents in each state.
         document_types: Number of searched documents of each type.
-        pending: Chunks that Chroma does not have yet (still searchable).
+        pending: Chunks missing in Chroma; they are searchable anyway.
         summary_embedder: Fingerprint of the embedder of document summaries, or ``""``.
-        summaries_waiting: Documents whose summary its model has not embedded yet.
-        chunks_waiting: Chunks that the model which the recipe names has not embedded yet, while
-            static vectors serve all.
-        annotations_waiting: Chunks that have not been annotated, though its recipe wants it.
-        version: Changes with its name, description, settings and content; for ``if_match``.
+        summaries_waiting: Documents with a summary to embed.
+        chunks_waiting: Chunks to embed with the model of the recipe, while static vectors serve
+            all.
+        annotations_waiting: Chunks to annotate, if the recipe annotates.
+        version: Changes with name, description, settings and content; for ``if_match``.
     """
 
     id: str
@@ -181,11 +177,7 @@ class KnowledgeBaseInfo(Value):
         )
 
     def lines(self, *, verbose: bool = False) -> list[tuple[str, str]]:
-        """Return labels and values for a person.
-
-        Args:
-            verbose: Whether to add fingerprints and the vector store's collection.
-        """
+        """Return labels and values for a person; ``verbose`` adds fingerprints and collection."""
 
         def counts(values: Mapping[str, int]) -> str:
             return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
@@ -222,17 +214,16 @@ class SourceInfo(Value):
     """A source of a knowledge base.
 
     Attributes:
-        id: Identifies it in its knowledge base.
-        type: Type such as ``crawl`` or ``files``.
-        location: The address, path or name that it reads.
-        base: The folder that a relative path starts from.
-        name: Name for others: its `location`, or for a local place the prefix of its URIs.
+        type: Such as ``crawl`` or ``files``.
+        location: Its address, path or name.
+        base: Folder that a relative path starts from.
+        name: Public name: its `location`, or for a local place the prefix of its URIs.
         enabled: Whether refreshes read it.
-        documents: Number of its documents that are searched.
-        from_recipe: Whether a recipe named it; it goes when the recipe drops it.
-        created_at: When it was first read (UTC).
-        options: All options as in a recipe.
-        version: Changes with the source's options and state; for ``if_match``.
+        documents: Number of its searched documents.
+        from_recipe: Whether a recipe names it; removed when the recipe drops it.
+        created_at: Time of the first read (UTC).
+        options: All options, as in a recipe.
+        version: Changes with options and state; for ``if_match``.
     """
 
     id: str
@@ -250,7 +241,7 @@ class SourceInfo(Value):
 
 @dataclass(frozen=True, slots=True)
 class DeletedDocument(Value):
-    """A document in the trash, with when it was deleted (UTC)."""
+    """A document in the trash; ``deleted_at`` is in UTC."""
 
     id: str
     uri: str
@@ -261,14 +252,7 @@ class DeletedDocument(Value):
 
 @dataclass(frozen=True, slots=True)
 class DeletedKnowledgeBase(Value):
-    """A knowledge base in the trash.
-
-    Attributes:
-        id: Distinguishes items of one name.
-        name: Former name.
-        documents: Number of its documents.
-        deleted_at: When it was deleted (UTC).
-    """
+    """A knowledge base in the trash; ``id`` tells items of one name apart."""
 
     id: str
     name: str
@@ -279,15 +263,13 @@ class DeletedKnowledgeBase(Value):
 
 @dataclass(frozen=True, slots=True)
 class Compaction(Value):
-    """Result of emptying the trash.
+    """Result of emptying the trash: numbers of deleted items.
 
     Attributes:
-        documents: Number of deleted documents.
-        knowledge_bases: Number of deleted knowledge bases.
-        images: Number of pictures that no document shows any more.
-        bytes: Number of bytes saved.
-        files: Number of deleted files and folders of `Workspace.files`.
-        entries: Number of deleted entries, and of replaced ones.
+        images: Pictures that no document shows any more.
+        bytes: Bytes saved.
+        files: Files and folders of `Workspace.files`.
+        entries: Entries, replaced ones included.
     """
 
     documents: int
@@ -300,14 +282,11 @@ class Compaction(Value):
 
 @dataclass(frozen=True, slots=True)
 class RestoredKnowledgeBase(Value):
-    """Result of restoring a knowledge base from a bundle.
+    """Result of restoring a knowledge base from a bundle: numbers of new items.
 
     Attributes:
-        name: What it is called.
-        new: Whether it is new here.
-        documents: Number of new documents; existing ones stayed.
-        chunks: Number of their chunks.
-        ratings: Number of new ratings.
+        new: Whether the workspace did not have it.
+        documents: New documents; existing ones are unchanged.
     """
 
     name: str
@@ -322,12 +301,10 @@ class Restoration(Value):
     """Result of restoring a bundle.
 
     Attributes:
-        bundle: Its file; ``""`` for one that was sent to a server.
-        knowledge_bases: Result for each.
-        files: Paths of new files and entries; existing ones stayed.
-        kept: Paths of files that exist with other content, and stayed.
+        bundle: Its file; ``""`` if it was sent to a server.
+        files: Paths of new files and entries; existing ones are unchanged.
+        kept: Paths of existing files with other content; they are unchanged.
         sources: Sources restored as disabled.
-        seconds: Duration.
     """
 
     bundle: str
@@ -343,15 +320,8 @@ class BundleInfo(Value):
     """A bundle that was written.
 
     Attributes:
-        path: Its file.
-        knowledge_bases: Names of knowledge bases in it.
-        documents: Number of documents, of all of them.
-        chunks: Number of chunks.
-        bytes: Size of the file.
         sha256: Digest of its manifest, which has digests of all members.
-        signed: Whether it is signed.
-        skipped: Paths of files and pictures that could not be read, and why.
-        seconds: Duration.
+        skipped: Paths of files and pictures that could not be read, with the reason.
     """
 
     path: str
@@ -367,17 +337,10 @@ class BundleInfo(Value):
 
 @dataclass(frozen=True, slots=True)
 class BundleArchive(Value):
-    """A bundle to download from a server.
+    """A bundle to download from a server; see `BundleInfo`.
 
     Attributes:
-        archive: Identifies it.
-        knowledge_bases: Names of knowledge bases in it.
-        documents: Number of documents, of all of them.
-        chunks: Number of chunks.
-        bytes: Size in bytes.
-        sha256: Digest of its manifest, which has digests of all members.
-        skipped: Paths of files that could not be read, and why.
-        seconds: Duration.
+        archive: Id for the download.
     """
 
     archive: str
@@ -392,12 +355,10 @@ class BundleArchive(Value):
 
 @dataclass(frozen=True, slots=True)
 class MigratedTable(Value):
-    """A table of the catalog that was copied and compared.
+    """A table of the catalog that was copied; both copies have these rows and this digest.
 
     Attributes:
-        name: What it is called.
-        rows: Number of its rows, there as here.
-        digest: BLAKE2 of all of them in order of their key (128 bits, hexadecimal), there as here.
+        digest: BLAKE2 of all rows in order of their key (128 bits, hexadecimal).
     """
 
     name: str
@@ -411,11 +372,9 @@ class Migration(Value):
 
     Attributes:
         source: Old place of the catalog, unchanged: a folder, or a database URL without password.
-        destination: New place, likewise.
-        tables: Tables that were copied and compared.
-        kept: Number of rows that an earlier migration, which was cut off, had left there.
-        folders: Folders copied beside the catalog.
-        seconds: Duration.
+        destination: New place, in the same form.
+        kept: Number of rows that an interrupted earlier migration had copied.
+        folders: Folders copied along with the catalog.
     """
 
     source: str
@@ -436,8 +395,7 @@ class RatingTotal(Value):
     """Summary of the ratings of a chunk or a document.
 
     Attributes:
-        raters: Number of raters.
-        average: Mean of the last rating of each, 1 to 5.
+        average: Mean of the last rating of each rater, 1 to 5.
     """
 
     raters: int
@@ -467,8 +425,8 @@ class ExportReport(Value):
         site: Folder of the built site, or ``None``.
         documents: Documents that have a page.
         written: New and changed pages.
-        unchanged: Pages that were already as they should be and were left alone.
-        removed: Removed pages of an earlier export.
+        unchanged: Pages that were up to date.
+        removed: Pages of an earlier export.
         seconds: Seconds by stage: ``pages``, ``fit`` (of the query encoder, if due), ``index`` (of
             the search) and ``site`` (if built).
     """
@@ -488,10 +446,9 @@ class SiteArchive(Value):
 
     Attributes:
         archive: Its id; empty if the server shows the site.
-        size: Size of the archive in bytes.
+        size: Bytes.
         built: Whether there is a built site; in an archive it is the folder ``site``.
-        documents: Documents that have a page.
-        seconds: Time by stage; see `ExportReport`.
+        seconds: See `ExportReport`.
     """
 
     archive: str
@@ -512,7 +469,7 @@ def fold_query(query: str) -> str:
 
 
 class ChunkScore(NamedTuple):
-    """A rating of a chunk, reduced to what search needs."""
+    """The fields of a chunk's rating that a search needs."""
 
     query: str
     chunk_id: str
@@ -521,10 +478,10 @@ class ChunkScore(NamedTuple):
 
 
 def latest_scores(ratings: Iterable[Rating]) -> Scores:
-    """The ratings of chunks that name a query.
+    """Return the last score of each rater for a chunk and a query.
 
-    The last rating that somebody gave a chunk for a query counts. Queries that differ only in case
-    or white space are one, worded as it was first asked, white space folded.
+    Queries that differ only in case or white space are one; its wording is that of the first
+    rating, with white space folded.
     """
     return latest_of(
         ChunkScore(rating.query, rating.target.id, rating.rater, rating.score)
@@ -533,10 +490,10 @@ def latest_scores(ratings: Iterable[Rating]) -> Scores:
     )
 
 
-def latest_of(given: Iterable[ChunkScore]) -> Scores:
+def latest_of(ratings: Iterable[ChunkScore]) -> Scores:
     wordings: dict[str, str] = {}
     scores: Scores = {}
-    for each in given:
+    for each in ratings:
         key = fold_query(each.query)
         if not key:
             continue

@@ -1,6 +1,6 @@
 """Convert value objects to JSON and back, with schemas.
 
-Whatever an interface shows (command line, REST, MCP) is one of these.
+All interfaces (command line, REST, MCP) show these objects.
 """
 
 from __future__ import annotations
@@ -185,11 +185,11 @@ def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> s
 
 
 _PLACE_LENGTH = 40
-"""Maximum characters of the part of an address that tells equal titles apart."""
+"""Maximum characters of a path added to a title."""
 
 
 def disambiguated(titles: Mapping[str, str]) -> dict[str, str]:
-    """Return titles by URI; equal ones with the part of the path that tells them apart.
+    """Return titles by URI, equal ones with the part of the path that differs.
 
     ``Overview`` of ``/install/`` and of ``/api/`` become ``Overview (install)`` and ``Overview
     (api)``.
@@ -210,7 +210,7 @@ def disambiguated(titles: Mapping[str, str]) -> dict[str, str]:
 
 
 def _shared(paths: Iterable[Sequence[str]]) -> int:
-    """Count the first parts that all paths have in common."""
+    """Return the length of the common prefix of all paths."""
     return sum(1 for _ in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 
 
@@ -251,14 +251,12 @@ def plain_lines(text: str, limit: int = 8) -> list[str]:
 
 
 def quotation_mark() -> str:
-    """A mark that no document can have foreseen, so that none can end its quotation.
+    """Return a random mark for the tags around quoted text, which the text cannot predict.
 
-    What stands between ``<mark>`` and ``</mark>`` is quoted. This is the delimiting that Hines et
-    al. recommend in "Defending Against Indirect Prompt Injection Attacks With Spotlighting" (2024);
-    it lowers the risk, and does not end it. It is of digits, since all marks take as many tokens
-    then: whether a text fits into a budget is no matter of chance. Each digit is a token at both
-    ends of each quote; ten of them leave a text that is full of guesses a chance of 1 in 10
-    million, each time it is quoted.
+    This is the delimiting of Hines et al., "Defending Against Indirect Prompt Injection Attacks
+    With Spotlighting" (2024); it lowers the risk, but does not remove it. The mark consists of
+    digits, so that all marks have the same number of tokens. With ten digits, a text full of
+    guesses succeeds with a chance of 1 in 10 million each time it is quoted.
     """
     return f"quote-{secrets.randbelow(10**10):010}"
 
@@ -275,12 +273,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target(Value):
-    """A thing to rate, relate or annotate.
-
-    Attributes:
-        kind: Kind of path.
-        id: Id among its kind.
-    """
+    """A target of ratings, relations or annotations; ``id`` is unique within its kind."""
 
     kind: TargetKind
     id: str

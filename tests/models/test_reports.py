@@ -35,7 +35,7 @@ def test_a_report_says_every_reason_once():
         ("fetched", "0"),
         ("failed", "a.md and 1 more: is locked"),
         ("skipped", "<b>c</b>: is empty"),
-        ("stopped", "before its end; the next run goes on from here"),
+        ("stopped", "early; the next run continues from here"),
         ("seconds", "crawl 1.2"),
     ]
 
