@@ -26,16 +26,14 @@ _DISCOUNTS = 1 / np.log2(np.arange(DEPTH) + 2)
 
 @dataclass(frozen=True, slots=True)
 class CandidateCache:
-    """The candidates of all queries, one query after the other, in arrays of shape ``(n,)``.
+    """The candidates of all queries, concatenated in arrays of shape ``(n,)``.
 
     Attributes:
-        features: Features for ranking, normalised by query, with document numbers unique to a
-            query.
-        items: Item of each candidate: itself, or its page.
+        features: Normalised within each query; a document number belongs to one query only.
+        items: Number of each candidate, or of its page.
         gains: Gain of each item, 0 without a judgement.
-        ideal: DCG of the ideal ranking of each query, shape ``(queries,)``.
-        near_duplicates: For each query with near duplicates, the offset of its candidates, and
-            their vectors.
+        ideal: Ideal DCG of each query, shape ``(queries,)``.
+        near_duplicates: Offset and vectors of the candidates, of queries with near duplicates.
         factors: See `document_factors`.
     """
 
@@ -58,9 +56,9 @@ class CandidateCache:
     ) -> CandidateCache:
         parts, pools = [], []
         for number, query in enumerate(queries, 1):
-            asked = Query.of(query.text, DEPTH, retrieval=retrieval)
-            # what was learned from the judgement itself must not answer it
-            pool = kb.retriever.pool(replace(asked, unlearned=queries.unit == "chunk"))
+            search_query = Query.of(query.text, DEPTH, retrieval=retrieval)
+            # a query must not be ranked by what was learned from its own judgements
+            pool = kb.retriever.pool(replace(search_query, unlearned=queries.unit == "chunk"))
             pools.append(pool)
             parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
             if report is not None:
@@ -100,34 +98,34 @@ class CandidateCache:
         return bool(np.any(getattr(self.features, name)))
 
     def ndcg(self, retrieval: RetrievalSpec) -> Values:
-        """nDCG@10 of each query ranked so, shape ``(queries,)``.
-
-        Where judgements measure, ratings and what was learned from the query itself are left aside.
-        """
+        """Return nDCG@10 of each query, shape ``(queries,)``."""
         weights = weights_of(retrieval, Mode.HYBRID, self.factors)
         fused = fuse(self.features, weights)
         factors = discounts(
-            fused.total, self.features.documents, self._alike(fused.total), retrieval.per_document
+            fused.total,
+            self.features.documents,
+            self._near_duplicates(fused.total),
+            retrieval.per_document,
         )
         ranked = np.flatnonzero(fused.common)
         total = fused.discounted(factors).total[ranked]
         order = ranked[np.lexsort((-total, self.queries[ranked]))]
         _, first = np.unique(self.items[order], return_index=True)
-        best = order[np.sort(first)]  # of each item its best candidate, query by query
+        best = order[np.sort(first)]  # best candidate of each item, by query
         queries = self.queries[best]
         starts = np.searchsorted(queries, np.arange(len(self.ideal)))
         places = np.arange(len(best)) - starts[queries]
         top = places < DEPTH
-        worth = self.gains[best[top]] * _DISCOUNTS[places[top]]
-        figures: Values = np.bincount(queries[top], worth, len(self.ideal)) / self.ideal
+        discounted = self.gains[best[top]] * _DISCOUNTS[places[top]]
+        figures: Values = np.bincount(queries[top], discounted, len(self.ideal)) / self.ideal
         return figures
 
-    def _alike(self, total: Values) -> NDArray[np.bool_]:
-        alike = np.zeros(len(total), np.bool_)
+    def _near_duplicates(self, total: Values) -> NDArray[np.bool_]:
+        marked = np.zeros(len(total), np.bool_)
         for start, vectors in self.near_duplicates:
             part = slice(start, start + len(vectors))
-            alike[part] = mark_duplicates(vectors, total[part], self.threshold)
-        return alike
+            marked[part] = mark_duplicates(vectors, total[part], self.threshold)
+        return marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,35 +141,34 @@ class _QueryCandidates:
         cls, kb: Searchable, pool: CandidatePool, query: EvaluationQuery, by_page: bool
     ) -> _QueryCandidates:
         candidates = pool.candidates
-        proper = slice(0, candidates.ranked)
-        columns = {name: values[proper] for name, values in pool.columns.items()}
+        ranked = slice(0, candidates.ranked)
+        columns = {name: values[ranked] for name, values in pool.columns.items()}
         for name in ("cosine", "bm25", "summary", "page"):
             columns[name] = normalise(columns[name])
-        documents = _codes(candidates.document_ids[proper])
+        documents = _codes(candidates.document_ids[ranked])
         if by_page:
-            items, gains = _by_page(kb, candidates.seqs[proper], query)
+            items, gains = _by_page(kb, candidates.seqs[ranked], query)
         else:
             items = np.arange(candidates.ranked)
-            gains = _by_chunk(kb, candidates.seqs[proper], query)
-        return cls(columns, documents, items, gains, candidates.vectors[proper])
+            gains = _by_chunk(kb, candidates.seqs[ranked], query)
+        return cls(columns, documents, items, gains, candidates.vectors[ranked])
 
 
 def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
-    """Whether any two chunks could be near duplicates; usually none are."""
-    closeness = vectors @ vectors.T
-    np.fill_diagonal(closeness, -1)
-    return threshold < 1 and bool((closeness > threshold).any())
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -1)
+    return threshold < 1 and bool((cosines > threshold).any())
 
 
 def _by_chunk(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> Values:
     with kb.retriever.stores.database.read() as transaction:
         seq_of = corpus.seqs_by_id(transaction, list(query.gains))
-    worth = {seq: float(query.gains[chunk_id]) for chunk_id, seq in seq_of.items()}
-    return np.array([worth.get(seq, 0.0) for seq in seqs.tolist()])
+    gain_of = {seq: float(query.gains[chunk_id]) for chunk_id, seq in seq_of.items()}
+    return np.array([gain_of.get(seq, 0.0) for seq in seqs.tolist()])
 
 
 def _by_page(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> tuple[Rows, Values]:
-    """Return the page and gain of each candidate; two URIs of one page count once."""
+    """Return the page and gain of each candidate; two URIs of one page are one item."""
     rows = kb.retriever.chunks(seqs.tolist())
     uris = [rows[seq][1].uri if seq in rows else "" for seq in seqs.tolist()]
     names = {uri: matching_page(uri, query) for uri in dict.fromkeys(uris)}
@@ -191,6 +188,6 @@ def _codes(values: Sequence[object]) -> Rows:
 
 
 def _disjoint(parts: Sequence[Rows]) -> Rows:
-    """Numbers of several parts, one after the other, so that no two parts share one."""
+    """Concatenate arrays of numbers, shifted so that no two parts share a number."""
     ends = np.cumsum([0] + [int(part.max(initial=-1)) + 1 for part in parts])
     return np.concatenate([part + end for part, end in zip(parts, ends, strict=False)])

@@ -26,9 +26,9 @@ from kbkit.runtime.validation import check_integer
 from kbkit.stores.catalog import reading
 
 _NOTED = 10
-"""Pages that notes name one by one."""
+"""Missing pages listed one by one in notes."""
 _SUGGESTED = 50
-"""Pages that the nearest one is looked for of: each is compared with all that there are."""
+"""Missing pages that get a suggestion; each is compared with all pages."""
 
 
 def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, ...]:
@@ -36,15 +36,15 @@ def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, 
         return ()
     with kb.retriever.stores.database.read() as transaction:
         uris = reading.searched_uris(transaction, kb.retriever.kb_id)
-    by_end: dict[str, list[str]] = {}  # so that each page is compared with a few only
+    by_end: dict[str, list[str]] = {}  # compare each page with a few URIs only
     for uri in uris:
         for end in _ends(uri):
             by_end.setdefault(end, []).append(uri)
     missing: list[MissingPage] = []
     for query in queries:
         for page in query.gains:
-            likely = [uri for end in _ends(page) for uri in by_end.get(end, ())]
-            if not any(is_page(uri, page) for uri in likely):
+            candidates = [uri for end in _ends(page) for uri in by_end.get(end, ())]
+            if not any(is_page(uri, page) for uri in candidates):
                 near = _nearest(page, uris) if len(missing) < _SUGGESTED else ""
                 missing.append(MissingPage(query.text, page, near))
     return tuple(missing)
@@ -53,9 +53,9 @@ def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, 
 def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
     notes = [str(page) for page in missing[:_NOTED]]
     if missing:
-        notes[0] = f"{notes[0]} Such questions count as not answered."
+        notes[0] = f"{notes[0]} These questions count as not answered."
     if len(missing) > _NOTED:
-        notes.append(f"{len(missing) - _NOTED:,} more pages that questions name are not there")
+        notes.append(f"{len(missing) - _NOTED:,} more pages that questions name do not exist")
     return tuple(notes)
 
 
@@ -65,14 +65,14 @@ def _ends(uri: str) -> Iterable[str]:
 
 
 def _nearest(page: str, uris: Sequence[str]) -> str:
-    wanted = page.lstrip("/")
-    parts = wanted.count("/") + 1
+    path = page.lstrip("/")
+    parts = path.count("/") + 1
     tails = {"/".join(uri.split("/")[-parts:]): uri for uri in uris}
-    near = get_close_matches(wanted, tails, 1, 0.6)
+    near = get_close_matches(path, tails, 1, 0.6)
     if near:
         return near[0]
-    # the same name elsewhere
-    name = wanted.rpartition("/")[2]
+    # the same file name in another folder
+    name = path.rpartition("/")[2]
     return next((uri for uri in uris if uri.rpartition("/")[2] == name), "")
 
 
@@ -110,14 +110,14 @@ def evaluate(
 
 
 def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
-    taken: list[str | None] = []
+    items: list[str | None] = []
     for name in names:
         if unit == "page":
-            taken.append(matching_page(name, query, taken))
+            items.append(matching_page(name, query, items))
         else:
-            taken.append(name if name in query.gains else None)
+            items.append(name if name in query.gains else None)
     places = {name: i for i, name in enumerate(query.gains)}
-    ranked = tuple(None if name is None else places[name] for name in taken)
+    ranked = tuple(None if item is None else places[item] for item in items)
     return Ranking(tuple(query.gains.values()), ranked)
 
 

@@ -33,9 +33,8 @@ class MissingPage(Value):
     """A page of a golden question that does not exist, so that no search can find it.
 
     Attributes:
-        query: The question.
-        page: Page as written.
-        nearest: Most similar existing page; ``""`` for none.
+        page: As the question names it.
+        nearest: Most similar existing page, or ``""``.
     """
 
     query: str
@@ -52,7 +51,7 @@ class QueryResult(Measures):
     """Ranking of one query, with its measures.
 
     Attributes:
-        relevant: Relevant items: suffixes of pages' URIs, or ids of chunks.
+        relevant: URI suffixes of pages, or ids of chunks.
         found: URIs of pages or ids of chunks, best first.
     """
 
@@ -62,7 +61,7 @@ class QueryResult(Measures):
 
 
 class EvaluationDict(TypedDict):
-    """An evaluation as JSON values; the mean of each measure stands beside these, by its name."""
+    """An evaluation as JSON values. The mean of each measure is another key, by its name."""
 
     queries: int
     unit: str
@@ -78,13 +77,12 @@ class EvaluationDict(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Figures over a set of queries: means, 0 to 1.
+    """Mean measures over a set of queries, 0 to 1.
 
     Attributes:
-        label: Measured configuration, such as ``hybrid``.
-        unit: Unit of relevance, ``page`` or ``chunk``.
-        k: Number of results for recall.
-        left_out: Judged queries without an answering chunk; not counted.
+        label: Name of the configuration, such as ``hybrid``.
+        k: Number of results for Recall@k.
+        left_out: Judged queries without a relevant chunk; not counted.
         missing: Pages of the questions that do not exist; they count as not found.
         notes: Warnings about the figures.
         against: The same queries with another configuration, if any.
@@ -120,7 +118,7 @@ class Evaluation:
         return self.means()["hit@1"]
 
     def values(self) -> dict[str, Values]:
-        """The figures of each query, by measure."""
+        """Return the value of each query, by measure."""
         return {
             "ndcg@10": np.array([result.ndcg for result in self.results]),
             f"recall@{self.k}": np.array([result.recall for result in self.results]),
@@ -129,14 +127,14 @@ class Evaluation:
         }
 
     def means(self) -> dict[str, float]:
-        """The mean of each measure."""
+        """Return the mean of each measure."""
         return {
             name: float(values.mean()) if self.results else 0.0
             for name, values in self.values().items()
         }
 
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """The 95 % confidence interval of each mean; see `confidence_interval` in `statistics`."""
+        """Return the 95 % confidence interval of each mean; see `confidence_interval`."""
         return {name: confidence_interval(values) for name, values in self.values().items()}
 
     def differences(self) -> dict[str, Difference]:
@@ -149,8 +147,8 @@ class Evaluation:
     def summary(self) -> pd.DataFrame:
         """Return one row per measure: ``mean``, ``low`` and ``high`` (95 % confidence).
 
-        With another configuration also its mean (``against``), the ``difference`` with its
-        interval, and the ``p_value`` of a paired permutation test.
+        With `against`, also its mean (``against``), the ``difference`` with its interval, and the
+        ``p_value`` of a paired permutation test.
         """
         import pandas as pd
 
@@ -173,7 +171,7 @@ class Evaluation:
         return frame
 
     def to_frame(self) -> pd.DataFrame:
-        """With another configuration also its nDCG@10 and the ``difference`` of the two."""
+        """Return one row per query; with `against`, also its nDCG@10 and the ``difference``."""
         import pandas as pd
 
         rows = self._per_query()
@@ -184,7 +182,7 @@ class Evaluation:
         return frame.set_index("query")
 
     def to_dict(self) -> EvaluationDict:
-        """The figures as JSON values, with their intervals and each query's own."""
+        """Return JSON values: means, intervals and the values of each query."""
         values: dict[str, Any] = {
             "queries": len(self.results),
             "unit": self.unit,
@@ -220,8 +218,7 @@ class Evaluation:
         """Make an evaluation from the output of `to_dict`.
 
         Raises:
-            ValueError: It gave something else.
-            KeyError: The same.
+            ValueError, KeyError: The values are invalid.
         """
         unit, k = data["unit"], int(data["k"])
         evaluation = cls(
@@ -271,11 +268,11 @@ class Evaluation:
 
 
 def compare(first: Evaluation, second: Evaluation) -> Evaluation:
-    """The first evaluation, to be compared with the second."""
+    """Return the first evaluation with the second as its ``against``."""
     same = [(e.unit, e.k, [result.query for result in e.results]) for e in (first, second)]
     if same[0] != same[1]:
         raise ConfigError(
-            "against: that evaluation is of other queries or another k; evaluate both by the same"
+            "against: this evaluation has other queries or another k; use the same for both"
         )
     return replace(first, against=second)
 

@@ -20,12 +20,12 @@ from kbkit.runtime.validation import check_integer, check_text
 from kbkit.stores.catalog import corpus
 
 _POINTER = "#/"
+"""Start of a JSON pointer to a part of a data file."""
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*", re.IGNORECASE)
-"""Scheme of places in data files."""
 
 
 class Searchable(Protocol):
-    """Interface of a knowledge base for feedback."""
+    """The parts of a knowledge base that feedback uses."""
 
     @property
     def name(self) -> str: ...
@@ -50,11 +50,7 @@ class Searchable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuery:
-    """A query with its known answers.
-
-    Attributes:
-        gains: Gains by item: suffix of a page's URI, or chunk id.
-    """
+    """A query with known answers; ``gains`` are by suffix of a page's URI or by chunk id."""
 
     text: str
     gains: Mapping[str, int]
@@ -66,11 +62,7 @@ class EvaluationQuery:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """Queries of one kind.
-
-    Attributes:
-        left_out: Queries that nothing answers, so that no search can do well.
-    """
+    """Queries by page or by chunk; ``left_out`` are those without a relevant chunk."""
 
     unit: Unit
     queries: tuple[EvaluationQuery, ...]
@@ -82,12 +74,12 @@ class EvaluationSet:
     def __len__(self) -> int:
         return len(self.queries)
 
-    def retrieval(self, given: RetrievalSpec) -> RetrievalSpec:
-        return given if self.unit == "page" else without_ratings(given)
+    def retrieval(self, settings: RetrievalSpec) -> RetrievalSpec:
+        return settings if self.unit == "page" else without_ratings(settings)
 
 
-def without_ratings(given: RetrievalSpec) -> RetrievalSpec:
-    return given.model_copy(update={"rating_weight": 0.0, "learned_weight": 0.0})
+def without_ratings(settings: RetrievalSpec) -> RetrievalSpec:
+    return settings.model_copy(update={"rating_weight": 0.0, "learned_weight": 0.0})
 
 
 def unfinished(kb: Searchable, task: str) -> tuple[str, ...]:
@@ -101,19 +93,21 @@ def unfinished(kb: Searchable, task: str) -> tuple[str, ...]:
     )
 
 
-def evaluation_set(kb: Searchable, asked: Sequence[Question] | Judgements) -> EvaluationSet:
+def evaluation_set(kb: Searchable, ground_truth: Sequence[Question] | Judgements) -> EvaluationSet:
     """Convert golden questions or judgements to queries of a knowledge base.
 
-    The best page of a question is worth 2 and the others 1; a judged chunk is worth its grade.
+    The first page of a question has a gain of 2, the others of 1; a judged chunk has its grade.
     """
-    return _by_chunk(kb, asked) if isinstance(asked, Judgements) else _by_page(asked)
+    if isinstance(ground_truth, Judgements):
+        return _by_chunk(kb, ground_truth)
+    return _by_page(ground_truth)
 
 
-def query_of(query: str, asked: Sequence[Question] | Judgements) -> EvaluationSet:
-    if not isinstance(asked, Judgements):
-        return _by_page([one for one in asked if one.question == query][:1])
+def query_of(query: str, ground_truth: Sequence[Question] | Judgements) -> EvaluationSet:
+    if not isinstance(ground_truth, Judgements):
+        return _by_page([one for one in ground_truth if one.question == query][:1])
     key = fold_query(query)
-    gains = {one.chunk_id: one.grade for one in asked if fold_query(one.query) == key}
+    gains = {one.chunk_id: one.grade for one in ground_truth if fold_query(one.query) == key}
     return EvaluationSet("chunk", (EvaluationQuery(query, gains),))
 
 
@@ -145,14 +139,14 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
         )
     ids = list({judgement.chunk_id for judgement in judgements})
     with kb.retriever.stores.database.read() as transaction:
-        there = corpus.seqs_by_id(transaction, ids)
+        existing = corpus.seqs_by_id(transaction, ids)
     judged = [
-        EvaluationQuery(text, {name: grade for name, grade in grades.items() if name in there})
+        EvaluationQuery(text, {name: grade for name, grade in grades.items() if name in existing})
         for text, grades in judgements.grades.items()
     ]
     answered = tuple(query for query in judged if query.relevant)
     if not answered:
-        why = "is rated 3 stars or better" if there else "is there any more"
+        why = "is rated 3 stars or better" if existing else "exists any more"
         raise ImpossibleError(f"{kb.name}: no judged chunk {why}; rate what answers the queries")
     return EvaluationSet(
         "chunk", answered, tuple(query.text for query in judged if not query.relevant)
@@ -160,7 +154,7 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
 
 
 def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] = ()) -> str | None:
-    """The relevant page that a URI is, unless another URI is it already."""
+    """Return the relevant page of a URI; ``None`` if there is none, or it is taken."""
     for suffix in query.gains:
         if suffix not in taken and is_page(uri, suffix):
             return suffix
@@ -170,9 +164,8 @@ def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] 
 def is_page(uri: str, suffix: str) -> bool:
     """Whether a URI ends with a page's path, at a path boundary.
 
-    A path with a leading slash is the whole path: ``/guide/`` is not ``/api/guide/``. A fragment
-    stands for its page, unless it is a document itself: an operation of an API
-    (``api.yaml#/paths/~1books/get``).
+    A path with a leading slash is the whole path: ``/guide/`` does not match ``/api/guide/``.
+    Fragments are ignored, except JSON pointers (``api.yaml#/paths/~1books/get``).
     """
     if not (_POINTER in uri and _POINTER in suffix):
         uri = uri.split("#", 1)[0]
@@ -184,7 +177,7 @@ def is_page(uri: str, suffix: str) -> bool:
 
 
 _FURTHER_HITS = 100
-"""Hits after the shown ones, from which others are sampled."""
+"""Hits after the first `limit`, from which the `unshown` ones are sampled."""
 
 
 def pool(
@@ -197,12 +190,12 @@ def pool(
     ratings: Iterable[Rating],
     rater: str,
 ) -> JudgingPool:
-    """Candidates of every mode for a query; see `KnowledgeBase.pool`."""
+    """Return the candidates of every mode for a query; see `KnowledgeBase.pool`."""
     limit = check_integer("limit", limit, 1, MAX_LIMIT)
     unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
     seed = check_integer("seed", seed, 0, 2**63 - 1)
     query, rater = check_text("query", query), check_text("rater", rater)
-    # what a rater says must not change what is there to be said, nor count where it is measured
+    # ratings must not change which candidates are judged; evaluations ignore them too
     retrieval = without_ratings(kb.spec.retrieval)
     hits: dict[str, Hit] = {}
     found_by: dict[str, list[str]] = {}
@@ -234,7 +227,7 @@ def pool(
 
 
 def _shuffled(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
-    """Ids in an order by chance that lasts: when some come or go, the others keep theirs."""
+    """Return ids in a random order that is stable when ids are added or removed."""
     start = f"{seed}\n{fold_query(query)}\n{rater}\n".encode("utf-8", "replace")
 
     def key(chunk_id: str) -> bytes:

@@ -33,7 +33,7 @@ def _topics_path(qrels: Path) -> Path:
 
 
 def _queries(path: Path) -> dict[str, str]:
-    """Queries by id; ids of queries that differ in case or white space only mean one query."""
+    """Return queries by id. Queries that differ only in case or white space become one text."""
     queries: dict[str, str] = {}
     first: dict[str, str] = {}
     for number, line in _lines(path):
@@ -73,8 +73,7 @@ class Judgement:
     """Judgement of one chunk for one query.
 
     Attributes:
-        query: The query as it was first asked, white space folded.
-        chunk_id: Id of the chunk.
+        query: As first asked, white space folded.
         grade: 0 for not relevant; from ratings 1 (3 stars), 2 (4 stars) or 3 (5 stars).
         raters: Number of raters; 0 if unknown.
     """
@@ -87,17 +86,13 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judgements(Sequence[Judgement]):
-    """Judgements of a knowledge base's chunks, at most one a query and chunk.
-
-    Attributes:
-        judgements: Judgements by query, in order of first use.
-    """
+    """Judgements of chunks, at most one per query and chunk, grouped by query."""
 
     judgements: tuple[Judgement, ...] = ()
 
     @classmethod
     def of(cls, grades: Mapping[str, Mapping[str, int]]) -> Self:
-        """Make judgements from a mapping: by query, the grade of each chunk's id.
+        """Make judgements from grades by query and chunk id.
 
         Raises:
             ConfigError: A query is empty or repeated, or a grade is not an integer from 0 to 100.
@@ -141,16 +136,16 @@ class Judgements(Sequence[Judgement]):
         """Read judgements that `to_qrels` wrote, or others in TREC's format.
 
         Args:
-            path: The qrels: query id, an ignored word, chunk id and grade on each line, separated
+            path: The qrels. Each line has query id, an ignored word, chunk id and grade, separated
                 by white space. Grades below 0 count as 0.
-            topics: The queries: id, tab and text on each line; by default the file that `to_qrels`
-                writes beside the qrels.
+            topics: The queries. Each line has id, tab and text. By default the file that `to_qrels`
+                writes.
 
         Raises:
-            ConfigError: A file cannot be read or has a wrong line.
+            ConfigError: A file cannot be read or has an invalid line.
         """
-        beside = _topics_path(Path(path)) if topics is None else Path(topics)
-        queries = _queries(beside)
+        topics_path = _topics_path(Path(path)) if topics is None else Path(topics)
+        queries = _queries(topics_path)
         grades_of: dict[str, dict[str, int]] = {}
         for number, line in _lines(Path(path)):
             where, parts = f"{Path(path)}:{number}", line.split()
@@ -158,7 +153,7 @@ class Judgements(Sequence[Judgement]):
                 raise ConfigError(f"{where}: not a query id, 0, a chunk id and a grade")
             topic, _, chunk_id, text = parts
             if topic not in queries:
-                raise ConfigError(f"{where}: no query {topic!r} in {beside}; add it there")
+                raise ConfigError(f"{where}: no query {topic!r} in {topics_path}; add it there")
             grades = grades_of.setdefault(queries[topic], {})
             grade = _grade_of(text, where)
             if grades.setdefault(chunk_id, grade) != grade:
@@ -168,10 +163,7 @@ class Judgements(Sequence[Judgement]):
         return cls.of(grades_of)
 
     def to_qrels(self, path: str | Path) -> Path:
-        """Write them as TREC qrels, and their queries beside it.
-
-        Args:
-            path: Path such as ``docs.qrels``; the queries go to ``docs.qrels.topics.tsv``.
+        """Write TREC qrels (``docs.qrels``) and the queries (``docs.qrels.topics.tsv``).
 
         Returns:
             The path of the queries.
@@ -183,34 +175,34 @@ class Judgements(Sequence[Judgement]):
         for query, chunks in self.grades.items():
             for chunk_id, grade in chunks.items():
                 if chunk_id.split() != [chunk_id]:
-                    raise ConfigError(f"{path}: {chunk_id!r} cannot stand in qrels: no word")
+                    raise ConfigError(f"{path}: {chunk_id!r} cannot stand in qrels: not one word")
                 qrels.append(f"{query_id(query)} 0 {chunk_id} {grade}\n")
-        beside = _topics_path(path)
+        topics_path = _topics_path(path)
         topics = [f"{query_id(query)}\t{query}\n" for query in self.grades]
         try:
             path.write_text("".join(qrels), encoding="utf-8", newline="\n")
-            beside.write_text("".join(topics), encoding="utf-8", newline="\n")
+            topics_path.write_text("".join(topics), encoding="utf-8", newline="\n")
         except OSError as error:
             raise ConfigError(
                 f"{path}: {error.strerror}; name a file in a folder that you may write to"
             ) from error
-        return beside
+        return topics_path
 
     @property
     def queries(self) -> dict[str, str]:
-        """The queries by id. An id is made from the folded query, so it is the same everywhere."""
+        """The queries by id, a hash of the folded query."""
         return {query_id(judgement.query): judgement.query for judgement in self.judgements}
 
     @property
     def grades(self) -> dict[str, dict[str, int]]:
-        """By query, the grade of each judged chunk's id."""
+        """The grades by query and chunk id."""
         by_query: dict[str, dict[str, int]] = {}
         for judgement in self.judgements:
             by_query.setdefault(judgement.query, {})[judgement.chunk_id] = judgement.grade
         return by_query
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each judgement: query, chunk, grade and raters."""
+        """Return one row per judgement: query, chunk, grade and raters."""
         import pandas as pd
 
         columns = ["query_id", "query", "chunk_id", "grade", "raters"]
@@ -274,10 +266,10 @@ def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:
 
 
 def load_queries(given: Queries) -> tuple[str, ...]:
-    """The queries themselves, each once; case and white space do not tell two apart."""
+    """Return distinct queries, ignoring case and white space."""
     distinct: dict[str, str] = {}
     for query in _texts(given):
-        cut = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as search and ratings have it
+        cut = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as in searches and ratings
         distinct.setdefault(fold_query(cut), cut)
     distinct.pop("", None)
     if not distinct:

@@ -28,11 +28,11 @@ MAX_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk to be judged.
+    """A chunk to judge.
 
     Attributes:
-        hit: The chunk and its document. Do not show its score, which reveals the mode.
-        found_by: The modes that find it, empty for a random one. Do not show it either.
+        hit: The chunk and its document. Do not show the score, which reveals the mode.
+        found_by: Modes that found it; empty for a random one. Do not show it either.
         score: The rater's earlier score for this query, 1 to 5, or ``None``.
         raters: Number of raters for this query.
     """
@@ -52,11 +52,10 @@ class JudgingPool(Sequence[Candidate]):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> JudgingPool:
-        """A pool out of its fields as JSON values.
+        """Make a pool from JSON values.
 
         Raises:
-            ValueError: They are something else.
-            KeyError: The same.
+            ValueError, KeyError: The values are invalid.
         """
         candidates = tuple(
             Candidate(
@@ -70,7 +69,7 @@ class JudgingPool(Sequence[Candidate]):
         return cls(data["query"], candidates)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a candidate, with what a judge needs to see."""
+        """Return one row per candidate, with the columns that a judge needs."""
         import pandas as pd
 
         columns = ["chunk_id", "title", "heading_path", "text", "url", "score", "raters"]
@@ -111,8 +110,7 @@ class JudgingPool(Sequence[Candidate]):
         return self.to_frame().to_html(index=False, max_rows=20)
 
 
-_KEPT_POOLS = 16
-"""Cached pools, with the text of their chunks."""
+_CACHED_POOLS = 16
 
 
 class RatingLog(Protocol):
@@ -128,7 +126,7 @@ class RatingLog(Protocol):
 
 
 class Judged(Protocol):
-    """A knowledge base, wherever it is, as a round asks it."""
+    """The parts of a local or remote knowledge base that a round uses."""
 
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
@@ -157,13 +155,8 @@ class InterimScore:
 class JudgingRound:
     """Pools of some queries with one rater's judgements, stored in the catalog at once.
 
-    Thread-safe.
-
-    A pool is made on demand. Earlier ratings count as judged, so an interrupted round continues.
-
-    Attributes:
-        queries: Queries in order; methods take their index.
-        rater: Name of the rater.
+    Thread-safe. Pools are made on demand. Earlier ratings count as judged, so an interrupted round
+    continues. Methods take the index of a query in ``queries``.
     """
 
     def __init__(
@@ -177,7 +170,7 @@ class JudgingRound:
         seed: int,
         rater: str,
     ) -> None:
-        """Begin or go on; see `KnowledgeBase.judging`."""
+        """Start or continue a round; see `KnowledgeBase.judging`."""
         self._kb = kb
         self._log = log
         self.queries = queries
@@ -193,11 +186,7 @@ class JudgingRound:
         self.refresh()
 
     def refresh(self, *, documents: bool = False) -> None:
-        """Read the judgements of others.
-
-        Args:
-            documents: Whether documents changed, so that pools must be made again.
-        """
+        """Read the judgements of others; with ``documents``, also discard the pools."""
         given: dict[str, list[Rating]] = {fold_query(query): [] for query in self.queries}
         with self._lock:
             for rating in self._log:
@@ -214,7 +203,7 @@ class JudgingRound:
         """Return the candidates of a query; the last few pools are cached.
 
         Raises:
-            ConfigError: The query cannot be searched for.
+            ConfigError: The query is invalid.
             EmbedderError: The embedder failed.
         """
         with self._lock:
@@ -228,7 +217,7 @@ class JudgingRound:
         with self._lock:
             self._pools[index] = pool
             self._ids[index] = tuple(candidate.hit.chunk.id for candidate in pool)
-            while len(self._pools) > _KEPT_POOLS:
+            while len(self._pools) > _CACHED_POOLS:
                 self._pools.popitem(last=False)
         return pool
 
@@ -244,7 +233,7 @@ class JudgingRound:
         return {one.target.id: one.score for one in given if one.rater == self.rater}
 
     def judged(self, index: int) -> int:
-        """Count candidates that the rater has judged; before there is a pool, judged chunks."""
+        """Count the candidates that the rater has judged; without a pool, all judged chunks."""
         scores = self.scores(index)
         ids = self._ids.get(index)
         return len(scores) if ids is None else sum(chunk_id in scores for chunk_id in ids)
@@ -258,12 +247,7 @@ class JudgingRound:
         return self.judged(index) == self.pool_size(index)
 
     def judge(self, index: int, chunk_id: str, score: int) -> Rating:
-        """Rate a chunk for a query.
-
-        Args:
-            index: Index of the query.
-            chunk_id: Id of the chunk.
-            score: 1 (useless) to 5 (exactly right).
+        """Rate a chunk for a query from 1 (useless) to 5 (exactly right).
 
         Raises:
             ConfigError: The score is not 1 to 5.
@@ -277,26 +261,23 @@ class JudgingRound:
         return rating
 
     def unjudge(self, index: int, chunk_id: str) -> bool:
-        """Delete the rater's ratings of a chunk for a query.
-
-        Returns:
-            Whether there were any.
+        """Delete the rater's ratings of a chunk for a query; return whether there were any.
 
         Raises:
             NotFoundError: Another process deleted one meanwhile.
         """
         key = fold_query(self.queries[index])
         with self._lock:
-            own = [
+            ratings = [
                 one
                 for one in self._ratings[key]
                 if one.rater == self.rater and one.target.id == chunk_id
             ]
-            for rating in own:
+            for rating in ratings:
                 self._ratings[key].remove(rating)
                 self._results.pop(index, None)
                 self._log.delete(rating.id)
-        return bool(own)
+        return bool(ratings)
 
     def interim_score(self) -> InterimScore | None:
         """Score the current settings on all raters' judgements; ``None`` without usable ones.
@@ -321,7 +302,7 @@ class JudgingRound:
             return agreement([one for given in self._ratings.values() for one in given])
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a query: ``judged`` of ``pooled``, and ``ndcg@10`` with judgements."""
+        """Return one row per query: ``judged`` of ``pooled``, and ``ndcg@10`` if judged."""
         import pandas as pd
 
         rows, results = [], self._measured()
@@ -347,7 +328,7 @@ class JudgingRound:
         by_query: dict[str, QueryResult] = {}
         if ratings:
             judgements = Judgements.from_ratings(ratings, {one.target.id for one in ratings})
-            with suppress(ConfigError):  # nobody found anything of use yet
+            with suppress(ConfigError):  # no chunk is judged relevant yet
                 measured = self._kb.evaluate(judgements, on_progress=_quiet)
                 by_query = {fold_query(one.query): one for one in measured.results}
         with self._lock:
@@ -359,4 +340,4 @@ class JudgingRound:
 
 
 def _quiet(_progress: Progress) -> None:
-    """Show no bar: this runs repeatedly."""
+    """Show no progress bar, because this runs often."""

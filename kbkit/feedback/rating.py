@@ -18,7 +18,7 @@ def rate(
     database: Database, kb_id: str, target: Target, score: int, *, query: str, rater: str, note: str
 ) -> Rating:
     score = check_integer("score", score, 1, 5)
-    query = check_text("query", query)[:MAX_QUERY_LENGTH]  # as search reads it
+    query = check_text("query", query)[:MAX_QUERY_LENGTH]  # as a search cuts it
     rater, note = check_text("rater", rater), check_text("note", note)
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
@@ -39,6 +39,6 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
 
 def judgements_of(database: Database, kb_id: str) -> Judgements:
     with database.read() as transaction:
-        given = ratings.listed(transaction, kb_id)
-        there = corpus.seqs_by_id(transaction, [rating.target.id for rating in given])
-    return Judgements.from_ratings(given, there)
+        all_ratings = ratings.listed(transaction, kb_id)
+        seqs = corpus.seqs_by_id(transaction, [rating.target.id for rating in all_ratings])
+    return Judgements.from_ratings(all_ratings, seqs)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Values = NDArray[np.float64]
-"""One figure a query, shape ``(queries,)``."""
+"""One value per query, shape ``(queries,)``."""
 
 CONFIDENCE = 0.95
 _RESAMPLES = 9_999
@@ -29,13 +29,12 @@ _SEED = 20_261
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The mean difference of paired figures.
+    """The mean difference of paired values, the first minus the second.
 
     Attributes:
-        mean: The first less the second.
         low: Lower end of its 95 % confidence interval.
         high: Upper end.
-        p_value: Probability of such a difference by chance, 0 to 1.
+        p_value: Probability of a difference this large by chance, 0 to 1.
     """
 
     mean: float
@@ -47,8 +46,8 @@ class Difference:
 def confidence_interval(values: Values, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
     """Return the 95 % confidence interval of a mean: percentiles of 9,999 bootstrap samples.
 
-    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. The samples are the
-    same in each run. For fewer than two figures it is the whole range.
+    The samples are the same in each run. For fewer than two values it is the whole range.
+    Source: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13.
     """
     from scipy.stats import bootstrap
 
@@ -68,7 +67,7 @@ def confidence_interval(values: Values, low: float = 0.0, high: float = 1.0) -> 
 
 
 def difference(values: Values, others: Values) -> Difference:
-    """Compare two figures of the same queries, with a paired permutation test.
+    """Compare two measurements of the same queries, with a paired permutation test.
 
     Under the null hypothesis the sign of each query's difference is random: all sign patterns up to
     13 queries, else 9,999 of them (Fisher's randomisation test; Smucker, Allan and Carterette, "A
@@ -99,7 +98,7 @@ def _mean_difference(first: Values, second: Values, axis: int) -> Any:
 
 
 DEPTH = 10
-"""Places of a ranking that nDCG and MRR read."""
+"""Cutoff of nDCG and MRR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +106,9 @@ class Ranking:
     """Ranking of a query, with its relevant documents.
 
     Attributes:
-        gains: Gains of all judged items, 0 or more; positive is relevant.
-        found: Index into ``gains`` of each hit, best first; ``None`` for unjudged hits, which count
-            as not relevant.
+        gains: Gains of all judged items, 0 or more; positive means relevant.
+        found: Index into ``gains`` of each hit, best first; ``None`` if unjudged, which counts as
+            not relevant.
     """
 
     gains: tuple[int, ...]
@@ -121,10 +120,10 @@ class Measures:
     """Measures of one ranking, all from 0 to 1.
 
     Attributes:
-        ndcg: nDCG of the first 10, with the gains as they are and the discount log2(rank + 1)
-            (Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002).
+        ndcg: nDCG@10 with linear gains and the discount log2(rank + 1) (Järvelin and Kekäläinen,
+            "Cumulated gain-based evaluation of IR techniques", 2002).
         reciprocal_rank: 1 / rank of the first relevant hit, 0 if none is among the first 10.
-        recall: Share of the relevant ones that were found in time.
+        recall: Share of relevant items among the first k hits.
         judged: Share of judged hits among the first 10.
     """
 
@@ -135,12 +134,11 @@ class Measures:
 
     @property
     def hit_at_1(self) -> float:
-        """1 where the first one is relevant, else 0."""
+        """1 if the first hit is relevant, else 0."""
         return float(self.reciprocal_rank == 1)
 
 
 def measure(rankings: Sequence[Ranking], k: int) -> list[Measures]:
-    """Measure rankings."""
     import ir_measures
     from ir_measures import RR, Judged, R, nDCG
 
@@ -154,7 +152,7 @@ def measure(rankings: Sequence[Ranking], k: int) -> list[Measures]:
         str(query): {str(i): gain for i, gain in enumerate(ranking.gains)}
         for query, ranking in enumerate(rankings)
     }
-    # names of what was not judged begin with x; scores fall with the rank
+    # ids of unjudged hits start with x; scores fall with the rank
     runs = {
         str(query): {
             (f"x{rank}" if i is None else str(i)): float(-rank)
@@ -177,8 +175,8 @@ class RatedPassage:
     """A chunk that several people rated for the same query.
 
     Attributes:
-        query: The query as it was first asked.
-        scores: The last score of each rater, 1 to 5, by the rater's name.
+        query: As first asked.
+        scores: Last score of each rater, 1 to 5, by name.
     """
 
     query: str
@@ -193,10 +191,10 @@ class RatedPassage:
 
 @dataclass(frozen=True, slots=True)
 class RaterPair:
-    """Two raters.
+    """Agreement of two raters.
 
     Attributes:
-        passages: Number of passages rated by both.
+        passages: Number of passages that both rated.
         same: Share with the same score.
         near: Share with at most one star of difference.
         alpha: See `Agreement`.
@@ -216,9 +214,8 @@ class Agreement:
     Attributes:
         passages: Passages rated by at least two people, the greatest differences first.
         alpha: Krippendorff's alpha with the ordinal metric: 1 for full agreement, 0 for chance,
-            below 0 for less; ``nan`` if nothing was rated twice. From 0.8 judgements are taken as
-            reliable, below 0.667 as not (Krippendorff, "Content Analysis", 2004, chapter 11).
-        pairs: Agreement of each pair of raters.
+            below 0 for less; ``nan`` if nothing was rated twice. Judgements are reliable from 0.8,
+            and unreliable below 0.667 (Krippendorff, "Content Analysis", 2004, chapter 11).
     """
 
     passages: tuple[RatedPassage, ...]
@@ -231,7 +228,7 @@ class Agreement:
         return tuple(sorted({rater for passage in self.passages for rater in passage.scores}))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each passage, with its query, spread and scores by rater."""
+        """Return one row per passage, with its query, spread and scores by rater."""
         import pandas as pd
 
         raters = self.raters
@@ -263,7 +260,7 @@ class Agreement:
 
 
 def agreement(ratings: Iterable[Rating]) -> Agreement:
-    """Measure agreement of people who rated the same chunks for the same queries.
+    """Measure the agreement of people who rated the same chunks for the same queries.
 
     The last rating of a rater counts; queries that differ only in case or white space are one.
     Ratings of documents and ratings without a query are left out.
@@ -285,11 +282,10 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
 def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STARS) -> float:
     """Return Krippendorff's alpha with the ordinal metric.
 
-    ``1 - observed / expected`` disagreement, over a matrix of coincidences: each pair of values of
-    one unit counts ``1 / (m - 1)``, where m is the unit's number of values. The distance of two
-    values is the number of values between them, both ends counted half, squared. Krippendorff,
-    "Computing Krippendorff's Alpha-Reliability" (2011), part D; for any number of raters and
-    missing values.
+    It is ``1 - observed / expected`` disagreement over a coincidence matrix, where each pair of
+    values in a unit of m values counts ``1 / (m - 1)``. The distance of two values is the number of
+    ratings between them, both ends counted half, squared. Values may be missing.
+    Source: Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), part D.
     """
     coincidences = _coincidences(units, values)
     totals = coincidences.sum(axis=0)
@@ -304,7 +300,7 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
 
 
 def _coincidences(units: Iterable[Collection[int]], values: Sequence[int]) -> NDArray[np.float64]:
-    """Count pairs of values given to one unit, shape ``(values, values)``."""
+    """Return the coincidence matrix, shape ``(values, values)``."""
     places = {value: place for place, value in enumerate(values)}
     matrix = np.zeros((len(values), len(values)))
     for unit in units:
@@ -326,12 +322,12 @@ def _rater_pairs(passages: Sequence[RatedPassage]) -> tuple[RaterPair, ...]:
     return tuple(
         RaterPair(
             raters=raters,
-            passages=len(given),
-            same=sum(a == b for a, b in given) / len(given),
-            near=sum(abs(a - b) <= 1 for a, b in given) / len(given),
-            alpha=ordinal_alpha(given),
+            passages=len(scores),
+            same=sum(a == b for a, b in scores) / len(scores),
+            near=sum(abs(a - b) <= 1 for a, b in scores) / len(scores),
+            alpha=ordinal_alpha(scores),
         )
-        for raters, given in sorted(shared.items())
+        for raters, scores in sorted(shared.items())
     )
 
 

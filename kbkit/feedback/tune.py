@@ -1,10 +1,9 @@
-"""Tune the weights of retrieval on judged queries; keep them only if they win.
+"""Tune the weights of retrieval on judged queries, and recommend them only if they win.
 
-A fixed set of settings is tried on all queries. The choice is the mean of the best sixteenth, which
-is more stable than the best one. It is validated on held-out queries: each fifth of the queries in
-turn is ranked by the settings chosen on the others, and by the present ones; five divisions are
-averaged. Of several knowledge bases, each in turn is held out whole. The choice replaces the
-present settings only if it clearly wins there (p < 0.01).
+Measure a fixed set of settings on all queries, and choose the mean of the best sixteenth, which is
+more stable than the best one. Validate by cross-validation: rank each fifth of the queries by the
+settings chosen on the others and by the present settings; average five divisions. With several
+knowledge bases, hold out each of them in turn. The choice wins if p < 0.01.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from kbkit.runtime.validation import check_integer
 GroundTruth = Sequence[Question] | Judgements
 
 MIN_QUERIES = 10
-"""Minimum queries for a result."""
 RANGES = {
     "dense_weight": (0.0, 1.0),
     "document_weight": (0.0, 1.5),
@@ -38,13 +36,12 @@ RANGES = {
     "summary_weight": (0.0, 2.0),
     "page_weight": (0.0, 1.5),
 }
-"""Tuned weights with their ranges."""
 RATING_RANGES = {"learned_weight": (0.0, 4.0), "rating_weight": (0.0, 0.5)}
-"""Weights tuned if ratings affect some query."""
+"""Tuned only if ratings affect a query."""
 GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
-"""Weights tuned if the graph does."""
+"""Tuned only if the graph affects a query."""
 _RETRIEVER_WEIGHTS = ("summary_weight", "page_weight", "learned_weight", "graph_weight")
-"""Weights of retrievers that bring candidates of their own."""
+"""Weights of retrievers that add candidates."""
 _TRIED = 256
 _BEST = 16
 _FOLDS = 5
@@ -59,19 +56,19 @@ def tune(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> TuneReport:
-    """Learn weights of hybrid search from queries whose answers are known."""
+    """Learn the weights of hybrid search from queries with known answers."""
     seed = check_integer("seed", seed, 0, 2**32 - 1)
-    asked = [(each, evaluation_set(each, truth)) for each, truth in ((kb, ground_truth), *others)]
-    for each, queries in asked:
+    sets = [(each, evaluation_set(each, truth)) for each, truth in ((kb, ground_truth), *others)]
+    for each, queries in sets:
         if len(queries) < MIN_QUERIES:
             raise ImpossibleError(
-                f"{each.name}: tuning needs {MIN_QUERIES} queries whose answers are known, there "
+                f"{each.name}: tuning needs {MIN_QUERIES} queries with known answers, there "
                 f"are {len(queries)}; rate more, or write more golden questions"
             )
     with progress_bar(on_progress) as report:
         caches = [
             CandidateCache.fetch(each, queries, _with_all_retrievers(each.spec.retrieval), report)
-            for each, queries in asked
+            for each, queries in sets
         ]
         ranges = RANGES | {
             name: ends
@@ -81,7 +78,7 @@ def tune(
         points = _points(ranges)
         corpora = [
             _Corpus.measure(each, cache, ranges, points, report)
-            for (each, _), cache in zip(asked, caches, strict=True)
+            for (each, _), cache in zip(sets, caches, strict=True)
         ]
     folds, tuned = _by_corpus(corpora, points) if others else _by_fold(corpora[0], points, seed)
     now = np.concatenate([corpus.now for corpus in corpora])
@@ -95,7 +92,7 @@ def tune(
         tuned_ndcg=float(tuned.mean()),
         difference=difference(tuned, now),
         folds=tuple(folds),
-        notes=tuple(note for each, _ in asked for note in unfinished(each, "tune")),
+        notes=tuple(note for each, _ in sets for note in unfinished(each, "tune")),
     )
 
 
@@ -104,8 +101,8 @@ class _Corpus:
     """Queries of one knowledge base with precomputed features for ranking.
 
     Attributes:
-        now: nDCG@10 of each query by the present settings, shape ``(queries,)``.
-        figures: The same of each of the points tried, shape ``(tried, queries)``.
+        now: nDCG@10 of each query with the present settings, shape ``(queries,)``.
+        figures: nDCG@10 of each query at each point, shape ``(tried, queries)``.
     """
 
     name: str
@@ -186,7 +183,7 @@ def _choice(points: Values, figures: Sequence[Values]) -> Values:
 
 
 def _points(ranges: Mapping[str, tuple[float, float]]) -> Values:
-    """The weights that are tried: a Sobol sequence, shape ``(tried, weights)``."""
+    """Return the weights to try: a Sobol sequence, shape ``(tried, weights)``."""
     from scipy.stats import qmc
 
     low, high = zip(*ranges.values(), strict=True)
@@ -195,7 +192,7 @@ def _points(ranges: Mapping[str, tuple[float, float]]) -> Values:
 
 
 def _with_all_retrievers(retrieval: RetrievalSpec) -> RetrievalSpec:
-    """Settings by which each retriever finds candidates; one without weight is skipped."""
+    """Return settings that use every retriever; one with weight 0 finds no candidates."""
     fields = RetrievalSpec.model_fields
-    silent = [name for name in _RETRIEVER_WEIGHTS if not getattr(retrieval, name)]
-    return retrieval.model_copy(update={name: fields[name].default or 1.0 for name in silent})
+    unused = [name for name in _RETRIEVER_WEIGHTS if not getattr(retrieval, name)]
+    return retrieval.model_copy(update={name: fields[name].default or 1.0 for name in unused})

@@ -16,21 +16,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_P_VALUE = 0.01
-"""Largest p-value of a win; strict, since settings are kept."""
+"""Largest p-value of a win; strict, because the settings may be saved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One choice of settings, with its figures on held-out queries.
+    """Settings chosen without the held-out queries, measured on these.
 
     Attributes:
-        repeat: Which way of dividing the queries, from 1.
-        fold: Which part of them was held out, from 1.
-        held_out: The knowledge base they are of.
-        queries: Number of held-out queries.
-        weights: Choice by the other queries.
-        present: Mean nDCG@10 of the present settings on the queries held out.
-        tuned: The same of the chosen settings.
+        repeat: Number of the division, from 1.
+        fold: Number of the held-out part, from 1.
+        held_out: Knowledge base of the held-out queries.
+        weights: Chosen on the other queries.
+        present: Mean nDCG@10 of the present settings on the held-out queries.
+        tuned: Mean nDCG@10 of the chosen settings on them.
     """
 
     repeat: int
@@ -82,17 +81,14 @@ class TuneReport:
     """Result of tuning.
 
     Attributes:
-        queries: Number of queries it learned from.
-        weights: Names of the weights that were learned.
-        tried: Number of settings that were tried.
-        present: The settings before.
-        proposed: Choice by all queries together.
+        queries: Number of queries.
+        tried: Number of settings tried.
+        present: Settings before tuning.
+        proposed: Settings chosen on all queries.
         present_ndcg: Mean nDCG@10 of the present settings.
         tuned_ndcg: Mean nDCG@10 of the choices on held-out queries.
-        difference: Difference of the two, with confidence interval and p-value.
-        folds: The choices that this rests on.
+        difference: ``tuned_ndcg`` minus ``present_ndcg``, with confidence interval and p-value.
         kept: Whether the proposed settings were saved.
-        notes: Warnings about the figures.
     """
 
     queries: int
@@ -132,14 +128,11 @@ class TuneReport:
         return f"the present settings stay: {change}, {why}"
 
     def to_yaml(self) -> str:
-        """Return `settings` as part of a recipe; without it, the next build reverts them.
-
-        Paste it in place of the recipe's ``retrieval`` part.
-        """
+        """Return `settings` to paste into the recipe; otherwise the next build reverts them."""
         return self.settings.to_yaml()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a fold: its queries, its choice, and both figures."""
+        """Return one row per fold: number of queries, chosen weights and both figures."""
         import pandas as pd
 
         columns = ["repeat", "fold", "held_out", "queries", *self.weights, "present", "tuned"]
@@ -147,7 +140,7 @@ class TuneReport:
         return pd.DataFrame(rows, columns=columns).set_index(["repeat", "fold"])
 
     def to_dict(self) -> TuneDict:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         difference = self.difference
         return {
             "queries": self.queries,
@@ -172,8 +165,7 @@ class TuneReport:
         """Make a report from the output of `to_dict`.
 
         Raises:
-            ValueError: It gave something else.
-            KeyError: The same.
+            ValueError, KeyError: The values are invalid.
         """
         low, high = data["interval"]
         return cls(

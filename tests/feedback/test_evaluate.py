@@ -234,7 +234,7 @@ def test_no_answers_have_figures_of_0():
         ({"questions": ["how"]}, "'how' is not a `Question`"),
         ({"questions": 7}, "give a list"),
         ({}, "there are no judgements; rate"),
-        ({"questions": Judgements.of({"q": {"gone": 3}})}, "no judged chunk is there any more"),
+        ({"questions": Judgements.of({"q": {"gone": 3}})}, "no judged chunk exists any more"),
         ({"questions": QUESTIONS, "mode": "fuzzy"}, "choose one of hybrid, dense, lexical"),
         ({"questions": QUESTIONS, "against": "fuzzy"}, "choose one of hybrid, dense, lexical"),
         ({"questions": QUESTIONS, "against": 3}, "choose one of hybrid, dense, lexical"),
