@@ -1,8 +1,7 @@
 """Build the graph of a knowledge base, and update it after a refresh.
 
-A chunk is read again when the names in it, or those that its document defines, changed. So a
-refresh reads only changes, with the result of reading everything. Co-occurrence is counted each
-time.
+A chunk is read again if its names, or the names that its document defines, changed. So a refresh
+reads only changes, with the same result as reading everything. Co-occurrence is counted each time.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ from kbkit.stores.stores import Stores
 from kbkit.text.markdown.plain_text import plain_text
 
 SMALL = 5_000
-"""Maximum chunks of a graph that is built while a caller waits."""
+"""Maximum chunks of a graph that `build_small` builds."""
 
-_CHUNKS = 250
-"""Chunks of a batch, written in some hundredths of a second."""
+_BATCH = 250
+"""Chunks written in one transaction, within some hundredths of a second."""
 _END = re.compile(r"[.!?](?= )")
 _SHORTEST_SENTENCE = 20
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*_\w+")
 _MAX_DESCRIPTION_LENGTH = 300
-_BOILERPLATE = 4  # documents that have a heading which is no definition, then
-_DEFINES = 1_000  # a definition says more of a type than mentions do
+_BOILERPLATE = 4  # a heading of this many documents is not a definition
+_DEFINITION_WEIGHT = 1_000  # the type in a definition outweighs the types in mentions
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ class _State:
     places: list[ChunkPlace]
     mentions: dict[int, list[str]]
     names: dict[str, str]
-    given: list[tuple[str, DefinedName]]
+    gazetteer: list[tuple[str, DefinedName]]
     documents: Mapping[str, graph.DocumentFacts]
     digests: Mapping[int, str]
     version: int
@@ -62,7 +61,7 @@ class _State:
     stated: Mapping[int, Sequence[StatedRelation]]
     spec: GraphSpec
     defined: dict[str, list[tuple[str, DefinedName]]] = field(default_factory=dict)
-    wanted: dict[int, str] = field(default_factory=dict)
+    current_digests: dict[int, str] = field(default_factory=dict)
 
     @property
     def defined_names(self) -> dict[str, str]:
@@ -70,15 +69,14 @@ class _State:
 
 
 def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: False) -> int:
-    """Derive relations and entities from the annotated documents.
-
-    It goes on where it was stopped or killed.
-    """
-    state = _look(database, kb_id)
+    """Derive relations and entities from the annotated documents; continue an interrupted run."""
+    state = _load(database, kb_id)
     stale = [
-        place for place in state.places if state.digests.get(place.seq) != state.wanted[place.seq]
+        place
+        for place in state.places
+        if state.digests.get(place.seq) != state.current_digests[place.seq]
     ]
-    described = {
+    documents = {
         document.id: DocumentNames(
             document.id,
             document.uri,
@@ -90,10 +88,10 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         for document in state.documents.values()
     }
     uris = {document.uri: document.id for document in state.documents.values()}
-    for start in range(0, len(stale), _CHUNKS):
+    for start in range(0, len(stale), _BATCH):
         if stop():
             return start
-        part = stale[start : start + _CHUNKS]
+        part = stale[start : start + _BATCH]
         with database.read() as transaction:
             texts = graph.texts(transaction, [place.seq for place in part])
         facts: list[ChunkRelation] = []
@@ -107,25 +105,21 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
                     {id_: state.names[id_] for id_ in state.mentions.get(place.seq, ())},
                     state.stated.get(place.seq, ()),
                 )
-                document = described[place.document_id]
+                document = documents[place.document_id]
                 if state.spec.build:
                     facts += facts_of(section, document, uris, partial(document_id, kb_id))
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
-            graph_writing.put(
-                transaction, kb_id, {place.seq: state.wanted[place.seq] for place in part}, facts
-            )
-    _settle(database, kb_id, state, described)
+            digests = {place.seq: state.current_digests[place.seq] for place in part}
+            graph_writing.put(transaction, kb_id, digests, facts)
+    _store_derived(database, kb_id, state, documents)
     return len(stale)
 
 
-def _settle(
+def _store_derived(
     database: Database, kb_id: str, state: _State, documents: Mapping[str, DocumentNames]
 ) -> None:
-    """Store derived data that changed.
-
-    What differs is found while others may write: an improver at a low priority would hold them up.
-    """
+    """Store changed derived data, comparing outside write transactions to not block others."""
     write = partial(knowledge_bases.write_in_batches, database, kb_id)
     sections = _sections(state.places) if state.spec.build else []
     together = co_occurrence(sections, state.mentions, state.names, state.spec)
@@ -146,17 +140,14 @@ def _settle(
 
     write(changed, put_entities)
     with database.read() as transaction:
-        leading = graph_writing.alias_changes(transaction, state.aliases)
-        noted = graph.built_version(transaction, kb_id) == state.version
-    write(list(leading.items()), graph_writing.put_aliases)
-    write([] if noted else [(kb_id, state.version)], graph.note_built)
+        alias_changes = graph_writing.alias_changes(transaction, state.aliases)
+        is_noted = graph.built_version(transaction, kb_id) == state.version
+    write(list(alias_changes.items()), graph_writing.put_aliases)
+    write([] if is_noted else [(kb_id, state.version)], graph.note_built)
 
 
 def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> int:
-    """Build the graphs of the annotated knowledge bases of a workspace that changed.
-
-    What another process builds right now is left to it.
-    """
+    """Build the outdated graphs of a workspace, except those that another process is building."""
     with stores.database.read() as transaction:
         names = knowledge_bases.names(transaction)
         ids = [knowledge_bases.get(transaction, name).id for name in names]
@@ -176,10 +167,10 @@ def build_small(stores: Stores, kb_id: str, limit: int = SMALL) -> None:
         build(stores.database, kb_id)
 
 
-def _look(database: Database, kb_id: str) -> _State:
+def _load(database: Database, kb_id: str) -> _State:
     with database.read() as transaction:
-        begun = graph.built_version(transaction, kb_id) is not None
-    knowledge_bases.write_in_batches(database, kb_id, [] if begun else [kb_id], graph.begin)
+        exists = graph.built_version(transaction, kb_id) is not None
+    knowledge_bases.write_in_batches(database, kb_id, [] if exists else [kb_id], graph.begin)
     with database.read() as transaction:
         config = knowledge_bases.get_by_id(transaction, kb_id).config
         named_by_recipe = config.get("annotation", {}).get("names", ())
@@ -224,7 +215,7 @@ def _look(database: Database, kb_id: str) -> _State:
         )
         hashed = hashlib.blake2b(digest_size=12)
         hashed.update(f"{REVISION}\n{text}\n\n{of_documents.get(place.document_id, '')}".encode())
-        state.wanted[place.seq] = hashed.hexdigest()
+        state.current_digests[place.seq] = hashed.hexdigest()
     return state
 
 
@@ -232,24 +223,24 @@ def _define(state: _State) -> None:
     """Record the definitions of each document.
 
     Headings of several documents (*See also*) and headings that are not names define nothing. A
-    title that ends with an identifier (*Apache Module mod_ssl*) defines that.
+    title that ends with an identifier (*Apache Module mod_ssl*) defines the identifier.
     """
     mentioned = {id_ for ids in state.mentions.values() for id_ in ids}
     defining = [
         (id_, name)
-        for id_, name in state.given
+        for id_, name in state.gazetteer
         if name.defines and (name.confirmed or id_ in mentioned)
     ]
     counts = Counter(id_ for id_, name in defining if name.type is EntityType.TERM)
     for id_, name in defining:
         if counts[id_] < _BOILERPLATE:
             state.defined.setdefault(name.document_id, []).append((id_, name))
-    there = {id_ for id_, _ in defining}
-    types = {id_: name.type for id_, name in state.given}
+    defined = {id_ for id_, _ in defining}
+    types = {id_: name.type for id_, name in state.gazetteer}
     for document in state.documents.values():
         last = document.title.rpartition(" ")[2]
         id_ = entity_id(last)
-        if _IDENTIFIER.fullmatch(last) and id_ in mentioned and id_ not in there:
+        if _IDENTIFIER.fullmatch(last) and id_ in mentioned and id_ not in defined:
             type_ = types.get(id_, EntityType.SYMBOL)
             name = DefinedName(document.id, last, type_, defines=True, anchor="", confirmed=True)
             state.defined.setdefault(document.id, []).append((id_, name))
@@ -266,17 +257,17 @@ def _described(
     database: Database, state: _State, documents: Mapping[str, DocumentNames]
 ) -> dict[str, tuple[str, str]]:
     types: dict[str, Counter[EntityType]] = {}
-    for id_, name in state.given:
-        types.setdefault(id_, Counter())[name.type] += _DEFINES if name.defines else 1
+    for id_, name in state.gazetteer:
+        types.setdefault(id_, Counter())[name.type] += _DEFINITION_WEIGHT if name.defines else 1
     defining: dict[str, int] = {}
     for place in state.places:
         for owner in documents[place.document_id].owners(place.anchor, place.heading_path):
             defining.setdefault(owner, place.seq)
-    there = {id_ for described in state.mentions.values() for id_ in described} | defining.keys()
+    ids = {id_ for mentioned in state.mentions.values() for id_ in mentioned} | defining.keys()
     with database.read() as transaction:
         texts = graph.texts(transaction, sorted(defining.values()))
     described: dict[str, tuple[str, str]] = {}
-    for id_ in sorted(there):
+    for id_ in sorted(ids):
         counts = types.get(id_) or Counter({EntityType.NAME: 1})
         most = max(counts, key=lambda each: (counts[each], each.value))
         type_ = state.curated.get(state.names.get(id_, ""), most.value)

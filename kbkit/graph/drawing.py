@@ -20,18 +20,17 @@ from kbkit.stores.catalog.relations import Edge
 
 Floats = NDArray[np.float64]
 Place = tuple[float, float]
-"""x and y of the middle of a node."""
+"""x and y of a node's centre."""
 
 LENGTH = 46.0
 """Ideal distance of neighbours, in pixels at scale 1."""
 GAP = 5.0
-"""Minimum gap between nodes."""
 _PIVOTS = 40
 _ROUNDS = 90
 _GRAVITY = 0.08
 _ROWS = 256
-_MAX_WORK = 2e8  # of pairs of nodes
-_WIDTH = 1.35  # of the whole, of its height: pictures lie
+_MAX_WORK = 2e8  # pairs of nodes in all rounds
+_ASPECT = 1.35  # width of the picture by its height
 _ANGLE = np.pi * (3 - 5**0.5)
 
 
@@ -47,9 +46,9 @@ def positions(
     place = {id_: number for number, id_ in enumerate(ids)}
     sizes = np.array([radii[id_] for id_ in ids], dtype=float)
     weights = _matrix(len(ids), [(place[a], place[b], weight) for a, b, weight in edges])
-    stayed = {place[id_]: where for id_, where in (before or {}).items() if id_ in place}
-    if 2 * len(stayed) > len(ids):
-        return dict(zip(ids, _completed(stayed, weights, sizes), strict=True))
+    fixed = {place[id_]: where for id_, where in (before or {}).items() if id_ in place}
+    if 2 * len(fixed) > len(ids):
+        return dict(zip(ids, _completed(fixed, weights, sizes), strict=True))
     _, parts = csgraph.connected_components(weights, directed=False)
     drawn = [
         _component(weights[members][:, members], sizes[members])
@@ -67,20 +66,20 @@ def positions(
 
 
 def _completed(
-    stayed: Mapping[int, Place], weights: sparse.csr_matrix, sizes: Floats
+    fixed: Mapping[int, Place], weights: sparse.csr_matrix, sizes: Floats
 ) -> list[Place]:
     spread = np.full((len(sizes), 2), np.nan)
-    spread[list(stayed)] = list(stayed.values())
+    spread[list(fixed)] = list(fixed.values())
     placed = np.isfinite(spread[:, 0])
     reach = np.sqrt(np.arange(4 * len(sizes) + 16))[:, None]
     angle = _ANGLE * np.arange(len(reach))
     spiral = reach * np.column_stack([np.cos(angle), np.sin(angle)])
-    # what is related to most first, since others may be related to it
+    # nodes with many edges first, because others are placed near them
     for number in sorted(np.flatnonzero(~placed), key=lambda each: (-weights[each].nnz, each)):
         row = weights[number]
         near = placed[row.indices]
-        beside, pull = spread[row.indices[near]], row.data[near]
-        middle = np.average(beside, axis=0, weights=pull) if near.any() else (0.0, 0.0)
+        neighbours, pull = spread[row.indices[near]], row.data[near]
+        middle = np.average(neighbours, axis=0, weights=pull) if near.any() else (0.0, 0.0)
         spots = middle + (sizes[number] + GAP) * spiral
         distance, owner = cKDTree(spread[placed]).query(spots, k=min(4, int(placed.sum())))
         away = (distance - sizes[placed][owner]).reshape(len(spots), -1).min(axis=1) - sizes[number]
@@ -90,7 +89,7 @@ def _completed(
 
 
 def _matrix(count: int, edges: Sequence[tuple[int, int, float]]) -> sparse.csr_matrix:
-    """Symmetric weights; the order of edges makes no difference, not even in the last bit."""
+    """Return symmetric weights; sorting makes rounding independent of the order of edges."""
     rows = sorted((min(a, b), max(a, b), weight) for a, b, weight in edges if a != b)
     if not rows:
         return sparse.csr_matrix((count, count))
@@ -106,12 +105,12 @@ def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
     if count == 2:
         half = max(LENGTH, sizes.sum() + GAP) / 2
         return np.array([[-half, 0.0], [half, 0.0]])
-    spread = _relaxed(_begin(weights), weights)
+    spread = _relaxed(_pivot_layout(weights), weights)
     spread *= max(LENGTH / _edge_length(spread, weights), 0.7 * LENGTH / _room(spread))
     return _turned(_apart(spread, sizes))
 
 
-def _begin(weights: sparse.csr_matrix) -> Floats:
+def _pivot_layout(weights: sparse.csr_matrix) -> Floats:
     count = weights.shape[0]
     lengths = weights.copy()
     lengths.data = 1.5 - np.minimum(lengths.data, 1.0)
@@ -129,18 +128,18 @@ def _begin(weights: sparse.csr_matrix) -> Floats:
     _, vectors = np.linalg.eigh(centred.T @ centred)
     axes = centred @ vectors[:, -2:][:, ::-1]
     spread = axes / (np.abs(axes).max(axis=0) + 1e-12)
-    angle = _ANGLE * np.arange(count)  # those that are alike are not quite at one place
-    begun: Floats = spread + 1e-3 * np.column_stack([np.cos(angle), np.sin(angle)])
-    return begun
+    angle = _ANGLE * np.arange(count)  # separates nodes with equal distances
+    separated: Floats = spread + 1e-3 * np.column_stack([np.cos(angle), np.sin(angle)])
+    return separated
 
 
 def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
-    """Move nodes by forces, less in each round."""
+    """Move nodes by forces, by shorter steps in each round."""
     count = len(spread)
     mass = 1 + np.diff(weights.indptr)
     pull = weights.multiply(1 / weights.data.mean()).tocsr()
     strength = np.asarray(pull.sum(axis=1))
-    # in units of which two nodes with one edge rest at a distance of some
+    # in units where two nodes with one edge come to rest a few units apart
     spread = (spread * count**0.5 * 2).astype(np.float32)
     heavy = mass.astype(np.float32)
     rounds = int(np.clip(_MAX_WORK / count**2, 40, 4 * _ROUNDS))
@@ -148,7 +147,7 @@ def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
     for number in range(rounds):
         square = np.einsum("ij,ij->i", spread, spread)
         force = pull @ spread - strength * spread - _GRAVITY * heavy[:, None] * spread
-        for start in range(0, count, _ROWS):  # of all at once the processor's cache has no room
+        for start in range(0, count, _ROWS):  # blocks that fit into the processor's cache
             rows = slice(start, start + _ROWS)
             near = square[rows, None] + square - 2 * (spread[rows] @ spread.T)
             np.maximum(near, 0.01, out=near)
@@ -175,32 +174,32 @@ def _room(spread: Floats) -> float:
 def _apart(spread: Floats, sizes: Floats) -> Floats:
     spread = spread.copy()
     for number in range(1, 500):
-        if number % 25 == 0:  # too close to be pushed apart
+        if number % 25 == 0:  # too dense: enlarge the picture
             spread *= 1.1
         pairs = cKDTree(spread).query_pairs(2 * sizes.max() + GAP, output_type="ndarray")
         pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
         first, second = pairs[:, 0], pairs[:, 1]
         way = spread[second] - spread[first]
         distance = np.linalg.norm(way, axis=1)
-        lacking = sizes[first] + sizes[second] + GAP - distance
-        close = lacking > 0.2
+        overlap = sizes[first] + sizes[second] + GAP - distance
+        close = overlap > 0.2
         if not close.any():
             break
         first, second, way = first[close], second[close], way[close]
-        distance, lacking = distance[close], lacking[close]
+        distance, overlap = distance[close], overlap[close]
         way[distance < 1e-6] = (1.0, 0.0)
-        push = way / np.maximum(distance, 1e-6)[:, None] * (lacking / 2 + 0.1)[:, None]
+        push = way / np.maximum(distance, 1e-6)[:, None] * (overlap / 2 + 0.1)[:, None]
         np.add.at(spread, first, -push)
         np.add.at(spread, second, push)
     return spread
 
 
 def _turned(spread: Floats) -> Floats:
-    """Turned so that it is wider than it is high, and about 0, 0."""
+    """Centre the picture, and turn it so that it is wider than high."""
     spread = spread - spread.mean(axis=0)
     _, axes = np.linalg.eigh(spread.T @ spread)
     turned: Floats = spread @ axes[:, ::-1]
-    # an axis may point either way: the side with more nodes is on the right, and below
+    # the sign of an axis is arbitrary: put the longer tail of nodes on the right and below
     signs: Floats = np.where(np.sum(turned**3, axis=0) < 0, -1.0, 1.0)
     turned *= signs
     return turned
@@ -220,12 +219,11 @@ def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
     numbers = np.arange(min(int(2 * area / step**2) + 50, 40_000))
     radius = np.sqrt(2 * area / len(numbers) * (numbers + 1))
     angle = _ANGLE * numbers
-    spots = np.column_stack([_WIDTH * radius * np.cos(angle), radius * np.sin(angle)])
+    spots = np.column_stack([_ASPECT * radius * np.cos(angle), radius * np.sin(angle)])
     free = np.full(len(spots), np.inf)
     for rank, part in enumerate(order):
         if rank:
-            wanted = reach[part] + LENGTH / 2
-            fits = np.flatnonzero(free >= wanted)
+            fits = np.flatnonzero(free >= reach[part] + LENGTH / 2)
             offsets[part] = spots[fits[0]] if len(fits) else spots[-1] * (1 + rank / len(order))
         taken = drawn[part] + offsets[part]
         distance, _ = cKDTree(taken).query(spots)
@@ -236,7 +234,7 @@ def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
 SMALLEST, LARGEST = 4.0, 18.0
 """Radii of nodes."""
 _EDGES = 4
-"""Relations of a node that are drawn at least, and of few nodes as many as make `_MAX_EDGES`."""
+"""Minimum drawn relations of a node; more if the total stays below `_MAX_EDGES`."""
 _MAX_EDGES = 1_200
 
 
@@ -262,12 +260,12 @@ def drawing(
     else:
         chosen = sorted(strengths, key=lambda each: (-strengths[each], node_id(each)))
     labels = target_rows.labels(transaction, chosen if types or around else chosen[: 2 * limit])
-    there = [each for each in chosen if each in labels and (not types or labels[each][1] in types)]
-    there = [*dict.fromkeys([*(each for each in around if each in labels), *there])]
-    present = target_rows.present(transaction, there[: 2 * limit])
-    shown = [each for each in there[: 2 * limit] if each in present][:limit]
+    nodes = [each for each in chosen if each in labels and (not types or labels[each][1] in types)]
+    nodes = [*dict.fromkeys([*(each for each in around if each in labels), *nodes])]
+    present = target_rows.present(transaction, nodes[: 2 * limit])
+    shown = [each for each in nodes[: 2 * limit] if each in present][:limit]
     edges = edge_rows.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
-    total = len(there) if types else len(strengths)
+    total = len(nodes) if types else len(strengths)
     total = len(shown) if len(shown) < limit else total
     return _laid_out(
         shown, _strongest(edges, len(shown)), strengths, labels, total=total, before=before or {}
@@ -284,7 +282,6 @@ def _near(
     kb_ids: Collection[str] | None,
     limit: int,
 ) -> list[Target]:
-
     def edges_at(ends: Collection[Target]) -> list[Edge]:
         edges = edge_rows.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
         return [edge for edge in edges if edge.source.kind in kinds and edge.target.kind in kinds]
@@ -298,15 +295,15 @@ def _near(
 
 def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
     most = max(_EDGES, _MAX_EDGES // max(nodes, 1))
-    drawn: dict[Target, int] = {}
-    kept = []
+    degree: dict[Target, int] = {}
+    strongest = []
     for edge in sorted(edges, key=lambda each: (-each.weight, each.id)):
-        counts = [drawn.get(end, 0) for end in (edge.source, edge.target)]
+        counts = [degree.get(end, 0) for end in (edge.source, edge.target)]
         if min(counts) < most:
-            kept.append(edge)
+            strongest.append(edge)
             for end, count in zip((edge.source, edge.target), counts, strict=True):
-                drawn[end] = count + 1
-    return kept
+                degree[end] = count + 1
+    return strongest
 
 
 def _laid_out(

@@ -20,10 +20,9 @@ from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
 
 _MAX_LENGTH = 500
-"""Characters of a name."""
+"""Maximum characters of a name."""
 
 _PREFIXES = frozenset(TargetKind)
-"""Prefixes of ids by kind of target."""
 
 Named = str | Target | Entity
 """An entity or target: its id, its name, or the object."""
@@ -31,10 +30,10 @@ Named = str | Target | Entity
 
 @explained
 class Editing:
-    """Entities and relations, created, changed, merged and deleted by hand; rebuilds keep them.
+    """Create, change, merge and delete entities and relations by hand; rebuilds keep the edits.
 
-    A change to a shared item takes the item as the caller saw it, and raises `ConflictError` if it
-    changed since.
+    To detect concurrent edits, pass the object that you read: if the item changed since, the method
+    raises `ConflictError`.
     """
 
     def __init__(self, stores: Stores, rater: str) -> None:
@@ -54,16 +53,16 @@ class Editing:
         """Create an entity by hand; restores a deleted one.
 
         Args:
-            name: Name of the entity.
-            type: Type: one of `kbkit.models.EntityType`, or your own word.
-            description: Description in a sentence.
+            name: Name.
+            type: One of `kbkit.models.EntityType`, or your own word.
+            description: One sentence.
             properties: Further properties as JSON values.
-            aliases: Its other names.
+            aliases: Other names.
             by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
-            ConfigError: A value is wrong.
-            ConflictError: A name is one of an entity that is there.
+            ConfigError: A value is invalid.
+            ConflictError: A name belongs to another entity.
         """
         made_by = by or self._rater
         own = _named(name)
@@ -97,18 +96,18 @@ class Editing:
         """Change an entity; omitted values stay.
 
         Args:
-            entity: The entity as `entity` returned it: then nobody may have changed it since. Or
-                its id or name: then only the given values change.
+            entity: The entity as `entity` returned it, to detect concurrent edits; or its id or
+                name.
             name: New name; the old one becomes an alias.
             type: New type.
-            description: Description in a sentence.
-            properties: Further properties, replacing the old ones.
-            aliases: Aliases, replacing the old ones.
+            description: New description.
+            properties: Replace all properties.
+            aliases: Replace all aliases.
             by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
-            ConfigError: A value is wrong.
-            NotFoundError: There is no such entity.
+            ConfigError: A value is invalid.
+            NotFoundError: The entity does not exist.
             ConflictError: It changed meanwhile, or a name belongs to another entity.
         """
         made_by = by or self._rater
@@ -137,12 +136,10 @@ class Editing:
                 )
 
     def delete(self, entity: str | Entity | Relation, *, by: str = "") -> None:
-        """Delete an entity or a relation for good; `create` and `relate` bring it back.
-
-        Chunks keep their text, and rebuilds do not bring the entity back.
+        """Delete an entity or a relation; only `create` or `relate` restore it, not rebuilds.
 
         Args:
-            entity: The entity or relation, as you saw it; or the id or name of an entity.
+            entity: The entity or relation as you read it; or the id or name of an entity.
             by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
@@ -179,15 +176,15 @@ class Editing:
             source: Start: an entity by id or name, a chunk or document by id, a document by URI, a
                 file or entry with the prefix ``file:`` or ``entry:``, or a `Target`.
             name: Name such as ``depends_on``.
-            target: End, likewise.
-            weight: Weight, above 0 to 1.
-            note: A note.
+            target: End, in the same forms.
+            weight: Strength, above 0 to 1.
+            note: Note for readers.
             by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
-            expected: The ``seen_at`` of the relation that you saw, in order to change it.
+            expected: To change a relation: its ``seen_at`` as you read it.
 
         Raises:
-            ConfigError: A value is wrong, or both ends are the same.
-            NotFoundError: An end is not there.
+            ConfigError: A value is invalid, or both ends are the same.
+            NotFoundError: An end does not exist.
             ConflictError: A person already created it with other values.
         """
         if not is_share(weight):
@@ -214,21 +211,16 @@ class Editing:
                 )
 
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:
-        """Make an entity another name of a second one; `undo` reverts it.
-
-        Args:
-            keep: The one that stays.
-            other: The one that becomes another name of it, with all its names.
-            by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
+        """Make the names of `other` aliases of `keep`; `undo` reverts it.
 
         Raises:
-            NotFoundError: One of them is not there.
-            ConflictError: They are one already.
+            NotFoundError: One of them does not exist.
+            ConflictError: They are merged already.
         """
         by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            first, second = _called(transaction, pair)
+            first, second = _labels(transaction, pair)
             with noted(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
                 names.merge(transaction, *pair, made_by=by)
             return entities.get(transaction, pair[0])
@@ -243,16 +235,12 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            first, second = _called(transaction, pair)
+            first, second = _labels(transaction, pair)
             with noted(transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair):
                 names.refuse(transaction, *pair, made_by=by)
 
     def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
-        """List changes that `undo` can revert, the last first.
-
-        Args:
-            by: Only by this person.
-            limit: Maximum number of edits; no more than the last 1,000 are kept.
+        """List changes that `undo` can revert, the last first; the last 1,000 are kept.
 
         Raises:
             ConfigError: The limit is not positive.
@@ -265,15 +253,12 @@ class Editing:
         """Revert a change of the graph in one step.
 
         Args:
-            edit: Which, as `edits` lists it, or its number; by default your last one.
-            by: Whose last one; by default that of ``KBKIT_RATER`` or the login name.
-
-        Returns:
-            The reverted change.
+            edit: The edit or its number; by default the last one of the editor.
+            by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
-            NotFoundError: There is nothing to take back.
-            ConflictError: The same was changed again since.
+            NotFoundError: There is nothing to revert.
+            ConflictError: The same item was changed again since.
         """
         number = edit.id if isinstance(edit, GraphEdit) else edit
         if number is not None:
@@ -285,8 +270,8 @@ class Editing:
         name = _own_id(entity)
         entity_id = entities.find(transaction, named(name))
         if entity_id is None:
-            alike = entities.listed(transaction, like=named(name).name, limit=3)
-            meant = ", ".join(repr(each.name) for each in alike)
+            similar = entities.listed(transaction, like=named(name).name, limit=3)
+            meant = ", ".join(repr(each.name) for each in similar)
             raise NotFoundError(
                 f"no entity with id or name {name!r}; "
                 + (f"did you mean {meant}?" if meant else "list the entities to see all")
@@ -311,12 +296,12 @@ class Editing:
             kind, separator, id_ = name.partition(":")
             if separator and id_ and kind in _PREFIXES:
                 return self._target(transaction, Target(TargetKind(kind), id_))
-            self._entity_id(transaction, name)  # says what is missing
+            self._entity_id(transaction, name)  # raises an error with similar names
             raise NotFoundError(f"nothing with id or name {name!r}")
         return match
 
 
-def _called(transaction: Transaction, ids: Sequence[str]) -> list[str]:
+def _labels(transaction: Transaction, ids: Sequence[str]) -> list[str]:
     targets = [Target(TargetKind.ENTITY, each) for each in ids]
     labels = target_rows.labels(transaction, targets)
     return [labels[each][0] for each in targets]
@@ -360,7 +345,7 @@ def _json(properties: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(properties, Mapping):
         raise ConfigError(f"properties={properties!r}: give a mapping of names to JSON values")
     try:
-        kept: dict[str, Any] = json.loads(json.dumps(dict(properties), allow_nan=False))
+        values: dict[str, Any] = json.loads(json.dumps(dict(properties), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ConfigError(f"properties: give JSON values ({error})") from None
-    return kept
+    return values

@@ -21,11 +21,11 @@ Labels = Mapping[Target, tuple[str, str]]
 """Labels and kinds of targets."""
 
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML holds, not even escaped (XML 1.0, production 2)."""
+"""Characters that XML excludes even escaped (XML 1.0, production 2)."""
 
 
 def as_json(relations: Sequence[Relation], labels: Labels) -> dict[str, Any]:
-    """Nodes and edges as JSON values; ids of nodes have their kind before them."""
+    """Return nodes and edges as JSON values; node ids start with their kind."""
     return {
         "nodes": [
             {"id": node_id(target), "kind": target.kind.value, "name": name, "type": type_}

@@ -23,7 +23,7 @@ from kbkit.text.markdown.plain_text import WIKI_LINK
 from kbkit.text.subject_keys import subject_key
 
 REVISION = 4
-"""Raised when the same text gives other relations."""
+"""Incremented when the same text gives other relations."""
 
 ENTITY, DOCUMENT = "entity", "document"
 
@@ -49,7 +49,7 @@ _SENTENCES = re.compile(
 _CHANGES = re.compile(
     r"\bwhat[’']s new\b|\brelease notes?\b|\bchange ?log\b|\bchanges\b", re.IGNORECASE
 )
-"""Headings of changes, below which nothing is defined."""
+"""Headings of change logs, whose sections define nothing."""
 _KIND_WORD = re.compile(
     r"(?:module|package|class|function|method|directive|command|statement|builtin|decorator|option"
     r"|variable|attribute|type|filter|tool|program|utility|library)s?\b",
@@ -58,17 +58,12 @@ _KIND_WORD = re.compile(
 _MARKS = str.maketrans("", "", "`*_\\")
 API_PARTS = ("endpoint", "webhook", "schema")
 _MAX_OWNERS = 2
-_MAX_REFERRED = 15  # a section with more links is a list of them
+_MAX_REFERRED = 15  # a section with more linked names is a list of links
 
 
 @dataclass(slots=True)
 class DocumentNames:
-    """A document and the names that it defines.
-
-    Attributes:
-        named: Names that it defines, with the id of their entity.
-        links: Documents behind its links by name.
-    """
+    """A document with its defined names by entity id, and ids of linked documents by name."""
 
     id: str
     uri: str
@@ -95,9 +90,9 @@ class DocumentNames:
         return [id_] if id_ else []
 
     def topics(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
-        """Return implicit subjects of sentences: definitions here or above, but no terms.
+        """Return the implicit subjects of sentences: names defined here or above, except terms.
 
-        Under *Prerequisites*, *This module requires* concerns the module.
+        Below *Prerequisites*, *This module requires* is about the module.
         """
         owners = [id_ for id_ in self.owners(anchor, heading_path) if not self._is_term(id_)]
         if owners:
@@ -109,7 +104,7 @@ class DocumentNames:
         return []
 
     def of_heading(self, heading: str) -> str | None:
-        """The name in a heading that the document defines: a term only if it is all of it."""
+        """Return the id of the defined name in a heading; a term must be the whole heading."""
         if heading not in self._by_heading:
             self._by_heading[heading] = self._find(heading)
         return self._by_heading[heading]
@@ -117,8 +112,8 @@ class DocumentNames:
     def _part(self) -> list[str] | None:
         if self.metadata.get("part") not in API_PARTS:
             return None
-        wanted = {EntityType.ENDPOINT, EntityType.SCHEMA}
-        return [id_ for id_, name in self.named if name.type in wanted][:1]
+        types = {EntityType.ENDPOINT, EntityType.SCHEMA}
+        return [id_ for id_, name in self.named if name.type in types][:1]
 
     def _is_term(self, id_: str) -> bool:
         return self._ids[id_].type is EntityType.TERM
@@ -133,7 +128,7 @@ class DocumentNames:
         for length in range(min(4, len(words)), 0, -1):
             for start in range(len(words) - length + 1):
                 part = " ".join(words[start : start + length]).strip(",:;")
-                # Printing help is not about the function of that name, The `help` command is
+                # "Printing help" is not about the function; "The `help` command" is
                 after = words[start + length] if start + length < len(words) else ""
                 if is_single(part) and f"`{part}" not in heading and not _KIND_WORD.match(after):
                     continue
@@ -145,12 +140,7 @@ class DocumentNames:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A chunk with data for extraction.
-
-    Attributes:
-        entities: Names in it by the id of their entity.
-        stated: Relations stated by an annotator.
-    """
+    """A chunk with its names by entity id, and the relations that an annotator stated."""
 
     seq: int
     text: str
@@ -270,7 +260,7 @@ def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Chun
         if code is None:
             continue
         line = text[text.rfind("\n", 0, spot.start()) + 1 : spot.start()]
-        # names of fields begin items; their schemas stand behind them, in parentheses
+        # an item starts with the name of a field; its schema follows in parentheses
         if relation == "requires" and not line.startswith("-"):
             continue
         if relation == "uses" and line.rstrip().endswith("-"):
@@ -299,7 +289,7 @@ def _of_sentence(
 
 
 MAX_IN_SECTION = 40
-"""Names of a section that counts; one with more is a list."""
+"""Maximum names of a section; one with more is a list."""
 _IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
 """Single-letter flags and paths, which examples combine freely."""
 _EVIDENCE = 3
@@ -313,7 +303,6 @@ def co_occurrence(
     names: Mapping[str, str],
     spec: GraphSpec,
 ) -> list[ChunkRelation]:
-    """Return relations of names that occur together."""
     least = spec.least_sections
     found_in = [sorted({id_ for seq in seqs for id_ in mentions.get(seq, ())}) for seqs in sections]
     counted = [(index, ids) for index, ids in enumerate(found_in) if 0 < len(ids) <= MAX_IN_SECTION]
@@ -333,19 +322,19 @@ def co_occurrence(
             if count >= least
             and (weight := _weight(single[pair[0]], single[pair[1]], count, len(counted)))
             >= spec.co_occurrence
-            and not _alike(names[pair[0]], names[pair[1]])
+            and not _is_affix(names[pair[0]], names[pair[1]])
         )
     )
     degree: Counter[str] = Counter()
-    kept: dict[tuple[str, str], float] = {}
+    weights: dict[tuple[str, str], float] = {}
     for minus, pair in strong:
         if max(degree[pair[0]], degree[pair[1]]) < spec.co_occurrences:
             degree.update(pair)
-            kept[pair] = round(-minus, _DECIMALS)
-    return _evidence(kept, counted, sections, mentions)
+            weights[pair] = round(-minus, _DECIMALS)
+    return _evidence(weights, counted, sections, mentions)
 
 
-def _alike(first: str, second: str) -> bool:
+def _is_affix(first: str, second: str) -> bool:
     short, long = sorted((_bare(first), _bare(second)), key=len)
     return long.startswith(short) or long.endswith(short)
 
@@ -355,7 +344,7 @@ def _bare(name: str) -> str:
 
 
 def _weight(first: int, second: int, both: int, sections: int) -> float:
-    """NPMI, less for few sightings; 0 to 1."""
+    """Return NPMI, shrunk if there are few sections; 0 to 1."""
     if both == sections:
         return 0.0
     npmi = log(both * sections / (first * second)) / log(sections / both)
@@ -363,21 +352,20 @@ def _weight(first: int, second: int, both: int, sections: int) -> float:
 
 
 def _evidence(
-    kept: Mapping[tuple[str, str], float],
+    weights: Mapping[tuple[str, str], float],
     counted: Sequence[tuple[int, Sequence[str]]],
     sections: Sequence[Sequence[int]],
     mentions: Mapping[int, Sequence[str]],
 ) -> list[ChunkRelation]:
-    """Return the first sections with each pair; their weights add up to the pair's."""
-    shown: dict[tuple[str, str], list[int]] = {}
+    """Return the first sections with each pair; their weights add up to that of the pair."""
+    seqs_of: dict[tuple[str, str], list[int]] = {}
     partners: dict[str, set[str]] = {}
-    for first, second in kept:
+    for first, second in weights:
         partners.setdefault(first, set()).add(second)
     for index, ids in counted:
-        there = set(ids)
         for first in ids:
-            for second in partners.get(first, set()) & there:
-                seqs = shown.setdefault((first, second), [])
+            for second in partners.get(first, set()).intersection(ids):
+                seqs = seqs_of.setdefault((first, second), [])
                 if len(seqs) < _EVIDENCE:
                     seqs.append(_chunk(sections[index], mentions, first, second))
     return [
@@ -388,9 +376,9 @@ def _evidence(
             CO_OCCURS,
             "entity",
             second,
-            kept[first, second] / (1 - kept[first, second]) / len(seqs),
+            weights[first, second] / (1 - weights[first, second]) / len(seqs),
         )
-        for (first, second), seqs in shown.items()
+        for (first, second), seqs in seqs_of.items()
         for seq in seqs
     ]
 
@@ -398,7 +386,7 @@ def _evidence(
 def _chunk(
     seqs: Sequence[int], mentions: Mapping[int, Sequence[str]], first: str, second: str
 ) -> int:
-    """The chunk of a section that has both names, else the first that has one."""
+    """Return the first chunk of a section with both names, else with the first name."""
     with_first = [seq for seq in seqs if first in mentions.get(seq, ())]
     both = [seq for seq in with_first if second in mentions.get(seq, ())]
     return (both or with_first)[0]

@@ -17,19 +17,19 @@ from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
 from kbkit.text.markdown.plain_text import plain_text
 
 RELATIONS = 4
-"""Maximum relations of an entity, the strongest."""
+"""Maximum relations and aliases of an entity."""
 
 _SPARE = 2
-"""Candidates for each wanted entity: some have no facts."""
+"""Candidates per result, because some entities have no facts."""
 _PLACES = 10
-"""Passages read for each."""
+"""Passages read per entity, to find its definition."""
 _LENGTH = 300
 """Maximum characters of a description."""
 _MEANT = 0.3
 """Minimum share of chunks in which a common word is a name."""
 
 
-class _Known(NamedTuple):
+class _Match(NamedTuple):
     kb: str
     graph: GraphTable
     row: int
@@ -41,10 +41,10 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntityFacts:
-    """A finder of context: entities that a question names, their relations, where they are defined.
+    """A finder of context: entities that a question names, with relations and definition.
 
     Attributes:
-        retrievers: Retrievers by name of their knowledge base.
+        retrievers: By name of their knowledge base.
     """
 
     database: Database
@@ -55,11 +55,11 @@ class EntityFacts:
         return all(each.stores.graphs.is_held(each.kb_id) for each in self.retrievers.values())
 
     def find(self, query: str) -> Findings:
-        """Facts of the entities that a question names: of long names first, then of rare ones.
+        """Return facts about the entities that a question names, of long and rare names first.
 
-        An entity that no document defines, and nothing relates to, is left out.
+        An entity without a definition and without facts is left out.
         """
-        by_entity: dict[str, list[_Known]] = {}
+        by_entity: dict[str, list[_Match]] = {}
         lengths: dict[str, int] = {}
         for kb, retriever in self.retrievers.items():
             graph = retriever.graph()
@@ -67,15 +67,15 @@ class EntityFacts:
                 entity = graph.entities[named.row]
                 if named.share >= _MEANT and entity.chunks:
                     lengths.setdefault(entity.id, named.words)
-                    by_entity.setdefault(entity.id, []).append(_Known(kb, graph, named.row))
-        rarity = {id_: sum(each.entity.chunks for each in of) for id_, of in by_entity.items()}
-        order = sorted(by_entity, key=lambda known: (-lengths[known], rarity[known], known))
+                    by_entity.setdefault(entity.id, []).append(_Match(kb, graph, named.row))
+        counts = {id_: sum(each.entity.chunks for each in of) for id_, of in by_entity.items()}
+        order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
         chosen = [by_entity[id_] for id_ in order[: _SPARE * self.limit]]
         facts = [_fact(of, place) for of, place in zip(chosen, self._defined(chosen), strict=True)]
         informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=informative[: self.limit])
 
-    def _defined(self, chosen: Sequence[Sequence[_Known]]) -> Iterator[Hit | None]:
+    def _defined(self, chosen: Sequence[Sequence[_Match]]) -> Iterator[Hit | None]:
         places = [
             [
                 (seq, each.kb)
@@ -84,16 +84,16 @@ class EntityFacts:
             ]
             for of in chosen
         ]
-        there = self.database.chunks(sorted({seq for each in places for seq, _ in each}))
+        chunks = self.database.chunks(sorted({seq for each in places for seq, _ in each}))
         for of, each in zip(chosen, places, strict=True):
-            pairs = [(kb, *there[seq]) for seq, kb in each if seq in there]
+            pairs = [(kb, *chunks[seq]) for seq, kb in each if seq in chunks]
             pairs = [
                 (kb, chunk, document)
                 for kb, chunk, document in pairs
                 if document.state is not DocumentState.GONE
             ]
-            called = {name for match in of for name in (match.entity.name, *match.entity.aliases)}
-            best = min(pairs, key=lambda place: _distance(place[1], called), default=None)
+            spellings = {s for match in of for s in (match.entity.name, *match.entity.aliases)}
+            best = min(pairs, key=lambda place: _distance(place[1], spellings), default=None)
             yield None if best is None else _hit(*best)
 
 
@@ -107,8 +107,8 @@ def passages(
     if target.kind is not TargetKind.CHUNK:
         ids = graph.first_chunks(transaction, target.kind, target.id, limit)
     places = reading.places_by_id(transaction, ids)
-    there = reading.get_chunks(transaction, [seq for seq, _ in places.values()])
-    hits += [_hit(kbs[kb_id], *there[seq]) for seq, kb_id in places.values() if kb_id in kbs]
+    chunks = reading.get_chunks(transaction, [seq for seq, _ in places.values()])
+    hits += [_hit(kbs[kb_id], *chunks[seq]) for seq, kb_id in places.values() if kb_id in kbs]
     return list({hit.chunk.id: hit for hit in hits}.values())[:limit]
 
 
@@ -127,7 +127,7 @@ def _defined(
     return {entity_id: hit for entity_id, (_, hit) in best.items()}
 
 
-def _fact(of: Sequence[_Known], place: Hit | None) -> ContextFact:
+def _fact(of: Sequence[_Match], place: Hit | None) -> ContextFact:
     entity = of[0].entity
     beginning = "" if place is None else _beginning(place.chunk.text)
     description = next(
@@ -144,7 +144,7 @@ def _fact(of: Sequence[_Known], place: Hit | None) -> ContextFact:
     return ContextFact(entity.name, shown, place)
 
 
-def _relations(of: Sequence[_Known]) -> list[str]:
+def _relations(of: Sequence[_Match]) -> list[str]:
     pairs = {
         relation.id: (relation, each.graph)
         for each in of

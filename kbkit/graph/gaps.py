@@ -1,7 +1,6 @@
-"""Find gaps of the documentation. Pure functions.
+"""Find gaps in the documentation, and entities that may be merged.
 
-A gap's weight is the number of documents or people that it affects. Literals, single letters and
-words of one chunk are left out.
+The weight of a gap grows with the number of documents, passages or raters that it affects.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MIN_DOCUMENTS = 3
 MIN_CHUNKS = 3
 """Minimum chunks that mention an unrelated or unlinked name."""
 MIN_LENGTH = 3
-"""Chunks of a document that names nothing, for that to matter."""
+"""Minimum chunks of a document without names."""
 
 _MAX_HEADING_LENGTH = 8
 """Maximum words of a heading that names its section's subject."""
@@ -38,8 +37,8 @@ _PLACEHOLDERS = frozenset(
         args kwargs obj object item file filename path type string str int list dict data text
     """)
 )
-# what stands for a name of the reader's own
-_OWN = re.compile(r"(?:my|your|some)_\w|(?:My|Your|Some)(?:$|[A-Z0-9])|(?:my|your)[A-Z]")
+# placeholders such as my_app and YourClass
+_PLACEHOLDER = re.compile(r"(?:my|your|some)_\w|(?:My|Your|Some)(?:$|[A-Z0-9])|(?:my|your)[A-Z]")
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _API = {
     EntityType.SYMBOL,
@@ -56,7 +55,6 @@ _API = {
 def undescribed(
     entities: Sequence[CountedEntity], defined: Collection[str], headings: Collection[str]
 ) -> Iterator[Gap]:
-    """Iterate over names that several documents mention and none describes."""
     by_id = {entity.id for entity in entities}
     bare = {heading.partition("(")[0].strip("` @") for heading in headings}
     headed = {
@@ -81,7 +79,7 @@ def undescribed(
             entity,
             f"{entity.documents} documents mention it ({entity.chunks} passages), and none "
             "describes it",
-            # capitals may be an abbreviation that everybody knows, or a word in capitals
+            # a name in capitals may be a well-known abbreviation or an emphasised word
             entity.documents * (0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0)
             + log1p(entity.chunks),
         )
@@ -106,7 +104,7 @@ def unlinked(
             GapKind.UNLINKED,
             entity,
             f"described, and named in {entity.chunks} passages of its own document, but no other "
-            "document speaks of it",
+            "document mentions it",
             log1p(entity.chunks) * (0.5 if entity.id in contained else 1.0),
         )
 
@@ -138,9 +136,9 @@ def missing(notes: Iterable[tuple[MissingNote, Sequence[str]]]) -> Iterator[Gap]
             GapKind.MISSING,
             Target(TargetKind.FILE, name),
             name,
-            f"{count} notes link to it, and it is not there"
+            f"{count} notes link to it, but it does not exist"
             if count > 1
-            else f"{note.sources[0]} links to it, and it is not there",
+            else f"{note.sources[0]} links to it, but it does not exist",
             count,
             tuple(chunks),
         )
@@ -153,7 +151,7 @@ def unreached(documents: Sequence[NamelessDocument]) -> Iterator[Gap]:
                 GapKind.UNREACHED,
                 Target(TargetKind.DOCUMENT, document.id),
                 document.title,
-                f"{document.chunks} passages, and none names anything that is known",
+                f"{document.chunks} passages, and none mentions a known name",
                 log1p(document.chunks),
             )
 
@@ -167,13 +165,13 @@ def orphans(entities: Sequence[CountedEntity], reached: Collection[str]) -> Iter
             yield _gap(
                 GapKind.ORPHAN,
                 entity,
-                f"{where}, and nothing relates to it",
+                f"{where}, but without relations",
                 entity.documents + log1p(entity.chunks) + 10 * entity.by_hand,
             )
 
 
 def named_in(query: str, entities: Collection[str]) -> set[str]:
-    """Ids of the entities that a query names; of names within one another the longest."""
+    """Return ids of the entities that a query names; of overlapping names the longest."""
     words = query.replace("?", " ").replace(",", " ").split()
     ids: set[str] = set()
     taken: set[int] = set()
@@ -196,11 +194,11 @@ def _gap(kind: GapKind, entity: CountedEntity, reason: str, weight: float) -> Ga
 
 
 def _is_telling(entity: CountedEntity) -> bool:
-    """Whether readers look for a name: of an API, or an acronym; no common word."""
+    """Whether readers look for a name: an API name or an acronym, not a common word."""
     bare = entity.name.partition("(")[0].strip("`").lower()
     if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
         return False
-    if any(_OWN.match(part) for part in entity.name.split(".")):
+    if any(_PLACEHOLDER.match(part) for part in entity.name.split(".")):
         return False
     if "example" in bare or _PLACEHOLDERS & set(bare.rstrip("0123456789").split(".")):
         return False
@@ -214,9 +212,9 @@ def _last(name: str) -> str:
 
 
 _CHUNKS = 3
-"""Chunks to start from that a gap names."""
-_BADLY = 2
-"""Best rating of a question that counts as answered badly."""
+"""Maximum chunks to start from, per gap."""
+_BAD_RATING = 2
+"""Maximum rating of a question that counts as answered badly."""
 
 
 def find_gaps(
@@ -248,7 +246,7 @@ class _Finder:
         if kind is GapKind.UNANSWERED:
             by_id = {each.id: each for each in self._named}
             by_id |= {name: by_id[own] for name, own in self._aliases.items() if own in by_id}
-            return unanswered(rows.bad_queries(transaction, kb_ids, _BADLY), by_id)
+            return unanswered(rows.bad_queries(transaction, kb_ids, _BAD_RATING), by_id)
         if kind is GapKind.ORPHAN:
             ends = edge_rows.pairs(transaction)
             reached = {id_ for pair in ends for what, id_ in pair if what == TargetKind.ENTITY}
@@ -301,7 +299,7 @@ _DIGITS = re.compile(r"\d+")
 def suggestions(
     entities: Sequence[CountedEntity], decided: Collection[frozenset[str]]
 ) -> list[MergeSuggestion]:
-    """Pairs that may be one, the surest first, each once."""
+    """Return distinct pairs that may be one entity, the surest first."""
     best: dict[frozenset[str], MergeSuggestion] = {}
     for each in (*_acronyms(entities), *_definitions(entities), *_spellings(entities)):
         pair = frozenset((each.keep, each.merge))
@@ -312,13 +310,13 @@ def suggestions(
 
 
 def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
-    """``RAM`` and *random-access memory*: first letters, of words or of all but small words."""
+    """Suggest ``RAM`` and *random-access memory*: initials, with or without stop words."""
     by_initials: dict[str, list[CountedEntity]] = {}
     for entity in entities:
         words = re.split(r"[\s\-/]+", entity.name)
         if 2 <= len(words) <= 8 and all(word[:1].isalpha() for word in words):
-            small = [word for word in words if word.lower() not in stop_words("english")]
-            for initials in {"".join(word[0] for word in kept).upper() for kept in (words, small)}:
+            main = [word for word in words if word.lower() not in stop_words("english")]
+            for initials in {"".join(word[0] for word in each).upper() for each in (words, main)}:
                 by_initials.setdefault(initials, []).append(entity)
     for entity in entities:
         bare = entity.name.removesuffix("s")
@@ -327,7 +325,7 @@ def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
         longer = by_initials.get(bare.upper(), ())
         for long in longer:
             if len(bare) == 2 and len(longer) > 1 and not _written_out(entity, long):
-                continue  # two letters are those of too much
+                continue  # two letters fit too many names
             score = 0.5 + 0.1 * min(len(bare), 4) + (0.1 if _written_out(entity, long) else 0.0)
             yield _suggestion(
                 long,
@@ -350,14 +348,14 @@ def _definitions(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]
         if len(text) >= _LONG_DESCRIPTION:
             by_text.setdefault(text, []).append(entity)
     for same in by_text.values():
-        if len(same) == 2:  # more share a form of words, and no meaning
+        if len(same) == 2:  # if more share a description, it is boilerplate
             keep, other = _ranked(*same)
             if _tail(keep.name) == _tail(other.name):
                 yield _suggestion(keep, other, "definition", f"both are “{keep.description}”", 0.75)
 
 
 def _spellings(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
-    """Suggest phrases of one type with almost the same spelling; not identifiers."""
+    """Suggest phrases with almost the same spelling; not identifiers."""
     from rapidfuzz import fuzz, process
 
     phrases = sorted(
@@ -403,7 +401,7 @@ def _same_thing(first: str, second: str) -> bool:
 
 
 def _is_variant(first: str, second: str) -> bool:
-    """``serialise`` of ``serialize``, ``indexes`` of ``index``; not ``input`` of ``output``."""
+    """Whether words differ only in form: ``serialise``, ``serialize``; ``indexes``, ``index``."""
     short, long = sorted((first, second), key=len)
     if min(len(first), len(second)) < 4:
         return False

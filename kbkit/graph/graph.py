@@ -42,22 +42,22 @@ if TYPE_CHECKING:
     from kbkit.stores.catalog.relations import Edge
 
 MAX_DRAWN = 2_000
-"""Nodes of a picture."""
+"""Maximum nodes of a layout."""
 
 
 @explained
 class Graph(Editing):
-    """Entities of a workspace and the relations between them; ``workspace.graph``.
+    """Entities of a workspace and their relations; ``workspace.graph``.
 
-    It follows from the documents: whatever looks at it first reads what changed since.
+    Each method first updates the graph from changed documents.
     """
 
     def __init__(self, stores: Stores, rater: str) -> None:
         super().__init__(stores, rater)
         self._stores = stores
-        self._looked_at = -1
-        self._layouts: dict[object, GraphLayout] = {}  # of the graph as it was looked at last
-        self._places: dict[object, dict[Target, Place]] = {}  # in those before
+        self._read_version = -1
+        self._layouts: dict[object, GraphLayout] = {}  # of the version last read
+        self._places: dict[object, dict[Target, Place]] = {}  # of earlier versions
 
     def entities(
         self,
@@ -70,14 +70,14 @@ class Graph(Editing):
         """List entities, the most mentioned first.
 
         Args:
-            query: A part of their name, in capitals or not; by default any.
+            query: Part of the name, in any case; by default any.
             type: Only these types (see `kbkit.models.EntityType`).
             kbs: Only entities mentioned in these knowledge bases.
             limit: Maximum number of entities.
 
         Raises:
-            ConfigError: An argument has a wrong value.
-            NotFoundError: There is no such knowledge base.
+            ConfigError: An argument is invalid.
+            NotFoundError: A knowledge base does not exist.
         """
         check_integer("limit", limit, 1)
         types = (type,) if isinstance(type, str) else tuple(type)
@@ -109,16 +109,16 @@ class Graph(Editing):
         by: str | None = None,
         limit: int = 50,
     ) -> list[Relation]:
-        """Relations, the strongest first.
+        """List relations, the strongest first.
 
         Args:
-            target: Only relations with this end; named as in `relate`.
-            name: Only of this name.
-            by: Only by this person, or by kbkit (``kbkit``).
+            target: Only relations with this end, in a form of `relate`.
+            name: Only this name.
+            by: Only by this person, or by ``kbkit``.
             limit: Maximum number of relations.
 
         Raises:
-            NotFoundError: There is no such target.
+            NotFoundError: The target does not exist.
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
@@ -126,15 +126,10 @@ class Graph(Editing):
             return relations.listed(transaction, target=end, name=name, made_by=by, limit=limit)
 
     def relation(self, source: Named, name: str, target: Named) -> Relation:
-        """Return a relation by its ends, to change or delete it.
-
-        Args:
-            source: Start; named as in `relate`.
-            name: Name of the relation.
-            target: End; named as in `relate`.
+        """Return a relation by its ends, to change or delete it; see `relate` for their forms.
 
         Raises:
-            NotFoundError: There is no such relation, or an end does not exist.
+            NotFoundError: The relation or an end does not exist.
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
@@ -154,17 +149,17 @@ class Graph(Editing):
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> list[Step]:
-        """List what relations reach from a target, the nearest and strongest first.
+        """List targets that relations connect with a target, the nearest and strongest first.
 
         Args:
-            target: Start; named as in `relate`.
+            target: Start, in a form of `relate`.
             depth: Maximum number of relations to follow, 1 to 5.
             relation: Only relations of these names.
             limit: Maximum number of results.
 
         Raises:
-            ConfigError: An argument has a wrong value.
-            NotFoundError: There is no such target.
+            ConfigError: An argument is invalid.
+            NotFoundError: The target does not exist.
         """
         check_integer("depth", depth, 1, 5)
         check_integer("limit", limit, 1)
@@ -177,15 +172,11 @@ class Graph(Editing):
             return self._steps(transaction, walk)
 
     def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:
-        """List passages that define a target, then those that mention it most plainly.
-
-        Args:
-            target: An entity, a document or a chunk; named as in `relate`.
-            limit: Maximum number of passages.
+        """List passages that define a target, then passages that mention it.
 
         Raises:
             ConfigError: The limit is not positive.
-            NotFoundError: There is no such target.
+            NotFoundError: The target does not exist.
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
@@ -202,7 +193,7 @@ class Graph(Editing):
             The start and each step; empty if nothing connects the two.
 
         Raises:
-            NotFoundError: One of them is not there.
+            NotFoundError: A target does not exist.
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
@@ -216,19 +207,19 @@ class Graph(Editing):
         kbs: Sequence[str] | None = None,
         limit: int = 10,
     ) -> list[Gap]:
-        """List gaps of the documentation, the most important first, each kind in turn.
+        """List gaps in the documentation by kind, the most important first.
 
         Args:
             kind: Only this kind: ``missing`` (a linked note that does not exist), ``undescribed``
                 (mentioned by several documents, described by none), ``unlinked`` (described, but
                 mentioned nowhere else), ``unanswered`` (badly rated questions), ``unreached`` (a
                 document without names), ``orphan`` (no relations).
-            kbs: Only of these knowledge bases; by default of all.
-            limit: Maximum number of gaps of each kind.
+            kbs: Only these knowledge bases; by default all.
+            limit: Maximum number of gaps per kind.
 
         Raises:
-            ConfigError: There is no such kind, or the limit is not positive.
-            NotFoundError: There is no such knowledge base.
+            ConfigError: An argument is invalid.
+            NotFoundError: A knowledge base does not exist.
         """
         check_integer("limit", limit, 1)
         try:
@@ -246,10 +237,7 @@ class Graph(Editing):
             return find_gaps(transaction, ids, kinds, limit)
 
     def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
-        """Pairs of entities that may be one, the surest first; `merge` or `refuse` them.
-
-        Args:
-            limit: Maximum number of pairs.
+        """List pairs of entities that may be one, the surest first; `merge` or `refuse` them.
 
         Raises:
             ConfigError: The limit is not positive.
@@ -274,22 +262,21 @@ class Graph(Editing):
         kbs: Sequence[str] | None = None,
         limit: int = 500,
     ) -> GraphLayout:
-        """Lay out the graph: nodes, sizes and positions; deterministic.
+        """Compute node sizes and positions; deterministic.
 
-        When the same picture is asked for again, nodes keep their places, also after changes.
+        With the same arguments, nodes keep their places, also after changes of the graph.
 
         Args:
-            around: Centre of the picture, named as in `relate`; by default the most connected
-                entities.
+            around: Centre, in a form of `relate`; by default the most connected entities.
             depth: Maximum distance in relations, 1 to 5.
-            type: Only nodes of these types; ``document`` are documents. By default entities of any.
-            relation: Only relations of these names, by default of any.
+            type: Only nodes of these types, also ``document``; by default entities of any type.
+            relation: Only relations of these names.
             kbs: Only relations from these knowledge bases or by a person.
             limit: Maximum number of nodes, at most 2,000.
 
         Raises:
-            ConfigError: An argument has a wrong value.
-            NotFoundError: There is no such target or knowledge base.
+            ConfigError: An argument is invalid.
+            NotFoundError: A target or a knowledge base does not exist.
         """
         check_integer("depth", depth, 1, 5)
         check_integer("limit", limit, 1, MAX_DRAWN)
@@ -299,9 +286,9 @@ class Graph(Editing):
         with self._read() as transaction:
             targets = tuple(self._target(transaction, each) for each in starts)
             ids = self._kb_ids(transaction, kbs)
-            asked = (targets, depth, types, names, None if ids is None else tuple(ids), limit)
-            if asked not in self._layouts:
-                self._layouts[asked] = drawing(
+            key = (targets, depth, types, names, None if ids is None else tuple(ids), limit)
+            if key not in self._layouts:
+                self._layouts[key] = drawing(
                     transaction,
                     around=targets,
                     depth=depth,
@@ -309,9 +296,9 @@ class Graph(Editing):
                     names=names,
                     kb_ids=ids,
                     limit=limit,
-                    before=self._places.get(asked),
+                    before=self._places.get(key),
                 )
-            return self._layouts[asked]
+            return self._layouts[key]
 
     def to_json(self) -> dict[str, Any]:
         """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
@@ -322,16 +309,13 @@ class Graph(Editing):
         return as_networkx(*self._whole())
 
     def export(self, path: str | Path) -> Path:
-        """Write all relations to a file for other programs.
+        """Write all relations to a ``.graphml`` or ``.json`` file, overwriting it.
 
         GraphML is for Gephi, yEd and others. Control characters, invalid in XML, become U+FFFD.
 
-        Args:
-            path: The file, overwritten; it ends with ``.graphml`` or ``.json``.
-
         Raises:
-            ConfigError: It ends otherwise.
-            WorkspaceError: It cannot be written.
+            ConfigError: The path has another suffix.
+            WorkspaceError: The file cannot be written.
         """
         return write(Path(path), *self._whole())
 
@@ -350,11 +334,11 @@ class Graph(Editing):
 
     @contextmanager
     def _read(self) -> Iterator[Transaction]:
-        """A transaction that reads the graph as the documents are now."""
+        """Update the graph, and return a transaction that reads it."""
         changes = self._database.changes()
-        if changes != self._looked_at:
+        if changes != self._read_version:
             build_waiting(self._stores)
-            self._looked_at = changes
+            self._read_version = changes
             self._keep_places()
         with self._database.read() as transaction:
             yield transaction
@@ -362,9 +346,9 @@ class Graph(Editing):
     def _keep_places(self) -> None:
         if self._layouts:
             self._places = {
-                asked: self._places.get(asked, {})
+                key: self._places.get(key, {})
                 | {node.target: (node.x, node.y) for node in layout.nodes}
-                for asked, layout in self._layouts.items()
+                for key, layout in self._layouts.items()
             }
             self._layouts = {}
 

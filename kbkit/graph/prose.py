@@ -18,7 +18,7 @@ SPOTS = re.compile(
 """A link (its text and address), or a code span (its text)."""
 
 _MIN_LIST = 6
-"""Links with nothing between them but marks of lists, from which on they are a list of links."""
+"""Minimum links of a list of links, which have only list marks between them."""
 _BETWEEN = re.compile(r"(?:\{#[^{}\s]*\}|[\s|•·*+>\-\d.:()\[\]\\])*")
 _APART = re.compile(r"[\n|•·]")
 _HEADER = re.compile(r"^[> \t]*\|.*\n(?=[> \t]*\|(?:[ \t:]*-{2,}[ \t:]*\|)+[ \t]*$)", re.MULTILINE)
@@ -33,24 +33,24 @@ _FIRST = re.compile(r"(?:^|[|\n])[\s>*_+-]*$")
 def links_of(text: str) -> Iterator[re.Match[str]]:
     """Iterate over the links of a text, as matches of `SPOTS`.
 
-    Leaves out links of the page's frame: table headers, labels before a colon (``[Status:](...)``),
-    footers, and lists of links such as contents and indexes.
+    Leave out table headers, labels before a colon (``[Status:](...)``), footers, and lists of links
+    such as contents and indexes.
     """
-    aside = [spot.span() for pattern in (_HEADER, _FOOTER) for spot in pattern.finditer(text)]
+    excluded = [spot.span() for pattern in (_HEADER, _FOOTER) for spot in pattern.finditer(text)]
     run: list[re.Match[str]] = []
     for spot in SPOTS.finditer(text):
         if spot[2] is None:
             continue
         between = text[run[-1].end() : spot.start()] if run else ""
         if run and not (_BETWEEN.fullmatch(between) and _APART.search(between)):
-            yield from _prose(text, run, aside)
+            yield from _prose(text, run, excluded)
             run = []
         run.append(spot)
-    yield from _prose(text, run, aside)
+    yield from _prose(text, run, excluded)
 
 
 def _prose(
-    text: str, run: list[re.Match[str]], aside: list[tuple[int, int]]
+    text: str, run: list[re.Match[str]], excluded: list[tuple[int, int]]
 ) -> Iterator[re.Match[str]]:
     if len(run) >= _MIN_LIST:
         return
@@ -59,7 +59,7 @@ def _prose(
             text.startswith(":", spot.end())
             and _FIRST.search(text, max(0, spot.start() - 20), spot.start())
         )
-        if not label and not any(start <= spot.start() < end for start, end in aside):
+        if not label and not any(start <= spot.start() < end for start, end in excluded):
             yield spot
 
 
@@ -89,7 +89,7 @@ _NAME = f"{_OPEN}(\\d+){_CLOSE}"
 
 
 class Stated(NamedTuple):
-    """A relation stated by a sentence, with the numbers of two names."""
+    """A relation in a sentence; the ends are numbers of names."""
 
     source: int
     relation: str
@@ -97,7 +97,7 @@ class Stated(NamedTuple):
 
 
 UNMARKED = {ord(_OPEN): None, ord(_CLOSE): None}
-"""Translation that removes mark characters from a text."""
+"""Translation that removes the characters of marks from a text."""
 
 
 def mark(number: int) -> str:
@@ -268,7 +268,7 @@ def _listed(sentence: str, at: int) -> Iterator[int]:
 
 
 def _denied(sentence: str, match: re.Match[str]) -> bool:
-    """Whether a statement is negated, in itself or right before."""
+    """Whether a statement is negated, in its text or just before it."""
     return bool(_DENIES.search(sentence, max(0, match.start() - 12), match.end()))
 
 
@@ -278,7 +278,7 @@ _MAX_NAMES = 60
 
 
 class SectionNames:
-    """The names of a chunk, to be found again in its sentences."""
+    """Find the names of a chunk in its sentences."""
 
     def __init__(self, entities: Mapping[str, str]) -> None:
         self._entities = entities
@@ -358,7 +358,7 @@ def _stands_alone(name: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _whole(name: str) -> re.Pattern[str]:
-    """A name as a whole word; of phrases capitals do not matter, and a plural will do."""
+    """Match a name as a whole word; match a phrase in any case, also in the plural."""
     phrase = " " in name and name.islower()
     return re.compile(
         rf"(?<![\w.\-/]){re.escape(name)}{'s?' if phrase else ''}(?:\(\))?(?![\w\-/]|\.\w)",

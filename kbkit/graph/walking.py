@@ -8,7 +8,7 @@ from kbkit.models import Target
 from kbkit.stores.catalog.relations import Edge
 
 Reached = tuple[Target, int, Edge | None]
-"""Target of a walk, with its depth and relation; none at the start."""
+"""Target of a walk, its depth, and the relation that led to it (``None`` at the start)."""
 
 
 def widened(
@@ -20,23 +20,23 @@ def widened(
     frontier: list[Target] = [start]
     for far in range(1, depth + 1):
         edges = sorted(edges_at(frontier), key=lambda edge: (-edge.weight, edge.id))
-        begun = set(frontier)
+        starts = set(frontier)
         frontier = []
         for edge in edges:
-            for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
-                if here in begun and there not in seen and len(reached) < limit:
-                    seen.add(there)
-                    frontier.append(there)
-                    reached.append((there, far, edge))
+            for near_end, far_end in ((edge.source, edge.target), (edge.target, edge.source)):
+                if near_end in starts and far_end not in seen and len(reached) < limit:
+                    seen.add(far_end)
+                    frontier.append(far_end)
+                    reached.append((far_end, far, edge))
         if not frontier or len(reached) >= limit:
             break
     return reached
 
 
 def shortest_path(edges: Sequence[Edge], start: Target, end: Target) -> list[Reached]:
-    """The way between two targets of few and strong relations, whichever way they point.
+    """Return the path of few and strong relations between two targets, in either direction.
 
-    A relation counts as ``2 - weight``: two strong ones are about as long as one weak one.
+    The cost of a relation is ``2 - weight``: two strong ones cost about as much as one weak one.
     """
     import networkx as nx
 

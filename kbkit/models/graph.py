@@ -110,7 +110,7 @@ class GapKind(StrEnum):
     UNLINKED = "unlinked"
     """Described, but mentioned in no other document."""
     UNANSWERED = "unanswered"
-    """Questions about it have badly rated results, or none."""
+    """Questions about it have only bad ratings."""
     UNREACHED = "unreached"
     """A document that names no entity."""
     MISSING = "missing"

@@ -320,7 +320,7 @@ def test_two_knowledge_bases_support_one_relation(workspace, kb):
 
 
 def test_a_build_that_is_stopped_goes_on(workspace, kb, monkeypatch):
-    monkeypatch.setattr(building, "_CHUNKS", 2)
+    monkeypatch.setattr(building, "_BATCH", 2)
     fill(kb)
     built(kb)
     whole = stored(workspace)

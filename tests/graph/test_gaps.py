@@ -84,7 +84,7 @@ def test_a_document_that_names_nothing_is_unreached(workspace, kb):
     (gap,) = gaps(workspace, "unreached").values()
     document = kb.documents["http://x.org/rain.html"]
     assert (gap.target.kind, gap.target.id, gap.name) == ("document", document.id, "rain")
-    assert "none names anything" in gap.reason
+    assert "none mentions a known name" in gap.reason
     texts = {chunk.id: chunk.text for chunk in kb.chunks}
     assert [texts[each].startswith(("# rain", "## ")) for each in gap.start] == [True] * 3
     kb.add("rain", f"# rain\n\n{parts}\n\n`pool.timeout` ends.", source="http://x.org/rain.html")
@@ -100,8 +100,8 @@ def test_a_note_that_others_link_to_and_is_not_there_is_missing(workspace):
         ("file", "plans/limits.md"),
     ]
     first, second = found
-    assert first.reason == "2 notes link to it, and it is not there"
-    assert second.reason == "plans/pool.md links to it, and it is not there"
+    assert first.reason == "2 notes link to it, but it does not exist"
+    assert second.reason == "plans/pool.md links to it, but it does not exist"
     texts = {chunk.id: chunk.text for chunk in workspace["files"].chunks}
     assert len(first.start) == 2
     assert all("ool sizes]]" in texts[each] for each in first.start)
