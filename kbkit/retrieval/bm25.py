@@ -1,7 +1,7 @@
 """BM25 of candidates with the statistics of the whole knowledge base.
 
-rank-bm25 takes its statistics from the documents it is given. Here these are the few candidates of
-one query, so document frequencies, corpus size and average length come from the catalog.
+rank-bm25 computes statistics from its documents, which here are the candidates of one query. So
+document frequencies, corpus size and average length come from the catalog.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class CorpusStatistics:
     """Corpus statistics for BM25.
 
     Attributes:
-        chunks: Number of chunks.
         average_length: Mean number of terms in a chunk.
         document_frequencies: Number of chunks with each query term; only terms that occur.
     """
@@ -36,21 +35,21 @@ class CorpusStatistics:
 
     @classmethod
     def together(cls, several: Sequence[CorpusStatistics]) -> CorpusStatistics:
-        """Combine several knowledge bases, so that their scores compare."""
+        """Combine the statistics of knowledge bases, so that their scores are comparable."""
         if len(several) == 1:
             return several[0]
         chunks = sum(one.chunks for one in several)
-        length = sum(round(one.average_length * one.chunks) for one in several)  # in any order
+        # integers, so that the order does not matter
+        length = sum(round(one.average_length * one.chunks) for one in several)
         frequencies: Counter[str] = Counter()
         for one in several:
             frequencies.update(one.document_frequencies)
         return cls(chunks, length / chunks if chunks else 0.0, frequencies)
 
     def idf(self, term: str) -> float:
-        """Inverse document frequency, above 0 for every term.
+        """Return the inverse document frequency, ``ln(1 + (N - n + 0.5) / (n + 0.5))``.
 
-        ``ln(1 + (N - n + 0.5) / (n + 0.5))``, the form Lucene uses: Robertson and Walker's weight
-        with 1 added inside the logarithm, which keeps common terms from scoring below 0.
+        This is the form of Lucene: the 1 keeps the weight of common terms above 0.
         """
         n = self.document_frequencies.get(term, 0)
         return math.log(1 + max(0.0, self.chunks - n + 0.5) / (n + 0.5))
@@ -96,6 +95,6 @@ def length_norms(lengths: NDArray[np.integer[Any]], average_length: float) -> ND
 def impacts(
     counts: NDArray[np.integer[Any]], norms: NDArray[np.float32], idf: float
 ) -> NDArray[np.float32]:
-    """Return a term's BM25 scores in the chunks that contain it; the formula of `bm25_scores`."""
+    """Return a term's BM25 scores in the chunks that contain it, as in `bm25_scores`."""
     tf = counts.astype(np.float32)
     return np.asarray(idf * (K1 + 1) * tf / (tf + norms), np.float32)

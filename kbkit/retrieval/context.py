@@ -1,4 +1,4 @@
-"""Build an agent's context within a budget of tokens."""
+"""Build the context of an agent within a token budget, and snippets of hits."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from kbkit.text.analysis import Analyzer, analyzer
 from kbkit.text.markdown.plain_text import plain_text
 
 MIN_TOKENS = 100
-"""Smallest budget: smaller ones hold no passage with its source."""
+"""Minimum budget; a smaller one has no room for a passage with its source."""
 SOUGHT = 4
-"""Hits that are sought for each excerpt that is wanted, since some repeat others or join them."""
+"""Hits to search per excerpt, because some are repetitions or are joined."""
 
 SAID = "said: "
-"""Beginning of fact lines that repeat the passage."""
+"""Prefix of fact lines that repeat the passage."""
 
 _THREADS = 8
 _MIN_TEXT = 24
@@ -48,19 +48,14 @@ _FULL_TEXT = 60
 _NOTE_TOKENS = 60
 _FACT_TOKENS = 90
 _SHARES = {"entity": 4, "entry": 6, "folders": 12}
-"""Shares of the budget by kind of fact: one part of so many."""
+"""Divisors of the budget by kind of fact."""
 _BETWEEN = 2
 """Tokens between parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextFact:
-    """A fact about a name in the question, or one that may help to answer it.
-
-    Attributes:
-        hit: A passage about it, if any.
-        kind: ``entity``, ``entry`` or ``folders`` (of files).
-    """
+    """A fact that may help to answer; its kind is ``entity``, ``entry`` or ``folders``."""
 
     name: str
     lines: tuple[str, ...]
@@ -78,13 +73,13 @@ class Findings:
 
 
 Finder: TypeAlias = Callable[[], Findings]
-"""Finds something for a question; called in a thread of its own, unless it is at hand."""
+"""Finds something for a question; runs in a thread unless its name is in ``at_hand``."""
 
 
 def gather(
     search: Finder, others: Mapping[str, Finder], at_hand: Container[str] = ()
 ) -> list[Findings]:
-    """Run all finders at once, and collect their results."""
+    """Run all finders concurrently, and collect their results."""
 
     def find(name: str, finder: Finder) -> Findings:
         try:
@@ -99,7 +94,7 @@ def gather(
     }
     try:
         hits = search()
-        # what no thread has begun by now is done here, sooner than on a busy machine another does
+        # run finders here that no thread has started: on a busy machine this is sooner
         return [
             hits,
             *(
@@ -109,7 +104,7 @@ def gather(
                 for name, finder in others.items()
             ),
         ]
-    finally:  # none is at work in what its caller closes next
+    finally:  # the caller may close what the finders use
         wait([each for each in begun.values() if not each.cancel()])
 
 
@@ -142,12 +137,12 @@ def _write(
 ) -> tuple[list[ContextPiece], str, int]:
     """Return the pieces that fit the budget, their block, and its tokens.
 
-    No token crosses the end of a line, so counts of lines add up, and each text is counted once.
+    Tokens do not cross line ends, so the counts of parts add up.
     """
     mark, now = quotation_mark(), datetime.now(UTC)
     most = len(extracts) + len(facts)
     head = count_tokens(_head(len(extracts), Counter(fact.kind for fact in facts), mark)) + _BETWEEN
-    # what facts take at most; passages have what they leave
+    # reserve room for facts; passages get the rest
     kept, taken_by = list[ContextFact](), Counter[str]()
     for fact in facts:
         wanted = count_line_tokens(fenced(mark, str(most), _fact_text(fact, now, {}))) + _BETWEEN
@@ -231,7 +226,7 @@ def _head(passages: int, counts: Mapping[str, int], mark: str) -> str:
 
 
 def _fact_text(fact: ContextFact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
-    """Write a fact in lines; ``""`` if a passage states it already."""
+    """Return the lines of a fact; ``""`` if a passage already states it."""
     piece = None if fact.hit is None else quoted.get(fact.hit.chunk.id)
     lines = [cut(one_line(line), _FACT_TOKENS) for line in fact.lines]
     if piece is not None:
@@ -243,16 +238,16 @@ def _fact_text(fact: ContextFact, now: datetime, quoted: Mapping[str, ContextPie
 
 
 _BEGINNING = 3
-"""Letters of a term that words with it hold, but for rare forms such as "lie" and "lying"."""
+"""First letters of a term that its word forms share, except rare ones (*lie*, *lying*)."""
 _SIGNS = "-@#$._"
-"""Signs at the beginning of terms that words write differently."""
+"""Signs at the start of terms that may differ in the text."""
 
 
 class TermMatcher(dict[str, frozenset[str]]):
     """The query terms of each word, cached for all hits of a query.
 
     Attributes:
-        signs: Matches the first letters of such words, which stemming keeps.
+        signs: Matches the first letters of query terms, which stemming keeps.
     """
 
     def __init__(self, terms: Collection[str], analyzer: Analyzer) -> None:
@@ -279,7 +274,7 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
     text = lines.replace("\n", " ")
     first, last = _best_window(_positions(text, matches, length // 3), length)
     start = max(0, first - length // 6)
-    if start > 0:  # at a word, or inside one that is longer than the room for it
+    if start > 0:  # start at a word, unless the word is too long
         start = text.find(" ", start, first) + 1 or start
     end = min(len(text), start + length)
     if end < len(text):
@@ -291,7 +286,7 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LazySnippet:
-    """A snippet that is cut when it is asked for."""
+    """A snippet that is cut on demand."""
 
     markdown: str
     terms: tuple[str, ...]
@@ -307,7 +302,7 @@ def _matches(terms: tuple[str, ...], language: str) -> TermMatcher:
 
 
 def _positions(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozenset[str]]]:
-    """Locate words with wanted terms; within long words, the terms themselves."""
+    """Locate words with query terms; within long words, the terms themselves."""
     positions: list[tuple[int, frozenset[str]]] = []
     end = 0
     for sign in matches.signs.finditer(text):

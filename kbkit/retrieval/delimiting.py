@@ -14,12 +14,10 @@ from kbkit.models import Chunk, Citation, Hit, Hits
 from kbkit.models.values import pluralize, quotation_mark
 
 NOTHING = "Nothing was found; ask in other words."
-"""Placeholder without quotations."""
 
-# Signs that steer what shows a text, or that people do not see and models read: controls but for
-# tabs and line ends, marks that turn text around, soft hyphens, selectors of variants (which can
-# carry any hidden text), and tags (U+E0000 and on). What joins letters or keeps them apart in
-# Persian, Hindi and emoji stays.
+# Characters that control a display, or that models read but people do not see: controls except tab
+# and line feed, bidirectional marks, soft hyphens, variation selectors (which can carry hidden
+# text), and tags (from U+E0000). Joiners of Persian, Hindi and emoji stay.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
@@ -47,11 +45,11 @@ def one_line(text: str) -> str:
 
 
 LINE_TOKENS = 60
-"""Maximum tokens of a document's own line."""
+"""Maximum tokens of a line of source."""
 _LINE_TOKENS = {"title": 40, "source": 120}
 _SHORT_TOKENS = {"title": 12, "source": 24, "version": 8}
 _BEGINNING = 2
-"""Tokens of the beginning of a text and of a line end."""
+"""Tokens of the start of a text and of a line end."""
 _CUT = " [...]"
 _ENDS = ("\n\n", "\n", ". ", " ")
 
@@ -79,9 +77,9 @@ def citation_of(
 
 
 def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
-    """Return a piece's title, section, source, page, date, version and kb, each shortened.
+    """Return title, section (without title), source, page, date, version and kb, each shortened.
 
-    The section excludes the title. If the address is too long, ``document`` is the document's id.
+    If the address does not fit, ``document`` has the document's id.
     """
     age = f"{pluralize(citation.age_days, 'day')} ago"
     path = citation.heading_path[citation.heading_path[:1] == (citation.title,) :]
@@ -106,17 +104,16 @@ def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
 
 
 def source_lines(citation: Citation, *, short: bool = False) -> str:
-    """Write a piece's source in lines, each shortened; see `source_of`."""
     source = source_of(citation, short=short)
     return "\n".join(f"{name}: {value}" for name, value in source.items())
 
 
 def cut(text: str, tokens: int) -> str:
-    # a token has a byte at least, so short texts need not be counted
+    # a token has at least one byte, so short texts need no count
     if len(text.encode("utf-8", "replace")) <= tokens or count_line_tokens(text) <= tokens:
         return text
     low, high = 0, len(text)
-    while low < high:  # the longest beginning that fits, with the sign that it is one
+    while low < high:  # find the longest start that fits together with `_CUT`
         middle = (low + high + 1) // 2
         if count_line_tokens(text[:middle] + _CUT) <= tokens:
             low = middle
@@ -134,29 +131,25 @@ def cut_at(text: str, length: int) -> str:
     return text[:kept].rstrip() + _CUT
 
 
-@lru_cache(maxsize=1024)  # what answers one question answers others too
+@lru_cache(maxsize=1024)  # similar questions have the same passages
 def count_line_tokens(text: str) -> int:
-    """Count the tokens of a line's beginning; alone, a text has one more for the word's start."""
+    """Count the tokens of a text at the start of a line; alone, it would have one more."""
     return count_tokens(f"\n{text}") - _BEGINNING
 
 
 _NEW_SHARE = 0.2
-"""Share of the phrases of a hit that those before it must not have, or it counts as a repeat."""
+"""Minimum share of new phrases; a hit with fewer is a repetition."""
 _PHRASE = 4
 """Words of a phrase."""
 _GAP = 2
-"""Characters between chunks that lie together: line ends that chunking leaves out."""
-# scripts without spaces have a word a character here
+"""Maximum characters between adjacent chunks: line ends that chunking leaves out."""
+# in scripts without spaces, each character is a word
 _WORD = re.compile(r"[^\W\u2e80-\U0003ffff]+|[\u2e80-\U0003ffff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text of one chunk, or of several adjacent ones.
-
-    Attributes:
-        chunks: Its chunks in document order.
-    """
+    """Text of one chunk, or of several adjacent ones in document order."""
 
     hit: Hit
     chunks: tuple[Chunk, ...]
@@ -176,7 +169,7 @@ class Excerpt:
         return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
 
     def joins(self, other: Excerpt) -> bool:
-        """Whether another excerpt overlaps this one or follows at once."""
+        """Whether another excerpt overlaps this one or is adjacent to it."""
         same = (self.hit.kb, self.chunks[0].document_id) == (
             other.hit.kb,
             other.chunks[0].document_id,
@@ -184,7 +177,6 @@ class Excerpt:
         return same and self._start <= other._end + _GAP and other._start <= self._end + _GAP
 
     def joined(self, other: Excerpt) -> Excerpt:
-        """Both as one; the best hit stays."""
         by_id = {chunk.id: chunk for chunk in (*self.chunks, *other.chunks)}
         chunks = sorted(by_id.values(), key=lambda chunk: (chunk.start, -chunk.end))
         return replace(self, chunks=tuple(chunks))
@@ -201,8 +193,7 @@ class Excerpt:
 def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
     """Return excerpts of hits, in their order.
 
-    Hits that add little to earlier ones are dropped; overlapping or adjacent hits of a document are
-    joined.
+    Drop hits that add little to earlier ones; join overlapping or adjacent hits of a document.
     """
     passages: list[Excerpt] = []
     seen: set[tuple[str, ...]] = set()
@@ -212,7 +203,7 @@ def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
             continue
         excerpt = Excerpt(hit, (hit.chunk,))
         near = [i for i, other in enumerate(passages) if other.joins(excerpt)]
-        if near:  # it may be what lay between two
+        if near:  # it may connect two excerpts
             first, *others = near
             for i in others:
                 excerpt = excerpt.joined(passages[i])
@@ -228,7 +219,7 @@ def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
 
 def _phrases(text: str) -> set[tuple[str, ...]]:
     text = text.casefold()
-    # where no script is without spaces, in a tenth of the time
+    # ASCII text has spaces between words, and splitting takes a tenth of the time
     words = text.split() if text.isascii() else _WORD.findall(text)
     length = min(_PHRASE, len(words))
     return set(zip(*(words[i:] for i in range(length)), strict=False))
@@ -237,7 +228,7 @@ def _phrases(text: str) -> set[tuple[str, ...]]:
 def quoted(hits: Hits) -> str:
     mark, now = quotation_mark(), datetime.now(UTC)
     opening = f"{len(hits)} passages, best first." if hits else NOTHING
-    # a note may repeat what a service of a stranger answered
+    # untrusted: a note may contain the answer of a remote service
     parts = [("note", note) for note in hits.notes]
     parts += [
         (str(number), f"{source_lines(citation_of(hit, now))}\n\n{hit.chunk.text}")

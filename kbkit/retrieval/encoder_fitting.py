@@ -37,19 +37,18 @@ _MADE_BY: Mapping[EncoderTarget, str] = {
 }
 """Fingerprint of a fit: method and analyzer."""
 _CHANGED = 0.2
-"""Share of the chunks that came or went after which an encoder is fitted again."""
+"""Share of added or removed chunks above which an encoder is outdated."""
 _LOCAL = ("static", "onnx")
-"""Local embedders, which embed single words at no cost."""
+"""Types of embedders that embed single words at no cost."""
 _REMOTE = ("llama-index",)
-"""Remote embedders, for which an encoder is kept ready."""
+"""Types of embedders that may use the network, so that an encoder must be ready."""
 
 
 def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     """Whether a knowledge base needs a new query encoder.
 
-    It has one if its recipe says ``query_encoder: fitted``, or its embedder may use the network. It
-    is fitted again after a fifth of the chunks changed, and after an update of kbkit that changes
-    the fit.
+    It has one if its recipe says ``query_encoder: fitted`` or its embedder may use the network. A
+    new one is due when a fifth of the chunks or the method of kbkit changed.
     """
     config = spec_of(row)
     wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
@@ -80,7 +79,6 @@ def is_outdated(
 def fit_encoder(
     database: Database, kb_id: str, embedder: Callable[[KnowledgeBaseRow], Embedder]
 ) -> Mapping[str, Any]:
-    """Fit a query encoder to all chunks and store it."""
     with database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         config = spec_of(row)
@@ -88,9 +86,9 @@ def fit_encoder(
     if not corpus.terms:
         raise ImpossibleError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
     prior = words = None
-    with suppress(EmbedderError):  # they help; the report tells whether they did
+    with suppress(EmbedderError):  # optional; the report states whether they were used
         if len(corpus.terms) >= PRIOR_BELOW:
-            if config.embedding.type != "static":  # whose chunks say as much themselves
+            if config.embedding.type != "static":  # its chunk vectors contain the word vectors
                 words = _term_vectors(database, row, config, StaticEmbedder())
         elif config.embedding.type in _LOCAL:
             prior = _term_vectors(database, row, config, embedder(row))
@@ -106,9 +104,9 @@ def fit_encoder(
 
 
 def fit_summary_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping[str, Any]:
-    """Fit and store a query encoder for document summaries, for where their model cannot run.
+    """Fit and store a query encoder for document summaries, for machines without their model.
 
-    The model embeds some thousand words and short texts: up to a minute of a processor.
+    The model embeds some thousand words and short texts, which takes up to a minute.
     """
     with database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
@@ -164,7 +162,7 @@ def _save(
 def _read(
     transaction: Transaction, row: KnowledgeBaseRow, terms_of: Callable[[str], Sequence[str]]
 ) -> _Corpus:
-    """Read all chunks. Equal terms are one object, since there are millions."""
+    """Read all chunks. Equal terms are one object, because there are millions."""
     interned: dict[str, str] = {}
     above: dict[str, Sequence[str]] = {}
     packed: list[bytes] = []
@@ -192,8 +190,8 @@ def _term_vectors(
 
 
 _ALIKE = 0.5
-"""Similarity from 0 to 1 below which two questions are unrelated. Chosen on questions about Python
-and SQLite: unrelated questions about one manual have 0.3, one of twenty above 0.5."""
+"""Similarity, 0 to 1, below which two questions count as unrelated. Measured on questions about
+Python and SQLite: unrelated ones about one manual have 0.3, and one in twenty above 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +200,10 @@ class LearnedQuestions:
 
     Attributes:
         texts: Questions, as `fold_query` returns them.
-        lengths: Number of terms of each.
-        postings: By term, questions that contain it.
-        which: Question of each pair of question and chunk.
-        seqs: The chunk's ``seq`` of each pair.
+        lengths: Number of terms of each question.
+        postings: Indexes of questions by term.
+        which: Index of the question of each pair of question and chunk.
+        seqs: ``chunks.seq`` of each pair.
         embedder: Fingerprint of the embedder of `vectors`.
         vectors: Vectors of the questions, or zeros; shape ``(questions, dimensions)``.
     """
@@ -222,7 +220,7 @@ class LearnedQuestions:
     def of(
         cls, asked: Mapping[str, Sequence[int]], embedded: QuestionVectors, language: str
     ) -> LearnedQuestions:
-        """Prepare questions, given with the chunks they were rated for."""
+        """Prepare questions from the ``chunks.seq`` that they were rated for."""
         terms = [_terms(language, text) for text in asked]
         postings: dict[str, list[int]] = {}
         for number, values in enumerate(terms):
@@ -245,20 +243,17 @@ class LearnedQuestions:
     def scores(
         self, terms: Sequence[str], vector: Vector | None = None, usual: float = 0.0, but: str = ""
     ) -> dict[int, float]:
-        """Score the similarity of a query to each chunk's rated questions, by ``seq``.
+        """Score the similarity of a query to each chunk's rated questions, by ``seq``, up to 1.
 
-        The similarity of two questions is the share of common terms (Dice, *Measures of the Amount
-        of Ecologic Association Between Species*, 1945) or the cosine of their vectors, whichever is
-        larger. Of a chunk's questions the most similar one counts.
+        The similarity of two questions is the larger of the share of common terms (Dice, *Measures
+        of the Amount of Ecologic Association Between Species*, 1945) and the cosine of their
+        vectors. The most similar question of a chunk counts; chunks with a score of 0 are left out.
 
         Args:
-            terms: Distinct analyzer terms of the query; empty if words do not count.
+            terms: Distinct analyzer terms of the query; empty to ignore words.
             vector: Query vector by `embedder`.
             usual: Usual cosine of unrelated questions.
-            but: A question to leave out.
-
-        Returns:
-            Above 0, up to 1 for the same question; chunks without one are left out.
+            but: A question to ignore.
         """
         alike = np.zeros(len(self.texts))
         if terms:
@@ -280,6 +275,6 @@ class LearnedQuestions:
         return scored
 
 
-@lru_cache(maxsize=20_000)  # each rating adds one question to many that were there
+@lru_cache(maxsize=20_000)  # a rating adds at most one question to many
 def _terms(language: str, text: str) -> tuple[str, ...]:
     return tuple(analyzer(language).query_terms(text))

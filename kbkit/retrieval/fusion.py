@@ -1,8 +1,4 @@
-"""Fuse scores of a query's candidates. Pure functions.
-
-`normalise` scales cosine and BM25; `fuse` weighs them with scores of the document, its title and
-headings, and ratings; `discounts` lowers further hits of one document and near duplicates.
-"""
+"""Fuse the scores of a query's candidates, and run postprocessors."""
 
 from __future__ import annotations
 
@@ -31,33 +27,28 @@ Scores = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 _NEIGHBOURS = 4
-"""Other chunks of a document that speak for it."""
+"""Other chunks of a document that count for `document_evidence`."""
 _PSEUDO_DOCUMENTS = 3
-"""Long documents that count as if all of their chunks were as good as the best."""
+"""Prior: number of long documents whose chunks are all as good as the best."""
 _REPEAT_DISCOUNT = 0.9
 """Factor for each further hit of a document."""
 _INDEX_DISCOUNT = 0.1
 """Factor for pages that are mostly links."""
 _BLOCK = 500
-"""Vectors compared with the others at once, so that memory does not grow with the square."""
+"""Vectors compared with the others at once, to limit memory."""
 _DUPLICATE_DISCOUNT = 0.5
-"""Factor for near duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of the parts: equal for all candidates, or one each, shape ``(n,)``.
+    """Weights of the parts of a score, relative to 1 for the chunk; see `ScoreParts`.
+
+    Each is equal for all candidates, or an array of shape ``(n,)``.
 
     Attributes:
-        dense: Share of the normalised cosine against BM25, 0 to 1.
-        document: Weight of other passages of the document, relative to 1 for the chunk.
-        title: Weight of the title's share of the query's terms, likewise.
-        heading: Weight of the headings' share of the query's terms, likewise.
-        rating: Share of the score that the best ratings add and the worst take away, 0 to 1.
-        summary: Weight of the document's summary, relative to 1 for the chunk.
-        page: Weight of the words of the whole document, likewise.
-        graph: Weight of the graph, likewise.
-        learned: Weight of learned questions; not part of the divisor: scores without any stay.
+        dense: Share of the normalised cosine; BM25 has the rest; 0 to 1.
+        rating: Share of the score that the best ratings add and the worst subtract, 0 to 1.
+        learned: Not part of the divisor, so that scores without learned questions stay.
     """
 
     dense: float | Scores
@@ -72,7 +63,7 @@ class Weights:
 
     @classmethod
     def of_each(cls, several: Sequence[Weights], counts: Sequence[int]) -> Weights:
-        """Repeat weights: the first for its number of candidates, then the second, and so on."""
+        """Repeat each weight for its number of candidates."""
         return cls(
             *(
                 np.repeat([getattr(weights, part.name) for weights in several], counts)
@@ -88,7 +79,7 @@ class Features:
     Attributes:
         bm25: BM25 of the chunk, 0 or more.
         title: Share of the query's terms in the document's title, 0 to 1.
-        heading: Share of them in the headings above the chunk, 0 to 1.
+        heading: Share of the query's terms in the headings above the chunk, 0 to 1.
         rating: From -1 (bad) to 1 (good), 0 without ratings; see `rating_prior`.
         documents: Number of the document, from 0.
         sizes: Number of all chunks of the document.
@@ -114,7 +105,6 @@ class Features:
 
     @classmethod
     def joined(cls, parts: Sequence[Mapping[str, Scores]], documents: Codes) -> Features:
-        """Join columns of several parts, given by name."""
         names = [part.name for part in fields(cls) if part.name != "documents"]
         columns = {name: np.concatenate([part[name] for part in parts]) for name in names}
         columns["sizes"] = columns["sizes"].astype(np.int64)
@@ -123,11 +113,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """The scores of candidates, each of shape ``(n,)``.
-
-    Attributes:
-        scores: Parts of the scores by name, as in `ScoreParts`; they add up to `total`.
-    """
+    """The scores of candidates, shape ``(n,)``; the parts by name add up to ``total``."""
 
     features: Features
     scores: Mapping[str, Scores]
@@ -139,7 +125,7 @@ class Fused:
         return np.asarray(sum(self.scores[name] for name in names) > 0)
 
     def discounted(self, factors: Scores) -> Fused:
-        """Multiply all parts by a factor each; the total is their exact sum."""
+        """Multiply all parts of each candidate by its factor; the total is their exact sum."""
         scores = {name: values * factors for name, values in self.scores.items()}
         return Fused(self.features, scores, sum(scores.values(), np.zeros(len(factors))))
 
@@ -149,11 +135,10 @@ class Fused:
 
 
 def normalise(scores: Scores) -> Scores:
-    """Scale scores of one query's candidates to 0 to 1.
+    """Scale scores of one query's candidates: negative ones become 0 and the best one 1.
 
-    Negative scores become 0 and the best one 1: the theoretical-minimum, observed-maximum
-    normalisation of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval"
-    (2023). It depends neither on the worst candidate nor on the number of candidates.
+    The worst candidate and their number do not matter. Source: theoretical-minimum normalisation,
+    Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
     """
     kept = np.maximum(scores, 0.0)
     top = kept.max(initial=0.0)
@@ -163,10 +148,9 @@ def normalise(scores: Scores) -> Scores:
 def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
     """Score how well the rest of each chunk's document answers the query.
 
-    The mean of the second to fifth best scores of the document's candidates; other chunks count 0.
-    For chunks that a short document does not have, its best score counts, at the average ratio of
-    the long documents found. Interpolates passage with document scores as Callan, "Passage-Level
-    Evidence in Document Retrieval" (1994).
+    This is the mean of the second to fifth best scores of the document's candidates; other chunks
+    count 0. A short document lacks some of these; its best score replaces them, times the average
+    ratio in long documents. Source: Callan, "Passage-Level Evidence in Document Retrieval" (1994).
     """
     rank = _ranks_within(scores, documents)
     best = np.bincount(documents, scores * (rank == 0))
@@ -181,11 +165,7 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
 
 
 def rating_prior(average: Scores, raters: Scores) -> Scores:
-    """Return the prior of ratings, from -1 to 1.
-
-    The average's distance from the middle of the scale, as if two more raters had chosen the middle
-    (a Bayesian average).
-    """
+    """Return the Bayesian average of ratings, from -1 to 1; the prior is two neutral raters."""
     prior: Scores = np.where(raters > 0, (average - 3) / 2 * raters / (raters + 2), 0.0)
     return prior
 
@@ -193,9 +173,9 @@ def rating_prior(average: Scores, raters: Scores) -> Scores:
 def fuse(features: Features, weights: Weights) -> Fused:
     """Combine the scores of candidates.
 
-    A convex combination of the normalised scores (Bruch, Gai and Ingber, 2023) plus scores of the
-    document, divided by the sum of the weights, then scaled by ratings. Index pages, which contain
-    the words of all others, come last.
+    This is a convex combination of the normalised scores (Bruch, Gai and Ingber, 2023) plus scores
+    of the document, divided by the sum of the weights, then scaled by ratings. Index pages, which
+    contain the words of all others, are discounted.
     """
     parts = (weights.document, weights.title, weights.heading, weights.summary, weights.page)
     whole = 1 + sum(parts) + weights.graph
@@ -216,14 +196,14 @@ def fuse(features: Features, weights: Weights) -> Fused:
     total = sum(scores.values(), np.zeros(len(dense)))
     rating = total * weights.rating * features.rating
     fused = Fused(features, scores | {"rating": rating}, total + rating)
-    indexes = (features.index > 0) & (features.learned == 0)  # people know what answers them
+    indexes = (features.index > 0) & (features.learned == 0)  # people rated learned ones well
     return fused.discounted(np.where(indexes, _INDEX_DISCOUNT, 1.0))
 
 
 def discounts(
     total: Scores, documents: Codes, duplicates: NDArray[np.bool_], per_document: int | Codes
 ) -> Scores:
-    """Return factors that make hits differ, one a candidate, shape ``(n,)``."""
+    """Return factors for further hits of a document and near duplicates, shape ``(n,)``."""
     further = np.maximum(_ranks_within(total, documents) - per_document + 1, 0)
     result: Scores = np.power(_REPEAT_DISCOUNT, further) * np.where(
         duplicates, _DUPLICATE_DISCOUNT, 1.0
@@ -234,8 +214,8 @@ def discounts(
 def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[np.bool_]:
     """Mark chunks that nearly duplicate an earlier unmarked one.
 
-    The greedy selection of maximal marginal relevance (Carbonell and Goldstein, "The Use of MMR",
-    1998) with a threshold in rank of a trade-off.
+    This is the greedy selection of maximal marginal relevance (Carbonell and Goldstein, "The Use of
+    MMR", 1998) with a threshold instead of a trade-off.
     """
     duplicates = np.zeros(len(vectors), np.bool_)
     if threshold >= 1:
@@ -251,7 +231,7 @@ def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[n
 
 
 def _ranks_within(scores: Scores, groups: Codes) -> Codes:
-    """The rank of each score within its group, from 0; equal scores keep their order."""
+    """Return the rank of each score within its group, from 0; equal scores keep their order."""
     order = np.lexsort((-scores, groups))
     ordered = groups[order]
     new = np.ones(len(order), np.bool_)
@@ -266,17 +246,16 @@ _PACKAGES = "llama_index.postprocessor."
 
 
 def hits_needed(specs: Sequence[PostprocessorSpec], limit: int) -> int:
-    """Return how many hits postprocessors need for ``limit`` results."""
     return max([limit, *(spec.hits for spec in specs)])
 
 
 def postprocess(
     hits: Sequence[Hit], query: str, specs: Sequence[PostprocessorSpec], limit: int
 ) -> tuple[Hit, ...]:
-    """Pass hits through postprocessors.
+    """Pass hits through postprocessors, one after another; they set order and scores.
 
-    Each gets the hits of the one before, at most its own number or ``limit``, whichever is larger.
-    They set order and scores. Nodes that they add, or whose text they change, are dropped.
+    Each gets at most its own number of hits or ``limit``, whichever is larger. Added nodes are
+    dropped.
     """
     for spec in specs:
         hits = _run(hits[: hits_needed([spec], limit)], query, spec)
@@ -292,7 +271,7 @@ def _run(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
     try:
         given = processor.postprocess_nodes([node_of(hit) for hit in hits], query_str=query)
         scored = {node.node.node_id: _score(node) for node in given}
-    except Exception as error:  # whatever a third party's code raises
+    except Exception as error:  # third-party code may raise anything
         detail = safe_message(error, spec.arguments)
         raise PostprocessorError(f"{spec.path}: failed ({detail})") from None
     by_id = {hit.chunk.id: hit for hit in hits}
@@ -314,7 +293,7 @@ def _score(node: NodeWithScore) -> float | None:
 
 @lru_cache(maxsize=16)
 def _open(path: str, arguments: str) -> BaseNodePostprocessor:
-    """The postprocessor at an import path; opened once a process, since it may be a large model."""
+    """Return the postprocessor at an import path; opened once, because it may be a large model."""
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
 
     return open_class(
@@ -331,7 +310,7 @@ def _open(path: str, arguments: str) -> BaseNodePostprocessor:
 
 
 def check_installed(spec: PostprocessorSpec) -> None:
-    """Check that a postprocessor's package is installed, without importing it."""
+    """Raise an error if a postprocessor's package is not installed, without importing it."""
     if not is_there(spec.path):
         raise PostprocessorError(f"{spec.path}: is not installed; {_install(spec.path)}")
 

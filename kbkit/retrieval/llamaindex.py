@@ -1,7 +1,4 @@
-"""llama-index adapters: nodes, retriever, tool.
-
-This module imports llama-index; who needs it imports this module when it is asked for.
-"""
+"""llama-index adapters: nodes, retriever, tool. Import this module lazily: llama-index is heavy."""
 
 from __future__ import annotations
 
@@ -29,19 +26,19 @@ from kbkit.retrieval.query import Query
 T = TypeVar("T")
 
 _PROMPTED = ("title", "section", "url")
-"""Metadata that prompts show, beside the text; the rest would only flood them."""
+"""Metadata in prompts, in addition to the text."""
 _EMBEDDED = ("title", "section")
-"""Metadata that rerankers and embedders read, as kbkit's own embedder does."""
+"""Metadata for rerankers and embedders, the same as for kbkit's embedder."""
 _MAX_NAME_LENGTH = 64
-"""Characters of a tool's name that services of language models take."""
+"""Maximum characters of a tool's name in APIs of language models."""
 _MAX_PASSAGES = 20
 
 
 def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
-    """Convert a hit to a node whose id is the chunk's.
+    """Convert a hit to a node with the chunk's id.
 
-    Metadata are those of `Hit.to_dict` without the text; the headings are one line, ``section``,
-    and notes of the search are ``notes``. Prompts contain only title, section and address.
+    Metadata are those of `Hit.to_dict` without the text, with the headings in one line as
+    ``section`` and notes of the search as ``notes``. Prompts contain title, section and address.
     """
     metadata: dict[str, Any] = {**hit.to_dict()}
     text = metadata.pop("text")
@@ -83,7 +80,7 @@ class KbkitRetriever(BaseRetriever):
 
 
 class AwaitedRetriever(BaseRetriever):
-    """A search that is awaited as a llama-index retriever; ``aretrieve`` asks it."""
+    """An asynchronous search as a llama-index retriever; use ``aretrieve``."""
 
     def __init__(self, search: Callable[[str], Awaitable[Hits]]) -> None:
         super().__init__()
@@ -119,7 +116,7 @@ def search_tool(
     *,
     awaited: bool = False,
 ) -> FunctionTool:
-    """Return the search of a knowledge base as a tool, which answers with `quoted` hits."""
+    """Return the search of a knowledge base as a tool that returns `quoted` hits."""
     asked = Filters.of(filters)
     if not 1 <= limit <= _MAX_PASSAGES:
         raise ConfigError(f"limit={limit}: give 1 to {_MAX_PASSAGES} passages")

@@ -11,7 +11,7 @@ from kbkit.text.analysis import fold
 _T = TypeVar("_T")
 
 PHRASED = 50
-"""Hits among which those with a phrase go first."""
+"""Number of best hits that are reordered by phrases."""
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]*\S\s+\S[^\"“”„«»]*)[\"”“»]")
 
 
@@ -23,7 +23,7 @@ def phrases_in(query: str) -> list[str]:
 def phrases_first(
     hits: Sequence[_T], phrases: Sequence[str], text_of: Callable[[_T], str]
 ) -> list[_T]:
-    """Put hits whose text contains all phrases first; else the order stays."""
+    """Move hits that contain all phrases to the front; otherwise keep the order."""
 
     def lacks(hit: _T) -> bool:
         text = _folded(text_of(hit))

@@ -1,4 +1,4 @@
-"""A validated query."""
+"""Validate and embed queries, and find entities in them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Query:
     """A query with its parameters.
 
     Attributes:
-        graph: Overrides their `graph_weight`.
-        unlearned: Ignore what was learned from this question, for a fair measurement.
+        graph: Overrides `graph_weight` of the retrieval settings.
+        unlearned: Whether to ignore what was learned from this question, for evaluations.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Query:
         *,
         graph: float | None = None,
     ) -> Query:
-        # without lone surrogates, as broken bytes of a command line become
+        # replaces lone surrogates, which come from invalid bytes on a command line
         text = check_text("query", text)
         if not text.strip():
             raise ConfigError("the query is empty; ask for something")
@@ -102,17 +102,16 @@ def check_weight(name: str, weight: Any) -> float:
 
 
 _MAX_WORDS = 5
-"""Words of a name in a query."""
+"""Maximum words of a name."""
 _WORDS = 60
-"""Words used of a query."""
+"""Maximum words of a query to read."""
 _EDGES = ".,:;!?\"'`“”‘’«»()[]{}<>"
 
 
 class NamedEntity(NamedTuple):
-    """An entity that a query names.
+    """An entity that a query names, by its row in a `GraphTable`.
 
     Attributes:
-        row: Row of the entity in a `GraphTable`.
         share: Probability that the words mean it, 0 to 1: *times* rarely means ``times()``.
     """
 
@@ -124,7 +123,7 @@ class NamedEntity(NamedTuple):
 def entities_in(
     query: str, graph: GraphTable, frequency: Callable[[str], int]
 ) -> list[NamedEntity]:
-    """The entities that a query names; of names within one another the longest."""
+    """Return the entities that a query names; of overlapping names the longest."""
     words = query.split()[:_WORDS]
     taken: set[int] = set()
     entities: dict[int, NamedEntity] = {}
@@ -152,17 +151,12 @@ def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
 
 
 _AGAIN = 30.0
-"""Seconds after which a model that could not be reached is asked again."""
+"""Seconds after a connection error before the model is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """Vector of a query, or the reason why it is missing.
-
-    Attributes:
-        vector: The vector; ``None`` if only words can be searched.
-        note: Note for the reader.
-    """
+    """Vector of a query, or ``None`` and a note for the reader."""
 
     vector: Vector | None = None
     note: str = ""
@@ -170,11 +164,7 @@ class QueryVector:
 
 @dataclass(slots=True)
 class QueryEncoder:
-    """Embeds the queries of one knowledge base.
-
-    Attributes:
-        embedder: Returns the embedder of a knowledge base's row.
-    """
+    """Embeds the queries of one knowledge base."""
 
     database: Database
     embedder: Callable[[KnowledgeBaseRow], Embedder]
@@ -212,7 +202,7 @@ class QueryEncoder:
         )
 
     def _waited_for(self) -> EmbedderUnreachableError | None:
-        """Return a recent connection error: a timeout takes long, and somebody waits."""
+        """Return a recent connection error, to spare the user another timeout."""
         if self._unreached is None or time.monotonic() > self._unreached[0]:
             return None
         return self._unreached[1]
@@ -220,7 +210,6 @@ class QueryEncoder:
     def _asked(
         self, row: KnowledgeBaseRow, text: str
     ) -> tuple[Vector, None] | tuple[None, KbkitError]:
-        """The model's vector, or why it cannot be had."""
         try:
             embedder = self.embedder(row)
         except (ConfigError, EmbedderError) as error:
@@ -255,23 +244,19 @@ class QueryEncoder:
 
 
 _KEPT = 256
-"""Queries whose vectors are kept: people ask again, and pages of hits ask the same."""
+"""Cached query vectors; queries are often repeated, for example by the next page of hits."""
 
 
 @dataclass(slots=True)
 class SummaryQueryEncoder:
-    """Embeds the queries of one knowledge base for its summaries.
-
-    Attributes:
-        embedder: Returns the summaries' embedder of a knowledge base's row.
-    """
+    """Embeds the queries of one knowledge base for its summaries."""
 
     embedder: Callable[[KnowledgeBaseRow], Embedder]
     _kept: OrderedDict[tuple[str, str], Vector] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
-        """Return a future of the query's vector; with a reason if there is none."""
+        """Return a future of the query's vector, or of the reason why there is none."""
         if not chunks.summary_embedder:
             return _resolved(QueryVector())
         key = (chunks.summary_embedder, text)
@@ -279,7 +264,7 @@ class SummaryQueryEncoder:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return _resolved(QueryVector(self._kept[key]))
-        # as these chunks show it, in case others are searched by now
+        # the embedder of these chunks, because the row may be newer
         shown = replace(row, summary_embedder=chunks.summary_embedder)
         return _threads().submit(self._embed, shown, text)
 

@@ -24,30 +24,20 @@ from kbkit.retrieval.fusion import (
 )
 
 _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
-"""Dense weights of the modes that use one retriever."""
+"""Dense weights of the modes with one retriever."""
 
 
 _FEW_DOCUMENTS = 10
 """Number of documents at which whole-document scores count half."""
 _STATIC_SUMMARIES = (0.3, 0.6)
-"""Factors of the weights of summaries and whole documents for static vectors, chosen like the
-weights."""
+"""Factors of `summary_weight` and `page_weight` with static vectors, tuned like the weights."""
 _COMPARED_BEST = 60
-"""Candidates compared for near duplicates."""
+"""Maximum candidates compared for near duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """A knowledge base's candidates for a query, with their features.
-
-    Attributes:
-        kb: Name of the knowledge base.
-        language: Language of the text.
-        retrieval: Ranking settings.
-        terms: Analyzer terms of the query, each once.
-        columns: Columns of `Features` by name.
-        notes: Notes for the reader.
-    """
+    """A knowledge base's candidates for a query; ``columns`` are those of `Features` by name."""
 
     kb: str
     language: str
@@ -72,9 +62,9 @@ class RankedCandidate:
 
 
 def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]:
-    """Return pools whose BM25 uses the statistics of all of them together.
+    """Return pools whose BM25 uses the joint statistics of all pools.
 
-    In a knowledge base of five chunks no word is rare, so its own statistics would rank it too low.
+    By its own statistics, a knowledge base of five chunks has no rare words and would rank too low.
     """
     if len(pools) < 2:
         return list(pools)
@@ -131,8 +121,8 @@ def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float
 def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]]:
     """Return factors for `summary_weight` and `page_weight` of each pool.
 
-    They depend on the summaries' embedder and the number of documents: with three documents, the
-    right one says little about the passage.
+    They depend on the summaries' embedder and the number of documents: among three documents, the
+    right one says little about the right passage.
     """
     documents = sum(pool.candidates.pages.statistics.chunks for pool in pools)
     share = documents / (documents + _FEW_DOCUMENTS)
@@ -151,7 +141,7 @@ def _order_ranked(
     duplicates = [
         mark_duplicates(pool.candidates.vectors[part], total, pool.retrieval.duplicates)
         for pool, part, total in zip(pools, parts, _split(fused.total, parts), strict=True)
-    ]  # each by itself: vectors of different embedders do not compare
+    ]  # by pool, because vectors of different embedders are not comparable
     most = np.repeat([pool.retrieval.per_document for pool in pools], counts)
     factors = discounts(fused.total, features.documents, np.concatenate(duplicates), most)
     fused = fused.discounted(factors)
@@ -162,16 +152,16 @@ def _order_ranked(
 def _fill_up(
     pools: Sequence[CandidatePool], weights: Sequence[Weights], ceiling: float, limit: int
 ) -> list[RankedCandidate]:
-    """Extend a long list after the candidates, so that its length changes no ranks.
+    """Extend the list after the ranked candidates, so that `limit` does not change ranks.
 
-    Pools take turns, each with its best first; scores fall from hit to hit.
+    Pools take turns, each with its best first; scores decrease.
     """
     counts = [len(pool.candidates.seqs) for pool in pools]
     parts = [slice(0, count) for count in counts]
     each = Weights.of_each(weights, counts)
     fused = fuse(_features(pools, parts), replace(each, document=0.0))
-    # Retrievers give their chunks in order until nothing is in common; what documents say would let
-    # those behind in, as many as are asked for.
+    # Only chunks with a score of their own: document scores would add unrelated chunks up to any
+    # limit.
     common, turns, start = np.asarray(fused.scores["dense"] + fused.scores["lexical"] > 0), [], 0
     for which, pool in enumerate(pools):
         first, start = start + pool.candidates.ranked, start + len(pool.candidates.seqs)
@@ -179,7 +169,7 @@ def _fill_up(
         turns += [(turn, which, i) for turn, i in enumerate(rest.tolist())]
     order = [i for _, _, i in sorted(turns)[:limit]]
     scores = np.minimum.accumulate(np.minimum(fused.total[order], ceiling))
-    scores *= 1 - 1e-9 * np.arange(1, len(order) + 1)  # beyond what rounding can turn around
+    scores *= 1 - 1e-9 * np.arange(1, len(order) + 1)  # more than rounding errors
     factors = np.zeros(len(common))
     factors[order] = scores / fused.total[order]
     return _ranked(pools, parts, fused.discounted(factors), order)

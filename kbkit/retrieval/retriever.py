@@ -42,15 +42,12 @@ from kbkit.text.analysis import REVISION, analyzer
 
 _MAX_SECONDS = 0.25
 _places = threading.BoundedSemaphore(2)
-"""Two, since products of numpy and models run beside another's Python."""
+"""Two, because numpy and models release the GIL."""
 
 
 @contextmanager
 def search_slot() -> Iterator[None]:
-    """Hold one of the semaphore's places within the block.
-
-    Who waits for long goes on without one: others may wait for an embedder that is a service.
-    """
+    """Limit concurrent searches; continue without a place after `_MAX_SECONDS`."""
     has_place = _places.acquire(timeout=_MAX_SECONDS)
     try:
         yield
@@ -60,9 +57,9 @@ def search_slot() -> Iterator[None]:
 
 
 _SMALL = 1_000
-"""Maximum chunks of a snapshot made while a search waits."""
+"""Maximum chunks of a snapshot that is built during a search."""
 _TRIES = 5
-"""Attempts to get a version's snapshot."""
+"""Attempts to get the snapshot of a version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ class _State:
     """A knowledge base at a number of changes of the database.
 
     Attributes:
-        rated: Version, largest rating id and number of ratings; equal values mean equal ratings.
+        rated: Version, largest rating id and number of ratings; if equal, so are the ratings.
     """
 
     changes: int
@@ -91,12 +88,7 @@ class _State:
 
 @dataclass(slots=True)
 class Retriever:
-    """Finds candidates in one knowledge base as it is in the catalog at that moment.
-
-    Attributes:
-        embedder: Returns the query embedder of a knowledge base's row.
-        graph: Returns the current graph.
-    """
+    """Finds candidates in the current version of one knowledge base."""
 
     stores: Stores
     kb_id: str
@@ -117,11 +109,11 @@ class Retriever:
         while True:
             seen = self._state()
             try:
-                encoded, note = self._encode(seen, query)  # first, since a model may take long
+                encoded, note = self._encode(seen, query)  # before `search_slot`: may be slow
             except EmbedderError:
                 if self._state().encodes_like(seen):
                     raise
-                continue  # another process has changed the embedder
+                continue  # another process changed the embedder
             with search_slot():
                 result = self._from_snapshot(seen, query, encoded, note)
             if result is not None:
@@ -140,7 +132,7 @@ class Retriever:
             read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
             result = find_candidates(read, encoded)
         else:
-            _ = encoded.summary_vector  # waited for before the catalog is held
+            _ = encoded.summary_vector  # wait for it before the transaction starts
             with self.stores.database.read() as transaction:
                 now = self._read_state(transaction, now.changes)
                 if not now.encodes_like(seen):
@@ -184,7 +176,7 @@ class Retriever:
         return min((len(holding[term][0]) if term in holding else 0 for term in terms), default=0)
 
     def versions(self) -> set[str]:
-        """The versions that its documents are of; see `kbkit.models.Filters`."""
+        """Return the versions of its documents; see `kbkit.models.Filters`."""
         seen, cached = self._state().row.version, self._versions
         if cached is None or cached[0] != seen:
             with self.stores.database.read() as transaction:
@@ -199,13 +191,13 @@ class Retriever:
         return True
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        """Map ``seq`` to chunks with documents; chunks that are gone are missing."""
-        # of one that was deleted meanwhile the trash has its chunks still
+        """Return chunks with their documents by ``seq``; deleted ones are missing."""
+        # the chunks of a deleted knowledge base are still in the trash
         return self.stores.database.chunks(seqs) if self.is_there() else {}
 
     def _state(self) -> _State:
-        """The knowledge base as it is now; next to nothing is done where nothing has changed."""
-        # first: what comes meanwhile is looked at next time
+        """Return the current state, cached until the database changes."""
+        # read first, so that the next call sees later changes
         changes = self.stores.database.changes()
         seen = self._last_state
         if seen is None or seen.changes != changes:
@@ -219,7 +211,7 @@ class Retriever:
         same = previous is not None and previous.row.config == row.config
         same = same and previous is not None and previous.row.embedder == row.embedder
         spec = previous.spec if previous and same else spec_of(row)
-        if row.waits and not same:  # then static vectors weigh what they do elsewhere
+        if row.waits and not same:  # static vectors serve, so use their weights
             spec = spec.embedded_by(StaticEmbedding())
         rated = (row.version, *ratings.extent(transaction, row.id))
         totals = self._totals(transaction, rated)
@@ -240,7 +232,7 @@ class Retriever:
         previous = self._last_state
         if not rated[-1]:
             return Totals({}, {})
-        # an entry's document may be another one by now, which no version tells
+        # the document of an entry may have been replaced without a new version
         if previous and previous.rated == rated and not previous.totals.documents:
             return previous.totals
         return ratings.totals(transaction, self.kb_id)
@@ -276,7 +268,7 @@ class Retriever:
         return encoded, embedded.note
 
     def _chunks(self, seen: _State) -> ChunkTable:
-        """Return the chunk table of a version, or of a newer one."""
+        """Return the chunk table of this version or a newer one."""
         snapshot = self._snapshot(seen)
         if snapshot is not None:
             return snapshot
@@ -289,7 +281,7 @@ class Retriever:
             now = self._state()
             snapshot = self._snapshot(now)
             if snapshot is not None or self.stores.database.changes() == now.changes:
-                break  # else it is of a newer version by now
+                break  # otherwise the knowledge base changed in between
         return now, snapshot
 
     def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot | None) -> None:
@@ -301,7 +293,7 @@ class Retriever:
         self.stores.warmer.searched(self.kb_id, ready=ready, worn=worn)
 
     def _snapshot(self, seen: _State) -> SegmentedSnapshot | None:
-        """Return the snapshot of a version; a small knowledge base's is made if missing."""
+        """Return the snapshot of a version; build a missing one if it is small."""
         snapshot = self.stores.snapshots.get(seen.row)
         if snapshot is not None:
             return snapshot

@@ -33,11 +33,11 @@ _log = logging.getLogger(__name__)
 
 _MAX_VERSIONS = 30
 _TRIES = 5
-"""Attempts to read chunks that change meanwhile."""
+"""Attempts to read chunks while they change."""
 _SLOPE, _INTERCEPT = 7.76, -6.25
 """Logistic regression of right passages on hybrid scores, by `benchmarks/reliability.py`."""
 MIN_CHUNKS = 300
-"""Chunks of the smallest knowledge base for which it was measured."""
+"""Size of the smallest knowledge base in this regression."""
 UNLIKELY = 0.1
 _NOTHING_FITS = "nothing here answers this well; these are the nearest passages"
 _DIFFERENT_LAST = (
@@ -49,9 +49,9 @@ _DIFFERENT_LAST = (
 def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """Search knowledge bases, best first.
 
-    Candidates are normalised together with common statistics, so scores are comparable; weights are
-    those of each knowledge base. Passages with a phrase that the query quotes go first.
-    Postprocessors run on all hits, if all knowledge bases name the same.
+    Candidates are normalised together with joint statistics, so scores are comparable; each
+    knowledge base has its own weights. Passages with phrases in quotation marks go first.
+    Postprocessors run if all knowledge bases name the same ones.
     """
     start = time.perf_counter()
     _check_version(query, retrievers)
@@ -66,7 +66,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         chunks = sum(pool.candidates.statistics.chunks for pool in pools)
         measured = query.mode is Mode.HYBRID and chunks >= MIN_CHUNKS
         ranked_hits = _hits(retrievers, pools, ranked, measured=measured)
-        # a document that was stored anew between the two looks has other chunks
+        # try again if a document was replaced between ranking and reading
         if len(ranked_hits) == len(ranked) or not left or not _all_there(retrievers):
             break
     ordered = phrases_first(ranked_hits, phrases, lambda hit: f"{hit.title} {hit.chunk.text}")
@@ -110,9 +110,9 @@ def _by_number(version: str) -> list[tuple[int, str]]:
 
 
 def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
-    """The chunks whose vectors are nearest to that of a chunk, without it, nearest first.
+    """Return the chunks with the nearest vectors to a chunk, nearest first, without the chunk.
 
-    Further chunks of a document and near duplicates come later, those of the chunk itself too.
+    Further chunks of a document and near duplicates, also of the chunk itself, rank lower.
     """
     start = time.perf_counter()
     _check_version(query, [retriever])
@@ -130,7 +130,7 @@ def _hits(
     *,
     measured: bool = False,
 ) -> list[Hit]:
-    """Return hits of ranked candidates; chunks that are gone are left out."""
+    """Return hits of ranked candidates; deleted chunks are left out."""
     read_chunks = [
         retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
@@ -178,7 +178,7 @@ def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
 
 @cache
 def _by_meaning() -> RetrievalSpec:
-    """Return the ranking settings for similar chunks; made on demand to keep search light."""
+    """Return the ranking settings for similar chunks; created on demand for a fast import."""
     return RetrievalSpec(
         document_weight=0,
         title_weight=0,
@@ -220,9 +220,9 @@ def ask(hits: Hits, llm: LLM | None = None) -> Answer:
 
 
 def _model_in_use() -> LLM | None:
-    """Return the user's ``Settings.llm``, if llama-index is loaded at all.
+    """Return the user's ``Settings.llm``, if llama-index is loaded.
 
-    Its public attribute would make the default model when asked, which is one on the network.
+    The public attribute would create the default model, which uses the network.
     """
     settings = sys.modules.get("llama_index.core.settings")
     return None if settings is None else settings.Settings._llm

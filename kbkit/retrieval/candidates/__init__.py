@@ -1,5 +1,5 @@
 """Candidates: the chunks that retrievers find for a query.
 
-A snapshot of the knowledge base gives them fastest. Where there is none of the catalog's version
-(while documents are being stored, say), the lexical index and the catalog give them.
+They are read from a snapshot, or, if none has the current version (for example while documents are
+being stored), from the lexical index and the catalog.
 """

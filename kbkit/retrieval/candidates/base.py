@@ -28,11 +28,10 @@ Postings = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 @dataclass(frozen=True, slots=True)
 class QueryGraph:
-    """The graph of a knowledge base, as one query reads it.
+    """The graph of a knowledge base for a query.
 
     Attributes:
-        table: Its entities and relations.
-        naming: Returns ``chunks.seq`` of chunks that mention entities, by row.
+        naming: Returns ``chunks.seq`` of the chunks that mention entities, by row.
     """
 
     table: GraphTable
@@ -41,18 +40,14 @@ class QueryGraph:
 
 @dataclass(frozen=True, slots=True)
 class EncodedQuery:
-    """A query as both retrievers of one knowledge base read it.
+    """A query for the retrievers of one knowledge base.
 
     Attributes:
-        terms: Analyzer terms of the query, each once.
-        language: Language of the analyzer.
+        terms: Distinct analyzer terms of the query.
         vector: Query vector; ``None`` without dense retrieval.
-        mode: Which retrievers take part.
-        size: Candidates of each retriever that are ranked.
-        limit: Requested hits, which may be more.
-        filters: What a document must be.
-        text: The question.
-        graph: Relations; ``None`` without weight.
+        size: Ranked candidates of each retriever.
+        limit: Requested hits, may be larger than ``size``.
+        graph: ``None`` without weight.
         pages: Whether words of whole documents count.
         summary: Future of the query vector for summaries; ``None`` if they do not count.
         summary_embedder: Fingerprint of its embedder.
@@ -77,16 +72,16 @@ class EncodedQuery:
 
     @property
     def summary_vector(self) -> Vector | None:
-        """The query vector for document summaries, awaited; ``None`` if there is none."""
+        """The query vector for document summaries, if any; waits for it."""
         return self.summary.result().vector if self.summary else None
 
     @property
     def summary_note(self) -> str:
-        """A note for the reader about that vector, awaited."""
+        """A note for the reader about that vector; waits for it."""
         return self.summary.result().note if self.summary else ""
 
     def sizes(self, chunks: int) -> tuple[int, int]:
-        """Return `size`, and the limit of each retriever, for a number of chunks."""
+        """Return `size` and the limit of each retriever, at most the number of chunks."""
         return min(self.size, chunks), min(max(self.size, self.limit), chunks)
 
 
@@ -97,9 +92,8 @@ class WholeDocuments:
     Attributes:
         which: Index of each candidate's document, shape ``(n,)``.
         counts: Counts of each query term in each document.
-        lengths: Number of terms of each.
-        statistics: Statistics of all documents.
-        summary: Cosine of the query and the summary of each, shape ``(documents,)``.
+        lengths: Number of terms of each document.
+        summary: Cosine of the query and each summary, shape ``(documents,)``.
         embedder: Fingerprint of the summaries' embedder; ``""`` if they do not count.
     """
 
@@ -111,27 +105,24 @@ class WholeDocuments:
     embedder: str
 
     def bm25(self, statistics: CorpusStatistics | None = None) -> Scores:
-        """BM25 of each candidate's document, by other statistics where some are given."""
+        """Return BM25 of each candidate's document; ``statistics`` replace its own."""
         scores = bm25_scores(self.counts, self.lengths, statistics or self.statistics)
         return np.asarray(scores[self.which], np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Chunks, by column. The first ``ranked`` ones are ranked, the others fill up behind them.
+    """Chunks by column, shape ``(n,)``. The first ``ranked`` ones are ranked, the others follow.
 
     Attributes:
-        seqs: ``chunks.seq``, shape ``(n,)``.
-        ranked: Number of proper candidates.
-        document_ids: The document of each.
-        sizes: Number of chunks of that document, shape ``(n,)``.
-        title: Share of the query's terms that its title has, 0 to 1, shape ``(n,)``.
-        heading: Share of them that the headings above each chunk have, that title aside.
-        lengths: Number of terms of each.
+        seqs: ``chunks.seq``.
+        sizes: Number of chunks of each document.
+        title: Share of the query's terms in the title, 0 to 1.
+        heading: Share of the query's terms in the headings above the chunk except the title.
+        lengths: Number of terms of each chunk.
         counts: Counts of each query term.
         vectors: Shape ``(n, dimensions)``.
         statistics: Statistics of all chunks.
-        pages: Scores of whole documents.
         learned: Similarity to learned questions, 0 to 1, by ``seq``.
         graph: Graph proximity, 0 to 1; ``None`` without the graph.
     """
@@ -151,12 +142,12 @@ class Candidates:
     graph: Scores | None = None
 
     def answers(self, query: EncodedQuery) -> bool:
-        """Whether all retrievers took part; not if summaries were re-embedded since."""
+        """Whether all retrievers took part; false if summaries were embedded again since."""
         return query.summary_vector is None or self.pages.embedder == query.summary_embedder
 
 
 class Corpus(Protocol):
-    """Data that retrievers read for one query; rows are those of `chunks`."""
+    """Data that retrievers read for one query; rows are indexes into `chunks`."""
 
     @property
     def chunks(self) -> ChunkTable: ...
@@ -165,15 +156,15 @@ class Corpus(Protocol):
     def scans_long(self) -> bool: ...
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        """Map terms to postings by row; absent terms are left out."""
+        """Return postings by term; absent terms are left out."""
         ...
 
     def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
-        """The chunks that are nearest to the query, best first."""
+        """Return the nearest chunks, best first."""
         ...
 
     def cosines(self, rows: Rows) -> NDArray[np.float32]:
-        """Cosines of the query and some chunks; 0 where the query has no vector."""
+        """Return cosines of the query and chunks; 0 if the query has no vector."""
         ...
 
     def vectors(self, rows: Rows) -> Matrix: ...
@@ -182,12 +173,12 @@ class Corpus(Protocol):
 
 
 def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
-    """Return cosines of unit vectors and a query's, shape ``(len(vectors),)``.
+    """Return the cosines of unit vectors and a query vector, shape ``(len(vectors),)``.
 
-    Without BLAS, which spreads so small a product over all cores: beside other work, a scan of
-    20,000 took 12 ms instead of 2.4. A vector's cosine also does not depend on other candidates.
+    BLAS would spread this small product over all cores: on a busy machine, a scan of 20,000 took
+    12 ms instead of 2.4. Also, the result for a vector must not depend on other candidates.
     """
-    if not len(vectors):  # of a knowledge base without chunks, whose vectors have no length either
+    if not len(vectors):  # without chunks, the dimensions do not match
         return np.zeros(0, np.float32)
     return np.asarray(np.einsum("ij,j->i", vectors, vector))
 
@@ -197,16 +188,16 @@ _GROUP = 64
 
 
 def top_indices(scores: NDArray[np.floating[Any]], limit: int) -> Rows:
-    """Indexes of the highest scores, best first; equal ones keep their order."""
+    """Return indexes of the highest scores, best first; equal ones keep their order."""
     above = np.flatnonzero(scores >= lowest_of_best(scores, limit))
     return above[np.argsort(-scores[above], kind="stable")][:limit]
 
 
 def lowest_of_best(scores: NDArray[np.floating[Any]], limit: int) -> Any:
-    """Return the lowest of the `n` highest scores, or of all if there are fewer.
+    """Return the lowest of the ``limit`` highest scores, or of all if there are fewer.
 
-    Maxima of groups come first: the lowest of the n best maxima is a lower bound, so scores below
-    it need no sorting. Of a million scores that takes a tenth of the time.
+    The lowest of the ``limit`` best maxima of groups is a lower bound, so scores below it need no
+    sorting. With a million scores, this takes a tenth of the time.
     """
     groups = len(scores) // _GROUP
     if 0 < limit < groups:
@@ -219,10 +210,9 @@ def lowest_of_best(scores: NDArray[np.floating[Any]], limit: int) -> Any:
 def merge_candidates(
     dense: Rows, lexical: Rows, size: int, others: Rows | None = None
 ) -> tuple[Rows, int]:
-    """Merge the candidates of both retrievers: the ``size`` best of either, then the rest.
+    """Merge candidates: the ``size`` best of each retriever and ``others``, then the rest.
 
-    The rest alternates, so that a longer list begins like a shorter one. ``others`` are among the
-    best. Duplicates are allowed.
+    The rest alternates, so that a longer list starts like a shorter one. Duplicates are allowed.
     """
     first, second = (list(dict.fromkeys(rows.tolist())) for rows in (dense, lexical))
     more = () if others is None else others.tolist()
@@ -235,11 +225,11 @@ def merge_candidates(
 
 Found = TypeVar("Found")
 _MAX = 8
-"""Threads: two retrievers of each of the few searches that compute at once."""
+"""Maximum threads: two retrievers of each concurrent search."""
 
 
 def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
-    """Start a search in a thread; the returned function waits for it, and raises its error."""
+    """Return a function that returns the result; if ``worth``, a thread starts computing it."""
     return _threads().submit(find).result if worth else find
 
 

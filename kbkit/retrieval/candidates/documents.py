@@ -1,4 +1,4 @@
-"""Retrieve whole documents: by summary, and by all words."""
+"""Retrieve whole documents by summaries, words and learned questions."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from kbkit.stores.snapshots.near_chunks import NearSummaries, near_summaries
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 
 _FREQUENT = 10_000
-"""Frequency from which a term's document counts are cached."""
+"""Minimum chunks with a term to cache its document counts."""
 _DECIMALS = 6
 """Decimals of the mean summary; further digits depend on the order of documents."""
 _MAX_KEPT = 8_000_000
-"""Documents of all such terms together: 64 MB."""
+"""Maximum cached document counts of all terms: 64 MB."""
 _BEST_DOCUMENTS = 30
-"""Documents that bring their best chunk, by their summaries and by their words."""
+"""Documents that add their best chunk, per kind of score."""
 _ASKED = 20 * _BEST_DOCUMENTS
-"""Documents whose summaries are near by their codes, and are scored by their vectors."""
+"""Documents to select by summary codes, and to score by summary vectors."""
 _FEW = 3_000
-"""Documents that filters let through whose summaries are all scored."""
+"""Maximum documents that pass filters to score all of their summaries."""
 _MAX_ASKED = 5_000
-"""Documents that codes are asked for where filters let few of them through."""
+"""Maximum documents to select by codes if few pass the filters."""
 
 
 class ChunkDocuments(Protocol):
@@ -47,7 +47,7 @@ class ChunkDocuments(Protocol):
 
     @property
     def owners(self) -> NDArray[np.integer[Any]]:
-        """The document of each chunk."""
+        """Index of each chunk's document."""
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -67,10 +67,11 @@ class SummaryScores:
     """Scores of document summaries.
 
     Attributes:
-        all: Cosine of query and summary; the mean for documents without one, and for distant ones
+        all: Cosine of query and summary; `usual` for documents without one, and for distant ones
             if `exact` is given.
         embedder: Embedder of summaries; ``""`` if they do not count.
-        exact: Returns exact cosines of some documents, where `all` is incomplete.
+        usual: Mean cosine.
+        exact: Returns exact cosines of some documents, if `all` is incomplete.
     """
 
     all: NDArray[np.float32]
@@ -81,14 +82,14 @@ class SummaryScores:
     @classmethod
     def of(cls, chunks: ChunkTable, query: EncodedQuery, mask: Mask | None) -> SummaryScores | None:
         """Score the summaries of documents with unmasked chunks; ``None`` if they do not count."""
-        # summaries may have been embedded anew since the query was
+        # summaries may have been embedded again after the query
         if query.summary_vector is None or query.summary_embedder != chunks.summary_embedder:
             return None
         vector = query.summary_vector
         score = partial(cosines, vector=vector)
         index = near_summaries(chunks) if isinstance(chunks, SegmentedSnapshot) else None
         near = None
-        if index is not None and query.graph is None:  # relations begin at all documents
+        if index is not None and query.graph is None:  # the graph needs scores of all documents
             near = _near(index, chunks, vector, mask)
         if index is not None and near is not None:
             usual = round(float(score(index.mean[None])[0]), _DECIMALS)
@@ -96,7 +97,7 @@ class SummaryScores:
             summary[near] = index.scores(near, score)
             return cls(summary, chunks.summary_embedder, usual, partial(index.scores, score=score))
         summary = chunks.summary_scores(score)
-        existing = summary != 0  # zeros are of those that have none; to read them all takes longer
+        existing = summary != 0  # documents without a summary score 0
         mean = summary[existing].mean(dtype=np.float64) if existing.any() else 0.0
         usual = round(float(mean), _DECIMALS)
         summary[~existing] = usual
@@ -108,8 +109,8 @@ class DocumentScores:
     """Scores of whole documents for a query.
 
     Attributes:
-        counts: By term, documents with their counts, ascending.
-        page: BM25 of each.
+        counts: Documents, ascending, with their counts, by term.
+        page: BM25 of each document.
     """
 
     counts: Mapping[str, Postings]
@@ -163,7 +164,7 @@ class DocumentScores:
     def of_candidates(
         self, documents: ChunkDocuments, owners: NDArray[np.integer[Any]]
     ) -> WholeDocuments:
-        # not np.unique, which has a process import 40 ms of numpy.ma for its first search
+        # np.unique would import numpy.ma, which takes 40 ms in the first search
         chosen = np.array(sorted(set(owners.tolist())), owners.dtype)
         which = np.searchsorted(chosen, owners)
         counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
@@ -185,7 +186,7 @@ class DocumentScores:
 
 
 def _open(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
-    """Return documents with a chunk in a mask; the last result is cached."""
+    """Return the documents with a chunk in a mask; the last result is cached."""
     if mask is None:
         return documents.sizes > 0
     held: tuple[Mask, NDArray[np.bool_]] | None = documents.kept.get("open")
@@ -228,7 +229,7 @@ def _per_document(
         postings = there.astype(np.int32), counts.astype(np.int32)
         kept[term] = postings
         sizes = {each: len(held) for each, (held, _) in list(kept.items())}
-        for oldest in list(sizes):  # not all at once, or questions that take turns would find none
+        for oldest in list(sizes):  # evict only as needed, so that alternating queries have hits
             if sum(sizes.values()) <= _MAX_KEPT:
                 break
             del sizes[oldest]
@@ -241,7 +242,7 @@ def _added_up(
 ) -> Postings:
     first = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)])
     there = owners[first]
-    if (there[1:] > there[:-1]).all():  # chunks of a document mostly stand together, in order
+    if (there[1:] > there[:-1]).all():  # usual case: chunks are in order of documents
         return there, np.add.reduceat(times, first, dtype=np.int64) if len(first) else times
     counts = np.bincount(owners, times, number).astype(np.int64)
     there = np.flatnonzero(counts)
@@ -259,7 +260,7 @@ def _rows_of(documents: ChunkDocuments, chosen: Rows) -> Rows:
 
 
 _MAX = 30
-"""Chunks that become candidates, so that many ratings of one question crowd out nothing."""
+"""Maximum candidates from learned questions."""
 
 
 def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, float]:

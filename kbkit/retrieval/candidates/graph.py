@@ -1,4 +1,4 @@
-"""Retrieve by the graph: relations of entities in the query and of good documents."""
+"""Retrieve by the graph: relations of entities in the query, and links of good documents."""
 
 from __future__ import annotations
 
@@ -17,31 +17,26 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 _STARTS = 20
-"""Documents where a walk begins."""
+"""Number of documents where walks start."""
 _STEEPNESS = 4
 """Exponent of start scores."""
 _PAGE_SHARE = 0.5
-"""Share of words beside the summary."""
+"""Weight of words, relative to 1 for the summary."""
 _MENTION_SHARE = 0.5
-"""Share of mentions beside links."""
+"""Weight of mentions, relative to 1 for links."""
 _DEFINITION = 2.0
 """Factor for defining chunks."""
 _HOP = 0.5
-"""Share of related entities beside the query's own."""
+"""Weight of related entities, relative to 1 for entities in the query."""
 _RELATIONS = 10
-"""Relations of an entity that are followed, the strongest."""
+"""Number of strongest relations to follow from an entity."""
 _MAX = 30
-"""Chunks that become candidates since they name entities."""
+"""Maximum candidates by entities."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphScores:
-    """Graph proximity of chunks to a query.
-
-    Attributes:
-        documents: Graph proximity of documents, 0 to 1.
-        chunks: Overlap of chunks' entities with the query's, 0 to 1, by row.
-    """
+    """Graph proximity to a query, 0 to 1: of documents by links, of chunk rows by entities."""
 
     documents: Scores
     chunks: Mapping[int, float]
@@ -64,11 +59,11 @@ def graph_scores(
     starts: Scores,
     frequency: Callable[[str], int],
 ) -> GraphScores:
-    """Score chunks by the relations between entities and between documents.
+    """Score chunks by the relations of entities, and documents by links.
 
-    Links the entities of the query, weighted by rarity, follows their strongest relations, and
-    scores the chunks of the entities reached. From the best documents, a walk over links raises
-    documents that many of them link to, or that link to many of them.
+    Weight the entities of the query by rarity, follow their strongest relations, and score the
+    chunks that mention the reached entities. From the best documents, follow links in either
+    direction, and add up scores at the other end.
     """
     reached: dict[str, float] = {}
     for which in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
@@ -91,9 +86,9 @@ def document_starts(
     cosine: NDArray[np.float32],
     bm25: NDArray[np.float32],
 ) -> Scores:
-    """Score documents from 0 to 1: by best chunk, summary, and words.
+    """Score documents from 0 to 1 by best chunk, summary and words.
 
-    To a high power, so that a walk begins at the few that answer much better than others.
+    A high power makes walks start at the few documents that answer much better than others.
     """
     scores = np.zeros(len(chunks.document_ids))
     own = (normalise(cosine.astype(np.float64)) + normalise(bm25.astype(np.float64))) / 2
@@ -133,7 +128,7 @@ def _chunks(
         for seqs, factor in ((naming[row], 1.0), (defining, _DEFINITION)):
             named = np.array(seqs, np.int64)
             places = np.minimum(np.searchsorted(chunks.seqs, named), len(chunks) - 1)
-            # what has gone since is left out, and what is of another knowledge base
+            # leave out chunks that are deleted or of another knowledge base
             scores[places[chunks.seqs[places] == named]] += factor * gain
     there = np.flatnonzero(scores)
     return dict(zip(there.tolist(), (limit * scores[there] / scores.max()).tolist(), strict=True))

@@ -22,17 +22,17 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.text.subject_keys import subject_key
 
 _LASTING = ("document_type", "tags", "source", "path", "version", "heading", "page")
-"""Conditions that depend on the version only."""
+"""Conditions that depend only on the version."""
 _KEPT = 32
-"""Cached masks; one of a million chunks takes a megabyte."""
+"""Cached masks; one for a million chunks takes a megabyte."""
 
 
 @dataclass(slots=True)
 class FilterMasks:
     """The filter masks of one knowledge base, cached while they are valid.
 
-    Masks of chunks and documents are valid for a version of the knowledge base. Those of fetch
-    times, ratings and annotations are valid until the next commit.
+    Masks for `_LASTING` conditions are valid for a version of the knowledge base, the others until
+    the next commit.
     """
 
     _made: OrderedDict[tuple[int, int, Filters], Mask] = field(default_factory=OrderedDict)
@@ -71,7 +71,7 @@ class FilterMasks:
     def _keep(self, key: tuple[int, int, Filters], mask: Mask) -> None:
         mask.flags.writeable = False
         with self._mutex:
-            if any(key[0] > made[0] for made in self._made):  # those of older versions are over
+            if any(key[0] > made[0] for made in self._made):  # drop masks of older versions
                 self._made.clear()
             self._made[key] = mask
             while len(self._made) > _KEPT:

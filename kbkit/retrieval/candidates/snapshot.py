@@ -1,4 +1,4 @@
-"""Data that retrievers read from a snapshot."""
+"""Data that retrievers read from a snapshot, or from the catalog."""
 
 from __future__ import annotations
 
@@ -21,22 +21,20 @@ from kbkit.stores.vector_index import NearestIds, VectorIndex
 from kbkit.text.analysis import analyzer
 
 _SCAN_LIMIT = 8_000_000
-"""Numbers that a scan reads in less time than Chroma takes to answer: 31,000 vectors of 256.
+"""Maximum numbers to scan instead of asking Chroma: 31,000 vectors of 256 dimensions.
 
-Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2 ms, as the machine
-was busy or not, Chroma 2.2 to 3.
+Measured with new queries: a scan of 20,000 vectors took 0.4 to 2 ms, Chroma 2.2 to 3 ms.
 """
 _LONG = 100_000
-"""Chunks whose codes are scanned in a millisecond, about; less is not worth a thread."""
+"""Minimum chunks for a thread; scanning their codes takes about a millisecond."""
 _RESCORED = 10
-"""Candidates rescored, as a multiple of the wanted ones. Of 200,000 chunks, they contain 99.95 % of
-the nearest hundred."""
+"""Candidates to rescore per result. Of 200,000 chunks, they contain 99.95 % of the nearest 100."""
 _FEW = 20_000
-"""Chunks that a filter lets through which are scanned at once."""
+"""Maximum chunks that pass a filter to scan them all."""
 _MAX_KEPT = 50_000
-"""Chunks that a filter lets through whose vectors are kept side by side for the next search."""
+"""Maximum chunks that pass a filter to cache their vectors for the next search."""
 _MAX_ASKED = 10_000
-"""Chunks that codes are asked for where a filter lets few of them through."""
+"""Maximum chunks to select by codes if few pass the filter."""
 
 
 def is_coded(snapshot: SearchedSnapshot) -> bool:
@@ -50,11 +48,7 @@ def scan_is_faster(snapshot: SearchedSnapshot, dimensions: int) -> bool:
 
 @dataclass(slots=True)
 class SnapshotCorpus:
-    """A snapshot as one query reads it: a `Corpus`.
-
-    Attributes:
-        vector: Query vector; ``None`` without, so that no chunk is near.
-    """
+    """A `Corpus` that reads a snapshot; without a query vector it has no nearest chunks."""
 
     chunks: SearchedSnapshot
     row: KnowledgeBaseRow
@@ -74,11 +68,11 @@ class SnapshotCorpus:
         return self.chunks.holding(terms)
 
     def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
-        """Return the nearest chunks, best first: of Chroma, then of a scan."""
+        """Return the nearest chunks, best first, from Chroma or codes, then from a scan."""
         dense = np.zeros(0, np.int64)
         if self.vector is not None and self._coded:
             near = [self._near(self.vector, size, mask)]
-            if limit > size:  # apart, so that those before stay the same
+            if limit > size:  # search again, so that the first ones do not depend on `limit`
                 near.append(self._near(self.vector, limit, mask))
             return np.concatenate(near)
         scan = scan_is_faster(self.chunks, self.row.dimensions)
@@ -86,14 +80,14 @@ class SnapshotCorpus:
         if asked and self.vector is not None:
             dense = self.named(self.index.ask(self.row, self.vector, size), size)
         if len(dense) < limit:
-            # behind what Chroma found, so that a longer list begins like a shorter one
+            # after the results of Chroma, so that a longer list starts like a shorter one
             dense = np.concatenate([dense, self._scanned(limit, mask)])
         return dense
 
     def named(self, answer: NearestIds, limit: int) -> Rows:
-        """Return the nearest of Chroma's chunks and those it does not know.
+        """Return the nearest of Chroma's chunks and of those that it does not have yet.
 
-        None where Chroma named too few, as when another process has deleted what it names.
+        Return none if Chroma returned too few, for example after deletions by another process.
         """
         snapshot = self.chunks
         named = snapshot.rows_of(answer.ids)
@@ -127,8 +121,7 @@ class SnapshotCorpus:
     def _scanned(self, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks by a full scan.
 
-        Used for few vectors, until Chroma is open, and for filters, with which Chroma is many times
-        slower.
+        Used for few vectors, until Chroma is open, and with filters, which slow Chroma down.
         """
         if mask is None:
             return top_indices(self._all_cosines(), limit)
@@ -137,7 +130,7 @@ class SnapshotCorpus:
         return rows[top_indices(similarity, limit)]
 
     def _let_through(self, mask: Mask) -> tuple[Rows, Matrix]:
-        """Return the chunks of a filter with their vectors; the last result is cached."""
+        """Return the chunks that pass a filter with their vectors; the last result is cached."""
         kept: tuple[Mask, Rows, Matrix] | None = self.chunks.kept.get("let through")
         if kept is not None and kept[0] is mask:
             return kept[1], kept[2]
@@ -148,7 +141,7 @@ class SnapshotCorpus:
         return rows, vectors
 
     def cosines(self, rows: Rows) -> NDArray[np.float32]:
-        # to gather a row takes about as long as to scan three
+        # gathering a row takes about as long as scanning three
         few = self._cosines is None and len(rows) * 3 < len(self.chunks)
         if self.vector is None or not few:
             return self._all_cosines()[rows]
@@ -174,12 +167,7 @@ class SnapshotCorpus:
 
 @dataclass(slots=True)
 class CatalogCorpus:
-    """The catalog as one query reads it: a `Corpus`.
-
-    Attributes:
-        vector: Query vector; ``None`` without, so that no chunk is near.
-        scans_long: See `Corpus`.
-    """
+    """A `Corpus` that reads the catalog; without a query vector it has no nearest chunks."""
 
     transaction: Transaction
     chunks: ChunkTable
@@ -194,14 +182,14 @@ class CatalogCorpus:
         return {term: (self._rows(seqs), counts) for term, (seqs, counts) in postings.items()}
 
     def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
-        """Return the nearest chunks, best first: of Chroma, or of a scan."""
+        """Return the nearest chunks, best first, from Chroma or, with a mask, from a scan."""
         if self.vector is None:
             return np.zeros(0, np.int64)
         if mask is not None:
             rows = np.flatnonzero(mask)
             return rows[top_indices(self.cosines(rows), limit)]
         nearest = self.index.nearest(self.transaction, self.row, self.vector, size)
-        if limit > size:  # apart, so that those before stay the same
+        if limit > size:  # search again, so that the first ones do not depend on `limit`
             nearest += self.index.nearest(self.transaction, self.row, self.vector, limit)
         return self._rows(np.array(nearest, np.int64))
 

@@ -1,8 +1,8 @@
 """Retrieve by words: BM25 of chunks, with pruning.
 
-Rare terms come first. When the best chunks score more than the remaining terms could add, frequent
-terms are looked up in the remaining chunks only: MaxScore, of Turtle and Flood, "Query Evaluation:
-Strategies and Optimizations" (1995). The result equals that of scoring all chunks.
+Rare terms come first. Once the best chunks score more than the remaining terms could add, these are
+looked up only in the remaining chunks. The result is the same as of scoring all chunks. Source:
+MaxScore, Turtle and Flood, "Query Evaluation: Strategies and Optimizations" (1995).
 """
 
 from __future__ import annotations
@@ -38,18 +38,14 @@ from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.text.analysis import analyzer
 
 _SLACK = 1e-4
-"""Share of a sum by which rounding may be wrong, and more."""
+"""Upper bound of relative rounding errors."""
 _LOOKED_UP = 8
 """Cost of a lookup relative to adding a posting."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkWords:
-    """BM25 of the chunks of a knowledge base for one query.
-
-    Attributes:
-        postings: By term, chunks with their counts, by ascending row.
-    """
+    """BM25 of the chunks of a knowledge base for one query; postings have ascending rows."""
 
     chunks: ChunkTable
     postings: Mapping[str, Postings]
@@ -58,12 +54,12 @@ class ChunkWords:
 
     def of(self, rows: Rows) -> NDArray[np.float32]:
         scores = np.zeros(len(rows), np.float32)
-        for term in self.postings:  # in this order, so that a chunk always has the same digits
+        for term in self.postings:  # in a fixed order, so that rounding is reproducible
             self._look_up(term, rows, scores)
         return scores
 
     def best(self, limit: int) -> tuple[Rows, NDArray[np.float32]]:
-        """The best chunks that have any of the terms, best first, and their BM25."""
+        """Return the best chunks with any of the terms, best first, and their BM25."""
         order = sorted(self.postings, key=lambda term: len(self.postings[term][0]))
         rests = [self.statistics.idf(term) * (K1 + 1) for term in order]
         rest, least = sum(rests), 0.0
@@ -74,7 +70,7 @@ class ChunkWords:
             term = left.pop(0)
             rest -= rests.pop(0)
             rows = self._add(term, scores)
-            if left:  # else nothing is gained by knowing what the best score
+            if left:  # the lower bound is useless after the last term
                 own = self._allowed(rows)
                 probe = own if probe is None and len(own) >= limit else probe
                 for few in (own,) if probe is None or probe is own else (own, probe):
@@ -105,13 +101,13 @@ class ChunkWords:
 
     def _add(self, term: str, scores: NDArray[np.float32]) -> Rows:
         held, counts = self.postings[term]
-        rows = held.astype(np.intp)  # numpy would convert them each time that they are an index
+        rows = held.astype(np.intp)  # otherwise numpy converts it at each indexing
         np.add.at(scores, rows, self._impacts(term, rows, counts))
         return rows
 
     def _look_up(self, term: str, rows: Rows, scores: NDArray[np.float32]) -> None:
         held, counts = self.postings[term]
-        # of one type, or numpy would convert all that hold the term
+        # convert the shorter array, otherwise numpy converts the longer one
         places = np.searchsorted(held, rows.astype(held.dtype))
         places[places == len(held)] = 0
         there = np.flatnonzero(held[places] == rows)
@@ -126,14 +122,13 @@ class ChunkWords:
 
 
 def _lowest_of_best(scores: NDArray[np.float32], limit: int) -> float:
-    """The lowest of so many best ones; 0 where there are not as many."""
+    """Return the lowest of the ``limit`` best scores; 0 if there are fewer."""
     if not 0 < limit <= len(scores):
         return 0.0
     return float(lowest_of_best(scores, limit))
 
 
 def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = None) -> Candidates:
-    """Run all retrievers for a query."""
     chunks, of_language = corpus.chunks, analyzer(query.language)
     postings = corpus.postings(query.terms)
     statistics = CorpusStatistics(
