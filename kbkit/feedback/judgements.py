@@ -252,12 +252,12 @@ GroundTruth = Sequence[Question] | Judgements | Recipe | str | Path
 """Golden questions, judgements, a recipe, or the path of a file with them."""
 
 
-def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:
-    if isinstance(given, Recipe):
-        return golden_questions(given)
-    if not isinstance(given, (str, Path)):
-        return given
-    path = Path(given)
+def load_ground_truth(source: GroundTruth) -> Sequence[Question] | Judgements:
+    if isinstance(source, Recipe):
+        return golden_questions(source)
+    if not isinstance(source, (str, Path)):
+        return source
+    path = Path(source)
     if path.suffix.lower() in (".yaml", ".yml"):
         return golden_questions(load_recipe(path))
     if path.suffix.lower() == ".qrels":
@@ -265,10 +265,10 @@ def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:
     return load_questions(path)
 
 
-def load_queries(given: Queries) -> tuple[str, ...]:
+def load_queries(source: Queries) -> tuple[str, ...]:
     """Return distinct queries, ignoring case and white space."""
     distinct: dict[str, str] = {}
-    for query in _texts(given):
+    for query in _texts(source):
         cut = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as in searches and ratings
         distinct.setdefault(fold_query(cut), cut)
     distinct.pop("", None)
@@ -277,17 +277,19 @@ def load_queries(given: Queries) -> tuple[str, ...]:
     return tuple(distinct.values())
 
 
-def _texts(given: Queries) -> list[str]:
-    if isinstance(given, Judgements):
-        return list(given.queries.values())
-    if isinstance(given, Recipe):
-        return [question.question for question in golden_questions(given)]
-    if isinstance(given, (str, Path)):
-        return _of_file(Path(given))
-    if not isinstance(given, Iterable):
-        raise ConfigError(f"queries={given!r}: give a list of texts or questions, or a file's path")
+def _texts(source: Queries) -> list[str]:
+    if isinstance(source, Judgements):
+        return list(source.queries.values())
+    if isinstance(source, Recipe):
+        return [question.question for question in golden_questions(source)]
+    if isinstance(source, (str, Path)):
+        return _of_file(Path(source))
+    if not isinstance(source, Iterable):
+        raise ConfigError(
+            f"queries={source!r}: give a list of texts or questions, or a file's path"
+        )
     return [
-        one.question if isinstance(one, Question) else check_text("query", one) for one in given
+        one.question if isinstance(one, Question) else check_text("query", one) for one in source
     ]
 
 

@@ -187,13 +187,13 @@ class JudgingRound:
 
     def refresh(self, *, documents: bool = False) -> None:
         """Read the judgements of others; with ``documents``, also discard the pools."""
-        given: dict[str, list[Rating]] = {fold_query(query): [] for query in self.queries}
+        ratings: dict[str, list[Rating]] = {fold_query(query): [] for query in self.queries}
         with self._lock:
             for rating in self._log:
-                of_query = given.get(fold_query(rating.query))
+                of_query = ratings.get(fold_query(rating.query))
                 if of_query is not None and rating.target.kind is TargetKind.CHUNK:
                     of_query.append(rating)
-            self._ratings = given
+            self._ratings = ratings
             self._results.clear()
             if documents:
                 self._pools.clear()
@@ -229,8 +229,8 @@ class JudgingRound:
     def scores(self, index: int) -> Mapping[str, int]:
         """Return the rater's scores for a query, 1 to 5, by chunk."""
         with self._lock:
-            given = list(self._ratings[fold_query(self.queries[index])])
-        return {one.target.id: one.score for one in given if one.rater == self.rater}
+            ratings = list(self._ratings[fold_query(self.queries[index])])
+        return {one.target.id: one.score for one in ratings if one.rater == self.rater}
 
     def judged(self, index: int) -> int:
         """Count the candidates that the rater has judged; without a pool, all judged chunks."""
@@ -299,7 +299,7 @@ class JudgingRound:
     def agreement(self) -> Agreement:
         """Measure the raters' agreement on these queries; see `KnowledgeBase.agreement`."""
         with self._lock:
-            return agreement([one for given in self._ratings.values() for one in given])
+            return agreement([one for ratings in self._ratings.values() for one in ratings])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per query: ``judged`` of ``pooled``, and ``ndcg@10`` if judged."""
@@ -319,12 +319,12 @@ class JudgingRound:
 
     def _measured(self) -> dict[int, QueryResult | None]:
         with self._lock:
-            given = {
+            changed = {
                 index: list(self._ratings[fold_query(query)])
                 for index, query in enumerate(self.queries)
                 if index not in self._results
             }
-        ratings = [rating for each in given.values() for rating in each]
+        ratings = [rating for each in changed.values() for rating in each]
         by_query: dict[str, QueryResult] = {}
         if ratings:
             judgements = Judgements.from_ratings(ratings, {one.target.id for one in ratings})
@@ -332,7 +332,7 @@ class JudgingRound:
                 measured = self._kb.evaluate(judgements, on_progress=_quiet)
                 by_query = {fold_query(one.query): one for one in measured.results}
         with self._lock:
-            for index, before in given.items():
+            for index, before in changed.items():
                 key = fold_query(self.queries[index])
                 if before == self._ratings[key]:
                     self._results[index] = by_query.get(key)

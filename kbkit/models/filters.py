@@ -65,10 +65,12 @@ class Filters:
 
     def check_of_documents(self) -> None:
         """Raise `ConfigError` if a condition is on chunks or ratings, not on documents."""
-        own = [f.name for f in fields(self) if f.name not in OF_DOCUMENTS and getattr(self, f.name)]
-        if own:
+        unsupported = [
+            f.name for f in fields(self) if f.name not in OF_DOCUMENTS and getattr(self, f.name)
+        ]
+        if unsupported:
             raise ConfigError(
-                f"filters: {', '.join(own)} can filter a search, whose hits are passages; "
+                f"filters: {', '.join(unsupported)} can filter a search, whose hits are passages; "
                 f"documents are listed by {', '.join(OF_DOCUMENTS)}"
             )
 
@@ -94,8 +96,8 @@ class Filters:
             raise ConfigError(
                 f"filters: {', '.join(unknown)} not known; filter by {', '.join(names)}"
             )
-        given = {name: value for name, value in conditions.items() if value is not None}
-        return cls(**{name: _READ[name](name, value) for name, value in given.items()})
+        values = {name: value for name, value in conditions.items() if value is not None}
+        return cls(**{name: _READ[name](name, value) for name, value in values.items()})
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:

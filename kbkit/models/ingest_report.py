@@ -124,9 +124,9 @@ def seconds_line(seconds: Mapping[str, float]) -> str:
 
 def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
     shares = ", ".join(
-        f"{kind} {100 * kept / wanted:.1f} %"
-        for kind, (kept, wanted) in fidelity.items()
-        if wanted and kind in ("words", "code", "headings", "rows")
+        f"{kind} {100 * kept / total:.1f} %"
+        for kind, (kept, total) in fidelity.items()
+        if total and kind in ("words", "code", "headings", "rows")
     )
     kept, written = fidelity.get("surplus", (0, 0))
     surplus = f", {1 - kept / written:.1%} of the text is not content" if kept < written else ""
@@ -156,14 +156,14 @@ def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
 def losses(figures: Mapping[str, tuple[int, int]]) -> str:
     """Describe losses and surplus of a page in one line; ``""`` if there are none."""
     shares = [
-        f"{kind} {kept:,} of {wanted:,}"
-        for kind, (kept, wanted) in figures.items()
-        if kept < wanted and kind not in ("surplus", "pages")
+        f"{kind} {kept:,} of {total:,}"
+        for kind, (kept, total) in figures.items()
+        if kept < total and kind not in ("surplus", "pages")
     ]
     lines = [f"kept of the page: {', '.join(shares)}"] if shares else []
-    kept, wanted = figures.get("surplus", (0, 0))
-    if kept < wanted:
-        lines.append(f"{wanted - kept:,} of {wanted:,} words written are not its content")
+    kept, total = figures.get("surplus", (0, 0))
+    if kept < total:
+        lines.append(f"{total - kept:,} of {total:,} words written are not its content")
     return "; ".join(lines)
 
 

@@ -30,8 +30,8 @@ _MAX = 4_000  # characters to examine
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^]+", re.IGNORECASE)
 _ACTIVE = re.compile(r"(?:javascript|vbscript|data|file|blob)\s*:", re.IGNORECASE)
 _ARCHIVED = re.compile(r"^https?://web\.archive\.org/web/\w+/(?=https?://)")
-_ASIDE = re.compile(r"\([^()]{0,100}\)")
-_SILENT = frozenset(
+_PARENTHESES = re.compile(r"\([^()]{0,100}\)")
+_IGNORED_WORDS = frozenset(
     {
         "the",
         "a",
@@ -85,7 +85,7 @@ _NAMES = {
     "cc010": "CC0-1.0",
     "creativecommonszero10": "CC0-1.0",
 }
-"""SPDX names by common names, without spaces and `_SILENT` words."""
+"""SPDX names by common names, without spaces and `_IGNORED_WORDS`."""
 _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 
 
@@ -219,8 +219,8 @@ def known_name(text: str) -> str:
         return str(canonicalize_license_expression(text))
     except (InvalidLicenseExpression, RecursionError, MemoryError):
         pass
-    words = re.findall(r"[a-z]+|\d+", re.sub(r"v(?=\d)", " ", _ASIDE.sub(" ", text.lower())))
-    compact = "".join(word for word in words if word not in _SILENT)
+    words = re.findall(r"[a-z]+|\d+", re.sub(r"v(?=\d)", " ", _PARENTHESES.sub(" ", text.lower())))
+    compact = "".join(word for word in words if word not in _IGNORED_WORDS)
     if match := _CREATIVE.fullmatch(compact):
         kind = {"n": "-NC", "": ""}[(match[1] or "")[:1]]
         kind += {"s": "-SA", "n": "-ND", "": ""}[(match[2] or "")[:1]]

@@ -116,10 +116,10 @@ def from_dict(kind: type[T], data: Any) -> T:
     Raises:
         pydantic.ValidationError: The values are invalid.
     """
-    own = getattr(kind, "from_dict", None)
-    if own is None:
-        own = _adapter(cast("Hashable", kind)).validate_python
-    value: T = own(data)
+    parse = getattr(kind, "from_dict", None)
+    if parse is None:
+        parse = _adapter(cast("Hashable", kind)).validate_python
+    value: T = parse(data)
     return value
 
 
@@ -149,27 +149,27 @@ _MAX_NAME_LENGTH = 200
 """Maximum characters of an unknown name to compare."""
 _MAX_NAMES = 20
 """Maximum names in an error."""
-_TURNED = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f"
-_TURNING = re.compile(f"[{_TURNED}]")
+_INVISIBLE_SET = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f"
+_INVISIBLE = re.compile(f"[{_INVISIBLE_SET}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_STEERING = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_TURNED}]")
-_COLOURED = re.compile(rf"(\x1b\[[0-9;]*m)|{_STEERING.pattern}")
+_UNSAFE = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_INVISIBLE_SET}]")
+_COLOURED = re.compile(rf"(\x1b\[[0-9;]*m)|{_UNSAFE.pattern}")
 
 
 def plain(text: str) -> str:
     """Return one line without control, bidirectional or invisible characters."""
-    return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
+    return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
 
 
 def without_controls(text: str, *, colours: bool = False) -> str:
     if colours:
         return _COLOURED.sub(lambda match: match[1] or "", text)
-    return _STEERING.sub("", text.replace("\r\n", "\n"))
+    return _UNSAFE.sub("", text.replace("\r\n", "\n"))
 
 
 def escaped_controls(text: str) -> str:
     """Escape control and bidirectional characters in JSON."""
-    return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], text)
+    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def did_you_mean(name: object, choices: Iterable[str], otherwise: str = "") -> str:
