@@ -38,12 +38,12 @@ def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, 
         uris = reading.searched_uris(transaction, kb.retriever.kb_id)
     by_end: dict[str, list[str]] = {}  # compare each page with a few URIs only
     for uri in uris:
-        for end in _ends(uri):
+        for end in _last_parts(uri):
             by_end.setdefault(end, []).append(uri)
     missing: list[MissingPage] = []
     for query in queries:
         for page in query.gains:
-            candidates = [uri for end in _ends(page) for uri in by_end.get(end, ())]
+            candidates = [uri for end in _last_parts(page) for uri in by_end.get(end, ())]
             if not any(is_page(uri, page) for uri in candidates):
                 near = _nearest(page, uris) if len(missing) < _SUGGESTED else ""
                 missing.append(MissingPage(query.text, page, near))
@@ -59,7 +59,7 @@ def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _ends(uri: str) -> Iterable[str]:
+def _last_parts(uri: str) -> Iterable[str]:
     for text in {uri, uri.partition("#")[0]}:
         yield text.rstrip("/").replace(":", "/").rpartition("/")[2]
 

@@ -48,7 +48,7 @@ def positions(
     weights = _matrix(len(ids), [(place[a], place[b], weight) for a, b, weight in edges])
     fixed = {place[id_]: where for id_, where in (before or {}).items() if id_ in place}
     if 2 * len(fixed) > len(ids):
-        return dict(zip(ids, _completed(fixed, weights, sizes), strict=True))
+        return dict(zip(ids, _with_new_nodes(fixed, weights, sizes), strict=True))
     _, parts = csgraph.connected_components(weights, directed=False)
     drawn = [
         _component(weights[members][:, members], sizes[members])
@@ -57,7 +57,7 @@ def positions(
     spread = np.zeros((len(ids), 2))
     for part, where in enumerate(_packed(drawn, [sizes[parts == p] for p in range(len(drawn))])):
         spread[parts == part] = drawn[part] + where
-    spread = _apart(spread, sizes)
+    spread = _without_overlaps(spread, sizes)
     spread -= (spread.min(axis=0) + spread.max(axis=0)) / 2
     return {
         id_: (round(float(x), 1), round(float(y), 1))
@@ -65,7 +65,7 @@ def positions(
     }
 
 
-def _completed(
+def _with_new_nodes(
     fixed: Mapping[int, Place], weights: sparse.csr_matrix, sizes: Floats
 ) -> list[Place]:
     spread = np.full((len(sizes), 2), np.nan)
@@ -106,8 +106,10 @@ def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
         half = max(LENGTH, sizes.sum() + GAP) / 2
         return np.array([[-half, 0.0], [half, 0.0]])
     spread = _relaxed(_pivot_layout(weights), weights)
-    spread *= max(LENGTH / _edge_length(spread, weights), 0.7 * LENGTH / _room(spread))
-    return _turned(_apart(spread, sizes))
+    spread *= max(
+        LENGTH / _edge_length(spread, weights), 0.7 * LENGTH / _neighbour_distance(spread)
+    )
+    return _rotated(_without_overlaps(spread, sizes))
 
 
 def _pivot_layout(weights: sparse.csr_matrix) -> Floats:
@@ -166,12 +168,12 @@ def _edge_length(spread: Floats, weights: sparse.csr_matrix) -> float:
     return float(np.median(np.linalg.norm(spread[edges.row] - spread[edges.col], axis=1))) or 1.0
 
 
-def _room(spread: Floats) -> float:
+def _neighbour_distance(spread: Floats) -> float:
     distance, _ = cKDTree(spread).query(spread, k=2)
     return float(np.median(distance[:, 1])) or 1.0
 
 
-def _apart(spread: Floats, sizes: Floats) -> Floats:
+def _without_overlaps(spread: Floats, sizes: Floats) -> Floats:
     spread = spread.copy()
     for number in range(1, 500):
         if number % 25 == 0:  # too dense: enlarge the picture
@@ -194,7 +196,7 @@ def _apart(spread: Floats, sizes: Floats) -> Floats:
     return spread
 
 
-def _turned(spread: Floats) -> Floats:
+def _rotated(spread: Floats) -> Floats:
     """Centre the picture, and turn it so that it is wider than high."""
     spread = spread - spread.mean(axis=0)
     _, axes = np.linalg.eigh(spread.T @ spread)
@@ -267,7 +269,7 @@ def drawing(
     edges = edge_rows.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
     total = len(nodes) if types else len(strengths)
     total = len(shown) if len(shown) < limit else total
-    return _laid_out(
+    return _layout(
         shown, _strongest(edges, len(shown)), strengths, labels, total=total, before=before or {}
     )
 
@@ -306,7 +308,7 @@ def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
     return strongest
 
 
-def _laid_out(
+def _layout(
     nodes: Sequence[Target],
     edges: Sequence[Edge],
     strengths: Mapping[Target, float],

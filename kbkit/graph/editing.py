@@ -65,17 +65,17 @@ class Editing:
             ConflictError: A name belongs to another entity.
         """
         made_by = by or self._rater
-        own = _named(name)
-        others = [_named(each) for each in _several("aliases", aliases)]
+        subject = _check_name(name)
+        others = [_check_name(each) for each in _check_list("aliases", aliases)]
         ids = [each.id for each in others]
         with (
             self._database.write() as transaction,
-            noted(transaction, f"made {own.name!r}", made_by, entity=own.id, names=ids),
+            noted(transaction, f"made {subject.name!r}", made_by, entity=subject.id, names=ids),
         ):
             return entities.create(
                 transaction,
-                own,
-                type=_word("type", type),
+                subject,
+                type=_check_word("type", type),
                 description=check_text("description", description),
                 properties={} if properties is None else _json(properties),
                 aliases=others,
@@ -112,9 +112,11 @@ class Editing:
         """
         made_by = by or self._rater
         others = (
-            None if aliases is None else [_named(each) for each in _several("aliases", aliases)]
+            None
+            if aliases is None
+            else [_check_name(each) for each in _check_list("aliases", aliases)]
         )
-        new = None if name is None else _named(name)
+        new = None if name is None else _check_name(name)
         with self._database.write() as transaction:
             entity_id = self._entity_id(transaction, entity)
             names = entities.group(transaction, [entity_id])
@@ -125,7 +127,7 @@ class Editing:
                     transaction,
                     entity_id,
                     named=new,
-                    type=None if type is None else _word("type", type),
+                    type=None if type is None else _check_word("type", type),
                     description=None
                     if description is None
                     else check_text("description", description),
@@ -149,7 +151,7 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             if isinstance(entity, Relation):
-                what = f"deleted the relation {_words(transaction, entity)}"
+                what = f"deleted the relation {_description(transaction, entity)}"
                 with noted(transaction, what, by, relation=relations.ends(transaction, entity.id)):
                     relations.delete(transaction, entity, made_by=by)
             else:
@@ -190,14 +192,14 @@ class Editing:
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
         made_by = by or self._rater
-        name = _word("name", name).lower()
+        name = _check_word("name", name).lower()
         note = check_text("note", note)
         with self._database.write() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
             if ends[0] == ends[1]:
                 raise ImpossibleError(f"{source}: cannot be related to itself")
             made = Relation(0, ends[0], name, ends[1], float(weight))
-            what = f"related {_words(transaction, made)}"
+            what = f"related {_description(transaction, made)}"
             with noted(transaction, what, made_by, relation=_ends(made)):
                 return relations.relate(
                     transaction,
@@ -267,7 +269,7 @@ class Editing:
             return graph_edits.undo(transaction, by or self._rater, number)
 
     def _entity_id(self, transaction: Transaction, entity: str | Entity) -> str:
-        name = _own_id(entity)
+        name = _id_or_name(entity)
         entity_id = entities.find(transaction, named(name))
         if entity_id is None:
             similar = entities.listed(transaction, like=named(name).name, limit=3)
@@ -287,7 +289,7 @@ class Editing:
                 target = Target(target.kind, id_ or target.id)
             target_rows.check_target(transaction, target)
             return target
-        name = _own_id(target)
+        name = _id_or_name(target)
         entity = entities.find(transaction, named(name))
         if entity is not None:
             return Target(TargetKind.ENTITY, entity)
@@ -307,7 +309,7 @@ def _labels(transaction: Transaction, ids: Sequence[str]) -> list[str]:
     return [labels[each][0] for each in targets]
 
 
-def _words(transaction: Transaction, relation: Relation) -> str:
+def _description(transaction: Transaction, relation: Relation) -> str:
     labels = target_rows.labels(transaction, [relation.source, relation.target])
     return f"{labels[relation.source][0]!r} {relation.name} {labels[relation.target][0]!r}"
 
@@ -317,25 +319,25 @@ def _ends(relation: Relation) -> tuple[str, ...]:
     return source.kind.value, source.id, relation.name, target.kind.value, target.id
 
 
-def _own_id(entity: str | Entity) -> str:
+def _id_or_name(entity: str | Entity) -> str:
     return entity.id if isinstance(entity, Entity) else check_text("entity", entity)
 
 
-def _named(name: str) -> SubjectName:
+def _check_name(name: str) -> SubjectName:
     subject = named(name)
     if not subject.key or len(subject.name) > _MAX_LENGTH:
         raise ImpossibleError(f"name={name!r}: give a name of 1 to {_MAX_LENGTH} characters")
     return subject
 
 
-def _word(what: str, value: str) -> str:
+def _check_word(what: str, value: str) -> str:
     word = re.sub(r"[\s-]+", "_", check_text(what, value).strip())
     if not re.fullmatch(r"\w{1,80}", word):
         raise ConfigError(f"{what}={value!r}: give a word, such as depends_on")
     return word
 
 
-def _several(what: str, values: Sequence[str]) -> Sequence[str]:
+def _check_list(what: str, values: Sequence[str]) -> Sequence[str]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise ConfigError(f"{what}={values!r}: give a list of texts")
     return values

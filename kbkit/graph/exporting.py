@@ -74,11 +74,14 @@ def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
 
     legible = [
         replace(
-            each, name=_legible(each.name), note=_legible(each.note), made_by=_legible(each.made_by)
+            each,
+            name=_valid_xml(each.name),
+            note=_valid_xml(each.note),
+            made_by=_valid_xml(each.made_by),
         )
         for each in relations
     ]
-    named = {target: (_legible(name), type_) for target, (name, type_) in labels.items()}
+    named = {target: (_valid_xml(name), type_) for target, (name, type_) in labels.items()}
     written = BytesIO()
     write_graphml(as_networkx(legible, named), written)
     return written.getvalue()
@@ -100,7 +103,7 @@ def write(file: Path, relations: Sequence[Relation], labels: Labels) -> Path:
     return file
 
 
-def _legible(text: str) -> str:
+def _valid_xml(text: str) -> str:
     return _NOT_IN_XML.sub("\ufffd", text)
 
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from kbkit.annotation.terms import is_single
 from kbkit.graph import prose
-from kbkit.graph.prose import SPOTS, SectionNames, beside, links_of, resolved
+from kbkit.graph.prose import SPOTS, SectionNames, links_of, resolved, same_host
 from kbkit.models import EntityType, StatedRelation, SubjectKind
 from kbkit.recipes import GraphSpec
 from kbkit.runtime.validation import check_text
@@ -106,7 +106,7 @@ class DocumentNames:
     def of_heading(self, heading: str) -> str | None:
         """Return the id of the defined name in a heading; a term must be the whole heading."""
         if heading not in self._by_heading:
-            self._by_heading[heading] = self._find(heading)
+            self._by_heading[heading] = self._id_in_heading(heading)
         return self._by_heading[heading]
 
     def _part(self) -> list[str] | None:
@@ -118,7 +118,7 @@ class DocumentNames:
     def _is_term(self, id_: str) -> bool:
         return self._ids[id_].type is EntityType.TERM
 
-    def _find(self, heading: str) -> str | None:
+    def _id_in_heading(self, heading: str) -> str | None:
         text = heading.translate(_MARKS)
         bare = text.partition("(")[0].strip()
         whole = next((each for each in map(entity_id, (text, bare)) if each in self._ids), None)
@@ -167,7 +167,7 @@ def facts_of(
                 document.id,
                 WEIGHTS["defined_in"],
             )
-            yield from _containing(section, owner, document)
+            yield from _container_relation(section, owner, document)
     for statement in section.stated:
         ends = entity_id(statement.source), entity_id(statement.target)
         if ends[0] != ends[1] and all(id_ in section.entities for id_ in ends):
@@ -175,7 +175,7 @@ def facts_of(
     text = _FENCE.sub(" ", section.text)
     names = SectionNames(section.entities)
     links = list(links_of(text))
-    yield from _links(section, links, document, uris, new_id)
+    yield from _link_relations(section, links, document, uris, new_id)
     referred = {names.of_link(link[1], resolved(document.uri, link[2])[1]) for link in links}
     if len(referred) <= _MAX_REFERRED:
         for id_ in sorted(each for each in referred if each is not None):
@@ -183,23 +183,25 @@ def facts_of(
                 if topic != id_:
                     yield _fact(section, topic, "refers_to", id_, "refers_to")
     if document.metadata.get("part") in API_PARTS:
-        yield from _of_api(section, text, owners)
+        yield from _api_relations(section, text, owners)
     for sentence in _SENTENCES.split(text):
         if (
             prose.CUE.search(sentence)
             and not sentence.lstrip("> ").startswith(("#", "|"))
             and not _CODE.search(sentence)
         ):
-            yield from _of_sentence(section, sentence, topics, names)
+            yield from _sentence_relations(section, sentence, topics, names)
 
 
 def _fact(section: Section, source: str, name: str, target: str, kind: str) -> ChunkRelation:
     return ChunkRelation(section.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
 
 
-def _containing(section: Section, owner: str, document: DocumentNames) -> Iterator[ChunkRelation]:
+def _container_relation(
+    section: Section, owner: str, document: DocumentNames
+) -> Iterator[ChunkRelation]:
     name = next(name.name for id_, name in document.named if id_ == owner)
-    above = _above(name)
+    above = _parent_name(name)
     if above:
         yield _fact(section, entity_id(above), "contains", owner, "contains_path")
         return
@@ -210,7 +212,7 @@ def _containing(section: Section, owner: str, document: DocumentNames) -> Iterat
             return
 
 
-def _above(name: str) -> str:
+def _parent_name(name: str) -> str:
     bare = name.partition("(")[0]
     if " " in bare or bare[:1] in "-./$%":
         return ""
@@ -227,7 +229,7 @@ def _above(name: str) -> str:
     return ""
 
 
-def _links(
+def _link_relations(
     section: Section,
     links: Sequence[re.Match[str]],
     document: DocumentNames,
@@ -241,7 +243,7 @@ def _links(
     for link in links:
         address = resolved(document.uri, link[2])[0]
         target = uris.get(address) or uris.get(unquote(address))
-        if target is None and address and beside(document.uri, address):
+        if target is None and address and same_host(document.uri, address):
             target = new_id(address)
         if target is not None and target != document.id:
             linked[target] = None
@@ -251,7 +253,7 @@ def _links(
         )
 
 
-def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[ChunkRelation]:
+def _api_relations(section: Section, text: str, owners: Sequence[str]) -> Iterator[ChunkRelation]:
     relation = "requires" if section.heading_path[-1:] == ("Authentication",) else "uses"
     if len(section.heading_path) < 2:
         return
@@ -273,7 +275,7 @@ def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Chun
                 yield _fact(section, owner, relation, id_, "schema")
 
 
-def _of_sentence(
+def _sentence_relations(
     section: Section, sentence: str, topics: Sequence[str], names: SectionNames
 ) -> Iterator[ChunkRelation]:
     marked, ids = names.marked(sentence)
@@ -344,7 +346,7 @@ def _bare(name: str) -> str:
 
 
 def _weight(first: int, second: int, both: int, sections: int) -> float:
-    """Return NPMI, shrunk if there are few sections; 0 to 1."""
+    """Return NPMI, shrunk if few sections have the pair; 0 to 1."""
     if both == sections:
         return 0.0
     npmi = log(both * sections / (first * second)) / log(sections / both)
@@ -367,7 +369,7 @@ def _evidence(
             for second in partners.get(first, set()).intersection(ids):
                 seqs = seqs_of.setdefault((first, second), [])
                 if len(seqs) < _EVIDENCE:
-                    seqs.append(_chunk(sections[index], mentions, first, second))
+                    seqs.append(_best_chunk(sections[index], mentions, first, second))
     return [
         ChunkRelation(
             seq,
@@ -383,7 +385,7 @@ def _evidence(
     ]
 
 
-def _chunk(
+def _best_chunk(
     seqs: Sequence[int], mentions: Mapping[int, Sequence[str]], first: str, second: str
 ) -> int:
     """Return the first chunk of a section with both names, else with the first name."""

@@ -19,13 +19,13 @@ from kbkit.text.markdown.plain_text import plain_text
 RELATIONS = 4
 """Maximum relations and aliases of an entity."""
 
-_SPARE = 2
+_CANDIDATES = 2
 """Candidates per result, because some entities have no facts."""
 _PLACES = 10
 """Passages read per entity, to find its definition."""
 _LENGTH = 300
 """Maximum characters of a description."""
-_MEANT = 0.3
+_MIN_SHARE = 0.3
 """Minimum share of chunks in which a common word is a name."""
 
 
@@ -65,12 +65,12 @@ class EntityFacts:
             graph = retriever.graph()
             for named in entities_in(query, graph, retriever.frequency):
                 entity = graph.entities[named.row]
-                if named.share >= _MEANT and entity.chunks:
+                if named.share >= _MIN_SHARE and entity.chunks:
                     lengths.setdefault(entity.id, named.words)
                     by_entity.setdefault(entity.id, []).append(_Match(kb, graph, named.row))
         counts = {id_: sum(each.entity.chunks for each in of) for id_, of in by_entity.items()}
         order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
-        chosen = [by_entity[id_] for id_ in order[: _SPARE * self.limit]]
+        chosen = [by_entity[id_] for id_ in order[: _CANDIDATES * self.limit]]
         facts = [_fact(of, place) for of, place in zip(chosen, self._defined(chosen), strict=True)]
         informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=informative[: self.limit])

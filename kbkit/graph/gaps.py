@@ -92,12 +92,12 @@ def unlinked(
     contained: Collection[str],
 ) -> Iterator[Gap]:
     for entity in entities:
-        own = defined.get(entity.id)
+        defining = defined.get(entity.id)
         if (
-            not own
+            not defining
             or entity.type == EntityType.TERM
             or entity.chunks < MIN_CHUNKS
-            or set(naming.get(entity.id, ())) - set(own)
+            or set(naming.get(entity.id, ())) - set(defining)
         ):
             continue
         yield _gap(
@@ -110,11 +110,11 @@ def unlinked(
 
 
 def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, CountedEntity]) -> Iterator[Gap]:
-    asked: dict[str, list[BadQuery]] = {}
+    queries_of: dict[str, list[BadQuery]] = {}
     for query in queries:
         for id_ in sorted(named_in(query.query, entities)):
-            asked.setdefault(id_, []).append(query)
-    for id_, about in asked.items():
+            queries_of.setdefault(id_, []).append(query)
+    for id_, about in queries_of.items():
         entity = entities[id_]
         several = f"{len(about)} questions about it were" if len(about) > 1 else "a question was"
         example = max(about, key=lambda query: (query.raters, -query.best, query.query))
@@ -245,7 +245,7 @@ class _Finder:
             return unreached(rows.nameless_documents(transaction, kb_ids))
         if kind is GapKind.UNANSWERED:
             by_id = {each.id: each for each in self._named}
-            by_id |= {name: by_id[own] for name, own in self._aliases.items() if own in by_id}
+            by_id |= {alias: by_id[id_] for alias, id_ in self._aliases.items() if id_ in by_id}
             return unanswered(rows.bad_queries(transaction, kb_ids, _BAD_RATING), by_id)
         if kind is GapKind.ORPHAN:
             ends = edge_rows.pairs(transaction)
@@ -324,9 +324,9 @@ def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
             continue
         longer = by_initials.get(bare.upper(), ())
         for long in longer:
-            if len(bare) == 2 and len(longer) > 1 and not _written_out(entity, long):
+            if len(bare) == 2 and len(longer) > 1 and not _is_written_out(entity, long):
                 continue  # two letters fit too many names
-            score = 0.5 + 0.1 * min(len(bare), 4) + (0.1 if _written_out(entity, long) else 0.0)
+            score = 0.5 + 0.1 * min(len(bare), 4) + (0.1 if _is_written_out(entity, long) else 0.0)
             yield _suggestion(
                 long,
                 entity,
@@ -336,7 +336,7 @@ def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
             )
 
 
-def _written_out(short: CountedEntity, long: CountedEntity) -> bool:
+def _is_written_out(short: CountedEntity, long: CountedEntity) -> bool:
     text = f"{short.description} {long.description}".lower()
     return short.name.lower() in text and long.name.lower() in text
 
@@ -350,7 +350,7 @@ def _definitions(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]
     for same in by_text.values():
         if len(same) == 2:  # if more share a description, it is boilerplate
             keep, other = _ranked(*same)
-            if _tail(keep.name) == _tail(other.name):
+            if _last_part(keep.name) == _last_part(other.name):
                 yield _suggestion(keep, other, "definition", f"both are “{keep.description}”", 0.75)
 
 
@@ -375,7 +375,7 @@ def _spellings(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
         )
         for row, column in zip(*scores.nonzero(), strict=True):
             first, second = phrases[start + row], phrases[column]
-            if start + row >= column or not _same_thing(names[start + row], names[column]):
+            if start + row >= column or not _is_same_phrase(names[start + row], names[column]):
                 continue
             keep, other = _ranked(first, second)
             yield _suggestion(
@@ -388,7 +388,7 @@ def _spellings(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
             )
 
 
-def _same_thing(first: str, second: str) -> bool:
+def _is_same_phrase(first: str, second: str) -> bool:
     if _DIGITS.findall(first) != _DIGITS.findall(second):
         return False
     ones, others = first.split(), second.split()
@@ -423,7 +423,7 @@ def _ranked(first: CountedEntity, second: CountedEntity) -> tuple[CountedEntity,
     )
 
 
-def _tail(name: str) -> str:
+def _last_part(name: str) -> str:
     return name.partition("(")[0].rpartition(".")[2].lower()
 
 

@@ -20,14 +20,14 @@ SPOTS = re.compile(
 _MIN_LIST = 6
 """Minimum links of a list of links, which have only list marks between them."""
 _BETWEEN = re.compile(r"(?:\{#[^{}\s]*\}|[\s|•·*+>\-\d.:()\[\]\\])*")
-_APART = re.compile(r"[\n|•·]")
+_SEPARATED = re.compile(r"[\n|•·]")
 _HEADER = re.compile(r"^[> \t]*\|.*\n(?=[> \t]*\|(?:[ \t:]*-{2,}[ \t:]*\|)+[ \t]*$)", re.MULTILINE)
 _FOOTER = re.compile(
     r"^(?:[^\w\n]*(?:copyright|all rights reserved|last (?:updated|modified)|available languages"
     r"|page source)\b.*|.*©.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_FIRST = re.compile(r"(?:^|[|\n])[\s>*_+-]*$")
+_LINE_START = re.compile(r"(?:^|[|\n])[\s>*_+-]*$")
 
 
 def links_of(text: str) -> Iterator[re.Match[str]]:
@@ -42,14 +42,14 @@ def links_of(text: str) -> Iterator[re.Match[str]]:
         if spot[2] is None:
             continue
         between = text[run[-1].end() : spot.start()] if run else ""
-        if run and not (_BETWEEN.fullmatch(between) and _APART.search(between)):
-            yield from _prose(text, run, excluded)
+        if run and not (_BETWEEN.fullmatch(between) and _SEPARATED.search(between)):
+            yield from _links_in_prose(text, run, excluded)
             run = []
         run.append(spot)
-    yield from _prose(text, run, excluded)
+    yield from _links_in_prose(text, run, excluded)
 
 
-def _prose(
+def _links_in_prose(
     text: str, run: list[re.Match[str]], excluded: list[tuple[int, int]]
 ) -> Iterator[re.Match[str]]:
     if len(run) >= _MIN_LIST:
@@ -57,7 +57,7 @@ def _prose(
     for spot in run:
         label = spot[1].rstrip("*_ ").endswith(":") or (
             text.startswith(":", spot.end())
-            and _FIRST.search(text, max(0, spot.start() - 20), spot.start())
+            and _LINE_START.search(text, max(0, spot.start() - 20), spot.start())
         )
         if not label and not any(start <= spot.start() < end for start, end in excluded):
             yield spot
@@ -73,7 +73,7 @@ def resolved(base: str, href: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=50_000)
-def beside(uri: str, address: str) -> bool:
+def same_host(uri: str, address: str) -> bool:
     try:
         own, other = urlsplit(uri), urlsplit(address)
     except ValueError:
@@ -339,7 +339,7 @@ class SectionNames:
         low = text.lower()
         for name, id_ in self._plain:
             if name.lower() in low:
-                text = _whole(name).sub(partial(replaced, id_), text)
+                text = _whole_word(name).sub(partial(replaced, id_), text)
                 low = text.lower()
         return text, ids
 
@@ -357,7 +357,7 @@ def _stands_alone(name: str) -> bool:
 
 
 @lru_cache(maxsize=20_000)
-def _whole(name: str) -> re.Pattern[str]:
+def _whole_word(name: str) -> re.Pattern[str]:
     """Match a name as a whole word; match a phrase in any case, also in the plural."""
     phrase = " " in name and name.islower()
     return re.compile(
