@@ -41,7 +41,7 @@ def _queries(path: Path) -> dict[str, str]:
         if not topic.strip() or not query.strip():
             raise ConfigError(f"{path}:{number}: not a query id, a tab and a query")
         if topic.strip() in queries:
-            raise ConfigError(f"{path}:{number}: the query id {topic.strip()!r} is there already")
+            raise ConfigError(f"{path}:{number}: the query id {topic.strip()!r} is repeated")
         text = " ".join(query.split())
         queries[topic.strip()] = first.setdefault(fold_query(text), text)
     return queries
@@ -175,7 +175,7 @@ class Judgements(Sequence[Judgement]):
         for query, chunks in self.grades.items():
             for chunk_id, grade in chunks.items():
                 if chunk_id.split() != [chunk_id]:
-                    raise ConfigError(f"{path}: {chunk_id!r} cannot stand in qrels: not one word")
+                    raise ConfigError(f"{path}: chunk id {chunk_id!r}: qrels need a single word")
                 qrels.append(f"{query_id(query)} 0 {chunk_id} {grade}\n")
         topics_path = _topics_path(path)
         topics = [f"{query_id(query)}\t{query}\n" for query in self.grades]

@@ -119,7 +119,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
 def _store_derived(
     database: Database, kb_id: str, state: _State, documents: Mapping[str, DocumentNames]
 ) -> None:
-    """Store changed derived data, comparing outside write transactions to not block others."""
+    """Store derived data that changed; compare before each write, so that writes are short."""
     write = partial(knowledge_bases.write_in_batches, database, kb_id)
     sections = _sections(state.places) if state.spec.build else []
     together = co_occurrence(sections, state.mentions, state.names, state.spec)

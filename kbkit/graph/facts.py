@@ -57,7 +57,7 @@ class EntityFacts:
     def find(self, query: str) -> Findings:
         """Return facts about the entities that a question names, of long and rare names first.
 
-        An entity without a definition and without facts is left out.
+        Leave out entities without definition, aliases, description and relations.
         """
         by_entity: dict[str, list[_Match]] = {}
         lengths: dict[str, int] = {}

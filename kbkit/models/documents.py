@@ -122,8 +122,8 @@ class PageRecord:
         etag: Validator from the server, or ``""``; so is ``last_modified``.
         links: Addresses on the page that are in the source's scope.
         document_uri: URI of the document made from it, or ``""``.
-        location: Target of redirects, or ``""``.
-        canonical: The page's canonical address in scope, if it differs, or ``""``.
+        location: Address after redirects, or ``""``.
+        canonical: Canonical address that the page states, if it is in scope and differs, or ``""``.
     """
 
     url: str

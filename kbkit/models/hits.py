@@ -415,7 +415,7 @@ _ENCODED = {
 def text_fragment(words: str) -> str:
     """Return the text fragment that scrolls a browser to some words; ``""`` for none.
 
-    Source: WICG, "Text Fragments" (draft community group report); a dash has a meaning there.
+    Source: WICG, "Text Fragments" (draft community group report), where a dash is a delimiter.
     """
     quoted = quote(words, safe="", errors="replace").replace("-", "%2D")
     return f"{_FRAGMENT}{quoted}" if quoted else ""

@@ -374,7 +374,7 @@ class Migration(Value):
         source: Old place of the catalog, unchanged: a folder, or a database URL without password.
         destination: New place, in the same form.
         kept: Number of rows that an interrupted earlier migration had copied.
-        folders: Folders copied along with the catalog.
+        folders: Folders copied with the catalog.
     """
 
     source: str
