@@ -106,9 +106,7 @@ def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
         half = max(LENGTH, sizes.sum() + GAP) / 2
         return np.array([[-half, 0.0], [half, 0.0]])
     spread = _relaxed(_pivot_layout(weights), weights)
-    spread *= max(
-        LENGTH / _edge_length(spread, weights), 0.7 * LENGTH / _neighbour_distance(spread)
-    )
+    spread *= max(LENGTH / _edge_length(spread, weights), 0.7 * LENGTH / _spacing(spread))
     return _rotated(_without_overlaps(spread, sizes))
 
 
@@ -168,7 +166,7 @@ def _edge_length(spread: Floats, weights: sparse.csr_matrix) -> float:
     return float(np.median(np.linalg.norm(spread[edges.row] - spread[edges.col], axis=1))) or 1.0
 
 
-def _neighbour_distance(spread: Floats) -> float:
+def _spacing(spread: Floats) -> float:
     distance, _ = cKDTree(spread).query(spread, k=2)
     return float(np.median(distance[:, 1])) or 1.0
 

@@ -65,8 +65,8 @@ class Editing:
             ConflictError: A name belongs to another entity.
         """
         made_by = by or self._rater
-        subject = _check_name(name)
-        others = [_check_name(each) for each in _check_list("aliases", aliases)]
+        subject = _subject(name)
+        others = [_subject(each) for each in _list_of("aliases", aliases)]
         ids = [each.id for each in others]
         with (
             self._database.write() as transaction,
@@ -112,11 +112,9 @@ class Editing:
         """
         made_by = by or self._rater
         others = (
-            None
-            if aliases is None
-            else [_check_name(each) for each in _check_list("aliases", aliases)]
+            None if aliases is None else [_subject(each) for each in _list_of("aliases", aliases)]
         )
-        new = None if name is None else _check_name(name)
+        new = None if name is None else _subject(name)
         with self._database.write() as transaction:
             entity_id = self._entity_id(transaction, entity)
             names = entities.group(transaction, [entity_id])
@@ -323,7 +321,7 @@ def _id_or_name(entity: str | Entity) -> str:
     return entity.id if isinstance(entity, Entity) else check_text("entity", entity)
 
 
-def _check_name(name: str) -> SubjectName:
+def _subject(name: str) -> SubjectName:
     subject = named(name)
     if not subject.key or len(subject.name) > _MAX_LENGTH:
         raise ImpossibleError(f"name={name!r}: give a name of 1 to {_MAX_LENGTH} characters")
@@ -337,7 +335,7 @@ def _check_word(what: str, value: str) -> str:
     return word
 
 
-def _check_list(what: str, values: Sequence[str]) -> Sequence[str]:
+def _list_of(what: str, values: Sequence[str]) -> Sequence[str]:
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise ConfigError(f"{what}={values!r}: give a list of texts")
     return values

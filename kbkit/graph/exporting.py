@@ -75,13 +75,13 @@ def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
     legible = [
         replace(
             each,
-            name=_valid_xml(each.name),
-            note=_valid_xml(each.note),
-            made_by=_valid_xml(each.made_by),
+            name=_xml_text(each.name),
+            note=_xml_text(each.note),
+            made_by=_xml_text(each.made_by),
         )
         for each in relations
     ]
-    named = {target: (_valid_xml(name), type_) for target, (name, type_) in labels.items()}
+    named = {target: (_xml_text(name), type_) for target, (name, type_) in labels.items()}
     written = BytesIO()
     write_graphml(as_networkx(legible, named), written)
     return written.getvalue()
@@ -103,7 +103,7 @@ def write(file: Path, relations: Sequence[Relation], labels: Labels) -> Path:
     return file
 
 
-def _valid_xml(text: str) -> str:
+def _xml_text(text: str) -> str:
     return _NOT_IN_XML.sub("\ufffd", text)
 
 

@@ -167,7 +167,7 @@ def facts_of(
                 document.id,
                 WEIGHTS["defined_in"],
             )
-            yield from _container_relation(section, owner, document)
+            yield from _container(section, owner, document)
     for statement in section.stated:
         ends = entity_id(statement.source), entity_id(statement.target)
         if ends[0] != ends[1] and all(id_ in section.entities for id_ in ends):
@@ -197,9 +197,7 @@ def _fact(section: Section, source: str, name: str, target: str, kind: str) -> C
     return ChunkRelation(section.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
 
 
-def _container_relation(
-    section: Section, owner: str, document: DocumentNames
-) -> Iterator[ChunkRelation]:
+def _container(section: Section, owner: str, document: DocumentNames) -> Iterator[ChunkRelation]:
     name = next(name.name for id_, name in document.named if id_ == owner)
     above = _parent_name(name)
     if above:
