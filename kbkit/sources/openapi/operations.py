@@ -434,7 +434,7 @@ _STATUS = {
     "400": "Bad request",
     "401": "Unauthorized",
     "403": "Forbidden",
-    "404": "Not listed",
+    "404": "Not found",
     "405": "Method not allowed",
     "406": "Not acceptable",
     "409": "Conflict",
