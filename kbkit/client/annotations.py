@@ -13,11 +13,11 @@ from kbkit.client.collections import (
     ListPart,
     Named,
     RemoteList,
-    listed,
+    list_all,
     part_of,
 )
 from kbkit.client.graph import RemoteGraph
-from kbkit.client.work import OnProgress, Stop, asking, worked
+from kbkit.client.work import OnProgress, Stop, job_request, run_job
 from kbkit.models import (
     AnnotatedChunk,
     Annotation,
@@ -49,11 +49,11 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
         """Return annotated chunks."""
         query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
         path = _at(self._base, "annotated-chunks")
-        return (yield from listed(AnnotatedChunk, path, query, limit))
+        return (yield from list_all(AnnotatedChunk, path, query, limit))
 
     @call
     def of(self, target: str) -> Request[list[Annotation]]:
-        """The annotations of a chunk, or of all chunks of a document, in its order."""
+        """List annotations of a chunk, or of all chunks of a document, in its order."""
         params = {"target": check_text("target", target)}
         return Request("GET", _at(self._base, "annotations"), reads_many(Annotation), params)
 
@@ -79,8 +79,8 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
         stop: Stop = lambda: False,
     ) -> Steps[AnnotationReport]:
         """Annotate the remaining chunks on the server."""
-        request = asking(self._base.name, "annotate", {"estimate": estimate}, on_progress)
-        report = yield from worked(AnnotationReport, request, on_progress=on_progress, stop=stop)
+        request = job_request(self._base.name, "annotate", {"estimate": estimate}, on_progress)
+        report = yield from run_job(AnnotationReport, request, on_progress=on_progress, stop=stop)
         return AnnotationReport(0, "") if report is None else report
 
     @call
@@ -99,7 +99,6 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
 
     @call
     def _count(self) -> Request[int]:
-
         def read(response: httpx.Response) -> int:
             return int(response.json()["annotations"])
 
@@ -117,7 +116,7 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
         return Request("GET", whole.path, read, whole.query)
 
     @staticmethod
-    def _framed(values: Iterable[AnnotatedChunk]) -> pd.DataFrame:
+    def _frame_of(values: Iterable[AnnotatedChunk]) -> pd.DataFrame:
         from kbkit.frames import annotations_frame
 
         return annotations_frame(values)
@@ -138,27 +137,24 @@ class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
 
     def to_frame(self) -> pd.DataFrame:
         """Return all annotations as a DataFrame, one row each, with their chunks."""
-        return self._framed(self.chunks())
+        return self._frame_of(self.chunks())
 
 
 class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
     """Annotations of a knowledge base on a server, awaited."""
 
     async def frames(self) -> Mapping[StatementType, int]:
-        """Count annotations by statement type, the most frequent first."""
         return await self._statement_types()
 
     async def waiting(self) -> int:
-        """Count the chunks that still need annotation."""
         return await self._waiting()
 
     async def to_frame(self) -> pd.DataFrame:
-        """Return all annotations as a DataFrame, one row each, with their chunks."""
-        return self._framed(await self.chunks())
+        return self._frame_of(await self.chunks())
 
 
 class RemoteHandle(Blocking):
-    """Requests of kbkit's panels beside the public calls."""
+    """Requests that only kbkit's panels send."""
 
     def __init__(self, transport: AnyTransport, base: Named) -> None:
         super().__init__(transport)
@@ -166,7 +162,6 @@ class RemoteHandle(Blocking):
         self.workspace_graph = RemoteGraph(transport)
 
     def revision(self) -> tuple[int, ...]:
-        """Return numbers that change with documents or ratings."""
         return self._revision()[0]
 
     def site_revision(self) -> tuple[object, ...]:
@@ -183,7 +178,7 @@ class RemoteHandle(Blocking):
 
     @call
     def ratings_of(self, targets: Sequence[str]) -> Request[list[Rating]]:
-        """The ratings of some chunks and documents, given by id, oldest first."""
+        """List ratings of chunks and documents, json_body by id, oldest first."""
         place = _at(self._base, "chunk-ratings")
         return Request("POST", place, reads_many(Rating), json={"ids": list(targets)})
 

@@ -1,8 +1,7 @@
 """Definitions of API calls, shared by the blocking and the async client.
 
-A call is a `Request` with how its answer is read. `call` makes a method of a function that gives
-one; `steps` of a generator that yields several. A class of such methods, made `Blocking`, gives
-what the server answers; made `Awaited`, it gives that to who awaits it.
+A `Request` includes the parser of its response. `call` turns a function that returns a request
+into a method, `steps` a generator that yields several. `Blocking` and `Awaited` run them.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ class Request(Generic[T]):
         headers: Additional headers.
         timeout: Seconds; by default the client's timeout.
         into: Receives the body of a successful response instead of `read`.
-        on_event: Receives server-sent events, and ``None`` as a heartbeat; returns whether to go
-            on.
+        on_event: Receives server-sent events, and ``None`` as a heartbeat; returns whether to
+            continue.
     """
 
     method: str
@@ -206,7 +205,6 @@ def url(template: str, *names: str, rest: str = "") -> str:
 
 
 def reads(kind: type[T]) -> Callable[[httpx.Response], T]:
-    """Parse a response into a value object."""
     return lambda response: from_dict(kind, response.json())
 
 
@@ -216,12 +214,10 @@ def reads_many(kind: type[T], key: str = "data") -> Callable[[httpx.Response], l
 
 
 def reads_text(response: httpx.Response) -> str:
-    """Return the text of a response."""
     return response.content.decode()
 
 
 def reads_json(response: httpx.Response) -> Any:
-    """Return the JSON values of a response."""
     return response.json()
 
 
@@ -229,7 +225,7 @@ def reads_nothing(_: httpx.Response) -> None:
     """Ignore the body of a response."""
 
 
-def given(**values: Any) -> dict[str, Any]:
+def json_body(**values: Any) -> dict[str, Any]:
     """Return the values that are not ``None`` as a JSON body."""
     return {name: to_json(value) for name, value in values.items() if value is not None}
 
@@ -244,7 +240,7 @@ def _parameter(value: Any) -> str:
 
 
 class Served:
-    """Names the way out when a remote object lacks an attribute."""
+    """Names an alternative when a remote object lacks an attribute."""
 
     _only_local: ClassVar[Mapping[str, str]] = {}
     """Methods that need the workspace's folder, with the equivalent commands."""
@@ -253,9 +249,8 @@ class Served:
         kind = type(self).__name__
         if name == "path":
             raise LocalOnlyError(
-                "path: what a server holds lies in a folder of its machine, and of none here; "
-                f"{kind} reads and writes it by its other calls, and kbkit.open(...) where the "
-                "folder is"
+                f"path: the folder is on the server; use the other methods of {kind}, or "
+                "kbkit.open(...) on that machine"
             )
         if command := self._only_local.get(name):
             raise only_local(name, command)
@@ -270,6 +265,6 @@ class Served:
 def only_local(name: str, command: str) -> LocalOnlyError:
     """Return the error for an operation that needs the workspace's folder."""
     return LocalOnlyError(
-        f"{name}: no server does that for who asks it; on its machine, run `{command}` in the "
-        "workspace, or call it on kbkit.open(...) of the folder"
+        f"{name}: not possible over a server; on its machine, run `{command}` in the workspace, or "
+        "call it on kbkit.open(...) of the folder"
     )

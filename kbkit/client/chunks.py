@@ -12,7 +12,7 @@ from kbkit.client.calls import (
     Request,
     Steps,
     call,
-    given,
+    json_body,
     reads,
     reads_json,
     reads_many,
@@ -26,7 +26,7 @@ from kbkit.client.collections import (
     CollectionCalls,
     ListPart,
     RemoteCollection,
-    listed,
+    list_all,
     part_of,
 )
 from kbkit.client.documents import matching
@@ -54,12 +54,12 @@ class ChunksCalls(CollectionCalls[Chunk]):
     ) -> Steps[builtins.list[Chunk]]:
         """List chunks in order of their documents' URIs and of their positions."""
         query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
-        return (yield from listed(Chunk, self._at, query, limit))
+        return (yield from list_all(Chunk, self._at, query, limit))
 
     @steps
     def of(self, document: str) -> Steps[builtins.list[Chunk]]:
         """List the chunks of a document in their order."""
-        return (yield from listed(Chunk, self._at, {"document": document}))
+        return (yield from list_all(Chunk, self._at, {"document": document}))
 
     @call
     def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> Request[pd.DataFrame]:
@@ -100,7 +100,7 @@ class ChunksCalls(CollectionCalls[Chunk]):
         return part_of(Chunk, self._at, {})
 
     @staticmethod
-    def _framed(values: Iterable[Chunk]) -> pd.DataFrame:
+    def _frame_of(values: Iterable[Chunk]) -> pd.DataFrame:
         from kbkit.frames import chunks_frame
 
         return chunks_frame(values)
@@ -123,14 +123,14 @@ class RatingsCalls(CollectionCalls[Rating]):
     @steps
     def list(self, *, after: int = 0, limit: int | None = None) -> Steps[builtins.list[Rating]]:
         """List ratings, oldest first."""
-        return (yield from listed(Rating, self._at, {"behind": after}, limit))
+        return (yield from list_all(Rating, self._at, {"behind": after}, limit))
 
     @call
     def add(
         self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
     ) -> Request[Rating]:
         """Rate a chunk or a document. Ratings are appended; the last of a rater counts."""
-        return rated(self._base.name, target, score, query=query, note=note, rater=rater)
+        return rating_request(self._base.name, target, score, query=query, note=note, rater=rater)
 
     @call
     def delete(self, rating_id: int) -> Request[None]:
@@ -176,7 +176,7 @@ class RatingsCalls(CollectionCalls[Rating]):
         raise NotFoundError(f"{self._base.name}: has no rating with id {key!r}")
 
     @staticmethod
-    def _framed(values: Iterable[Rating]) -> pd.DataFrame:
+    def _frame_of(values: Iterable[Rating]) -> pd.DataFrame:
         from kbkit.frames import ratings_frame
 
         return ratings_frame(values)
@@ -191,17 +191,15 @@ class AsyncRatings(RatingsCalls, AsyncCollection[Rating]):
 
 
 def around(kb: str, chunk_id: str, before: int, after: int) -> Request[list[Chunk]]:
-    """Request a chunk with its neighbours."""
     query = {"kb": kb, "before": before, "after": after}
     path = url(f"{KNOWLEDGE}/chunks/{{}}", str(chunk_id))
     return Request("GET", path, reads_many(Chunk), query)
 
 
-def rated(
+def rating_request(
     kb: str, target: str | Target, score: int, *, query: str, note: str, rater: str
 ) -> Request[Rating]:
-    """Request a rating."""
-    body = given(score=score, query=query, note=note, rater=rater)
+    body = json_body(score=score, query=query, note=note, rater=rater)
     return Request("POST", _target(kb, target), reads(Rating), json=body)
 
 
@@ -269,10 +267,10 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
         return Request("PATCH", self._of(source), reads(SourceInfo), json=body, headers=headers)
 
     def paths(self) -> builtins.list[tuple[Path, tuple[str, ...]]]:
-        """Raise an error: a server does not tell the paths that it reads."""
+        """Raise `ConfigError`: a server does not reveal the paths on its disk."""
         raise ConfigError(
-            "sources.paths: a server reads its own disk, and tells nobody where; list `kb.sources`,"
-            " and have it read them again with `kb.refresh(local=True)`"
+            "sources.paths: a server does not reveal the paths on its disk; list `kb.sources`, "
+            "and read them again with `kb.refresh(local=True)`"
         )
 
     @call
@@ -284,10 +282,10 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
 
     @steps
     def _count(self) -> Steps[int]:
-        return len((yield from listed(SourceInfo, self._at, {})))
+        return len((yield from list_all(SourceInfo, self._at, {})))
 
     @staticmethod
-    def _framed(values: Iterable[SourceInfo]) -> pd.DataFrame:
+    def _frame_of(values: Iterable[SourceInfo]) -> pd.DataFrame:
         from kbkit.frames import sources_frame
 
         return sources_frame(values)

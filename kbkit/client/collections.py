@@ -25,19 +25,14 @@ _MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class ListPart(Generic[T]):
-    """A page of a list.
-
-    Attributes:
-        cursor: Cursor of the next page; ``None`` at the end.
-    """
+    """A page of a list."""
 
     values: list[T]
     cursor: str | None
+    """Cursor of the next page; ``None`` at the end."""
 
 
 def reads_part(kind: type[T]) -> Callable[[httpx.Response], ListPart[T]]:
-    """Parse a response into a page of value objects."""
-
     def read(response: httpx.Response) -> ListPart[T]:
         answer = response.json()
         return ListPart([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
@@ -59,7 +54,7 @@ def next_part(request: Request[ListPart[T]], part: ListPart[T]) -> Request[ListP
     return replace(request, query={**request.query, "cursor": part.cursor})
 
 
-def listed(
+def list_all(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int | None = None
 ) -> Steps[list[T]]:
     """Request a list, page by page, up to a limit."""
@@ -82,19 +77,16 @@ class Named(Protocol):
     """A knowledge base with a name."""
 
     @property
-    def name(self) -> str:
-        """Its current name."""
+    def name(self) -> str: ...
 
 
 class CollectionCalls(Generic[T]):
     """Requests that all collections share."""
 
     _noun: str
-    """Noun for the representation."""
     _kind: type[T]
     _base: Named
     _count: Any
-    """Call that counts the items."""
 
     @abstractmethod
     def _all(self) -> Request[ListPart[T]]:
@@ -102,7 +94,7 @@ class CollectionCalls(Generic[T]):
 
     @staticmethod
     @abstractmethod
-    def _framed(values: Iterable[Any]) -> pd.DataFrame:
+    def _frame_of(values: Iterable[Any]) -> pd.DataFrame:
         """Return items as a DataFrame."""
 
     def __repr__(self) -> str:
@@ -129,7 +121,7 @@ class RemoteList(CollectionCalls[T], Blocking):
 
     def to_frame(self) -> pd.DataFrame:
         """Return all items as a DataFrame."""
-        return self._framed(self)
+        return self._frame_of(self)
 
     def _repr_html_(self) -> str:
         from kbkit.frames import collection_html
@@ -145,7 +137,6 @@ class RemoteCollection(RemoteList[T]):
     """Call that returns an item by id, or raises `NotFoundError`."""
 
     def __getitem__(self, key: Any) -> T:
-        """Return the item of an id or another key."""
         value: T = self._find(key)
         return value
 
@@ -172,13 +163,11 @@ class AsyncList(CollectionCalls[T], Awaited):
             request = next_part(request, part)
 
     async def count(self) -> int:
-        """Count the items."""
         count: int = await self._count()
         return count
 
     async def to_frame(self) -> pd.DataFrame:
-        """Return all items as a DataFrame."""
-        return self._framed([value async for value in self])
+        return self._frame_of([value async for value in self])
 
 
 class AsyncCollection(AsyncList[T]):
@@ -188,6 +177,5 @@ class AsyncCollection(AsyncList[T]):
     """Call that returns an item by id, or raises `NotFoundError`."""
 
     async def get(self, key: Any) -> T:
-        """Return the item of an id or another key."""
         value: T = await self._find(key)
         return value

@@ -6,17 +6,17 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kbkit.client.calls import Request, Steps, call, given, reads, reads_nothing, steps, url
+from kbkit.client.calls import Request, Steps, call, json_body, reads, reads_nothing, steps, url
 from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
     ListPart,
     RemoteCollection,
-    listed,
+    list_all,
     part_of,
 )
-from kbkit.client.work import OnProgress, Stop, asking, worked
+from kbkit.client.work import OnProgress, Stop, job_request, run_job
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import (
     DeletedDocument,
@@ -58,7 +58,7 @@ class DocumentsCalls(CollectionCalls[Document]):
         params = Filters.of(filters)
         params.check_of_documents()
         query = {**conditions(params), "kb": self._base.name, "behind": after, "content": content}
-        return (yield from listed(Document, f"{KNOWLEDGE}/documents", query, limit))
+        return (yield from list_all(Document, f"{KNOWLEDGE}/documents", query, limit))
 
     @call
     def part(
@@ -94,7 +94,7 @@ class DocumentsCalls(CollectionCalls[Document]):
         metadata: Mapping[str, Any] | None = None,
     ) -> Request[DocumentInfo]:
         """Add one document of Markdown text, or replace the one with the same source."""
-        body = given(
+        body = json_body(
             kb=self._base.name,
             title=title,
             content=content,
@@ -117,13 +117,13 @@ class DocumentsCalls(CollectionCalls[Document]):
         metadata: Mapping[str, Any] | None = None,
         if_match: str | None = None,
     ) -> Request[DocumentInfo]:
-        """Change a document, given by id or URI; omitted values stay."""
+        """Change a document, json_body by id or URI; omitted values stay."""
         return Request(
             "PUT",
             _at(document),
             reads(DocumentInfo),
             {"kb": self._base.name},
-            given(
+            json_body(
                 title=title,
                 content=content,
                 document_type=document_type,
@@ -153,7 +153,7 @@ class DocumentsCalls(CollectionCalls[Document]):
     def trash(self) -> Steps[builtins.list[DeletedDocument]]:
         """List documents that `undelete` can restore, the last deleted first."""
         path = url(f"{KNOWLEDGE}/bases/{{}}/trash", self._base.name)
-        return (yield from listed(DeletedDocument, path, {}))
+        return (yield from list_all(DeletedDocument, path, {}))
 
     @steps
     def expand(
@@ -168,12 +168,12 @@ class DocumentsCalls(CollectionCalls[Document]):
         """Write document summaries and questions with a language model of the server."""
         if llm is not None and not isinstance(llm, str):
             raise ConfigError(
-                "llm: a server asks its own language model; give the name of one, such as "
-                "'openai:gpt-4o-mini', or leave llm out for what the recipe names"
+                "llm: a server uses its own language model; give a name such as "
+                "'openai:gpt-4o-mini', or leave llm out for the recipe's model"
             )
         body = {"llm": llm, "questions": questions, "estimate": estimate}
-        request = asking(self._base.name, "expansions", body, on_progress)
-        expansion = yield from worked(Expansion, request, on_progress=on_progress, stop=stop)
+        request = job_request(self._base.name, "expansions", body, on_progress)
+        expansion = yield from run_job(Expansion, request, on_progress=on_progress, stop=stop)
         return Expansion("") if expansion is None else expansion
 
     @call
@@ -214,7 +214,7 @@ class DocumentsCalls(CollectionCalls[Document]):
         return part.document
 
     @staticmethod
-    def _framed(values: Iterable[Document]) -> pd.DataFrame:
+    def _frame_of(values: Iterable[Document]) -> pd.DataFrame:
         from kbkit.frames import documents_frame
 
         return documents_frame(values)
@@ -235,7 +235,6 @@ class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
 
 
 def conditions(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return filters as query parameters."""
     values: dict[str, Any] = to_json(Filters.of(filters))
     return {name: value for name, value in values.items() if value not in ("", [], None)}
 

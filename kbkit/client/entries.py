@@ -15,7 +15,7 @@ from kbkit.client.calls import (
     Served,
     Steps,
     call,
-    given,
+    json_body,
     reads,
     reads_json,
     reads_many,
@@ -27,7 +27,7 @@ from kbkit.client.files import (
     expecting,
     knowledge,
     reads_bytes,
-    revised,
+    revision_request,
     skills,
     write_skills,
 )
@@ -109,7 +109,7 @@ class EntriesCalls(Served):
         files: Mapping[str, str | bytes] | None = None,
     ) -> Request[Entry]:
         """Write a new entry."""
-        body = given(
+        body = json_body(
             title=title,
             slug=slug,
             description=description,
@@ -138,7 +138,7 @@ class EntriesCalls(Served):
         if_match: str | None = None,
     ) -> Request[Entry]:
         """Change an entry; omitted values stay."""
-        body = given(
+        body = json_body(
             title=title,
             description=description,
             prompt=prompt,
@@ -185,12 +185,12 @@ class EntriesCalls(Served):
     @call
     def revision(self) -> Request[str]:
         """Return a text that changes with entries and votes."""
-        return revised(self, f"{_AT}/revision.json", {})
+        return revision_request(self, f"{_AT}/revision.json", {})
 
     @call
     def find(self, prompt: str, *, limit: int = 10) -> Request[builtins.list[EntryInfo]]:
         """Find active entries for a prompt, ranked by relevance and rating."""
-        body = given(prompt=prompt, limit=limit)
+        body = json_body(prompt=prompt, limit=limit)
         return Request("POST", f"{_AT}/find", reads_many(EntryInfo), json=body)
 
     @call
@@ -198,7 +198,7 @@ class EntriesCalls(Served):
         self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
     ) -> Request[Context]:
         """Find active entries for a prompt, as a short numbered list for an agent."""
-        body = given(prompt=prompt, limit=limit, max_tokens=max_tokens)
+        body = json_body(prompt=prompt, limit=limit, max_tokens=max_tokens)
         return Request("POST", f"{_AT}/context", reads(Context), json=body)
 
     @call

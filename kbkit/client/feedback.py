@@ -13,13 +13,13 @@ from kbkit.client.calls import (
     Request,
     Steps,
     call,
-    given,
+    json_body,
     steps,
     url,
 )
 from kbkit.client.chunks import RemoteRatings
-from kbkit.client.collections import KNOWLEDGE, Named, listed
-from kbkit.client.work import OnProgress, asking, worked
+from kbkit.client.collections import KNOWLEDGE, Named, list_all
+from kbkit.client.work import OnProgress, job_request, run_job
 from kbkit.errors import ConfigError, ConflictError
 from kbkit.models import Mode, Rating
 from kbkit.recipes import Question, RetrievalSpec
@@ -45,7 +45,7 @@ class FeedbackCalls:
         """Return graded judgements made from ratings that name a query."""
         from kbkit.feedback.judgements import Judgement, Judgements
 
-        return Judgements(tuple((yield from listed(Judgement, self._at("judgements"), {}))))
+        return Judgements(tuple((yield from list_all(Judgement, self._at("judgements"), {}))))
 
     @steps
     def evaluate(
@@ -59,19 +59,19 @@ class FeedbackCalls:
         wait: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Steps[Evaluation]:
-        """Measure search on the server with queries of known answers."""
+        """Measure search on the server with queries whose answers are known."""
         from kbkit.feedback.evaluation_report import Evaluation, compare
 
         other = against if isinstance(against, Evaluation) else None
         body = {
             **_ground_truth(questions),
-            **given(mode=mode, retrieval=_settings(retrieval), k=k, improve=wait),
-            **({} if other is not None else given(against=_settings(against))),
+            **json_body(mode=mode, retrieval=_settings(retrieval), k=k, improve=wait),
+            **({} if other is not None else json_body(against=_settings(against))),
         }
-        request = asking(self._base.name, "evaluate", body, on_progress)
-        evaluation = yield from worked(Evaluation, request, on_progress=on_progress)
+        request = job_request(self._base.name, "evaluate", body, on_progress)
+        evaluation = yield from run_job(Evaluation, request, on_progress=on_progress)
         if evaluation is None:
-            raise _ended("evaluation")
+            raise _stopped("evaluation")
         return evaluation if other is None else compare(evaluation, other)
 
     @steps
@@ -94,26 +94,26 @@ class FeedbackCalls:
         ]
         body = {
             **_ground_truth(questions),
-            **given(others=more, keep=keep, seed=seed, improve=wait),
+            **json_body(others=more, keep=keep, seed=seed, improve=wait),
         }
-        request = asking(self._base.name, "tune", body, on_progress)
-        report = yield from worked(TuneReport, request, on_progress=on_progress)
+        request = job_request(self._base.name, "tune", body, on_progress)
+        report = yield from run_job(TuneReport, request, on_progress=on_progress)
         if report is None:
-            raise _ended("tuning")
+            raise _stopped("tuning")
         return report
 
     @call
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> Request[JudgingPool]:
-        """Return candidates for judging a query: hits of every mode, and some that none shows."""
+        """Return candidates for judging a query: hits of every mode, and some that none found."""
 
         def read(response: httpx.Response) -> JudgingPool:
             from kbkit.feedback.judging import JudgingPool
 
             return JudgingPool.from_dict(response.json())
 
-        body = given(query=query, limit=limit, unshown=unshown, seed=seed, rater=rater)
+        body = json_body(query=query, limit=limit, unshown=unshown, seed=seed, rater=rater)
         return Request("POST", self._at("pool"), read, json=body)
 
     @steps
@@ -122,7 +122,7 @@ class FeedbackCalls:
         from kbkit.feedback.statistics import agreement
 
         path = url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
-        return agreement((yield from listed(Rating, path, {})))
+        return agreement((yield from list_all(Rating, path, {})))
 
     @call
     def _rater(self) -> Request[str]:
@@ -171,9 +171,9 @@ class AsyncFeedback(FeedbackCalls, Awaited):
         self._base = base
 
     def judging(self, queries: Queries, **_: Any) -> JudgingRound:
-        """Raise an error: a judging round needs the blocking client."""
+        """Raise `ConfigError`: a judging round needs the blocking client."""
         raise ConfigError(
-            "judging: a round waits for its answers; use kbkit.connect(url), or await "
+            "judging: a round needs the blocking client; use kbkit.connect(url), or await "
             "`feedback.pool(query)` and `kb.rate(chunk, score, query=query)`"
         )
 
@@ -184,8 +184,7 @@ def _ground_truth(questions: Any) -> dict[str, Any]:
     if hasattr(questions, "grades"):
         if not questions.grades:
             raise ConfigError(
-                "there are no judgements; rate some chunks with the query they were found for, or "
-                "give golden questions"
+                "there are no judgements; rate some chunks of a search, or give golden questions"
             )
         return {"judgements": questions.grades}
     if isinstance(questions, str) or not isinstance(questions, Sequence):
@@ -205,5 +204,5 @@ def _settings(given: Any) -> Any:
     return given.model_dump(mode="json") if isinstance(given, RetrievalSpec) else given
 
 
-def _ended(what: str) -> ConflictError:
+def _stopped(what: str) -> ConflictError:
     return ConflictError(f"the {what} was stopped on the server without a result")

@@ -48,11 +48,7 @@ if TYPE_CHECKING:
 
 
 class AsyncMemoryTool:
-    """Memory tool whose commands are awaited; see `kbkit.files.memory_tool.MemoryTool`.
-
-    Attributes:
-        description: Description for tools declared by a schema.
-    """
+    """Memory tool whose commands are awaited; see `kbkit.files.memory_tool.MemoryTool`."""
 
     def __init__(self, files: Any, folder: str = "") -> None:
         self._files = files
@@ -79,8 +75,8 @@ class _Waiting:
         call = getattr(self._files, name)
 
         def wait(*args: Any, **kwargs: Any) -> Any:
-            params = asyncio.run_coroutine_threadsafe(call(*args, **kwargs), self._loop)
-            return params.result()
+            future = asyncio.run_coroutine_threadsafe(call(*args, **kwargs), self._loop)
+            return future.result()
 
         return wait
 
@@ -186,12 +182,12 @@ class FilesCalls(Served):
 
     @call
     def undelete(self, path: str, *, to: str = "") -> Request[FileInfo]:
-        """Restore what was last deleted at a path."""
+        """Restore the file or folder that was last deleted at a path."""
         return Request("POST", "/api/trash/files", reads(FileInfo), json={"path": path, "to": to})
 
     @call
     def trash(self) -> Request[builtins.list[DeletedFile]]:
-        """List files that `undelete` can restore, the last first."""
+        """List files that `undelete` can restore, the last deleted first."""
         return Request("GET", "/api/trash/files", reads_many(DeletedFile))
 
     @call
@@ -202,7 +198,7 @@ class FilesCalls(Served):
     @call
     def revision(self, paths: Sequence[str] = ()) -> Request[str]:
         """Return a text that changes with files and knowledge bases."""
-        return revised(self, f"{_AT}/revision", {"paths": list(paths)})
+        return revision_request(self, f"{_AT}/revision", {"paths": list(paths)})
 
     @call
     def links(self, path: str) -> Request[builtins.list[FileLink]]:
@@ -235,7 +231,6 @@ class AsyncFiles(FilesCalls, Awaited):
     """Files of a remote workspace; each call is awaited."""
 
     def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
-        """Return a handler for the commands of the memory tool, awaited."""
         return AsyncMemoryTool(self, folder)
 
 
@@ -245,20 +240,19 @@ class Revised(Protocol):
     _known_revision: str
 
 
-def revised(held: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
+def revision_request(polled: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
     """Request a revision; the response to an unchanged one has no body."""
 
     def read(response: httpx.Response) -> str:
         if response.status_code != 304:
-            held._known_revision = str(response.json()["revision"])
-        return held._known_revision
+            polled._known_revision = str(response.json()["revision"])
+        return polled._known_revision
 
-    headers = {"If-None-Match": f'"{held._known_revision}"'} if held._known_revision else {}
+    headers = {"If-None-Match": f'"{polled._known_revision}"'} if polled._known_revision else {}
     return Request("GET", path, read, query, headers=headers)
 
 
 def reads_bytes(response: httpx.Response) -> BinaryIO:
-    """Return the body of a response as a file."""
     return BytesIO(response.content)
 
 
@@ -293,7 +287,7 @@ _SKILL = "SKILL.md"
 def read_folder(folder: Path) -> dict[str, bytes]:
     """Read the files of a folder by relative path, without hidden ones."""
     if not folder.is_dir():
-        raise MissingPathError(f"{folder}: there is no such folder")
+        raise MissingPathError(f"{folder}: no such folder")
     contents: dict[str, bytes] = {}
     size = 0
     try:
@@ -323,7 +317,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
 
 
 def knowledge(folder: Path) -> dict[str, bytes]:
-    """Read what a task left in ``.knowledge`` of a folder, or in the folder itself."""
+    """Read the ``.knowledge`` that a task left in a folder, or the folder itself."""
     place = folder.expanduser().absolute()
     inner = place / ".knowledge"
     return read_folder(inner if place.name != inner.name and inner.is_dir() else place)
@@ -364,12 +358,12 @@ def write_skills(folder: Path, packed: bytes) -> tuple[Path, ...]:
                 if not each.is_dir()
             }
     except (BadZipFile, FilesError) as error:
-        raise ServerError(f"the skills that were sent cannot be read ({error})") from error
+        raise ServerError(f"the server's archive of skills cannot be read ({error})") from error
     names = sorted({parts[0] for parts in files})
     for name in names:
         place = folder / name
         if os.path.lexists(place) and (place.is_symlink() or not (place / _SKILL).is_file()):
-            raise PathExistsError(f"{place}: is there already and no skill; name another folder")
+            raise PathExistsError(f"{place}: exists and is not a skill; name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".kbkit-", dir=folder) as made:

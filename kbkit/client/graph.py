@@ -14,7 +14,7 @@ from kbkit.client.calls import (
     Request,
     Steps,
     call,
-    given,
+    json_body,
     reads,
     reads_json,
     reads_many,
@@ -117,7 +117,7 @@ class GraphCalls:
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> Request[list[Step]]:
-        """List what relations reach from a target, the nearest and strongest first."""
+        """List targets that relations reach from a target, the nearest and strongest first."""
         params = {
             **_end("target", "kind", target),
             "depth": depth,
@@ -168,7 +168,7 @@ class GraphCalls:
     ) -> Request[GraphLayout]:
         """Lay out the graph: nodes, sizes and positions; deterministic."""
         starts = [around] if isinstance(around, str | Target | Entity) else around
-        body = given(
+        body = json_body(
             around=[_reference(each) for each in starts],
             depth=depth,
             type=_several(type),
@@ -190,7 +190,7 @@ class GraphCalls:
         by: str = "",
     ) -> Request[Entity]:
         """Create an entity by hand; restores a deleted one."""
-        body = given(
+        body = json_body(
             name=name,
             type=type,
             description=description,
@@ -213,7 +213,7 @@ class GraphCalls:
         by: str = "",
     ) -> Steps[Entity]:
         """Change an entity; omitted values stay."""
-        body = given(
+        body = json_body(
             name=name,
             type=type,
             description=description,
@@ -251,7 +251,7 @@ class GraphCalls:
         """Create or change a relation by hand."""
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
-        body = given(
+        body = json_body(
             source=_reference(source),
             name=name,
             target=_reference(target),
@@ -282,7 +282,7 @@ class GraphCalls:
     @call
     def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> Request[GraphEdit]:
         """Revert a change of the graph in one step."""
-        body = given(edit=edit.id if isinstance(edit, GraphEdit) else edit, by=by)
+        body = json_body(edit=edit.id if isinstance(edit, GraphEdit) else edit, by=by)
         return Request("POST", f"{_AT}/undo", reads(GraphEdit), json=body)
 
     @call
@@ -292,7 +292,7 @@ class GraphCalls:
 
     @steps
     def to_networkx(self) -> Steps[nx.MultiDiGraph]:
-        """Return all relations as a directed networkx graph; nodes are named by kind and id."""
+        """Return all relations as a directed networkx graph with nodes named by kind and id."""
         return as_networkx(*(yield _ALL))
 
     @steps
@@ -302,7 +302,7 @@ class GraphCalls:
 
     @steps
     def export(self, path: str | Path) -> Steps[Path]:
-        """Write all relations to a file of this machine, for other programs."""
+        """Write all relations to a file on this machine, for other programs."""
         return write(Path(path), *(yield _ALL))
 
 
@@ -354,13 +354,13 @@ def _json(properties: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if not isinstance(properties, Mapping):
         raise ConfigError(f"properties={properties!r}: give a mapping of names to JSON values")
     try:
-        kept: dict[str, Any] = json.loads(json.dumps(dict(properties), allow_nan=False))
+        values: dict[str, Any] = json.loads(json.dumps(dict(properties), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ConfigError(f"properties: give JSON values ({error})") from None
-    return kept
+    return values
 
 
-def _whole(response: httpx.Response) -> tuple[list[Relation], Labels]:
+def _read_all(response: httpx.Response) -> tuple[list[Relation], Labels]:
     answer = response.json()
     labels = {_target(node["id"]): (node["name"], node["type"]) for node in answer["nodes"]}
     relations = [
@@ -384,4 +384,4 @@ def _target(node: str) -> Target:
     return Target(TargetKind(kind), id_)
 
 
-_ALL = Request("GET", _AT, _whole)
+_ALL = Request("GET", _AT, _read_all)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from kbkit import errors
-from kbkit.client.calls import LONG, Request, Steps, given, reads_nothing, steps, url
+from kbkit.client.calls import LONG, Request, Steps, json_body, reads_nothing, steps, url
 from kbkit.client.collections import KNOWLEDGE
 from kbkit.client.documents import matching
 from kbkit.client.files import reads_bytes
-from kbkit.client.work import OnProgress, Stop, asking, unpack, worked
+from kbkit.client.work import OnProgress, Stop, job_request, run_job, unpack
 from kbkit.errors import ConfigError, ConflictError, SourceError
 from kbkit.globs import matches, split_glob
 from kbkit.models import (
@@ -38,29 +38,22 @@ if TYPE_CHECKING:
 _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
 
 _BATCH_BYTES = 50_000_000
-"""Maximum bytes of a batch."""
 _BATCH_FILES = 500
 MAX_BYTES = 90_000_000
 """Maximum size of a file; servers take 100 MB by default."""
 
 
 class UploadBatch(NamedTuple):
-    """Files that are sent at once, and the source that they are.
-
-    Attributes:
-        source: The source as in a recipe, with the uploaded path.
-    """
+    """Files of a source that are sent in one request."""
 
     source: dict[str, Any]
+    """The source as in a recipe, with the uploaded path."""
     files: list[tuple[str, bytes]]
     left_out: list[tuple[str, str]]
 
 
 def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
-    """Iterate over uploads for a source on disk, in parts.
-
-    Hidden files stay here, and so do those that links lead out of the folder to.
-    """
+    """Split a source on disk into uploads, without hidden files and links out of the folder."""
     root, paths = _find_files(str(source["path"]), base)
     name = _name(root, base)
     files: list[tuple[str, bytes]] = []
@@ -115,13 +108,13 @@ def _walk(root: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = Path(above, name)
-            lies_here = not name.startswith(".") and path.resolve().is_relative_to(inside)
-            if lies_here and path.is_file():
+            is_inside = not name.startswith(".") and path.resolve().is_relative_to(inside)
+            if is_inside and path.is_file():
                 yield path
 
 
 def _name(root: Path, base: Path) -> str:
-    """Return a path's name in URIs, as a local workspace would have it."""
+    """Return a path's name in URIs, as in a local workspace."""
     here = Path.cwd()
     full, start = (Path(os.path.normpath(here / each)) for each in (root, base))
     if full.is_relative_to(start) and start != Path(start.anchor):
@@ -138,7 +131,7 @@ def split(items: Iterable[Any]) -> tuple[list[AnySource], list[dict[str, Any]]]:
         if isinstance(item, SourceSpec):
             sources.append(item)  # type: ignore[arg-type]  # each of those is one
         elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
-            sources.append(_described(item))
+            sources.append(_parse_source(item))
         elif isinstance(item, SourceDocument):
             documents.append(_document(item))
         elif isinstance(item, Mapping):
@@ -157,7 +150,7 @@ def split(items: Iterable[Any]) -> tuple[list[AnySource], list[dict[str, Any]]]:
     return sources, documents
 
 
-def _described(values: Mapping[str, Any]) -> AnySource:
+def _parse_source(values: Mapping[str, Any]) -> AnySource:
     try:
         return parse_source(values)
     except ConfigError as error:
@@ -169,12 +162,11 @@ def _document(document: SourceDocument) -> dict[str, Any]:
     return values
 
 
-_LONG = 120.0
-"""Seconds that a request may take which brings many files."""
+_UPLOAD_TIMEOUT = 120.0
 
 
 class IngestionCalls:
-    """Requests that bring in documents; see `kbkit.KnowledgeBase`."""
+    """Requests that add and change documents; see `kbkit.KnowledgeBase`."""
 
     name: str
 
@@ -187,7 +179,7 @@ class IngestionCalls:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Steps[IngestReport]:
-        """Read sources into the knowledge base; files of this machine are sent to the server.
+        """Read sources into the knowledge base; files on this machine are sent to the server.
 
         The server reads files once, and remembers other sources for `refresh`.
         """
@@ -202,8 +194,8 @@ class IngestionCalls:
                     left = tuple(Problem(*each) for each in part.left_out)
                     reports.append(IngestReport(failed=left))
                     if part.files:
-                        request = _sending(self.name, part.source, part.files)
-                        report = yield from worked(
+                        request = _upload(self.name, part.source, part.files)
+                        report = yield from run_job(
                             ImportReport, request, on_progress=on_progress, stop=stop
                         )
                         reports.append(_report_of(report))
@@ -216,10 +208,10 @@ class IngestionCalls:
                 "documents": documents,
                 "remember": remember,
             }
-            request = asking(self.name, "ingest", body, on_progress)
-            report = yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)
+            request = job_request(self.name, "ingest", body, on_progress)
+            report = yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop)
             reports.append(_report_of(report))
-        return _added_up(reports)
+        return _sum_reports(reports)
 
     @steps
     def sync(
@@ -235,9 +227,9 @@ class IngestionCalls:
         if documents:
             raise ConfigError("sync: takes sources; documents go into `ingest`")
         body = {"sources": [each.model_dump(mode="json") for each in specs], "sync": True}
-        request = asking(self.name, "ingest", body, on_progress)
+        request = job_request(self.name, "ingest", body, on_progress)
         return _report_of(
-            (yield from worked(ImportReport, request, on_progress=on_progress, stop=stop))
+            (yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop))
         )
 
     @steps
@@ -249,9 +241,9 @@ class IngestionCalls:
         stop: Stop = lambda: False,
     ) -> Steps[IngestReport]:
         """Read all sources again and store changes."""
-        request = asking(self.name, "refresh", {"local": local}, on_progress)
+        request = job_request(self.name, "refresh", {"local": local}, on_progress)
         return _report_of(
-            (yield from worked(ImportReport, request, on_progress=on_progress, stop=stop))
+            (yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop))
         )
 
     @steps
@@ -275,7 +267,7 @@ class IngestionCalls:
             "PUT", path, reads_nothing, json=body, headers=matching(if_match), timeout=60.0
         )
         return _report_of(
-            (yield from worked(ImportReport, request, on_progress=on_progress, stop=stop))
+            (yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop))
         )
 
     @steps
@@ -292,16 +284,13 @@ class IngestionCalls:
         entries: bool | None = None,
         on_progress: OnProgress | None = None,
     ) -> Steps[ExportReport]:
-        """Export the site on the server, and fetch it into a local folder.
-
-        The folder is one of this machine; by default it is ``export/NAME`` where Python runs.
-        """
+        """Export the site on the server, and fetch it into a local folder (``export/NAME``)."""
         if pages_only and folder is None:
             raise ConfigError(
                 "pages_only: name the folder of your site's documentation: "
                 "export(folder='docs/kb', pages_only=True)"
             )
-        body = given(
+        body = json_body(
             build=build,
             standalone=standalone,
             pages_only=pages_only,
@@ -310,10 +299,10 @@ class IngestionCalls:
             files=files,
             entries=entries,
         )
-        request = asking(self.name, "exports", body, on_progress)
-        archive = yield from worked(SiteArchive, request, on_progress=on_progress)
+        request = job_request(self.name, "exports", body, on_progress)
+        archive = yield from run_job(SiteArchive, request, on_progress=on_progress)
         if archive is None:
-            raise ConflictError("the export was ended at the server; export again")
+            raise ConflictError("the export was stopped on the server; export again")
         place = Path("export", self.name) if folder is None else Path(folder).expanduser()
         path = url(f"{KNOWLEDGE}/bases/{{}}/exports/{{}}", self.name, archive.archive)
         data = yield Request("GET", path, reads_bytes, timeout=LONG)
@@ -343,14 +332,12 @@ class IngestionCalls:
         if embedding is not None and not isinstance(embedding, str):
             chosen = embedding.model_dump(mode="json")
         body = {"embedding": chosen, "background": background, "estimate": estimate}
-        request = asking(self.name, "improve", body, on_progress)
-        improvement = yield from worked(Improvement, request, on_progress=on_progress, stop=stop)
+        request = job_request(self.name, "improve", body, on_progress)
+        improvement = yield from run_job(Improvement, request, on_progress=on_progress, stop=stop)
         return Improvement() if improvement is None else improvement
 
 
-def _sending(
-    kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes]]
-) -> Request[Any]:
+def _upload(kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes]]) -> Request[Any]:
     form = [
         ("kb", (None, kb)),
         ("source", (None, json.dumps(source))),
@@ -359,14 +346,16 @@ def _sending(
     ]
     headers = {"Idempotency-Key": uuid4().hex}
     path = f"{KNOWLEDGE}/import/file"
-    return Request("POST", path, reads_nothing, files=form, headers=headers, timeout=_LONG)
+    return Request(
+        "POST", path, reads_nothing, files=form, headers=headers, timeout=_UPLOAD_TIMEOUT
+    )
 
 
 def _report_of(report: ImportReport | None) -> IngestReport:
     return IngestReport(interrupted=True) if report is None else report.report
 
 
-def _added_up(reports: Sequence[IngestReport]) -> IngestReport:
+def _sum_reports(reports: Sequence[IngestReport]) -> IngestReport:
     totals: dict[str, Any] = {}
     for field in fields(IngestReport):
         values = [getattr(report, field.name) for report in reports]

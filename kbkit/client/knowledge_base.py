@@ -15,7 +15,7 @@ from kbkit.client.calls import (
     Request,
     Served,
     call,
-    given,
+    json_body,
     reads,
     reads_many,
     url,
@@ -28,7 +28,7 @@ from kbkit.client.chunks import (
     RemoteRatings,
     RemoteSources,
     around,
-    rated,
+    rating_request,
 )
 from kbkit.client.collections import KNOWLEDGE
 from kbkit.client.documents import AsyncDocuments, DocumentsCalls, RemoteDocuments, conditions
@@ -81,7 +81,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
         graph: float | None = None,
     ) -> Request[Hits]:
         """Find the chunks that answer a query, best first."""
-        return searched(
+        return search_request(
             query,
             [self.name],
             limit=limit,
@@ -116,7 +116,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Answer]:
         """Answer a question from the best passages with the server's language model."""
-        return params(query, [self.name], limit=limit, llm=llm, filters=filters)
+        return answer_request(query, [self.name], limit=limit, llm=llm, filters=filters)
 
     @call
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> Request[list[Chunk]]:
@@ -130,7 +130,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
         self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
     ) -> Request[Rating]:
         """Rate a chunk or a document. Ratings are appended; the last of a rater counts."""
-        return rated(self.name, target, score, query=query, note=note, rater=rater)
+        return rating_request(self.name, target, score, query=query, note=note, rater=rater)
 
     @call
     def _spec(self) -> Request[KnowledgeBaseSpec]:
@@ -142,7 +142,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
 
     @property
     def _base(self) -> Self:
-        return self  # as its collections say
+        return self  # for `DocumentsCalls.add`
 
     @property
     def _at(self) -> str:
@@ -225,11 +225,9 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
         self.plot = AsyncPlots(self.documents, self.chunks, self.ratings)
 
     async def id(self) -> str:
-        """Permanent id."""
         return (await self.info()).id
 
     async def spec(self) -> KnowledgeBaseSpec:
-        """Return the settings: chunking, embedding, retrieval, storage, site."""
         return await self._spec()
 
     def as_retriever(
@@ -256,7 +254,7 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
         return search_tool(self.name, about, self.search, limit, filters, awaited=True)
 
 
-def searched(
+def search_request(
     query: str,
     kbs: Sequence[str] | None,
     *,
@@ -266,10 +264,9 @@ def searched(
     retrieval: RetrievalSpec | None,
     graph: float | None,
 ) -> Request[Hits]:
-    """Request a search."""
     if retrieval is not None and not isinstance(retrieval, RetrievalSpec):
         raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
-    body = given(
+    body = json_body(
         query=query,
         kbs=kbs,
         limit=limit,
@@ -281,7 +278,7 @@ def searched(
     return Request("POST", f"{KNOWLEDGE}/search", reads(Hits), json=body)
 
 
-def params(
+def answer_request(
     query: str,
     kbs: Sequence[str] | None,
     *,
@@ -289,16 +286,14 @@ def params(
     llm: object | None,
     filters: Filters | Mapping[str, Any] | None,
 ) -> Request[Answer]:
-    """Request an answer."""
     if llm is not None:
         raise ConfigError(
-            "llm: a server asks its own language model; leave llm out, or hand what `search` or "
-            "`context` finds to yours"
+            "llm: a server uses its own language model; leave llm out, or pass the results of "
+            "`search` or `context` to yours"
         )
-    body = given(query=query, kbs=kbs, limit=limit, filters=filters_of(filters))
+    body = json_body(query=query, kbs=kbs, limit=limit, filters=filters_of(filters))
     return Request("POST", f"{KNOWLEDGE}/ask", reads(Answer), json=body)
 
 
 def filters_of(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return filters as JSON; ``None`` without any."""
     return conditions(filters) or None

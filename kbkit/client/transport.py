@@ -81,7 +81,7 @@ class _Base:
             return None
         # exponential backoff with jitter; needs no secure randomness
         backoff: float = 0.2 * 2**attempt * (0.5 + random.random() / 2)  # noqa: S311
-        return backoff if response is None else max(backoff, _wanted_wait(response))
+        return backoff if response is None else max(backoff, _retry_after(response))
 
     def _unreachable(self, error: httpx.HTTPError) -> ServerError:
         if isinstance(error, httpx.TimeoutException):
@@ -103,7 +103,6 @@ class Transport(_Base):
         self._client = httpx.Client(**self._options)
 
     def send(self, request: Request[T]) -> T:
-        """Send a request and return its parsed response."""
         attempt = 0
         while True:
             attempt += 1
@@ -128,11 +127,10 @@ class Transport(_Base):
                     for part in response.iter_bytes():
                         into.write(part)
                 elif follow:
-                    any(not goes_on(follow, line) for line in response.iter_lines())
+                    any(not handle_line(follow, line) for line in response.iter_lines())
         return response
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
 
 
@@ -144,7 +142,6 @@ class AsyncTransport(_Base):
         self._client = httpx.AsyncClient(**self._options)
 
     async def send(self, request: Request[T]) -> T:
-        """Send a request; see `Transport.send`."""
         attempt = 0
         while True:
             attempt += 1
@@ -170,17 +167,16 @@ class AsyncTransport(_Base):
                         into.write(part)
                 elif follow:
                     async for line in response.aiter_lines():
-                        if not goes_on(follow, line):
+                        if not handle_line(follow, line):
                             break
         return response
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
 
-def goes_on(follow: Callable[[str | None], bool], line: str) -> bool:
-    """Handle a line of an event stream; return whether to go on."""
+def handle_line(follow: Callable[[str | None], bool], line: str) -> bool:
+    """Handle a line of an event stream; return whether to continue."""
     if line.startswith("data: "):
         return follow(line.removeprefix("data: "))
     return not line.startswith(":") or follow(None)
@@ -191,12 +187,11 @@ def _json(values: Any) -> bytes:
         return json.dumps(values, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
-            f"the request is not JSON ({error}); give texts, numbers, lists, mappings"
+            f"the request cannot be written as JSON ({error}); give texts, numbers, lists, mappings"
         ) from None
 
 
 def read(request: Request[T], response: httpx.Response) -> T:
-    """Parse a response."""
     if response.is_success or response.status_code == 304:
         try:
             return request.read(response)
@@ -209,22 +204,21 @@ def read(request: Request[T], response: httpx.Response) -> T:
 
 
 def error_of(response: httpx.Response) -> KbkitError:
-    """The error that an answer tells."""
     status = response.status_code
     try:
         answer = response.json()
         detail, name = str(answer["detail"]), str(answer["error"])
     except (ValueError, KeyError, TypeError):
         kind = _OF_STATUS.get(status, ServerError)
-        return _made(kind, f"{response.request.url}: {status} {response.reason_phrase}", {})
+        return _new_error(kind, f"{response.request.url}: {status} {response.reason_phrase}", {})
     kind = getattr(errors, name, ServerError)
     if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
         kind = ServerError
     attributes = answer.get("attributes")
-    return _made(kind, detail, attributes if isinstance(attributes, dict) else {})
+    return _new_error(kind, detail, attributes if isinstance(attributes, dict) else {})
 
 
-def _made(kind: type[KbkitError], message: str, attributes: dict[str, Any]) -> KbkitError:
+def _new_error(kind: type[KbkitError], message: str, attributes: dict[str, Any]) -> KbkitError:
     error = kind.__new__(kind, message)
     Exception.__init__(error, message)
     if issubclass(kind, LimitError):
@@ -235,7 +229,7 @@ def _made(kind: type[KbkitError], message: str, attributes: dict[str, Any]) -> K
     return error
 
 
-def _wanted_wait(response: httpx.Response) -> float:
+def _retry_after(response: httpx.Response) -> float:
     try:
         return min(float(response.headers.get("Retry-After", "0")), _MAX_WAIT)
     except ValueError:
@@ -250,11 +244,11 @@ def _checked(url: str) -> str:
         usable = False
     if not usable:
         raise ConfigError(
-            f"{url!r}: no address of a server; give one such as http://127.0.0.1:8765"
+            f"{url!r}: not an address of a server; give one such as http://127.0.0.1:8765"
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ConfigError(
-            "the address of a server holds no user, query or fragment; hand a token over as token="
+            "the address of a server cannot have a user, query or fragment; give a token as token="
         )
     return url.rstrip("/")
 

@@ -30,17 +30,14 @@ _PATIENCE = 15.0
 """Seconds of a long poll without progress."""
 
 
-def worked(
+def run_job(
     kind: type[T],
     request: Request[Any],
     *,
     on_progress: OnProgress | None = None,
     stop: Stop | None = None,
 ) -> Steps[T | None]:
-    """Start work that may take long, and wait for its end.
-
-    Server-sent events report its progress.
-    """
+    """Start long work, and wait until it ends; server-sent events report progress."""
     answer: Any = yield replace(request, read=_reads_work(kind))
     if not isinstance(answer, Job):
         done: T = answer
@@ -72,7 +69,7 @@ class _Watch:
         self._stop = stop
 
     def __call__(self, event: str | None) -> bool:
-        """Handle an event; return whether to go on."""
+        """Handle an event; return whether to continue."""
         if event is not None:
             self.job = from_dict(Job, json.loads(event))
             far = self.job.progress
@@ -87,7 +84,7 @@ class _Watch:
         return not (self.job.state.ended or (self.ends and not self.cancelled))
 
 
-def asking(
+def job_request(
     kb: str, work: str, body: Mapping[str, Any], on_progress: OnProgress | None
 ) -> Request[Any]:
     """Request work on a knowledge base; safe to send twice."""
@@ -148,7 +145,7 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
                 removed += 1
         record.write_text(json.dumps(sorted(names)), "utf-8")
     except (BadZipFile, EOFError) as error:
-        raise ServerError(f"the archive that was sent cannot be read ({error})") from error
+        raise ServerError(f"the server's archive cannot be read ({error})") from error
     except (ValueError, TypeError) as error:
         raise ExportError(f"{record}: damaged ({error}); choose another folder") from error
     except OSError as error:
@@ -159,10 +156,10 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
 def _safe_names(packed: ZipFile) -> Iterator[str]:
     files = [each for each in packed.infolist() if not each.is_dir()]
     if sum(each.file_size for each in files) > _MAX_BYTES:
-        raise ServerError("the archive that was sent is larger than any site")
+        raise ServerError(f"the server's archive is larger than {_MAX_BYTES / 1e9:g} GB")
     for each in files:
         if not _is_safe(each.filename):
-            raise ServerError(f"the archive that was sent names {each.filename!r:.80}")
+            raise ServerError(f"the server's archive has the unsafe path {each.filename!r:.80}")
         yield each.filename
 
 

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 @explained
 class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
-    """A remote workspace with the calls of a local one.
-
-    Safe to use from several threads; a ``with`` block closes it.
-    """
+    """A remote workspace with the calls of a local one; safe to use from several threads."""
 
     _transport: Transport
 
@@ -38,7 +35,6 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         self._knowledge_bases: dict[str, RemoteKnowledgeBase] = {}
 
     def __getitem__(self, name: str) -> RemoteKnowledgeBase:
-        """Return the knowledge base of a name."""
         return self._knowledge_base(self._find(name).name)
 
     def __contains__(self, name: object) -> bool:
@@ -130,7 +126,6 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
             yield info.name
 
     async def to_frame(self) -> pd.DataFrame:
-        """Return figures of all knowledge bases as a DataFrame, indexed by name."""
         from kbkit.frames import workspace_frame
 
         return workspace_frame(await self.list())
@@ -153,7 +148,6 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         )
 
     async def close(self) -> None:
-        """Close the connections and the workspace."""
         await self._transport.close()
 
     async def __aenter__(self) -> Self:

@@ -18,7 +18,7 @@ from kbkit.client.calls import (
     Served,
     Steps,
     call,
-    given,
+    json_body,
     only_local,
     reads,
     reads_json,
@@ -27,10 +27,10 @@ from kbkit.client.calls import (
     steps,
     url,
 )
-from kbkit.client.collections import KNOWLEDGE, listed
+from kbkit.client.collections import KNOWLEDGE, list_all
 from kbkit.client.documents import matching
-from kbkit.client.knowledge_base import filters_of, params, searched
-from kbkit.client.work import OnProgress, worked
+from kbkit.client.knowledge_base import answer_request, filters_of, search_request
+from kbkit.client.work import OnProgress, run_job
 from kbkit.errors import BundleError, ConfigError, ConflictError
 from kbkit.models import (
     About,
@@ -103,10 +103,7 @@ class BundleCalls:
         sign: str | Path | None = None,
         on_progress: OnProgress | None = None,
     ) -> Steps[BundleInfo]:
-        """Bundle knowledge bases on the server, and fetch the file.
-
-        The file is signed on this machine: the key is not sent.
-        """
+        """Bundle knowledge bases on the server, fetch the file, and sign it on this machine."""
         from kbkit.bundles import reader
         from kbkit.bundles.writer import NewFile, bundle_path
 
@@ -115,11 +112,11 @@ class BundleCalls:
             reader.private_key(sign)
         path = bundle_path(place)
         body = {"kbs": names(kbs), "wait": on_progress is None}
-        bundle = yield from worked(
-            BundleArchive, _posting("bundles", json=body, timeout=60.0), on_progress=on_progress
+        bundle = yield from run_job(
+            BundleArchive, _post_job("bundles", json=body, timeout=60.0), on_progress=on_progress
         )
         if bundle is None:
-            raise ConflictError("the bundle was ended at the server; make it again")
+            raise ConflictError("the bundle was stopped on the server; make it again")
         with NewFile(path) as file:
             at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
             yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
@@ -148,9 +145,9 @@ class BundleCalls:
         trust: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Steps[Restoration]:
-        """Send a bundle of this machine to the server, which stores all of it or nothing.
+        """Send a bundle on this machine to the server, which stores all of it or nothing.
 
-        Sources that read the server's disk stay disabled, even of somebody trusted.
+        Sources that read the server's disk stay disabled, even with ``trust``.
         """
         from kbkit.bundles import reader
 
@@ -159,23 +156,23 @@ class BundleCalls:
         if verify is not None:
             form["verify"] = reader.public_pem(verify)
         fields = [(key, (None, value)) for key, value in form.items() if value]
-        with _opened(path) as file:
+        with _open_bundle(path) as file:
             parts = [*fields, ("bundle", ("bundle.zip", file))]
-            request = _posting("restore", files=parts, timeout=LONG)
-            restoration = yield from worked(Restoration, request, on_progress=on_progress)
+            request = _post_job("restore", files=parts, timeout=LONG)
+            restoration = yield from run_job(Restoration, request, on_progress=on_progress)
         if restoration is None:
-            raise ConflictError("the restoration was ended at the server; restore the bundle again")
+            raise ConflictError("restoring was stopped on the server; restore the bundle again")
         return replace(restoration, bundle=str(path))
 
 
-def _opened(path: str | Path) -> BinaryIO:
+def _open_bundle(path: str | Path) -> BinaryIO:
     try:
         return Path(path).open("rb")
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def _posting(work: str, **params: Any) -> Request[None]:
+def _post_job(work: str, **params: Any) -> Request[None]:
     headers = {"Idempotency-Key": uuid4().hex}
     return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **params)
 
@@ -203,21 +200,17 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @abstractmethod
     def _knowledge_base(self, name: str, *, was: str = "") -> K:
-        """Return the knowledge base of a name, which may have had another name before."""
+        """Return a knowledge base; ``was`` is its name before a renaming."""
 
     @call
     def health(self) -> Request[dict[str, Any]]:
-        """Return ``status`` and ``version`` of the server.
-
-        Raises:
-            ServerError: It cannot be reached.
-        """
+        """Return ``status`` and ``version`` of the server."""
         return Request("GET", "/health", reads_json)
 
     @steps
     def list(self) -> Steps[builtins.list[KnowledgeBaseInfo]]:
         """List all knowledge bases with their figures, in order of name."""
-        return (yield from listed(KnowledgeBaseInfo, f"{KNOWLEDGE}/bases", {}))
+        return (yield from list_all(KnowledgeBaseInfo, f"{KNOWLEDGE}/bases", {}))
 
     @steps
     def create(
@@ -229,7 +222,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         embedding: AnyEmbedding | str | None = None,
     ) -> Steps[K]:
         """Create an empty knowledge base."""
-        body = given(
+        body = json_body(
             name=name, description=description, spec=_dumped(spec), embedding=_dumped(embedding)
         )
         made = yield Request("POST", f"{KNOWLEDGE}/bases", reads(KnowledgeBaseInfo), json=body)
@@ -247,17 +240,17 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     def undelete(self, name: str, *, to: str = "") -> Steps[K]:
         """Restore a deleted knowledge base with its content."""
         path = url(f"{KNOWLEDGE}/trash/{{}}/undelete", name)
-        info = yield Request("POST", path, reads(KnowledgeBaseInfo), json=given(to=to or None))
+        info = yield Request("POST", path, reads(KnowledgeBaseInfo), json=json_body(to=to or None))
         return self._knowledge_base(info.name)
 
     @steps
     def trash(self) -> Steps[builtins.list[DeletedKnowledgeBase]]:
         """List knowledge bases that `undelete` can restore, the last deleted first."""
-        return (yield from listed(DeletedKnowledgeBase, f"{KNOWLEDGE}/trash", {}))
+        return (yield from list_all(DeletedKnowledgeBase, f"{KNOWLEDGE}/trash", {}))
 
     @call
     def compact(self) -> Request[Compaction]:
-        """Empty the trash (of all kinds), and make the workspace smaller."""
+        """Empty the trash of all kinds, and shrink the workspace."""
         return Request("POST", f"{KNOWLEDGE}/compact", reads(Compaction))
 
     @steps
@@ -268,18 +261,18 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         request = Request(
             "POST", f"{KNOWLEDGE}/doctor", reads_nothing, json={"wait": True}, timeout=60.0
         )
-        health = yield from worked(Health, request)
+        health = yield from run_job(Health, request)
         if health is None:
-            raise ConflictError("the examination was stopped on the server without a result")
+            raise ConflictError("the check was stopped on the server without a result")
         return health
 
     @steps
     def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:
-        """List when sources were read, with duration and outcome, the last first."""
+        """List reads of sources with time, duration and outcome, the last first."""
         params = None if names is None else builtins.list(names)
         if params == []:
             return []
-        return (yield from listed(Run, f"{KNOWLEDGE}/runs", {"kb": params}))
+        return (yield from list_all(Run, f"{KNOWLEDGE}/runs", {"kb": params}))
 
     @steps
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:
@@ -306,7 +299,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         graph: float | None = None,
     ) -> Request[Hits]:
         """Search several knowledge bases at once, or all of them."""
-        return searched(
+        return search_request(
             query, kbs, limit=limit, mode=mode, filters=filters, retrieval=retrieval, graph=graph
         )
 
@@ -321,7 +314,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Answer]:
         """Answer a question from the best passages with the server's language model."""
-        return params(query, kbs, limit=limit, llm=llm, filters=filters)
+        return answer_request(query, kbs, limit=limit, llm=llm, filters=filters)
 
     @call
     def context(
@@ -334,7 +327,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Context]:
         """Collect passages that answer a question, as one text and as pieces with sources."""
-        body = given(
+        body = json_body(
             query=query, kbs=kbs, max_tokens=max_tokens, limit=limit, filters=filters_of(filters)
         )
         return Request("POST", f"{KNOWLEDGE}/context", reads(Context), json=body)

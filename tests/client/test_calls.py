@@ -10,7 +10,7 @@ from typing import TypeVar
 import httpx
 import pytest
 
-from kbkit.client.calls import Awaited, Blocking, Request, Steps, call, given, reads, steps, url
+from kbkit.client.calls import Awaited, Blocking, Request, Steps, call, json_body, reads, steps, url
 from kbkit.errors import ArgumentError
 from kbkit.models import FileInfo, FileKind, FileTree, from_dict
 
@@ -95,7 +95,7 @@ def test_names_in_addresses_are_quoted_and_never_lead_up() -> None:
 def test_parameters_and_bodies_say_what_is_given_only() -> None:
     asked = Request("GET", "/", repr, {"a": None, "b": [1, "x"], "c": True, "d": FileKind.FILE})
     assert asked.parameters == (("b", "1"), ("b", "x"), ("c", "true"), ("d", "file"))
-    assert given(a=None, at=INFO.created_at, n=0) == {"at": "2026-01-02T00:00:00+00:00", "n": 0}
+    assert json_body(a=None, at=INFO.created_at, n=0) == {"at": "2026-01-02T00:00:00+00:00", "n": 0}
 
 
 def test_values_come_back_equal_from_their_json() -> None:

@@ -173,10 +173,10 @@ def test_nobody_there_is_one_clear_error():
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("127.0.0.1:8765", "no address of a server"),
-        ("ftp://a", "no address of a server"),
-        ("http://a:b@c/", "hand a token over as token="),
-        ("http://a/?token=x", "hand a token over as token="),
+        ("127.0.0.1:8765", "not an address of a server"),
+        ("ftp://a", "not an address of a server"),
+        ("http://a:b@c/", "give a token as token="),
+        ("http://a/?token=x", "give a token as token="),
     ],
 )
 def test_what_is_no_address_is_refused(url, said):
