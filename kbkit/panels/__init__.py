@@ -1,19 +1,8 @@
 """Panels for notebooks, built with ipywidgets.
 
-Panels do not import each other:
-
-- ``search``: searches as you type, shows cards, and stores stars;
-- ``documents``: the documents of a knowledge base as a tree, and each of them;
-- ``files``: the files of a workspace as a tree, to read and write;
-- ``entries``: the entries of a workspace, to find, read, rate and write;
-- ``graph``: the knowledge graph, its gaps, and changes by hand;
-- ``judging``: one passage at a time, judged blind, by keyboard;
-- ``evaluation``: two configurations of search, side by side;
-- ``ingest``: reads sources and uploads, with live counts.
-
-``dashboard`` shows them in tabs. Shared are `Panel`, `JobPanel` and `View` (``panel``),
-``controls``, ``render`` and ``text_rendering`` for documents, and ``updates`` for changes by other
-panels and processes. ``static`` has the ES modules that draw views.
+Panels do not import each other; ``dashboard`` shows them in tabs. They share `Panel`, `JobPanel`
+and `View` (``panel``), ``controls``, ``render`` and ``text_rendering`` for documents, and
+``updates`` for changes by other panels and processes. ``static`` has the ES modules of views.
 """
 
 from kbkit.extras import extra

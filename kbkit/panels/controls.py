@@ -30,9 +30,9 @@ def control(kind: Callable[..., Any], label: str, **options: Any) -> Any:
 
 
 def button(label: str, tooltip: str, action: Callable[[], None]) -> widgets.Button:
-    made = control(widgets.Button, label, tooltip=tooltip).add_class("kbkit-button")
-    made.on_click(lambda _button: action())
-    return made
+    widget = control(widgets.Button, label, tooltip=tooltip).add_class("kbkit-button")
+    widget.on_click(lambda _button: action())
+    return widget
 
 
 def toggle(label: str, **options: Any) -> widgets.ToggleButton:
@@ -67,11 +67,10 @@ class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
     _first = ""
 
     def say(self, text: str, *, beside: bool = False) -> None:
-        """Show a status, after the current text or in its place."""
+        """Show a status in place of the current text, or after it (``beside``)."""
         self._show(render.status(text), beside)
 
     def fail(self, error: Exception, *, beside: bool = False) -> None:
-        """Show an error, after the current text or in its place."""
         self._show(render.problem(error), beside)
 
     def _show(self, html: str, beside: bool) -> None:
@@ -81,13 +80,7 @@ class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
 
 
 class MutedUpdates:
-    """True while Python itself changes controls, so that observers ignore it.
-
-    ::
-
-        with self._muted:
-            self.box.value = "set by Python"
-    """
+    """A context in which Python changes controls; true inside, so that observers ignore it."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -104,7 +97,7 @@ class MutedUpdates:
 
 _chosen_last: dict[Home, str] = {}
 """Last chosen knowledge base in any panel, by workspace."""
-_ALL = ("All", "")  # not None, which would say that nothing is selected
+_ALL = ("All", "")  # not None, which means no selection
 
 
 class KnowledgeBaseSelector:
@@ -143,7 +136,7 @@ class KnowledgeBaseSelector:
 
     @property
     def name(self) -> str:
-        """The chosen one's name; ``""`` where none or all are chosen."""
+        """Name of the chosen knowledge base; ``""`` for none or all."""
         if self._kb is not None:
             return self._kb.name
         assert self.box is not None
@@ -156,7 +149,7 @@ class KnowledgeBaseSelector:
         options = [_ALL, *((name, name) for name in names)] if self._offer_all else names
         if list(self.box.options) == options:
             return False
-        if isinstance(self.box, widgets.Combobox):  # which may say what is not there yet
+        if isinstance(self.box, widgets.Combobox):  # may name a new knowledge base
             self.box.options = options
             return False
         before = self.box.value
@@ -167,7 +160,7 @@ class KnowledgeBaseSelector:
         return before not in names
 
     def _last_used(self) -> str | None:
-        """The knowledge base that was chosen last here, or else the one that changed last."""
+        """Return the last chosen knowledge base of the workspace, or else the last changed one."""
         assert self.workspace is not None
         infos = self.workspace.list()
         name = _chosen_last.get(self.home)

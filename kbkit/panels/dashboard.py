@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kbkit.models import Hit
 
 Tab = tuple[str, Callable[[], Any]]
-"""A tab's title, and a function that makes its content."""
+"""Title of a tab, and a function that creates its content."""
 
 
 class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -30,11 +30,11 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         dashboard                            # at the end of a cell: shows it
         dashboard.panel("Search").hits       # in a later cell: what it found
 
-    A tab's panel is made when the tab is first opened, so the dashboard itself is ready at once.
-    The knowledge base that was chosen last is chosen in the tab that is opened next.
+    A tab's panel is created when the tab is first opened. The next tab starts with the knowledge
+    base that was chosen last.
 
     Attributes:
-        tabs: The tabs themselves; ``tabs.selected_index`` opens one.
+        tabs: The tab widget; ``tabs.selected_index`` opens a tab.
     """
 
     def __init__(
@@ -62,9 +62,6 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def panel(self, title: str) -> Any:
         """Return the panel of a tab; created on first use.
 
-        Args:
-            title: Title of the tab.
-
         Raises:
             KeyError: There is no such tab.
         """
@@ -74,7 +71,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return self._make(titles.index(title))
 
     def show(self, document: str | Hit, anchor: str = "") -> None:
-        """Open a document in the documents panel, as its `DocumentsPanel.show` does."""
+        """Open a document in the documents panel; see `DocumentsPanel.show`."""
         self.tabs.selected_index = self.tabs.titles.index("Documents")
         self.panel("Documents").show(document, anchor)
 
@@ -87,7 +84,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if place not in self._panels:
             try:
                 panel = self._tabs[place][1]()
-            except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
+            except Exception as error:  # shown in the tab: no caller sees it
                 self.tabs.children[place].children = (widgets.HTML(render.problem(error)),)
                 return None
             self._panels[place] = panel
@@ -102,18 +99,13 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _choose(self, panel: Any) -> None:
         box = getattr(panel, "kb_box", None)
         if box is None or box.disabled or box.value in (self._kb, ""):
-            return  # what is empty stands for all
+            return  # an empty value means all
         if self._kb in _names(box.options):
             box.value = self._kb
 
 
 class PanelLauncher(Panel):
-    """A panel of a chosen knowledge base, which a button creates.
-
-    Attributes:
-        input_box: Further input: queries, or the path of a file with some.
-        panel: The panel, or ``None``.
-    """
+    """A button that creates a panel for a chosen knowledge base."""
 
     def __init__(
         self,
@@ -135,7 +127,7 @@ class PanelLauncher(Panel):
         self.say(hint)
 
     def open_panel(self) -> None:
-        """Replace the panel by the chosen one."""
+        """Create the panel, in place of an earlier one."""
         with self.shown_errors():
             self._selector.offer()
             panel = self._make(self._selector.find(), self.input_box.value)
@@ -164,7 +156,7 @@ def _tabs_of(
         return panels.EvalPanel(kb, Path(base, path) if path else None)
 
     def judge() -> Any:
-        placeholder = "One a line; without any, those that were rated before"
+        placeholder = "One a line; by default, queries with ratings"
         queries = control(widgets.Textarea, "Queries", placeholder=placeholder)
         hint = "Write questions, then judge the results."
         return PanelLauncher(workspace, judging, queries, "Judge", hint)

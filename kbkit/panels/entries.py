@@ -49,7 +49,6 @@ def table_row(info: EntryInfo) -> dict[str, Any]:
 
 
 def details(entry: Entry, rater: str) -> dict[str, Any]:
-    """Return all that is shown of an entry, except for its code."""
     own = [vote.score for vote in entry.rating.votes if vote.rater == rater]
     origin = f"learned from task {entry.origin_task_id}" if entry.origin_task_id else ""
     facts = [
@@ -113,13 +112,13 @@ _FIELD = re.compile(r"(title|slug|description|tags|category|status|prompt|readme
 
 
 class EntriesView(AskingView, module="entries.js"):
-    """The table, the entry below it, and its form; the table has a trait of its own."""
+    """The table, the entry below it, and its form."""
 
     table = traitlets.Dict(help="The table, as JSON values.").tag(sync=True)
 
 
 class EntriesPanel(EditingPanel):
-    """Shows the entries of a workspace as a table and each of them; takes votes and changes.
+    """Shows the entries of a workspace, as a table and one by one; takes votes and changes.
 
     ::
 
@@ -127,17 +126,15 @@ class EntriesPanel(EditingPanel):
         panel                           # at the end of a cell: shows it
         panel.entry                     # in a later cell: the entry that is open
 
-    What agents, other processes and editors change appears within seconds. Where somebody changed
-    an entry while it was edited here, the form says so and keeps what was typed.
+    Changes by agents, other processes and editors appear within seconds. If an entry changes while
+    it is edited here, the form says so and keeps the typed text.
 
     Attributes:
         entry: The open entry (`Entry`), or ``None``.
         error: The last error, or ``None``.
         rater: The name that votes are stored under.
         find_box: Text that entries must have.
-        status_box: Only entries of this status.
-        category_box: Only entries of this category.
-        tag_box: Only entries with this tag.
+        status_box: Filters by status, as `category_box` and `tag_box` do.
     """
 
     entry = traitlets.Any(None, help="The entry that is open.")
@@ -189,7 +186,7 @@ class EntriesPanel(EditingPanel):
                 first = report.skipped[0]
                 self.announce(f"{first.uri}: {first.reason}")
 
-    # What changes elsewhere
+    # Outside changes
 
     def _revision(self) -> str:
         return self._entries.revision()
@@ -197,7 +194,7 @@ class EntriesPanel(EditingPanel):
     def _update(self, _topic: Topic) -> None:
         self._reread()
 
-    # What the page asks
+    # Requests of the page
 
     def _do_sort(self, message: Message) -> Answer:
         self._sort = text_in(message, "by")
@@ -238,10 +235,10 @@ class EntriesPanel(EditingPanel):
         }
 
     def _do_download(self, message: Message) -> Answer:
-        """A piece of a file; the page asks for one after another."""
+        """Return a piece of a file; the page requests one after another."""
         start = message.get("start", 0)
         if not isinstance(start, int) or start < 0:
-            raise ConfigError(f"start={start!r}: give how many bytes there are already")
+            raise ConfigError(f"start={start!r}: give an offset in bytes, from 0")
         with self._entries.open(text_in(message, "slug"), text_in(message, "path")) as file:
             file.seek(start)
             data = file.read(_PIECE)
@@ -309,7 +306,7 @@ class EntriesPanel(EditingPanel):
                 del now["version"]
         return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
 
-    # What is shown
+    # Display
 
     def _reread(self, opened: str = "", *, reveal: str = "") -> None:
         self._offer()

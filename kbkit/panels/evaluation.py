@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DEPTH = 10
-"""Places that lists show, as nDCG@10 reads them."""
+"""Hits of a list; the depth of nDCG@10."""
 _ENOUGH_JUDGED = 0.8
-"""Share of the first ten that ought to be judged before a difference is believed."""
+"""Share of judged hits among the first ten below which a note warns."""
 _BINS = np.arange(-21, 22, 2) / 20
-"""Edges of the bins that differences are counted in, each 0.1 wide, one around 0."""
+"""Edges of the histogram of differences; bins are 0.1 wide, one is around 0."""
 
 
 def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
@@ -82,7 +82,7 @@ def side_by_side(
     lists = {}
     for side, (mode, settings) in sides.items():
         first_hits: dict[str, Hit] = {}
-        limit = 5 * DEPTH if by_page else DEPTH  # several hits may be of one page
+        limit = 5 * DEPTH if by_page else DEPTH  # a page may have several hits
         for hit in kb.search(
             result.query, limit=limit, mode=mode, retrieval=queries.retrieval(settings)
         ):
@@ -158,11 +158,7 @@ _ENCODERS = (("The model", "model"), ("Fitted to the chunks", "fitted"))
 
 
 class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """The settings of one side of a comparison.
-
-    Attributes:
-        weight_boxes: The weights, by their names in `RetrievalSpec`.
-    """
+    """The settings of one side of a comparison."""
 
     def __init__(self, side: str, present: RetrievalSpec) -> None:
         self._present = present
@@ -212,17 +208,13 @@ _SIDES = ("A", "B")
 
 
 class EvalView(View, module="evaluation.js"):
-    """Draws a comparison.
-
-    Attributes:
-        detail: Results of both settings for the requested query.
-    """
+    """Draws a comparison."""
 
     detail = traitlets.Dict(help="Results of both settings for a query.").tag(sync=True)
 
 
-class _Cancelled(Exception):  # noqa: N818 - it ends work, and is no error
-    """The reader wants no more of it."""
+class _Cancelled(Exception):  # noqa: N818 - not an error
+    pass
 
 
 class EvalPanel(JobPanel):
@@ -230,23 +222,20 @@ class EvalPanel(JobPanel):
 
     ::
 
-        panel = EvalPanel(kb, "questions.tsv")   # or judgements; without, what ratings say
+        panel = EvalPanel(kb, "questions.tsv")   # or judgements; by default, from ratings
         panel                                    # at the end of a cell: shows it
         panel.comparison                         # in a later cell: a row a query
 
-    A begins with the settings that the knowledge base has, B with a copy to change. The work runs
-    in a thread of its own and can be cancelled. Nothing is written unless somebody keeps the
-    settings of a side. ``running`` and ``evaluation`` can be observed like every trait of a widget.
+    A starts with the settings of the knowledge base, B with a copy to change. The work runs in a
+    thread and can be cancelled. Only `keep` and its buttons write settings. ``running`` and
+    ``evaluation`` can be observed like every trait of a widget.
 
     Attributes:
         running: Whether work is running.
         evaluation: B's evaluation, with A's in ``evaluation.against``, or ``None``.
         error: The last error, or ``None``.
         forms: The settings of both sides, ``A`` and ``B``.
-        compare_button: Measures both.
-        cancel_button: Ends that.
         keep_buttons: Write the settings of a side to the knowledge base.
-        view: The view.
     """
 
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
@@ -282,15 +271,15 @@ class EvalPanel(JobPanel):
     def comparison(self) -> pd.DataFrame:
         """One row a query, B's greatest gain first; empty before a comparison.
 
-        ``ndcg@10``, ``recall@k`` and the like are B's, ``against_ndcg@10`` is A's, ``difference``
-        is B's nDCG@10 less A's.
+        ``ndcg@10``, ``recall@k`` and other measures are B's, ``against_ndcg@10`` is A's, and
+        ``difference`` is B's nDCG@10 minus A's.
         """
         evaluation = self.evaluation if self.evaluation is not None else Evaluation(())
         frame = evaluation.to_frame()
         return frame.sort_values("difference", ascending=False) if len(frame) else frame
 
     def compare(self) -> None:
-        """Measure both sides as they are set; returns at once."""
+        """Measure both sides with the current settings; returns at once."""
         if self.running:
             return
         with self.shown_errors():
@@ -301,28 +290,17 @@ class EvalPanel(JobPanel):
             self._start(lambda: self._measure(ground_truth, sides))
 
     def keep(self, side: str) -> None:
-        """Write the settings of a side, as measured, to the knowledge base; returns at once.
-
-        Args:
-            side: ``A`` or ``B``.
-        """
+        """Write the measured settings of a side (``A`` or ``B``) to the knowledge base."""
         if self.running:
             return
         with self.shown_errors():
             if side not in self._measured:
-                raise ConfigError(f"{side}: nothing was compared yet; compare before you keep")
+                raise ConfigError(f"{side}: not compared yet; compare before you keep")
             _, settings = self._measured[side]
             self._start(lambda: self._keep(side, settings))
 
     def wait(self, timeout: float | None = None) -> Evaluation | None:
-        """Wait until the work is done; blocks the cell.
-
-        Args:
-            timeout: Maximum number of seconds to wait.
-
-        Returns:
-            The comparison, or ``None``.
-        """
+        """Wait up to ``timeout`` seconds until the work is done; return the comparison if any."""
         self._join(timeout)
         evaluation: Evaluation | None = self.evaluation
         return evaluation
@@ -334,7 +312,7 @@ class EvalPanel(JobPanel):
             try:
                 job()
             except _Cancelled:
-                self.announce("Cancelled. The comparison before stays.")
+                self.announce("Cancelled. The earlier comparison stays.")
             finally:
                 self._show_progress(None)
 
@@ -357,7 +335,7 @@ class EvalPanel(JobPanel):
                 on_progress=lambda progress, done=number: self._on_progress(progress, done),  # type: ignore[misc]
             )
         assert evaluation is not None
-        self.say("Working out how sure that is…")
+        self.say("Computing intervals and p-values…")
         state, order = state_of(evaluation)
         if self._cancelled.is_set():
             raise _Cancelled
@@ -381,7 +359,7 @@ class EvalPanel(JobPanel):
         self._recipe.value = recipe_lines(settings)
         self.announce(f"The knowledge base has the settings of {side} now.")
 
-    # What is shown
+    # Display
 
     def _send_detail(self, message: Mapping[str, object]) -> None:
         place, evaluation = message.get("place"), self.evaluation
@@ -393,9 +371,9 @@ class EvalPanel(JobPanel):
         self.view.detail = {"serial": serial, "place": place, **lists}
 
     def _update(self, topic: Topic) -> None:
-        concerned = topic == "documents" or (topic == "ratings" and self._questions is None)
-        if concerned and self.evaluation is not None and not self.running:
-            self.announce(f"Since this was measured, {topic} changed: compare again.")
+        is_outdated = topic == "documents" or (topic == "ratings" and self._questions is None)
+        if is_outdated and self.evaluation is not None and not self.running:
+            self.announce(f"The {topic} changed after this comparison: compare again.")
 
     def _set_running(self, running: bool) -> None:
         for form in self.forms.values():
@@ -411,13 +389,13 @@ class EvalPanel(JobPanel):
         super()._set_running(running)
 
     def _keep_button(self, side: str) -> widgets.Button:
-        made = button(
+        widget = button(
             f"Keep {side}",
             f"Write the settings of {side} to the knowledge base",
             lambda: self.keep(side),
         )
-        made.disabled = True
-        return made
+        widget.disabled = True
+        return widget
 
     def _show_progress(self, progress: float | None) -> None:
         self.view.state = {**self.view.state, "progress": progress}

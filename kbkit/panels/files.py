@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 
 
 MAX_FOUND = 200
-"""Files that a search shows."""
 
 Row = dict[str, Any]
-"""A row: ``id``, ``name``, ``about``; of a folder also ``count``, unset."""
+"""``id``, ``name``, and ``about`` of a file or an empty ``count`` of a folder."""
 
 
 def rows(infos: Sequence[FileInfo]) -> list[Row]:
@@ -46,7 +45,6 @@ def rows(infos: Sequence[FileInfo]) -> list[Row]:
 
 
 def ancestors(path: str) -> list[str]:
-    """The folders that a path lies in, outermost first."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
 
@@ -88,7 +86,7 @@ def _row(info: FileInfo) -> Row:
 
 
 def _path_of(uri: str) -> str:
-    """The file of a document; of books and workbooks, URIs of parts go on behind its path."""
+    """Return the file of a document; parts of a book or workbook append to its path."""
     parts = uri.split("/")
     for depth, name in enumerate(parts[:-1], 1):
         suffix = posixpath.splitext(name.removesuffix("#"))[1].lower()
@@ -105,16 +103,16 @@ _NONE = "No files yet. New file makes one."
 
 
 class FilesView(AskingView, module="files.js"):
-    """Tree, file and editor; the tree's rows have a trait of their own."""
+    """Tree, file and editor."""
 
     tree = traitlets.Dict(help="The tree, as JSON values.").tag(sync=True)
     roots: traitlets.List[Any] = traitlets.List(
-        help="Its outermost lines, sent when they change."
+        help="Outermost rows of the tree, sent when they change."
     ).tag(sync=True)
 
 
 class FilesPanel(EditingPanel):
-    """Shows the files of a workspace as a tree and each of them, and lets them be changed.
+    """Shows the files of a workspace as a tree, and reads and edits them.
 
     ::
 
@@ -122,9 +120,9 @@ class FilesPanel(EditingPanel):
         panel                           # at the end of a cell: shows it
         panel.file                      # in a later cell: the file that is open
 
-    What agents, other processes and other programs change appears within seconds. Where somebody
-    changed a file while it was edited here, both are shown and nothing is overwritten. What is done
-    here can be taken back, step by step. Knowledge bases are folders that can be read.
+    Changes by agents and other programs appear within seconds. If a file changes while it is edited
+    here, both versions are shown and nothing is overwritten. `undo` reverts changes made here, step
+    by step. Knowledge bases are read-only folders.
 
     Attributes:
         file: The open file (`FileInfo`), or ``None``.
@@ -166,12 +164,7 @@ class FilesPanel(EditingPanel):
         self._begin()
 
     def show(self, path: str, anchor: str = "") -> None:
-        """Open a file, or bring a folder in sight.
-
-        Args:
-            path: Path from the root; also below ``kb/``.
-            anchor: The place in it to begin at.
-        """
+        """Open a file at an anchor, or reveal a folder; the path may be below ``kb/``."""
         with self.acting():
             info = self._files.info(path)
             if self.file is not None and self.file.path != info.path:
@@ -196,7 +189,7 @@ class FilesPanel(EditingPanel):
             self._reread()
             self.error = None
 
-    # What changes elsewhere
+    # Outside changes
 
     def _update(self, topic: Topic) -> None:
         if topic in ("documents", "knowledge_bases"):
@@ -206,14 +199,14 @@ class FilesPanel(EditingPanel):
         opened = [self.file.path] if self.file is not None and not self.file.read_only else []
         return self._files.revision(["", *sorted(self._open_folders)[:_MAX_WATCHED], *opened])
 
-    # What the page asks
+    # Requests of the page
 
     def _do_children(self, message: Message) -> Answer:
         folder = text_in(message, "folder")
         self._open_folders.add(folder)
         try:
             return {"rows": rows(self._files.list(folder))}
-        except FilesError:  # it went meanwhile
+        except FilesError:  # deleted meanwhile
             self._open_folders.discard(folder)
             return {"rows": []}
 
@@ -226,7 +219,7 @@ class FilesPanel(EditingPanel):
         path, text = text_in(message, "path"), text_in(message, "text")
         version = text_in(message, "version")
         before = ""
-        with suppress(FilesError):  # writing says what is wrong
+        with suppress(FilesError):  # `write` raises the error
             before = self._files.read(path)
         info = self._files.write(path, text, if_match=version)
 
@@ -292,7 +285,7 @@ class FilesPanel(EditingPanel):
                 now = self._do_edit(message)
         return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
 
-    # What is shown
+    # Display
 
     def _reread(self, opened: str = "", *, reveal: str = "") -> None:
         self._seen = self._revision()
@@ -314,7 +307,7 @@ class FilesPanel(EditingPanel):
         self._anchor = anchor
         self.file = info
         self._reveals += bool(reveal)
-        with self._view.hold_sync():  # who sees the file may press the keys of the tree
+        with self._view.hold_sync():  # tree keys must fit the shown file
             self._view.state = self._state(info)
             self._show_tree(reveal)
 
@@ -334,9 +327,9 @@ class FilesPanel(EditingPanel):
             is_text = False
             text = self._extracted(path)
             note = (
-                ("This file is not text; below is the text that search reads from it.")
+                "This file is not text; below is the text that search reads from it."
                 if text
-                else ("This file is no text, and search does not read it.")
+                else "This file is not text, and search does not read it."
             )
         rendered = is_rendered(path) or not is_text
         own = not info.read_only
@@ -379,7 +372,7 @@ class FilesPanel(EditingPanel):
             "kb": FILES,
             "version": self._version,
             "found": self._found(text) if text else None,
-            "empty": "Nothing is found." if text else _NONE,
+            "empty": "Nothing found." if text else _NONE,
             "selected": reveal or selected,
             "ancestors": ancestors(reveal or selected),
             "reveals": self._reveals,

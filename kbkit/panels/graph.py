@@ -50,7 +50,6 @@ _MAX_PROPERTIES = 40
 
 
 def target_of(node: str) -> Target:
-    """Return a node's target; the page's message is untrusted."""
     kind, _, id_ = node.partition(":")
     return Target(TargetKind(kind), id_)
 
@@ -186,7 +185,7 @@ _NOTHING = (
 
 
 class GraphWidget(AskingView, module="graph_panel.js"):
-    """The picture, its list and forms; requests are messages."""
+    """The picture, its list and forms."""
 
 
 class GraphPanel(JobPanel):
@@ -198,16 +197,16 @@ class GraphPanel(JobPanel):
         panel                           # at the end of a cell: shows it
         panel.entity                    # in a later cell: the entity that is selected
 
-    The picture looks the same every time. What is changed here no rebuild of the graph overwrites,
-    and each change is taken back in one step. Where somebody else changed the same thing meanwhile,
-    the panel says so, and what was typed stays.
+    The layout is deterministic. Rebuilding the graph keeps changes made here, and each can be
+    reverted in one step. If an entity changes while it is edited here, the panel says so and keeps
+    the typed text.
 
     Attributes:
         entity: The selected entity, or ``None``.
         error: The last error, or ``None``.
         rater: The name that changes are stored under.
         kb_box: Choice of the knowledge base; ``None`` if there is only one.
-        size_box: Maximum number of nodes of the picture; the most important ones are shown.
+        size_box: Maximum number of nodes; the most important ones are shown.
         documents_box: Whether documents are nodes, too.
     """
 
@@ -253,7 +252,7 @@ class GraphPanel(JobPanel):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the graph as it is now."""
+        """Show the current graph."""
         self.is_outcome = False
         self._redraw()
 
@@ -263,16 +262,12 @@ class GraphPanel(JobPanel):
             self._start(self._read)
 
     def show(self, entity: str) -> None:
-        """Select an entity.
-
-        Args:
-            entity: Its id or one of its names.
-        """
+        """Select an entity by id or name."""
         with self.acting():
             node = self._graph.entity(entity)
             self._view.send({"select": entity_item(node)})
 
-    # What the controls do
+    # Controls
 
     def _on_box(self, _change: Bunch) -> None:
         self.refresh()
@@ -293,7 +288,6 @@ class GraphPanel(JobPanel):
         return {kb: (numbers[0], numbers[-1]) for kb, numbers in revisions.items()}
 
     def _read(self) -> None:
-        """Read the graph in the thread: first the picture, then what takes longer."""
         with self.unasked():
             while self._again and not self._cancelled.is_set():
                 self._again = False
@@ -311,7 +305,7 @@ class GraphPanel(JobPanel):
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
         self._show(picture(layout), _NOTHING)
         shown, total = len(layout.nodes), layout.total
-        few = f"the {shown:,} of {total:,} to which most is related" if shown < total else "all"
+        few = f"the {shown:,} most related of {total:,}" if shown < total else "all"
         summary = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
         self.say(summary)
         if shown and not self._again:
@@ -339,7 +333,7 @@ class GraphPanel(JobPanel):
         edits = self._graph.edits(by=self.rater, limit=1)
         return render.plain(edits[0].what, 200) if edits else ""
 
-    # What the page asks
+    # Requests of the page
 
     def _problem(self, error: Exception, message: Mapping[str, Any]) -> Answer:
         text = render.problem_line(error)
@@ -359,7 +353,6 @@ class GraphPanel(JobPanel):
         return {"text": text, "field": field, "now": now}
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
-        """Check for changes of other processes: the panel is visible."""
         with self.unasked():
             self._refresh_if_changed()
         return {}
@@ -411,7 +404,7 @@ class GraphPanel(JobPanel):
         id_ = target_of(text_in(message, "id")).id
         seen = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
         if seen is None:
-            raise NotFoundError("this entity was not looked at here; select it again")
+            raise NotFoundError("this entity is not open here; select it again")
         wanted = {
             "name": text_in(message, "name"),
             "type": text_in(message, "type"),
@@ -434,9 +427,9 @@ class GraphPanel(JobPanel):
         return self._changed(f"Deleted: {entity.name}", None)
 
     def _do_relate(self, message: Mapping[str, Any]) -> Answer:
-        here = target_of(text_in(message, "id"))
-        there = self._graph.entity(text_in(message, "target"))
-        ends = (here, there) if message.get("forward", True) else (there, here)
+        selected = target_of(text_in(message, "id"))
+        other = self._graph.entity(text_in(message, "target"))
+        ends = (selected, other) if message.get("forward", True) else (other, selected)
         try:
             weight = float(str(message.get("weight") or 1))
         except ValueError:
@@ -456,14 +449,14 @@ class GraphPanel(JobPanel):
     def _do_unrelate(self, message: Mapping[str, Any]) -> Answer:
         relation = self._relations.get(message.get("relation", 0))
         if relation is None:
-            raise NotFoundError("this relation was not looked at here; select its entity again")
+            raise NotFoundError("this relation is not shown here; select its entity again")
         self._graph.delete(relation, by=self.rater)
         return self._changed(f"Deleted: a relation {relation.name}", None)
 
     def _do_merge(self, message: Mapping[str, Any]) -> Answer:
         pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]
-        kept = self._graph.merge(pair[0], pair[1], by=self.rater)
-        return self._changed(f"Merged into {kept.name}", kept)
+        merged = self._graph.merge(pair[0], pair[1], by=self.rater)
+        return self._changed(f"Merged into {merged.name}", merged)
 
     def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
         pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]

@@ -23,11 +23,7 @@ _INTERVAL = 0.3
 
 
 class JudgeView(View, module="judge.js"):
-    """Draws a round of judging.
-
-    Attributes:
-        pool: The candidates of a query that the page asked for: its ``place`` and ``passages``.
-    """
+    """Draws a round of judging."""
 
     queries: traitlets.List[str] = traitlets.List(help="Questions, in order.").tag(sync=True)
     pool = traitlets.Dict(help="The candidates of a query.").tag(sync=True)
@@ -40,18 +36,16 @@ class JudgePanel(Panel):
 
         panel = JudgePanel(kb, ["how to read a file", "parse dates"])
         panel                            # at the end of a cell: shows it
-        panel.judging.to_frame()         # in a later cell: what is judged, of how much
-        kb.feedback.evaluate()           # and what search makes of it
+        panel.judging.to_frame()         # in a later cell: progress
+        kb.feedback.evaluate()           # and the quality of search
 
-    Passages come from every mode of search, and some from further down, in an order that tells
-    nothing of that. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips,
-    n and p change the query. Judgements are stored at once, as ratings; a new panel goes on where
-    they were.
+    Passages come from every mode of search and from lower ranks, in an order that hides their
+    origin. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips, n and p
+    change the query. Judgements are stored at once, as ratings; a new panel continues from them.
 
     Attributes:
         judging: The round: queries, pools and judgements.
         error: The last error, or ``None``.
-        view: The view.
     """
 
     def __init__(
@@ -73,8 +67,8 @@ class JudgePanel(Panel):
         self._closed = False
         self._requested: list[int] = []  # queries whose pools the page waits for
         self._counted = 0
-        self._due = True  # whether figures are to be made
-        self._measured = 0.0  # when that was done last
+        self._due = True  # whether figures are outdated
+        self._measured = 0.0  # time of the last figures
         self._state: dict[str, Any] = {
             "kb": kb.name,
             "rater": self.judging.rater,
@@ -91,20 +85,13 @@ class JudgePanel(Panel):
         )
         super().__init__(home_of(kb), "judge-panel")
         self.fill([self.view])
-        if not self.judging.scores(0):  # else it takes a look at pools to know where to go on
+        if not self.judging.scores(0):  # otherwise `_count` finds where to continue
             self._state["start"] = 0
         self._show()
         self._wake()
 
     def wait(self, timeout: float = 60.0) -> bool:
-        """Wait until all pools were counted and the figures are level; blocks the cell.
-
-        Args:
-            timeout: Maximum number of seconds to wait.
-
-        Returns:
-            Whether it is ready.
-        """
+        """Wait up to ``timeout`` seconds for counts and figures; return whether they are ready."""
         end = time.monotonic() + timeout
         with self._changed:
             while self._thread is not None and (left := end - time.monotonic()) > 0:
@@ -118,7 +105,7 @@ class JudgePanel(Panel):
             self._changed.notify_all()
         super().close()
 
-    # What the page sends. It may be a stranger's, so nothing is taken for granted.
+    # Messages of the page, which are untrusted.
 
     def _judge(self, message: Mapping[str, object]) -> None:
         place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
@@ -178,7 +165,7 @@ class JudgePanel(Panel):
             self._changed.notify_all()
 
     def _work(self) -> None:
-        """Runs in the thread until nothing is left to do. Never raises."""
+        """Do all jobs in the thread. Never raises."""
         shown = time.monotonic()
         while True:
             with self._changed:
@@ -196,7 +183,6 @@ class JudgePanel(Panel):
                 self._show()
 
     def _next_job(self) -> tuple[Any, ...] | None:
-        """Return what to do, with its arguments."""
         if self._closed:
             return None
         if self._requested:
@@ -231,7 +217,7 @@ class JudgePanel(Panel):
             self._state["start"] = place
             self._show()
         elif self._state["start"] is None and place == len(self.judging.queries) - 1:
-            self._state["start"] = -1  # nothing is left
+            self._state["start"] = -1  # all queries are done
 
     def _measure(self) -> None:
         interim, agreement = self.judging.interim_score(), self.judging.agreement()

@@ -1,4 +1,4 @@
-"""The base of panels: shows errors, hears changes of others."""
+"""Base classes of panels and of their views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kbkit.panels.updates import Home, Topic, Watch
 _log = logging.getLogger(__name__)
 
 _unasked: ContextVar[bool] = ContextVar("_unasked", default=False)
-"""Whether the current work was not requested by a person, by thread."""
+"""Whether the current thread updates a panel without an action of the reader."""
 Answer = dict[str, Any]
 Message = Mapping[str, Any]
 _INTERVAL = 0.2
@@ -35,10 +35,10 @@ _INTERVAL = 0.2
 
 
 class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """A user interface. It shows its errors: nobody else would see them.
+    """A user interface, which shows its errors.
 
-    Messages of the page and timers may run in two threads: kernels handle comms in one of their own
-    (ipykernel 7). So what changes a panel holds its lock; see `acting`.
+    Messages of the page and timers may run in different threads (ipykernel 7 handles comms in a
+    separate one). So changes of a panel hold its lock; see `acting`.
 
     Attributes:
         error: The last error, or ``None``.
@@ -64,7 +64,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def keeps_outcome(self) -> bool:
-        """Whether an update must keep the outcome of an action, since nobody asked for it."""
+        """Whether the current update must keep the shown outcome of an action."""
         return _unasked.get() and self.is_outcome
 
     def say(self, text: str) -> None:
@@ -80,7 +80,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @contextmanager
     def unasked(self) -> Iterator[None]:
-        """Update the panel without an action of the reader: after a poll, or a change elsewhere."""
+        """Update the panel without an action of the reader, as after a poll."""
         token = _unasked.set(True)
         try:
             yield
@@ -88,7 +88,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             _unasked.reset(token)
 
     def fail(self, error: Exception) -> None:
-        """Show an error until the next action; within `unasked`, one that is shown stays."""
+        """Show an error until the next action; within `unasked`, an earlier error stays."""
         if not isinstance(error, KbkitError):
             _log.debug("unexpected error in a panel", exc_info=error)
         if self.keeps_outcome and self.error is not None:
@@ -107,19 +107,19 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Change the panel: one thread at a time, errors are shown."""
+        """Change the panel under its lock, and show errors."""
         with self.lock, self.shown_errors():
             yield
 
     def publish(self, topic: Topic) -> None:
-        """Notify other panels of the workspace of a change."""
+        """Notify other panels of the workspace."""
         updates.publish(self._home, topic, sender=self)
 
     def _show_error(self, error: Exception) -> None:
         self.status_line.fail(error, beside=self.keeps_outcome)
 
     def _receive(self, topic: Topic) -> None:
-        """Hear of a change in the thread that the panel works in: others may be in their own."""
+        """Handle a change in the panel's thread; publishers may be in another one."""
         if self._loop is not None and self._loop is not updates.running_loop():
             self._loop.call_soon_threadsafe(self._receive, topic)
         else:
@@ -139,7 +139,7 @@ class EditingPanel(Panel):
         super().__init__(home, name)
 
     def undo(self) -> None:
-        """Revert the last change made here."""
+        """Revert the last change made in this panel."""
         with self.acting():
             self._do_undo({})
 
@@ -152,7 +152,7 @@ class EditingPanel(Panel):
         self._watch = Watch(self._look)
 
     def _revision(self) -> object:
-        """Return a value that differs when what the panel shows has changed."""
+        """Return a value that changes with the content of the panel."""
         raise NotImplementedError
 
     def _reread(self, opened: str = "", *, reveal: str = "") -> None:
@@ -203,7 +203,7 @@ class EditingPanel(Panel):
 
 
 class JobPanel(Panel):
-    """A panel whose work runs in a thread of its own, so that cells and other panels go on."""
+    """A panel whose work runs in a thread, so that cells and other panels stay usable."""
 
     running = traitlets.Bool(False, help="Whether work is under way.")
 
@@ -216,7 +216,7 @@ class JobPanel(Panel):
         super().__init__(home, name)
 
     def cancel(self) -> None:
-        """Stop the work soon and cleanly; finished parts stay."""
+        """Stop the work; finished parts stay."""
         if self.running:
             self._cancelled.set()
             self.cancel_button.disabled = True
@@ -228,7 +228,6 @@ class JobPanel(Panel):
         super().close()
 
     def _start(self, job: Callable[[], None]) -> None:
-        """Run a job in the thread; returns at once."""
         self._cancelled.clear()
         if not self.keeps_outcome:
             self.error = None
@@ -237,7 +236,7 @@ class JobPanel(Panel):
         self._thread.start()
 
     def _run(self, job: Callable[[], None]) -> None:
-        """Runs in the thread. Never raises."""
+        """Run the job in the thread. Never raises."""
         with self.shown_errors():
             job()
         self._set_running(False)
@@ -264,16 +263,15 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "([\w./-]+\.js)";\n', re.MULTILINE
 _EXPORT = re.compile(r"^export (?:(?=function|const|class|async)|\{[^}]*\};\n)", re.MULTILINE)
 
 
-_TAKEN = frozenset(ipywidgets.DOMWidget.class_trait_names()) | {"style"}
-"""Traits that ipywidgets reads itself: text where it awaits a widget ends in an error of its
-``create_view`` that names neither (``Cannot read properties of undefined (reading 'then')``)."""
+_RESERVED = frozenset(ipywidgets.DOMWidget.class_trait_names()) | {"style"}
+"""Traits that ipywidgets reads itself; other values there break its ``create_view``."""
 
 
 class View(anywidget.AnyWidget):
     """A widget drawn by an ES module of ``panels/static``.
 
-    A kind of view names its module: ``class Cards(View, module="cards.js")``. The module's default
-    export is what anywidget asks for: an object with a function ``render({model, el})``.
+    A subclass names its module: ``class Cards(View, module="cards.js")``. As anywidget requires,
+    the module's default export is an object with a function ``render({model, el})``.
 
     Attributes:
         state: JSON values to draw; assignment draws them.
@@ -282,9 +280,8 @@ class View(anywidget.AnyWidget):
     state = traitlets.Dict(help="Data to draw, as JSON values.").tag(sync=True)
 
     def __init_subclass__(cls, *, module: str = "", **kwargs: Any) -> None:
-        taken = sorted(_TAKEN & vars(cls).keys())
-        if taken:
-            raise TypeError(f"{cls.__name__}.{taken[0]}: ipywidgets has a trait of that name")
+        if reserved := sorted(_RESERVED & vars(cls).keys()):
+            raise TypeError(f"{cls.__name__}.{reserved[0]}: ipywidgets has a trait of that name")
         if module:
             cls._esm = bundled(module)
         super().__init_subclass__(**kwargs)
@@ -296,7 +293,6 @@ class View(anywidget.AnyWidget):
         self.on_msg(self._received)
 
     def _received(self, _view: object, content: object, _buffers: object) -> None:
-        """Let the handler of an event change the panel; unknown events are ignored."""
         if not isinstance(content, dict):
             return
         handler = self._handlers.get(str(content.get("event")))
@@ -309,8 +305,7 @@ class View(anywidget.AnyWidget):
 def bundled(module: str) -> str:
     """Return a module with its imports as one text, as anywidget needs it.
 
-    Modules import from each other, and from those of exported sites, one line each: ``import { a, b
-    } from "./dom.js";``. No name may be used twice among modules that are bundled together.
+    An import is one line: ``import { a, b } from "./dom.js";``. Bundled modules share a namespace.
     """
     folder = resources.files("kbkit") / "panels/static"
     parts: dict[str, str] = {}
@@ -329,10 +324,7 @@ def bundled(module: str) -> str:
 
 
 class AskingView(View):
-    """A view that sends requests as messages; errors are shown beside their fields.
-
-    A request ``name`` is answered by the method ``_do_name`` of the panel.
-    """
+    """A view whose page sends requests; the panel's method ``_do_name`` answers ``name``."""
 
     def __init__(
         self,

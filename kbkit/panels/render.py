@@ -1,8 +1,7 @@
 """Escape and render text and HTML for panels.
 
-Outside values reach the page only through `plain` or `lines` (as text) and `web_address` (as the
-address of a link). ipywidgets inserts the HTML of a widget unchanged, so escaping is the only
-defence of this module's HTML; views take text.
+Untrusted values reach the page only through `plain` or `lines` (as text) and `web_address` (as a
+link). ipywidgets inserts the HTML of a widget unchanged, so HTML has to be escaped here.
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ ABOUT_LENGTH = 240
 SNIPPET_LENGTH = 480
 _MAX_ADDRESS_LENGTH = 2000
 
-# Categories of characters that have no place in one line of text: controls, and formats, which
-# include those that reverse the direction of what follows.
+# controls and formats; some formats reverse the direction of text
 _NOT_SHOWN = {"Cc", "Cf", "Cs", "Co"}
-# Formats that spelling needs: soft hyphen aside, the joiners of Indic and Persian and of emoji.
+# Indic scripts, Persian and emoji need the joiners
 _JOINERS = {"\u200c", "\u200d"}
 
 
@@ -40,24 +38,23 @@ def stylesheet() -> str:
 
 
 def plain(text: str, length: int) -> str:
-    """Return one line of visible text, shortened, not yet escaped."""
-    # Ten times the length leaves room for white space to fold and bounds the work all the same.
-    visible = text[: length * 10]
-    if not visible.isprintable():  # mostly it is, and looking at each character takes long
+    """Return one line of visible text, shortened, not escaped."""
+    visible = text[: length * 10]  # bounds the work; white space shrinks
+    if not visible.isprintable():  # a fast check that mostly passes
         visible = _visible(visible, _JOINERS)
     line = " ".join(visible.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def _visible(text: str, kept: set[str]) -> str:
+def _visible(text: str, allowed: set[str]) -> str:
     return "".join(
-        each if unicodedata.category(each) not in _NOT_SHOWN or each in kept else " "
+        each if unicodedata.category(each) not in _NOT_SHOWN or each in allowed else " "
         for each in text
     )
 
 
 def web_address(url: str) -> str:
-    """The address if a link may lead there (http or https, of sane length), or ``""``."""
+    """Return an address that is safe to link (http or https), or ``""``."""
     if len(url) > _MAX_ADDRESS_LENGTH or any(c.isspace() or not c.isprintable() for c in url):
         return ""
     try:
@@ -72,7 +69,7 @@ def place(uri: str) -> str:
 
 
 def lines(text: str, length: int) -> str:
-    """Visible text with its lines and indentation, cut to a length, not yet escaped."""
+    """Return visible text with lines and indentation, cut to a length, not escaped."""
     visible = _visible(text[:length].replace("\r\n", "\n"), _JOINERS | {"\n"})
     return visible if len(text) <= length else visible.rstrip() + "…"
 
@@ -83,7 +80,7 @@ def status(text: str) -> str:
 
 
 def problem_line(error: BaseException) -> str:
-    """An error as one line: its message if kbkit raised it, else its kind and its first line."""
+    """Return the first line of an error, with its class unless it is kbkit's."""
     text = str(error).strip().splitlines()
     message = text[0] if text else "no message"
     if not isinstance(error, KbkitError):
@@ -92,7 +89,7 @@ def problem_line(error: BaseException) -> str:
 
 
 def problem(error: BaseException) -> str:
-    """`problem_line` as HTML; screen readers read it at once."""
+    """Return `problem_line` as HTML; screen readers announce it at once."""
     line = escape(problem_line(error))
     return f'<div class="kbkit-status kbkit-problem" role="alert">{line}</div>'
 
@@ -118,8 +115,8 @@ def path(chunk: Chunk, title: str) -> str:
 
 
 def html(chunk: Chunk) -> str:
-    """The text of a chunk as sanitised HTML without images, its links to the web only."""
-    from kbkit.text.markdown.rendering import render as render_markdown  # not before somebody asks
+    """Render a chunk as sanitised HTML without images, with links to the web only."""
+    from kbkit.text.markdown.rendering import render as render_markdown  # slow to import
 
     cut = len(chunk.text) - MAX_LENGTH
     more = f"\n\n… and {cut:,} characters more" if cut > 0 else ""
@@ -128,12 +125,11 @@ def html(chunk: Chunk) -> str:
 
 
 def size(count: int) -> str:
-    """Write a number of bytes for people."""
     if count < 1_000:
         return f"{count} bytes"
     return f"{count / 1_000:,.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:,.1f} MB"
 
 
 def minute(at: datetime) -> str:
-    """Write a time in the zone of this machine, to the minute."""
+    """Format a time in this machine's zone, to the minute."""
     return f"{at.astimezone():%Y-%m-%d %H:%M}"

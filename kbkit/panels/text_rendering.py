@@ -1,6 +1,6 @@
 """Render a file or a document as safe HTML: Markdown, or highlighted text.
 
-Raw HTML in a document is text, images are links to them, and nothing is fetched from elsewhere.
+Raw HTML becomes text and images become links, so nothing is fetched from elsewhere.
 """
 
 from __future__ import annotations
@@ -35,30 +35,23 @@ _MARKDOWN = (".md", ".markdown", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """Target of a link.
-
-    Attributes:
-        name: Path of the file, which may not exist, or id of the document.
-        anchor: A place in it, or ``""``.
-    """
+    """Target of a link."""
 
     name: str
+    """Path of a file, which may not exist, or id of a document."""
     anchor: str = ""
     exists: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class PanelText:
-    """A file or a document as a panel shows it.
-
-    Attributes:
-        links: Links to other files or documents, by address.
-        cut: Number of characters left out at the end.
-    """
+    """A rendered file or document."""
 
     html: str
     links: dict[str, LinkTarget] = field(default_factory=dict)
+    """Links to other files or documents, by address."""
     cut: int = 0
+    """Number of characters left out at the end."""
 
 
 def is_rendered(path: str) -> bool:
@@ -66,7 +59,6 @@ def is_rendered(path: str) -> bool:
 
 
 def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
-    """Render Markdown."""
     path_of = {link.target: link.path for link in links}
     targets: dict[str, LinkTarget] = {}
 

@@ -1,4 +1,4 @@
-"""The workspaces of panels: where they are, events of their changes, watching, debouncing."""
+"""Changes of a panel's workspace: publishing, polling and debouncing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 Home: TypeAlias = Path | str
-"""The folder of a workspace, or the address of the server that holds it."""
+"""Folder of a workspace, or address of its server."""
 
 AnyWorkspace: TypeAlias = "Workspace | RemoteWorkspace"
-"""A workspace that a panel may show."""
 AnyBase: TypeAlias = "KnowledgeBase | RemoteKnowledgeBase"
-"""A knowledge base that a panel may show."""
 AnyTarget: TypeAlias = "Workspace | RemoteWorkspace | KnowledgeBase | RemoteKnowledgeBase"
-"""A workspace or one of its knowledge bases."""
 
 
 def home_of(target: AnyTarget) -> Home:
@@ -35,7 +32,6 @@ def is_local(target: object) -> bool:
 
 
 Topic = Literal["ratings", "documents", "knowledge_bases", "graph"]
-"""Topics of changes."""
 
 _subscribers: dict[Home, list[weakref.WeakMethod[Callable[[Topic], None]]]] = {}
 
@@ -63,10 +59,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 class Watch:
-    """Calls a method of a panel again and again while the panel lives and cells leave it time.
-
-    Where no event loop runs (a script, a test) nobody looks: call the method there.
-    """
+    """Calls a method of a panel periodically while the panel lives; needs an event loop."""
 
     def __init__(self, look: Callable[[], None], interval: float = 1.0) -> None:
         self._look = weakref.WeakMethod(look)
@@ -89,11 +82,9 @@ class Watch:
 
 
 class Debouncer:
-    """Runs an action once its caller has been quiet for a while; the latest call wins.
+    """Runs an action after a pause in its calls, from a timer of the event loop.
 
-    Where an event loop runs (a Jupyter kernel), the action runs from a timer of that loop, in the
-    kernel's own thread, so no lock is needed and no cell is interrupted. Where none runs (a script,
-    a test) it runs at once.
+    Without an event loop (a script, a test) it runs at once.
     """
 
     def __init__(self, delay: float, action: Callable[[], None]) -> None:
@@ -106,7 +97,7 @@ class Debouncer:
         return self._timer is not None
 
     def later(self) -> None:
-        """Run the action after the delay, counted from this call; without a delay, at once."""
+        """Run the action after the delay, in place of an earlier call."""
         self.cancel()
         loop = running_loop() if self.delay > 0 else None
         if loop is None:
@@ -115,7 +106,6 @@ class Debouncer:
             self._timer = loop.call_later(self.delay, self.now)
 
     def now(self) -> None:
-        """Run the action at once, instead of later."""
         self.cancel()
         self._action()
 

@@ -80,7 +80,7 @@ def test_a_crawl_is_started_watched_and_cancelled(lab: Lab, slow_site: str):
     )
     assert answered == "ok"
     lab.button("Cancel").click()
-    lab.panel.get_by_text(re.compile("Stopped after .* Start again to go on")).wait_for()
+    lab.panel.get_by_text(re.compile("Stopped after .* Start again to continue")).wait_for()
     assert 6 <= lab.count("new") < 1000
     problems = lab.panel.get_by_role("region", name="Problems")
     sync_api.expect(problems).to_contain_text("404")

@@ -134,7 +134,9 @@ def test_what_lies_on_another_machine_is_one_clear_error(workspace, kb):
         assert kb.sources.paths() == []
         return
     for held in (workspace, kb, workspace.files, workspace.entries):
-        with pytest.raises(errors.LocalOnlyError, match=r"the folder is on the server.*kbkit\.open"):
+        with pytest.raises(
+            errors.LocalOnlyError, match=r"the folder is on the server.*kbkit\.open"
+        ):
             _ = held.path
         assert not hasattr(held, "path")
     awaited = AsyncWorkspace(workspace.url)

@@ -101,7 +101,7 @@ def test_code_and_what_is_no_text(panel, files):
     assert 'class="k"' in shown(panel)["html"]
     assert shown(panel)["as_text"] is None
     panel.show("data.bin")
-    assert "no text" in shown(panel)["note"]
+    assert "not text" in shown(panel)["note"]
     assert not shown(panel)["editable"]
 
 

@@ -59,7 +59,7 @@ def test_a_crawl_counts_while_it_runs_and_can_be_cancelled(scratch, slow_site):
     assert report.interrupted
     assert 0 < report.new < 1000
     assert status(panel).startswith("Stopped after ")
-    assert "Start again to go on." in status(panel)
+    assert "Start again to continue." in status(panel)
     assert not panel.start_button.disabled
     assert panel.cancel_button.disabled
     assert "pages" in panel.kb_box.options

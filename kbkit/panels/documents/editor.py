@@ -32,8 +32,8 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
 
     Attributes:
         document: The open document, or ``None``.
-        outline_box: Whether to show the passages of search.
-        delete_button: Asks whether to delete; `confirm_button` does so, `keep_button` does not.
+        outline_box: Whether to show the passages that search reads.
+        delete_button: Asks before deletion; see `confirm_button` and `keep_button`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._on_link = on_link
         self._renderer = DocumentRenderer(())
         self._rendered = PanelText("", {})
-        self._given: list[Rating] = []
+        self._own_ratings: list[Rating] = []
         self._serial = 0
         self._muted = MutedUpdates()
         self.document: Document | None = None
@@ -66,7 +66,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self.outline_box = toggle("Passages", tooltip="Show the passages that search reads")
         self.outline_box.observe(self._on_outline, "value")
         self.delete_button = button("Delete…", "Delete this document", self._ask)
-        self.confirm_button = button("Delete it", "Put it into the trash", self.delete)
+        self.confirm_button = button("Delete it", "Move it to the trash", self.delete)
         self.keep_button = button("Keep it", "Delete nothing", self._keep)
         self._question = widgets.HTML()
         self._confirm = widgets.HBox([self._question, self.confirm_button, self.keep_button])
@@ -98,7 +98,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         if document is None or document.id != before or anchor or passage:
             self._serial += 1
         if document is None or document.id != before:
-            self._given = []
+            self._own_ratings = []
             self._keep()
         self._labels.layout.visibility = "hidden" if document is None else "visible"
         self._rendered = PanelText("", {})
@@ -226,20 +226,20 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         return {
             "stars": own[-1] if own else 0,
             "rated": f"{total.average:.1f} of 5 by {total.raters}" if total and others else "",
-            "undo": bool(self._given),
+            "undo": bool(self._own_ratings),
         }
 
     def _rate(self, content: Mapping[str, Any]) -> None:
         score = content.get("score")
         if self.document is None or not isinstance(score, int):
             return
-        self._given.append(self._find().rate(self.document.id, score, rater=self._rater))
+        self._own_ratings.append(self._find().rate(self.document.id, score, rater=self._rater))
         self._show_rating(f"Stored: {pluralize(score, 'star')}")
 
     def _undo_rating(self, _content: Mapping[str, Any]) -> None:
-        if not self._given:
+        if not self._own_ratings:
             return
-        self._find().ratings.delete(self._given.pop().id)
+        self._find().ratings.delete(self._own_ratings.pop().id)
         self._show_rating("Taken back: the rating")
 
     def _show_rating(self, status: str) -> None:

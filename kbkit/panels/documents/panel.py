@@ -25,19 +25,16 @@ from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import passage_ends
 
 MAX_FOUND = 300
-"""Documents that a filter shows."""
-_OPEN = 500
-"""A folder that most documents lie in is shown open, unless it has more lines than this."""
+_MAX_OPEN = 500
+"""A folder with most documents starts open, unless it has more than these."""
 
 Row = dict[str, Any]
-"""A row of the tree: ``id`` and ``name``; of a folder also ``count``, and ``rows`` if open; of a
-document ``about``, and ``state`` if not current."""
+"""``id`` and ``name``; of a folder also ``count``, and ``rows`` if open; of a document ``about``,
+and ``state`` if not current."""
 
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder; chains of folders with nothing else are shown as one."""
-
     key: str
     name: str
     folders: dict[str, _Folder] = field(default_factory=dict)
@@ -45,7 +42,7 @@ class _Folder:
     count: int = 0
 
     def collapsed(self) -> _Folder:
-        """The folder itself, or the one that it only leads to."""
+        """Merge a chain of folders without documents into one."""
         folder, name = self, self.name
         while len(folder.folders) == 1 and not folder.documents:
             folder = next(iter(folder.folders.values()))
@@ -54,7 +51,7 @@ class _Folder:
 
 
 class DocumentTree:
-    """Folders and documents, whose lines are made when they are asked for."""
+    """Folders and documents; rows are created on request."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self.documents = {document.id: document for document in documents}
@@ -67,24 +64,23 @@ class DocumentTree:
         return len(self.documents)
 
     def roots(self) -> list[Row]:
-        """The outermost lines; a folder that most documents lie in is open."""
+        """List the outermost rows; a folder with most of the documents is open."""
         rows = inner = self.rows("")
         while inner:
             largest = max(inner, key=lambda row: row.get("count", 0))
             if largest.get("count", 0) * 2 <= len(self):
                 break
-            if len(self._folders[largest["id"]].documents) > _OPEN:
+            if len(self._folders[largest["id"]].documents) > _MAX_OPEN:
                 break
             inner = largest["rows"] = self.rows(largest["id"])
         return rows
 
     def rows(self, key: str) -> list[Row]:
-        """List the rows directly in a folder, folders first; none if it does not exist."""
+        """List the rows of a folder, folders first; none if it does not exist."""
         folder = self._folders.get(key)
         return [] if folder is None else list(_rows(folder))
 
     def ancestors(self, document_id: str) -> list[str]:
-        """The folders that a document lies in, outermost first."""
         document = self.documents.get(document_id)
         return [] if document is None else _ancestor_keys(uri_parts(document.uri)[0])
 
@@ -108,13 +104,13 @@ class DocumentTree:
 def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
     chains: dict[str, list[_Folder]] = {}
     for document in documents:
-        # taking a URI apart costs more than all else, and most have company in their folder
-        beside = document.uri.rpartition("/")[0]
-        if "?" in document.uri or "#" in document.uri or beside.count("/") < 2:
-            beside = document.uri
-        chain = chains.get(beside)
+        # `uri_parts` is slow: call it once a folder
+        prefix = document.uri.rpartition("/")[0]
+        if "?" in document.uri or "#" in document.uri or prefix.count("/") < 2:
+            prefix = document.uri
+        chain = chains.get(prefix)
         if chain is None:
-            chain = chains[beside] = _make_folders(folders, uri_parts(document.uri)[0])
+            chain = chains[prefix] = _make_folders(folders, uri_parts(document.uri)[0])
         for folder in chain:
             folder.count += 1
         chain[-1].documents.append(document)
@@ -159,7 +155,7 @@ def _expanded(folder: _Folder) -> list[Row]:
 
 
 class TreeView(View, module="tree_view.js"):
-    """The tree; the lines of a folder are sent as a message when it is opened."""
+    """The tree; a message sends the rows of an opened folder."""
 
 
 class DocumentsPanel(Panel):
@@ -171,7 +167,7 @@ class DocumentsPanel(Panel):
         panel                               # at the end of a cell: shows it
         panel.document                      # in a later cell: the open document
 
-    A type and tags set here stay, whatever the source has later. Errors appear in the status line.
+    Type and tags set here stay when the source changes. Errors appear in the status line.
     ``document`` can be observed like a trait of a widget.
 
     Attributes:
@@ -218,12 +214,7 @@ class DocumentsPanel(Panel):
         self.refresh()
 
     def show(self, document: str | Hit, anchor: str = "") -> None:
-        """Open a document.
-
-        Args:
-            document: Id or URI, or a hit, whose passage is marked.
-            anchor: The place to begin at.
-        """
+        """Open a document by id or URI at an anchor, or a hit with its passage marked."""
         with self.acting():
             passage = ""
             if isinstance(document, Hit):
@@ -256,7 +247,7 @@ class DocumentsPanel(Panel):
                 self.error = None
             self._show_document(self._reread())
 
-    # What the controls, the tree and the document do
+    # Controls, tree and document
 
     def _on_choice(self) -> None:
         with self.acting():
@@ -269,7 +260,6 @@ class DocumentsPanel(Panel):
             self._show_tree()
 
     def _on_change(self, topic: Topic) -> None:
-        """The document that is open was changed here: bring all else level with that."""
         if topic == "documents":
             self._list()
             self.document = self.editor.document
@@ -284,7 +274,6 @@ class DocumentsPanel(Panel):
         self.show(str(content.get("document")))
 
     def _look(self, _content: Mapping[str, Any]) -> None:
-        """The reader comes back to the tree: perhaps another process changed something."""
         with self.unasked():
             if self._selector.name and self._revision != self._current_revision():
                 self.refresh()
@@ -295,7 +284,7 @@ class DocumentsPanel(Panel):
         elif topic != "graph":
             self.refresh()
 
-    # What is shown
+    # Display
 
     def _list(self) -> None:
         name = self._selector.name
@@ -318,7 +307,7 @@ class DocumentsPanel(Panel):
         self.document = document
         self.back_button.disabled = not self._history
         self._reveals += other
-        self._show_tree()  # first: who sees the document may press the keys of the tree
+        self._show_tree()  # first: tree keys must fit the shown document
         self.editor.show(document, self._renderer, anchor, passage)
 
     def _reread(self) -> Document | None:

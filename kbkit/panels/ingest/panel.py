@@ -1,4 +1,4 @@
-"""The ingest panel: bring in documents, and show progress."""
+"""The ingest panel: read sources, and show progress."""
 
 from __future__ import annotations
 
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 
 class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Choice of a knowledge base's sources; hidden if there are none.
-
-    Attributes:
-        switch_button: Has refreshes leave it out, or read it again.
-    """
+    """Choice of a knowledge base's sources; hidden if there are none."""
 
     def __init__(self, panel: Panel, find: Callable[[], KnowledgeBase | None]) -> None:
         self._panel = panel
@@ -41,7 +37,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self._sources_by_id: dict[str, SourceInfo] = {}
         self.choice = control(widgets.Dropdown, "Sources")
         self.choice.observe(lambda _change: self._show_chosen(), "value")
-        self.switch_button = button("Disable", "Have no refresh read it", self.switch)
+        self.switch_button = button("Disable", "Skip it in refreshes", self.switch)
         self.remove_button = button("Remove", "Forget this source", self.remove)
         self.keep_box = control(widgets.Checkbox, "Keep its documents", value=True, indent=False)
         actions = buttons(self.switch_button, self.remove_button, self.keep_box)
@@ -55,7 +51,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.choice.options = [
             (_label(source), source_id) for source_id, source in self._sources_by_id.items()
         ]
-        # ipywidgets chooses none of the options that it is given later
+        # ipywidgets selects nothing when options change
         self.choice.value = (
             before if before in self._sources_by_id else next(iter(self._sources_by_id), None)
         )
@@ -74,7 +70,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             self._panel.announce(f"{render.plain(source.location, 80)} is {read}")
 
     def remove(self) -> None:
-        """Forget the source, with its documents unless they are to stay."""
+        """Remove the source, and its documents unless `keep_box` is set."""
         source, kb = self._sources_by_id.get(self.choice.value), self._find()
         if source is None or kb is None:
             return
@@ -106,11 +102,9 @@ def _label(source: SourceInfo) -> str:
 
 
 MAX_PROBLEMS = 100
-"""Maximum problems listed."""
 
 
 def counts(report: IngestReport, place: str, seconds: float) -> str:
-    """Return the counts of an ingest; screen readers find them without announcements."""
     numbers = {
         "new": report.new,
         "changed": report.changed,
@@ -159,7 +153,7 @@ def summary(report: IngestReport, seconds: float) -> str:
     documents = pluralize(read, "document")
     took = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
     if report.interrupted:
-        return f"Stopped after {took}: {documents} kept. Start again to go on."
+        return f"Stopped after {took}: {documents} kept. Start again to continue."
     if report.nothing_read:
         return f"Done in {took}, but nothing could be read: see the problems below."
     return (
@@ -174,12 +168,11 @@ class IngestPanel(JobPanel):
 
         panel = IngestPanel(workspace)   # or one knowledge base
         panel                            # at the end of a cell: shows it
-        panel.report                     # in a later cell: what the last work did
+        panel.report                     # in a later cell: the report of the last work
 
-    The work runs in a thread of its own, so that cells and other panels go on. Cancel ends it
-    cleanly: what was read stays, and the next start goes on from there. Errors appear in the status
-    line; what was skipped or failed is listed with its reason. ``running`` and ``report`` can be
-    observed like every trait of a widget.
+    The work runs in a thread. After a cancellation, documents that were read stay, and the next
+    start continues. Errors appear in the status line, skipped and failed documents with reasons in
+    a list. ``running`` and ``report`` can be observed like every trait of a widget.
 
     Attributes:
         running: Whether work is running.
@@ -188,10 +181,6 @@ class IngestPanel(JobPanel):
         kb_box: Choice of the knowledge base; a new name creates one. ``None`` if there is only one.
         type_box: The type of the source.
         form: The fields of that type.
-        start_button: Reads the source.
-        refresh_button: Reads all sources of the knowledge base again.
-        improve_button: Embeds with models what static vectors serve meanwhile.
-        cancel_button: Ends the work.
         upload: Takes files from the reader's machine.
         embedding_box: Embedder of a new knowledge base.
         kept: The sources of the knowledge base; see `KeptSources`.
@@ -215,7 +204,7 @@ class IngestPanel(JobPanel):
         self.start_button.add_class("kbkit-primary")
         hint = "Read all sources of the knowledge base again"
         self.refresh_button = button("Refresh all", hint, self.refresh)
-        hint = "Embed with models what static vectors serve meanwhile, and wait"
+        hint = "Embed with models all that has only static vectors"
         self.improve_button = button("Improve", hint, self.improve)
         self.upload = control(
             widgets.FileUpload,
@@ -282,9 +271,9 @@ class IngestPanel(JobPanel):
             )
 
     def improve(self) -> None:
-        """Embed with models what static vectors serve meanwhile; returns at once.
+        """Embed with models all that has only static vectors; returns at once.
 
-        Says what it takes, then how far it is. What was embedded stays when somebody cancels.
+        The status shows estimate and progress. Finished vectors stay after a cancellation.
         """
         with self.shown_errors():
             find = self._chosen()
@@ -303,11 +292,7 @@ class IngestPanel(JobPanel):
             self._start(job)
 
     def add_files(self, files: Sequence[tuple[str, bytes]]) -> None:
-        """Read files that came as bytes into the knowledge base; returns at once.
-
-        Args:
-            files: Name and content of each. A file of the same name is replaced.
-        """
+        """Ingest files, given by name and content; returns at once. Replaces those of a name."""
         with self.shown_errors():
             self._ingest(
                 "Reading files",
@@ -315,14 +300,7 @@ class IngestPanel(JobPanel):
             )
 
     def wait(self, timeout: float | None = None) -> IngestReport | None:
-        """Wait until the work is done; blocks the cell.
-
-        Args:
-            timeout: Maximum number of seconds to wait.
-
-        Returns:
-            The report, or ``None`` if unfinished or failed.
-        """
+        """Wait up to ``timeout`` seconds until the work is done; return the report if any."""
         self._join(timeout)
         report: IngestReport | None = None if self.running else self.report
         return report
@@ -360,15 +338,15 @@ class IngestPanel(JobPanel):
         name = self._selector.name
 
         def job() -> None:
-            made = may_create and self._make(name)
+            is_new = may_create and self._make(name)
             report = IngestReport()
             try:
                 report = ingest(find(), self._on_progress, self._cancelled.is_set)
             finally:
-                in_vain = made and not report.interrupted and self._drop_empty(name)
+                dropped = is_new and not report.interrupted and self._drop_empty(name)
             seconds = time.monotonic() - self._began
             self._show(report, "", seconds)
-            end = f" {name} was not made." if in_vain else ""
+            end = f" {name} was not made." if dropped else ""
             self.announce(summary(report, seconds) + end)
             self.report = report
 
@@ -400,7 +378,7 @@ class IngestPanel(JobPanel):
         if self.running:
             raise ConfigError("work is under way; wait for it, or cancel it first")
         if not (name := self._selector.name):
-            raise ConfigError("name a knowledge base: one that is there, or a new one")
+            raise ConfigError("name a knowledge base: an existing one, or a new one")
         return lambda: self._selector.find(name)
 
     def _run(self, job: Callable[[], None]) -> None:
@@ -419,8 +397,11 @@ class IngestPanel(JobPanel):
 
     def _set_running(self, running: bool) -> None:
         for each in (
-            *(self.start_button, self.refresh_button, self.improve_button),
-            *(self.upload, self.type_box),
+            self.start_button,
+            self.refresh_button,
+            self.improve_button,
+            self.upload,
+            self.type_box,
         ):
             each.disabled = running
         if self.kb_box is not None:
@@ -434,7 +415,7 @@ class IngestPanel(JobPanel):
             self._show_kept()
         super()._set_running(running)
 
-    # What is shown
+    # Display
 
     def _show(self, report: IngestReport, place: str, seconds: float) -> None:
         self._counts.value = counts(report, place, seconds)

@@ -45,17 +45,15 @@ def source_models() -> dict[str, type[SourceSpec]]:
 
 
 def source_label(kind: str) -> str:
-    """Return the label of a source type."""
     return _LABELS.get(kind, kind.replace("_", " ").capitalize())
 
 
 # ipywidgets has no types, so its classes are `Any` to the type checker.
 class SourceForm(widgets.VBox):  # type: ignore[misc]
-    """The fields of one type of source: its place first, the rest behind a button.
+    """The fields of one type of source; a button shows the optional ones.
 
     Attributes:
-        controls: The control of each field, by the field's name.
-        more: Shows and hides the fields that may be left as they are.
+        controls: Controls by name of the field.
     """
 
     def __init__(self, model: type[SourceSpec]) -> None:
@@ -76,10 +74,10 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
         super().__init__([row(*places, self.more), self._others])
 
     def source(self) -> Any:
-        """The source that the form describes.
+        """Return the source that the form describes.
 
         Raises:
-            ConfigError: A field's value cannot work; the message names the field.
+            ConfigError: A field is wrong; the message names it.
         """
         values: dict[str, Any] = {"type": self._model.model_fields["type"].default}
         for name, box in self.controls.items():
@@ -163,7 +161,7 @@ def add_files(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> IngestReport:
-    """Read files that came as bytes; one of the same name is replaced."""
+    """Ingest files, given by name and content; one of the same name is replaced."""
     from kbkit.sources.disk.files import read_file
 
     new = changed = same = 0

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
 
 _NONE = Filters()
-_NO_AGE = timedelta()
-# not None, which would say that nothing is selected
+_NO_AGE = timedelta()  # not None, which means no selection
 _DAYS = (
     ("Any time", _NO_AGE),
     ("Past day", timedelta(days=1)),
@@ -39,12 +38,7 @@ _MAX = 500
 
 
 class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Controls for `Filters`, filled when first unfolded.
-
-    Attributes:
-        value: The filters; setting it sets the controls.
-        toggle: Folds the controls away; the panel places it.
-    """
+    """Controls for `Filters`, created when first unfolded; setting `value` sets the controls."""
 
     value = traitlets.Any(_NONE, help="Conditions on documents.")
 
@@ -120,8 +114,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         name = next(name for name, box in self.controls.items() if box is change["owner"])
         value = change["new"]
         if name in ("tags", "subject"):
-            added, there = value.strip(), getattr(self.value, name)
-            value = there if not added or added in there else (*there, added)
+            added, present = value.strip(), getattr(self.value, name)
+            value = present if not added or added in present else (*present, added)
         elif name == "path":
             value = value.strip()
         elif name == "after" and isinstance(value, timedelta):
@@ -141,7 +135,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             with self._muted:
                 self._show_value()
         conditions = _conditions(self.value)
-        # A chip that stays keeps its widget: a click on one that is drawn anew would be lost.
+        # chips keep their widgets: a browser drops a click on a replaced element
         self._chip_of = {
             text: self._chip_of.get(text) or self._make_chip(text, remove)
             for text, remove in conditions.items()
@@ -196,9 +190,8 @@ _LABELS: dict[str, Callable[[Any], str]] = {
     "heading": "below {}".format,
     "page": lambda pages: f"page {' or '.join(map(str, pages))}",
 }
-"""Labels of condition chips."""
 _LISTS = frozenset({"tags", "subject", "entity"})
-"""Conditions all of whose values must hold, a chip each."""
+"""Conditions with a chip for each value."""
 
 
 def _unset(name: str, filters: Filters) -> Filters:
@@ -222,7 +215,7 @@ def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
 
 
 def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
-    states = (DocumentState.CURRENT, DocumentState.STALE)  # what is gone is not searched
+    states = (DocumentState.CURRENT, DocumentState.STALE)  # gone documents are not searched
     return _offered(
         (each, sum(info.states.get(each.value, 0) for info in infos)) for each in states
     )

@@ -23,7 +23,7 @@ from kbkit.runtime.config import Settings
 _Request = tuple[str, str, str, Filters]
 _MAX_QUERY_LENGTH = 1000
 _AT_ONCE = 0.08
-"""Seconds that a search may take to be done for every keystroke, without waiting for a pause."""
+"""Seconds of a search up to which every keystroke searches."""
 _MAX_WAIT = 0.4
 
 
@@ -37,23 +37,21 @@ class SearchPanel(Panel):
         panel.hits.to_frame()            # in the next cell: what it found
         panel.selection.to_frame()       # and what you selected
 
-    Typing searches at once; where searches take long, after a pause. Errors appear in the status
+    Typing searches at once, or after a pause if searches are slow. Errors appear in the status
     line. ``query``, ``hits`` and ``selection`` can be observed like every trait of a widget.
 
     Attributes:
-        query: The query that was asked last; setting it searches at once.
+        query: The last query; setting it searches at once.
         hits: Shown hits: of the query, or similar to one.
-        selection: The hits that the reader selected, over all searches, in that order.
+        selection: Selected hits of all searches, in order of selection.
         rater: The name that stars are stored under.
         query_box: Query field.
         kb_box: Choice of knowledge bases; ``None`` if there is only one.
-        mode_box: Choice of the mode.
-        filter_box: Which documents to find.
-        cards: The view of the results.
+        filter_box: Filters on documents.
         error: The last error, or ``None``.
     """
 
-    query = Unicode(help="The query that was asked last; setting it searches at once.")
+    query = Unicode(help="The last query; setting it searches at once.")
     hits = traitlets.Any(Hits("", ()), help="The results that are shown.")
     selection = traitlets.Any(Hits("", ()), help="The hits that the reader selected.")
 
@@ -70,7 +68,7 @@ class SearchPanel(Panel):
         self._debouncer = Debouncer(debounce or 0.0, self._search)
         self._adapts = debounce is None
         self.rater = rater or Settings.load().rater
-        self._answered: _Request | None = None  # what is shown, unless it has to be asked again
+        self._answered: _Request | None = None  # the shown request, unless outdated
         self._last: _Request | None = None
         self._before: list[ResultSet] = []
         self._revisions: tuple[object, object] = ((), ())
@@ -123,10 +121,7 @@ class SearchPanel(Panel):
         self.filter_box.value = Filters.of(conditions)
 
     def search(self, query: str) -> Hits:
-        """Search at once, as if the query had been typed and Enter been pressed.
-
-        Args:
-            query: Query; empty clears the panel.
+        """Search at once; an empty query clears the panel.
 
         Returns:
             The shown hits; after an error, which the panel shows, the earlier ones.
@@ -147,7 +142,7 @@ class SearchPanel(Panel):
         self._debouncer.cancel()
         super().close()
 
-    # What the controls do
+    # Controls
 
     def _on_typing(self, _change: Bunch) -> None:
         if not self._muted:
@@ -237,7 +232,7 @@ class SearchPanel(Panel):
         name = infos[0].name if len(infos) == 1 else f"{len(infos)} knowledge bases"
         return f"{name}: {pluralize(documents)} in {pluralize(chunks, 'passage')}"
 
-    # Similar passages, and back
+    # Similar passages
 
     def _show_similar(self, content: Mapping[str, Any]) -> None:
         hit = self._results.hit(content.get("card"))
@@ -253,7 +248,7 @@ class SearchPanel(Panel):
         if self._before:
             self._show(self._before.pop())
 
-    # In step with other panels and processes
+    # Changes by other panels and processes
 
     def _current_revisions(self) -> tuple[object, object]:
         revisions = {kb.id: handle_of(kb).revision() for kb in self._selector.chosen()}

@@ -27,19 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RatingSummary:
-    """Ratings of a chunk: the reader's and the average.
-
-    Attributes:
-        score: The reader's score of 1 to 5 for the current query, or ``None``.
-        other_query: Another query that the reader last rated the chunk for, or ``""``.
-        other_score: The score there, or ``None``.
-        average: Mean of all readers' last ratings, or ``None``.
-    """
+    """Ratings of a chunk: the reader's and the average."""
 
     score: int | None = None
+    """The reader's score of 1 to 5 for the current query."""
     other_query: str = ""
+    """Another query that the reader last rated the chunk for."""
     other_score: int | None = None
     average: float | None = None
+    """Mean of all readers' last ratings."""
     raters: int = 0
 
 
@@ -61,7 +57,7 @@ def summarize(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, Ra
     }
 
 
-# A word as the analyzer sees it, and the marks that join its parts.
+# a word of the analyzer, and the marks between its parts
 _WORD = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*|\w(?:\+\+|#)(?!\w)|\w+(?:(?:[.\-'’]|::)\w+)*")
 _JOINT = re.compile(r"([._\-'’:]+)")
 
@@ -71,7 +67,7 @@ Segment = tuple[str, bool]
 
 @dataclass(frozen=True, slots=True)
 class Highlighter:
-    """Marks words as the search compares them: after stemming, and by the parts of identifiers."""
+    """Marks words by the analyzer's terms: stems, and parts of identifiers."""
 
     terms: AbstractSet[str]
     analyzer: Analyzer
@@ -92,7 +88,6 @@ class Highlighter:
         ]
 
     def _word(self, word: str) -> list[Segment]:
-        """Mark a word as a whole or in its matching parts."""
         terms = _terms_of(word, self.analyzer)
         if self.terms.isdisjoint(terms):
             return [(word, False)]
@@ -112,7 +107,6 @@ GRADES = ("not useful", "slightly useful", "useful", "very useful", "the answer"
 """Meanings of 1 to 5 stars."""
 
 NO_SUMMARY = ChunkSummary(None, ())
-"""Summary of a chunk without annotations."""
 
 _SHARES = (
     ("dense", "from meaning (cosine {parts.cosine:.2f})"),
@@ -155,7 +149,7 @@ def card(
     selected: bool = False,
     context: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    snippet = hit.snippet  # cut once, which takes long
+    snippet = hit.snippet  # a slow property
     heading = render.heading(hit)
     return heading | {
         "id": card_id(hit),
@@ -252,7 +246,7 @@ def _rated(ratings: RatingSummary) -> str:
 
 
 def context(hit: Hit, neighbors: Sequence[Chunk], radius: int) -> dict[str, Any]:
-    """Show a hit among the passages around it; those beyond the radius tell that there are more."""
+    """Show a hit among its neighbours; neighbours beyond the radius set ``more``."""
     place = next(i for i, chunk in enumerate(neighbors) if chunk.id == hit.chunk.id)
     chunks = neighbors[max(0, place - radius) : place + radius + 1]
     title, above = render.heading(hit)["title"], hit.chunk.heading_path
@@ -272,17 +266,14 @@ def context(hit: Hit, neighbors: Sequence[Chunk], radius: int) -> dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResultSet:
-    """Results as they stand in the panel.
-
-    Attributes:
-        query: Query for ratings and highlighting; ``""`` without a query.
-        breadcrumb: Link back from the passage that they are similar to: ``label`` and ``back``.
-    """
+    """Results that the panel shows."""
 
     hits: Hits = Hits("", ())  # noqa: RUF009 - frozen
     query: str = ""
+    """Query for ratings and highlighting."""
     several: bool = False
     breadcrumb: Mapping[str, str] | None = None
+    """Texts of the link back from similar passages: ``label`` and ``back``."""
 
 
 class Results:
@@ -304,7 +295,7 @@ class Results:
         self._on_selection = on_selection
         self._on_open = on_open
         self._contexts: dict[str, dict[str, Any]] = {}
-        self._given: dict[tuple[str, str], list[Rating]] = {}
+        self._own_ratings: dict[tuple[str, str], list[Rating]] = {}
         self._selected: dict[str, tuple[Hit, str]] = {}
         self._serial = 0
         self._depth = 0
@@ -323,7 +314,6 @@ class Results:
 
     @property
     def selection(self) -> Hits:
-        """Hits that the reader selected, in that order."""
         queries = {query for _, query in self._selected.values()}
         query = queries.pop() if len(queries) == 1 else ""
         return Hits(query, tuple(hit for hit, _ in self._selected.values()))
@@ -343,8 +333,8 @@ class Results:
         fresh: bool = True,
         depth: int = 0,
     ) -> None:
-        there = {card_id(hit) for hit in results.hits}
-        self._contexts = {} if fresh else {k: v for k, v in self._contexts.items() if k in there}
+        shown = {card_id(hit) for hit in results.hits}
+        self._contexts = {} if fresh else {k: v for k, v in self._contexts.items() if k in shown}
         self.shown, self._notice, self._depth = results, notice, depth
         self._serial += fresh
         if fresh or not self._panel.keeps_outcome:
@@ -379,7 +369,7 @@ class Results:
                     kb=shown.several,
                     ratings=ratings.get(name, RatingSummary()),
                     summary=summaries.get(name, NO_SUMMARY),
-                    undo=bool(self._given.get((name, fold_query(shown.query)))),
+                    undo=bool(self._own_ratings.get((name, fold_query(shown.query)))),
                     selected=name in self._selected,
                     context=self._contexts.get(name),
                 )
@@ -401,7 +391,7 @@ class Results:
     def show_error(self, error: Exception) -> None:
         self.view.state = {**self.view.state, "problem": render.problem_line(error)}
 
-    # What the cards show
+    # Content of cards
 
     def _highlighters(self) -> dict[str, Highlighter]:
         made = {}
@@ -431,7 +421,7 @@ class Results:
             chunks.setdefault(hit.kb, []).append(hit.chunk.id)
         return chunks
 
-    # What a reader does
+    # Actions of the reader
 
     def _rate(self, content: Mapping[str, Any]) -> None:
         hit, score = self.hit(content.get("card")), content["score"]
@@ -439,19 +429,21 @@ class Results:
             return
         kb = self._find(hit.kb)
         rating = kb.rate(hit.chunk.id, score, query=self.shown.query, rater=self._rater)
-        self._given.setdefault((card_id(hit), fold_query(self.shown.query)), []).append(rating)
+        self._own_ratings.setdefault((card_id(hit), fold_query(self.shown.query)), []).append(
+            rating
+        )
         stars = pluralize(rating.score, "star")
         self._show_rating(f"Stored: {stars}, {GRADES[rating.score - 1]}, for “{hit.title}”")
 
     def _undo(self, content: Mapping[str, Any]) -> None:
         hit = self.hit(content.get("card"))
-        given = self._given.get((card_id(hit), fold_query(self.shown.query)))
+        given = self._own_ratings.get((card_id(hit), fold_query(self.shown.query)))
         if not given:
             return
         try:
             self._find(hit.kb).ratings.delete(given.pop().id)
         except KbkitError:
-            self.redraw()  # somebody else took it back: there is nothing left to undo
+            self.redraw()  # deleted elsewhere: nothing left to undo
             raise
         self._show_rating(f"Taken back: the rating of “{hit.title}”")
 
@@ -464,7 +456,7 @@ class Results:
         hit, radius = self.hit(content.get("card")), content.get("radius")
         if isinstance(radius, int) and radius > 0:
             radius = min(radius, 50)
-            # one more on each side tells whether there is more
+            # one more on each side, to set `more`
             around = self._find(hit.kb).context(hit.chunk.id, before=radius + 1, after=radius + 1)
             self._contexts[card_id(hit)] = context(hit, around, radius)
         else:

@@ -1,4 +1,4 @@
-// Views that ask Python, which answers by number.
+// Views that send numbered requests to Python.
 import { View } from "./dom.js";
 
 /**

@@ -14,7 +14,7 @@ import { makeStars, showStars } from "./stars.js";
  * @property {string} title
  * @property {Segments} marked_title
  * @property {string} link  an address of the web, or ""
- * @property {string} about  what its document is
+ * @property {string} about  description of its document
  * @property {{text: string, kind: string}[]} badges
  * @property {string} path  headings above the passage
  * @property {string} place  where the document comes from
@@ -22,17 +22,17 @@ import { makeStars, showStars } from "./stars.js";
  * @property {{total: string, label: string, shares: {name: string, percent: number}[]}} score
  * @property {Segments} snippet
  * @property {number} stars  the reader's rating for this query, or 0
- * @property {string} rated  what else was said about it
+ * @property {string} rated  other ratings of it
  * @property {boolean} undo
  * @property {boolean} selected
  * @property {string} citation  Markdown
  * @property {{radius: number, passages: Passage[], more: boolean} | null} context
  * @typedef {object} State
- * @property {number} serial  another one for each search
+ * @property {number} serial  changes with each search
  * @property {string} status
  * @property {string} problem
  * @property {{label: string, back: string} | null} breadcrumb  the passage that the results are like
- * @property {number} depth  steps that lead back
+ * @property {number} depth  steps back
  * @property {{title: string, text: string} | null} notice
  * @property {Hit[]} cards
  * @property {boolean} opens  whether documents of results can be shown
@@ -43,7 +43,7 @@ import { makeStars, showStars } from "./stars.js";
 const keys = (opens) =>
   `↓ ↑ move · 1–5 rate · U undo · C context · M more like this · ${opens ? "D document · " : ""}` +
   "X select · Y copy · Enter open · / search";
-/** Milliseconds between two questions whether somebody else changed something. */
+/** Milliseconds between checks for outside changes. */
 const LOOK_PAUSE = 1000;
 
 /** @type {Record<string, number>} */
@@ -141,7 +141,7 @@ class CardsView extends View {
   }
 
   /**
-   * New results: they begin with the first, or with the one that a reader comes back to.
+   * Start new results at the first card, or at the card that a reader returns to.
    *
    * @param {State} state
    * @param {boolean} focus  whether the results had the focus
@@ -166,7 +166,7 @@ class CardsView extends View {
   }
 
   /**
-   * One card is a stop of the Tab key, and so are its own controls.
+   * The Tab key stops at one card and at its controls.
    *
    * @param {number} place
    */
@@ -230,7 +230,7 @@ class CardsView extends View {
     } else if (press === "enter" && event.target === card.article) {
       this.handled(event, () => card.open());
     } else if (press === "enter" || (press.length === 1 && !event.shiftKey)) {
-      event.stopImmediatePropagation(); // the button does what it does, the notebook nothing
+      event.stopImmediatePropagation(); // for the button only, not the notebook
     }
   }
 
@@ -273,7 +273,7 @@ class CardsView extends View {
 }
 
 /**
- * Parts of a hit that are drawn only when they change.
+ * Parts of a hit, redrawn only when they change.
  *
  * @typedef {"marked_title" | "about" | "link" | "badges" | "path" | "place" | "age" | "score" | "snippet" | "context"} Part
  * @type {readonly Part[]}
@@ -367,7 +367,7 @@ class Card {
 
   /**
    * @param {Hit} hit
-   * @param {readonly Part[]} parts  those that have to be drawn again
+   * @param {readonly Part[]} parts  parts to redraw
    */
   write(hit, parts) {
     const label = `Result ${hit.rank}: ${hit.title}`;

@@ -1,4 +1,4 @@
-// One document: what it is, stars, and its text.
+// One document: facts, stars and text.
 import { make, makeLink } from "../../export/assets/elements.js";
 import { View, widgetOf } from "./dom.js";
 import { Reader } from "./reader.js";
@@ -8,16 +8,16 @@ import { makeStars, showStars } from "./stars.js";
  * @typedef {import("./reader.js").Text & About} State
  * @typedef {object} About
  * @property {string} title
- * @property {string} about  what it is, in a line
+ * @property {string} about  description in one line
  * @property {string} link  an address of the web, or ""
  * @property {string} place  where the document comes from
  * @property {string[]} facts
  * @property {string} badge  stale, gone, or ""
  * @property {number} stars  the reader's rating, or 0
- * @property {string} rated  what others said
+ * @property {string} rated  ratings of others
  * @property {boolean} undo
- * @property {string} note  what is left out, or what to do where no document is open: then it has
- *     only a title of "", and a serial number
+ * @property {string} note  omissions, or a hint if no document is open: then the state has only an
+ *     empty title and a serial number
  */
 
 class DocumentView extends View {

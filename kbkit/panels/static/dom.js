@@ -1,9 +1,9 @@
-// What the views of all panels are made of: how they speak with Python, and with keys.
+// Base of the views of all panels: messages to Python, and keys.
 import { make } from "../../export/assets/elements.js";
 
 /**
  * @typedef {Array<[string, boolean]>} Segments  pieces of text, and whether each is marked
- * @typedef {object} Model  what anywidget gives a view to speak with Python
+ * @typedef {object} Model  anywidget's connection to Python
  * @property {(name: string) => any} get
  * @property {(name: string, callback: (message: any) => void) => void} on
  * @property {(name: string, callback: (message: any) => void) => void} off
@@ -21,7 +21,7 @@ export function markSegments(segments) {
 }
 
 /**
- * The element that has the focus, also inside of a shadow root.
+ * The focused element, also inside a shadow root.
  *
  * @param {Node} node  anything in the same tree
  */
@@ -30,7 +30,7 @@ export function focusIn(node) {
 }
 
 /**
- * Copy text for the clipboard; where the page may not, the text is selected in a prompt-free way.
+ * Copy text to the clipboard; if the page may not, through a selection.
  *
  * @param {string} text
  * @returns {Promise<boolean>} whether it was copied
@@ -51,8 +51,8 @@ export async function copyText(text) {
 }
 
 /**
- * Whether a key is for a view: it was pressed inside, and with no other that makes it a shortcut of
- * the browser. The notebook does not get it then.
+ * Whether a view handles a key: pressed inside, without a modifier of browser shortcuts. Hides it
+ * from the notebook, except Escape and Tab.
  *
  * @param {KeyboardEvent} event
  * @param {Element} root
@@ -67,7 +67,7 @@ export function claimKey(event, root) {
   return true;
 }
 
-/** What draws a widget: made for an element, it draws what a model says until the widget goes. */
+/** Draws a model into an element until the widget closes. */
 export class View {
   /**
    * @param {Model} model
@@ -87,7 +87,7 @@ export class View {
     const release = (/** @type {Event} */ event) => {
       if (this.held && !(event instanceof PointerEvent && event.buttons & 1)) {
         this.held = false;
-        setTimeout(() => this.drawDue()); // behind the click
+        setTimeout(() => this.drawDue()); // after the click
       }
     };
     el.addEventListener("pointerdown", hold, { capture: true, signal });
@@ -117,7 +117,7 @@ export class View {
   }
 
   /**
-   * Do something now, and whenever Python changes a value.
+   * Draw now, and whenever Python changes a value.
    *
    * @param {string} name  of the value
    * @param {() => void} draw
@@ -137,8 +137,8 @@ export class View {
   }
 
   /**
-   * Hear keys before the notebook does: its own shortcuts listen on the document, where 0 0 restarts
-   * the kernel and x cuts a cell.
+   * Handle keys before the notebook: its shortcuts listen on the document, where 0 0 restarts the
+   * kernel and x cuts a cell.
    *
    * @param {(event: KeyboardEvent) => void} callback
    */
@@ -147,11 +147,11 @@ export class View {
   }
 
   /**
-   * Tell Python of an event.
+   * Send an event to Python.
    *
    * @param {string} event
    * @param {object} [values]
-   * @returns {boolean} whether it went out; not where the kernel that made the panel is gone
+   * @returns {boolean} whether it was sent; false if the panel's kernel is gone
    */
   send(event, values = {}) {
     try {
@@ -164,7 +164,7 @@ export class View {
 }
 
 /**
- * What anywidget asks of a module, made of the class that draws.
+ * The default export that anywidget expects, for a view class.
  *
  * @param {new (model: Model, el: HTMLElement) => View} Drawing
  */

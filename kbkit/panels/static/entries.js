@@ -22,7 +22,7 @@ import { makeStars, showStars } from "./stars.js";
  */
 
 const STATUSES = ["active", "draft", "deprecated"];
-/** What the table can be sorted by: label, name of the order, and which way that goes. */
+/** Columns to sort by: label, name of the order, and direction. */
 const COLUMNS = [
   ["Title", "title", "ascending"],
   ["Rating", "rating", "descending"],
@@ -85,7 +85,7 @@ class EntriesView extends AskingView {
   }
 
   /**
-   * Ask Python to do something; what is wrong and has no field is said above.
+   * Send a request to Python; a problem without a field appears above.
    *
    * @param {string} what
    * @param {Record<string, any>} values
@@ -136,7 +136,7 @@ class EntriesView extends AskingView {
     const { stars, group } = makeStars((score) => this.change("rate", { slug: row.slug, score }));
     showStars(/** @type {HTMLButtonElement[]} */ (stars), Math.round(row.average));
     group.setAttribute("aria-label", `Rate ${row.title}`);
-    // by keys, 1 to 5 rate the line
+    // keys 1 to 5 rate the row
     stars.forEach((star) => star.setAttribute("tabindex", "-1"));
     const votes = row.count ? `${row.average.toLocaleString("en")} (${row.count})` : "no votes";
     const open = make(
@@ -213,7 +213,7 @@ class EntriesView extends AskingView {
 
   // The form
 
-  /** @param {Record<string, string> | null} fields  what it begins with; null for a new entry */
+  /** @param {Record<string, string> | null} fields  initial values; null for a new entry */
   showForm(fields) {
     const { slug } = this;
     const text = (/** @type {number} */ rows) => make("textarea", { rows });

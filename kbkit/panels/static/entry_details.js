@@ -1,4 +1,4 @@
-// One entry: what it is, and tabs with its prompt, its code, its other files, and its history.
+// One entry: facts, and tabs with its prompt, code, other files and history.
 import { make } from "../../export/assets/elements.js";
 import { Form, confirmed, labelled } from "./forms.js";
 import { Reader } from "./reader.js";
@@ -91,7 +91,7 @@ export class EntryDetails {
 
   /**
    * @param {Entry | null} entry
-   * @param {number} serial  another one for each entry that is opened
+   * @param {number} serial  changes with each opened entry
    */
   draw(entry, serial) {
     const before = this.entry;

@@ -1,4 +1,4 @@
-// Two ways to search, query by query: figures, wins and losses, and what each found.
+// Two ways to search, query by query: figures, wins and losses, and results.
 import { make, makeLink, makeSvg } from "../../export/assets/elements.js";
 import { View, claimKey, focusIn, widgetOf } from "./dom.js";
 import { bars, signed, spread } from "./plots.js";
@@ -12,12 +12,12 @@ import { bars, signed, spread } from "./plots.js";
  * @property {string} link
  * @property {string} place
  * @property {string} snippet
- * @property {number | null} gain  what it is worth; null where nobody said
+ * @property {number | null} gain  its grade; null if not judged
  * @property {number | null} other  its rank on the other side
  * @typedef {"A" | "B"} Side
  * @typedef {object} State
- * @property {number} serial  another one for each measurement; 0 before the first
- * @property {number | null} progress  share that is measured, while that goes on
+ * @property {number} serial  changes with each measurement; 0 before the first
+ * @property {number | null} progress  measured share, during a measurement
  * @property {string[]} notes
  * @property {Measure[]} measures
  * @property {Query[]} queries  the greatest gain of B first
@@ -25,7 +25,7 @@ import { bars, signed, spread } from "./plots.js";
  * @property {[number, number, number]} mean
  */
 
-/** Milliseconds that a pointer rests on a query before its results are asked for. */
+/** Milliseconds of rest on a query before its results are requested. */
 const REST = 80;
 
 /** @type {Side[]} */
@@ -193,7 +193,7 @@ class EvaluationView extends View {
   }
 
   /**
-   * Open what both found for a query.
+   * Open the results of both sides for a query.
    *
    * @param {number} place
    */

@@ -1,5 +1,5 @@
-// A file that is edited. Nothing that was typed is lost: whoever leaves is asked first, and where
-// somebody else changed the file meanwhile, both stand side by side.
+// A file editor that loses no typed text: it asks before it closes, and shows both versions side by
+// side if the file changed elsewhere.
 import { make } from "../../export/assets/elements.js";
 
 /**
@@ -20,7 +20,7 @@ export class FileEditor {
     this.close = close;
     /** @type {Promise<import("./asking.js").Reply> | null} */
     this.storing = null;
-    /** @type {HTMLElement | null} what somebody else wrote meanwhile */
+    /** @type {HTMLElement | null} the conflicting version */
     this.theirs = null;
     /** @type {HTMLElement | null} */
     this.label = null;
@@ -60,7 +60,7 @@ export class FileEditor {
   }
 
   /**
-   * Python shows how a file is now.
+   * Take the current version of a file from Python.
    *
    * @param {string} path
    * @param {string} version
@@ -74,7 +74,7 @@ export class FileEditor {
 
   /** @param {KeyboardEvent} event */
   onKeydown(event) {
-    event.stopPropagation(); // notebooks have keys of their own
+    event.stopPropagation(); // hides keys from the notebook
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s") {
       event.preventDefault();
       this.store();
@@ -84,8 +84,8 @@ export class FileEditor {
   }
 
   /**
-   * @param {() => void} [after]  what to do once it is stored
-   * @param {string} [path]  where to, if it is to be another file
+   * @param {() => void} [after]  runs after a successful save
+   * @param {string} [path]  another file to save to
    */
   async store(after, path) {
     const text = this.area.value;
@@ -116,14 +116,14 @@ export class FileEditor {
   }
 
   /**
-   * Close, or ask first where something is not stored.
+   * Close, or ask first if there are unsaved changes.
    *
    * @param {() => void} after
    */
   async leave(after) {
     if (this.storing) {
       await this.storing;
-      await null; // `store` goes on first
+      await null; // `store` continues first
     }
     if (!this.isChanged) {
       after();
@@ -150,7 +150,7 @@ export class FileEditor {
     this.question.replaceChildren(box);
   }
 
-  /** Nobody else's text, and no question, is beside what is written here any more. */
+  /** Remove the other version and the question. */
   showMine() {
     this.question.replaceChildren();
     if (this.theirs) {
@@ -162,9 +162,9 @@ export class FileEditor {
   }
 
   /**
-   * Somebody else changed the file: both stand side by side until the reader has chosen.
+   * Show both versions of a file that changed elsewhere, until the reader chooses.
    *
-   * @param {Record<string, any>} now  how it is
+   * @param {Record<string, any>} now  the current version
    */
   showBoth(now) {
     const { path } = this.file;
@@ -191,7 +191,7 @@ export class FileEditor {
       this.file = { path, text: now.text, version: now.version };
       this.focus();
       this.area.select();
-      // so that Ctrl+Z brings back what was written here
+      // so that Ctrl+Z restores the reader's text
       if (!document.execCommand("insertText", false, now.text)) {
         this.area.value = now.text;
       }
@@ -204,7 +204,7 @@ export class FileEditor {
 }
 
 /**
- * A path for another version of a file, beside it.
+ * A path next to a file, for its other version.
  *
  * @param {string} path
  */

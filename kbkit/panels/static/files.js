@@ -1,4 +1,4 @@
-// The files of a workspace: the tree, the file beside it, and what writes.
+// The files of a workspace: tree, open file and editing.
 import { make } from "../../export/assets/elements.js";
 import { AskingView } from "./asking.js";
 import { widgetOf } from "./dom.js";
@@ -18,11 +18,11 @@ import { Tree } from "./tree.js";
  * @property {string[]} facts
  * @property {string[]} backlinks  paths of files that link here
  * @property {boolean} editable
- * @property {boolean | null} as_text  whether it is shown as text; null where there is no choice
+ * @property {boolean | null} as_text  whether it is shown as text; null without a choice
  * @property {boolean} back  whether another file was open before
- * @property {string} undo  what would be taken back
- * @property {string} note  where no file is open, what to do: then there are only title, path,
- *     version, serial, back and undo besides
+ * @property {string} undo  the action to undo
+ * @property {string} note  a note on the file, or a hint if none is open: then the state has only
+ *     title, path, version, serial, back, undo and this
  */
 
 const MISSING = "#missing-";
@@ -148,10 +148,10 @@ class FilesView extends AskingView {
     this.backlinks.replaceChildren(label, " ", items.length ? make("ul", {}, items) : none);
   }
 
-  // What writes
+  // Changes
 
   /**
-   * Ask Python to change something; what is wrong and has no field is said above.
+   * Send a change to Python; a problem without a field appears above.
    *
    * @param {string} what
    * @param {Record<string, any>} values
@@ -187,7 +187,7 @@ class FilesView extends AskingView {
     return true;
   }
 
-  /** The folder that new things go to, with a slash behind it: that of the line that keys are about. */
+  /** The folder for new items, with a trailing slash: that of the active row. */
   folder() {
     if (!this.row || isShown(this.row)) {
       return "";
@@ -223,7 +223,7 @@ class FilesView extends AskingView {
 
   /**
    * @param {"file" | "folder"} kind
-   * @param {string} [path]  to begin with
+   * @param {string} [path]  initial value
    */
   askNew(kind, path) {
     const begin = path ?? this.folder();
@@ -238,7 +238,7 @@ class FilesView extends AskingView {
       const bare = kind === "file" && written && !/\.[^/.]+$/.test(written) ? ".md" : "";
       const reply = await this.change("create", { path: written + bare, kind });
       if (reply.answer && kind === "file") {
-        setTimeout(() => this.startEditing()); // behind the form, which gives the tree the focus
+        setTimeout(() => this.startEditing()); // after the form has focused the tree
       }
       return reply;
     });
@@ -287,7 +287,7 @@ class FilesView extends AskingView {
   }
 
   /**
-   * Do something that shows another file, once nothing that was written can be lost.
+   * Open another file, after unsaved changes are saved or dropped.
    *
    * @param {() => void} action
    */
@@ -312,7 +312,7 @@ class FilesView extends AskingView {
   }
 
   /**
-   * A link to a note that is not there yet makes it.
+   * Create a missing note when its link is clicked.
    *
    * @param {MouseEvent} event
    */
@@ -329,7 +329,7 @@ class FilesView extends AskingView {
 }
 
 /**
- * Whether a line shows a knowledge base, which is read only.
+ * Whether a row is part of a knowledge base, which is read-only.
  *
  * @param {Row} row
  */

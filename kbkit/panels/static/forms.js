@@ -1,4 +1,4 @@
-// Forms of panels: what is wrong stands beside its field, and nothing that was typed is lost.
+// Forms of panels: problems appear next to their fields, and typed text is kept.
 import { make } from "../../export/assets/elements.js";
 
 /**
@@ -9,13 +9,13 @@ import { make } from "../../export/assets/elements.js";
 let fields = 0;
 
 /**
- * A control with its label, and room for what is wrong with it.
+ * A control with a label and room for a problem.
  *
  * @param {string} label
  * @param {string} name
  * @param {Control} control
  * @param {string} value
- * @param {string[]} [offered]  values that may be meant
+ * @param {string[]} [offered]  suggested values
  * @returns {Field}
  */
 export function labelled(label, name, control, value, offered = []) {
@@ -38,8 +38,8 @@ export class Form {
    * @param {string} label  of the button that submits it
    * @param {Field[]} controls
    * @param {object} handlers
-   * @param {(values: Record<string, string>, over: boolean) => Promise<any>} handlers.submit  gives
-   *   a `problem`, if there is one
+   * @param {(values: Record<string, string>, over: boolean) => Promise<any>} handlers.submit
+   *   resolves to an object with a `problem` after a failure
    * @param {() => void} handlers.close
    */
   constructor(title, label, controls, { submit, close }) {
@@ -59,7 +59,7 @@ export class Form {
         },
         onkeydown: (/** @type {KeyboardEvent} */ event) => {
           // prettier-ignore
-          event.stopPropagation(); // notebooks have keys of their own
+          event.stopPropagation(); // hides keys from the notebook
           if (event.key === "Escape") {
             close();
           }
@@ -73,7 +73,7 @@ export class Form {
     );
   }
 
-  /** @param {boolean} over  whether to overwrite what somebody else changed meanwhile */
+  /** @param {boolean} over  whether to overwrite changes made elsewhere */
   async send(over) {
     const values = Object.fromEntries(
       this.controls.map(({ name, control }) => [name, control.value]),
@@ -102,7 +102,7 @@ export class Form {
   }
 
   /**
-   * What somebody else made of it meanwhile, beside what was typed here.
+   * Show current values that differ from the typed ones.
    *
    * @param {Record<string, string>} values
    * @param {Record<string, any>} now
@@ -117,7 +117,7 @@ export class Form {
 }
 
 /**
- * A question before something is done.
+ * Ask before an action.
  *
  * @param {string} question
  * @param {string} label

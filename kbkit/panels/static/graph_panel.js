@@ -1,5 +1,4 @@
-// The knowledge graph in a panel: the picture and the list that exported sites have too, and forms
-// to change it. Python answers what is asked, by number.
+// The knowledge graph in a panel: the picture and list of exported sites, and forms to change it.
 import { make, makeLink } from "../../export/assets/elements.js";
 import { GraphView } from "../../export/assets/graph.js";
 import { Form, confirmed, labelled } from "./forms.js";
@@ -13,7 +12,7 @@ import { widgetOf } from "./dom.js";
 
 const RELATIONS = ["contains", "depends_on", "requires", "extends", "replaces", "handles", "configures", "alias_of", "related_to"]; // prettier-ignore
 
-const LOOK = 4000; // milliseconds between looks at what others changed
+const LOOK = 4000; // milliseconds between checks for outside changes
 
 class GraphPanelView extends AskingView {
   /**
@@ -23,7 +22,7 @@ class GraphPanelView extends AskingView {
   constructor(model, el) {
     super(model, el);
     this.version = -1;
-    this.waits = false; // whether what others changed is drawn later
+    this.waits = false; // whether outside changes are drawn later
     /** @type {Item | null} */
     this.reselect = null;
     const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
@@ -58,7 +57,7 @@ class GraphPanelView extends AskingView {
     window.addEventListener("focus", () => this.look(), { signal });
   }
 
-  /** Let Python see whether another panel or process has changed the graph. */
+  /** Have Python check for changes by other panels and processes. */
   async look() {
     if (this.waits) {
       this.draw(this.state);
@@ -84,7 +83,7 @@ class GraphPanelView extends AskingView {
   draw(state) {
     this.state = state;
     if (this.graph.added.querySelector("form")) {
-      this.waits = true; // somebody writes there, of what was there then
+      this.waits = true; // an open form edits the earlier state
       this.said.textContent = "The graph has changed; it is drawn anew when this form is done.";
       this.drawUndo(state.undo);
       return;
@@ -109,7 +108,7 @@ class GraphPanelView extends AskingView {
   }
 
   /**
-   * Change the graph, and say what was done, or what is wrong.
+   * Change the graph, and show the outcome or the problem.
    *
    * @param {string} what
    * @param {Record<string, any>} [values]
@@ -125,7 +124,7 @@ class GraphPanelView extends AskingView {
       const { item } = reply.answer;
       this.reselect = null;
       if (item && this.version === version) {
-        this.reselect = item; // it is drawn anew in a moment
+        this.reselect = item; // it is redrawn soon
       } else if (item) {
         this.graph.go(item);
       }
@@ -145,7 +144,7 @@ class GraphPanelView extends AskingView {
 
   // Forms
 
-  /** @param {HTMLElement} place  of a form that is done with */
+  /** @param {HTMLElement} place  of a finished form */
   close(place) {
     place.replaceChildren();
     if (this.waits) {
@@ -159,7 +158,7 @@ class GraphPanelView extends AskingView {
    */
   addForms(details, place) {
     if (place.querySelector("form") && details && place.dataset.id === details.item.id) {
-      return; // somebody writes there
+      return; // a form is open there
     }
     place.replaceChildren();
     place.dataset.id = details?.item.id ?? "";

@@ -1,4 +1,4 @@
-// The looks and the keys of a round of judging.
+// Drawing and keys of a round of judging.
 import { make, makeLink, setText } from "../../export/assets/elements.js";
 import { View, claimKey, focusIn, widgetOf } from "./dom.js";
 import { makePassage } from "./html.js";
@@ -7,8 +7,8 @@ import { GRADES } from "./stars.js";
 
 /**
  * @typedef {import("./round.js").Candidate} Candidate
- * @typedef {(round: JudgingRound) => string} Action  what to do, which answers what to say about it
- * @typedef {{button: HTMLButtonElement, score: HTMLElement}} Item  a line of the list
+ * @typedef {(round: JudgingRound) => string} Action  returns a status message
+ * @typedef {{button: HTMLButtonElement, score: HTMLElement}} Item  an item of the list
  */
 
 const JUDGE_KEYS = [
@@ -31,9 +31,9 @@ class JudgeView extends View {
     );
     this.wasLate = false;
     this.drawnEnd = "";
-    /** @type {Candidate | Candidate[] | null | undefined} what the passage shows */
+    /** @type {Candidate | Candidate[] | null | undefined} the shown passage */
     this.drawn = undefined;
-    /** @type {Candidate[] | null} whose passages are listed */
+    /** @type {Candidate[] | null} listed passages */
     this.listed = null;
     /** @type {Item[]} */
     this.items = [];
@@ -157,7 +157,7 @@ class JudgeView extends View {
   }
 
   /**
-   * Do something, show what came of it and say it.
+   * Run an action, and show its result and message.
    *
    * @param {Action} action
    */
@@ -188,7 +188,7 @@ class JudgeView extends View {
   action(event, inList) {
     const key = event.key.toLowerCase();
     if (/^[1-5]$/.test(key)) {
-      // a key that is held judges once
+      // key repeat must not judge again
       return event.repeat ? null : (round) => round.judge(Number(key));
     }
     /** @type {Record<string, number>} */
@@ -217,7 +217,7 @@ class JudgeView extends View {
     this.wasLate = late > 0;
   }
 
-  // Drawing: elements stay where they are, so that focus and scrolling do too
+  // Drawing: elements stay in place, to keep focus and scroll position
 
   get focused() {
     return focusIn(this.root);
@@ -367,7 +367,7 @@ class JudgeView extends View {
     const queries = interim?.queries ?? 0;
     const { skips } = this.round;
     if (this.drawnEnd === `${queries} ${skips}`) {
-      return; // its buttons may have the focus
+      return; // to keep the focus of its buttons
     }
     this.drawnEnd = `${queries} ${skips}`;
     const steps = [
@@ -400,7 +400,7 @@ class JudgeView extends View {
 }
 
 /**
- * Scrolls a list so far that one of its items is seen, and nothing else on the page.
+ * Scroll a list, but not the page, until an item is visible.
  *
  * @param {HTMLElement} list
  * @param {HTMLElement} item

@@ -1,7 +1,7 @@
 // Plots of differences, query by query.
 import { make, makeSvg } from "../../export/assets/elements.js";
 
-const WIDEST = 28; // pixels of a column: of three queries, too, bars are bars
+const WIDEST = 28; // pixels of a column, so that few queries look like bars
 
 /** @param {number} value */
 export const signed = (value, digits = 2) => (value > 0 ? "+" : "") + value.toFixed(digits);

@@ -1,5 +1,5 @@
-// The text of a document. It is HTML that Python has sanitised, and stands in a shadow root, so that
-// its styles and ids cannot reach the page.
+// The text of a document: HTML sanitised by Python, in a shadow root that keeps its styles and ids
+// off the page.
 import { findPassage } from "../../export/assets/marking.js";
 import { fillHtml, makeShadow } from "./html.js";
 
@@ -8,12 +8,12 @@ import { fillHtml, makeShadow } from "./html.js";
  * @property {string} title
  * @property {string} html  sanitised
  * @property {string[]} links  addresses that lead to other documents
- * @property {string} anchor  the place to begin at, or ""
+ * @property {string} anchor  initial position, or ""
  * @property {string} passage  first and last words of the passage to mark, or ""
- * @property {number} serial  another one for each document that is opened
+ * @property {number} serial  changes with each opened document
  */
 
-/** Addresses that links of a document may have. */
+/** Allowed addresses of links. */
 const ALLOWED = /^(#|https?:|mailto:)/i;
 
 export class Reader {
@@ -52,7 +52,7 @@ export class Reader {
   }
 
   /**
-   * Links to a place in this document or to another one must not change the page's address.
+   * Follow links within and between documents without changing the page's address.
    *
    * @param {MouseEvent} event
    */
@@ -70,10 +70,10 @@ export class Reader {
   }
 
   /**
-   * Mark a passage, in place of the one before, and bring it into view.
+   * Mark a passage, in place of the previous one, and scroll to it.
    *
    * @param {string} ends
-   * @param {Element | null} place  where it is looked for
+   * @param {Element | null} place  where to search
    */
   mark(ends, place) {
     this.text.querySelectorAll(".passage").forEach((one) => one.classList.remove("passage"));

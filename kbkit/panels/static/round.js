@@ -1,5 +1,5 @@
-// A round of judging, without its looks: where the reader is, what they said, and what is left. What
-// they say counts here at once; Python stores it meanwhile, and tells when it has.
+// The state of a round of judging: position, judgements and open passages. A judgement counts at
+// once; Python confirms when it is stored.
 
 import { GRADES } from "./stars.js";
 
@@ -13,25 +13,25 @@ import { GRADES } from "./stars.js";
  * @property {string} html  sanitised
  * @property {number | null} score
  * @typedef {{place: number, id: string, score: number | null, since: number}} Pending
- * @typedef {[number, number | null]} Count  judged and pooled; null while that is not known
- * @typedef {{by: string, place: number, id: string, score: number | null}} Stored  what is stored now
+ * @typedef {[number, number | null]} Count  judged and pooled; null if not counted yet
+ * @typedef {{by: string, place: number, id: string, score: number | null}} Stored  a stored judgement
  * @typedef {{place?: number, version?: number, passages?: Candidate[]}} Pool  empty before the first
- * @typedef {object} State  what Python tells of the round
+ * @typedef {object} State  the round as sent by Python
  * @property {Count[]} counts
- * @property {number} version  another one when the judgements were changed elsewhere
+ * @property {number} version  changes when judgements change elsewhere
  * @property {Stored | null} [stored]
- * @property {number | null} start  the query to begin with
+ * @property {number | null} start  the first query to judge
  */
 
 const LOADING = "The passages of this query are not here yet. Press again when one is shown.";
 const DEAD = "Not stored: the kernel was restarted. Run the cell again, it goes on from here.";
-/** Milliseconds after which a judgement that is not stored yet is worth a word. */
+/** Milliseconds after which a judgement that is not stored yet is reported. */
 const SLOW = 2000;
 
 export class JudgingRound {
   /**
    * @param {string[]} queries
-   * @param {(event: string, values: object) => boolean} send  whether it went out
+   * @param {(event: string, values: object) => boolean} send  returns whether it was sent
    */
   constructor(queries, send) {
     this.queries = queries;
@@ -60,7 +60,7 @@ export class JudgingRound {
     this.name = Math.random().toString(36).slice(2);
   }
 
-  // What comes from Python
+  // Messages from Python
 
   /** @param {State} state */
   update(state) {
@@ -68,7 +68,7 @@ export class JudgingRound {
     if (state.version !== this.version) {
       this.version = state.version;
       this.requested.clear();
-      this.outdated = new Set(this.pools.keys()); // shown until the new ones are here
+      this.outdated = new Set(this.pools.keys()); // shown until new ones arrive
     }
     if (state.stored) {
       this.confirm(state.stored);
@@ -90,7 +90,7 @@ export class JudgingRound {
   }
 
   /**
-   * A pool that was asked for.
+   * Take a requested pool.
    *
    * @param {Pool} pool
    */
@@ -113,7 +113,7 @@ export class JudgingRound {
     }
   }
 
-  /** Ask for the pools that are shown now and next. */
+  /** Request the current and the next pool. */
   requestPools() {
     if (this.place === null || this.place < 0) {
       return;
@@ -129,9 +129,9 @@ export class JudgingRound {
     }
   }
 
-  // What is judged
+  // Judgements
 
-  /** The place of the query; -1 where none is shown. */
+  /** The place of the query; -1 if none is shown. */
   get here() {
     return this.place ?? -1;
   }
@@ -172,7 +172,7 @@ export class JudgingRound {
   }
 
   /**
-   * This and the next ones answer what is to be said about it.
+   * Judge; like the following methods, returns a status message.
    *
    * @param {number} score
    */
@@ -199,7 +199,7 @@ export class JudgingRound {
     return `Skipped. ${this.position()}`;
   }
 
-  /** The judgement of the passage that is shown, or else the last one. */
+  /** Undo the judgement of the shown passage, or else the last one. */
   takeBack() {
     if (!this.candidate?.score) {
       const [place, id] = this.judged.at(-1) ?? [-1, ""];
@@ -221,7 +221,7 @@ export class JudgingRound {
   /**
    * @param {Candidate} candidate
    * @param {number | null} score
-   * @returns {boolean} whether it went out
+   * @returns {boolean} whether it was sent
    */
   store(candidate, score) {
     this.number += 1;
@@ -235,9 +235,9 @@ export class JudgingRound {
     return true;
   }
 
-  // Where the reader is
+  // Position of the reader
 
-  /** The first passage from a place on, around the end, that is neither judged nor skipped. */
+  /** The first passage from a place, wrapping around, that is neither judged nor skipped. */
   firstOpen(from = 0) {
     /** @type {Candidate[]} */
     const pool = this.pool ?? [];
@@ -269,7 +269,7 @@ export class JudgingRound {
   }
 
   /**
-   * To the first passage of a query that is not judged.
+   * Go to the first passage of a query that is not judged.
    *
    * @param {number} place
    */

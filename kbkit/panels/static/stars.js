@@ -1,10 +1,10 @@
-// Stars to rate with, and what each number of them means.
+// Stars to rate with, and the meaning of each score.
 import { make } from "../../export/assets/elements.js";
 
 export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
 
 /**
- * A button for each score from 1 to 5, and the group that they stand in.
+ * A group of buttons for the scores 1 to 5.
  *
  * @param {(score: number) => void} rate
  */

@@ -1,32 +1,32 @@
-// A tree of folders and what is in them: lines are asked for when their folder is opened, and only
-// those in sight are elements, so that thousands cost no more than a few.
+// A tree of folders and their items. Rows are requested when their folder is opened, and only
+// visible rows are elements, so that thousands cost no more than a few.
 import { make } from "../../export/assets/elements.js";
 
 /**
  * @typedef {object} Row  a line
  * @property {string} id
  * @property {string} name
- * @property {number | null} [count]  of a folder: how many are in it, or null where nobody counts
+ * @property {number | null} [count]  of a folder: number of its items; null if not counted
  * @property {Row[]} [rows]  of a folder that is open from the start
- * @property {string} [about]  what it is
+ * @property {string} [about]  description
  * @property {string} [state]  of a document that is stale or gone
  * @typedef {{row: Row, level: number, place: number, size: number, above: number}} Line
  * @typedef {object} State
  * @property {string} label
  * @property {string} kb
- * @property {number} version  another one when the lines changed
+ * @property {number} version  changes with the rows
  * @property {Row[]} rows
- * @property {Row[] | null} found  what a filter found, in its place
- * @property {string} empty  what to say where there are no lines
- * @property {string} selected  id of what is open beside the tree, or ""
- * @property {string[]} ancestors  the folders that it lies in, outermost first
- * @property {number} reveals  another one when the selected line is to be brought in sight
+ * @property {Row[] | null} found  results of a filter, shown instead of the rows
+ * @property {string} empty  text for an empty tree
+ * @property {string} selected  id of the open item, or ""
+ * @property {string[]} ancestors  its folders, outermost first
+ * @property {number} reveals  changes when the selected row must become visible
  * @typedef {object} Handlers
- * @property {(folder: string) => void} children  asks for the lines of a folder; see `receive`
- * @property {(id: string) => void} select  opens what is no folder
- * @property {() => void} look  the reader comes back to the tree
- * @property {(row: Row | undefined) => void} [activate]  another line is the one that keys are about
- * @property {(key: string, row: Row) => boolean} [key]  a further key; whether it was one
+ * @property {(folder: string) => void} children  requests the rows of a folder; see `receive`
+ * @property {(id: string) => void} select  opens an item that is not a folder
+ * @property {() => void} look  the reader returns to the tree
+ * @property {(row: Row | undefined) => void} [activate]  the active row changed
+ * @property {(key: string, row: Row) => boolean} [key]  another key; returns whether it was handled
  */
 
 const ROW_HEIGHT = 28;
@@ -56,13 +56,13 @@ export class Tree {
       ancestors: [],
       reveals: -1,
     };
-    /** @type {Map<string, Row[]>} lines of folders that are known */
+    /** @type {Map<string, Row[]>} known rows by folder */
     this.known = new Map();
-    /** @type {Set<string>} folders whose lines are on their way */
+    /** @type {Set<string>} folders whose rows are requested */
     this.asked = new Set();
     /** @type {Set<string>} */
     this.open = new Set();
-    /** @type {Set<string>} folders of what a filter found that were closed */
+    /** @type {Set<string>} closed folders of filter results */
     this.closed = new Set();
     /** @type {Line[]} */
     this.lines = [];
@@ -72,9 +72,9 @@ export class Tree {
     this.told = "";
     this.typed = "";
     this.typedAt = 0;
-    /** @type {Set<string>} what was chosen here and is on its way: its line is in sight */
+    /** @type {Set<string>} items chosen here that are still opening; their rows are visible */
     this.chosen = new Set();
-    /** Whether the selected document is still to be brought in sight. */
+    /** Whether the selected row must still become visible. */
     this.revealing = false;
     this.body = make("div", { class: "kbkit-tree-body", role: "presentation" });
     this.note = make("p", { class: "kbkit-tree-note" });
@@ -82,7 +82,7 @@ export class Tree {
       class: "kbkit-tree",
       role: "tree",
       tabindex: 0,
-      // keeps the notebook's own keys out: there, d twice deletes a cell
+      // hides keys from the notebook, where d twice deletes a cell
       "data-lm-suppress-shortcuts": "true",
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event),
       onscroll: () => this.paint(),
@@ -122,7 +122,7 @@ export class Tree {
   }
 
   /**
-   * Take over lines, with those inside of folders that are open from the start.
+   * Take over rows, with those of folders that start open.
    *
    * @param {Row[]} rows
    */
@@ -159,7 +159,7 @@ export class Tree {
     /** @type {(id: string) => boolean} */
     const has = (id) => this.lines.some((line) => line.row.id === id);
     if (!has(this.active)) {
-      // keys are about nothing while the selected line may be on its way
+      // no row is active while the selected row is still loading
       const coming = this.revealing && !found && this.asked.size > 0;
       const first = coming ? "" : (this.lines[0]?.row.id ?? "");
       this.active = has(selected) ? selected : first;
@@ -175,7 +175,7 @@ export class Tree {
     this.paint();
   }
 
-  /** Open the folders of the selected document, as far as they are known. */
+  /** Open the known folders of the selected item. */
   reveal() {
     if (!this.revealing || this.state.found) {
       return;
@@ -191,7 +191,7 @@ export class Tree {
   /**
    * @param {Row[]} rows
    * @param {number} level
-   * @param {number} above  the line of their folder
+   * @param {number} above  the index of their folder's line
    */
   list(rows, level, above) {
     rows.forEach((row, i) => {
@@ -219,7 +219,7 @@ export class Tree {
     return isFolder(row) && (this.state.found ? !this.closed.has(row.id) : this.open.has(row.id));
   }
 
-  /** Make elements of the lines in sight, and of the one that has the focus. */
+  /** Create elements for the visible rows and the focused one. */
   paint() {
     const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_HEIGHT) - SPARE);
     const last = first + Math.ceil(this.root.clientHeight / ROW_HEIGHT) + 2 * SPARE;
@@ -298,7 +298,7 @@ export class Tree {
   }
 
   /**
-   * Move to a line and bring it in sight.
+   * Move to a line and scroll to it.
    *
    * @param {number} i
    */
@@ -384,14 +384,14 @@ export class Tree {
       Enter: () => this.choose(line.row),
       " ": () => (this.isTyping() ? this.typeAhead(" ", i) : this.choose(line.row)),
     };
-    this.revealing = false; // from here on the reader says which line keys are about
+    this.revealing = false; // from now on the reader moves the active row
     if (event.key in moves) {
       if (event.key !== " ") {
         this.typed = "";
       }
       moves[event.key]();
     } else if (this.handlers.key?.(event.key, line.row)) {
-      // it was one of those who show the tree
+      // a handler took it
     } else if (event.key.length === 1) {
       this.typeAhead(event.key, i);
     } else {
@@ -427,7 +427,7 @@ export class Tree {
   }
 
   /**
-   * Go to the next line whose name begins with what was typed.
+   * Go to the next line whose name starts with the typed text.
    *
    * @param {string} key
    * @param {number} i  the line to start from
