@@ -1,6 +1,6 @@
 """kbkit: turn documentation into knowledge bases that answer, and publish them.
 
-The public names are loaded when they are first used, so that importing kbkit costs next to nothing.
+Public names are loaded on first use, so that importing kbkit is fast.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# quiet until a program says where logs go
+# quiet until a program configures logging
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _NAMES = {

@@ -35,17 +35,13 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Caller of a server.
-
-    Attributes:
-        name: Name of their token; ``""`` if none is needed.
-        kbs: The only knowledge bases that they may use; empty for all. ``files`` and ``entries``
-            are the knowledge filesystem and the entries.
-    """
+    """Caller of a server, with the rights of a token."""
 
     name: str
+    """Name of the token; ``""`` if none is needed."""
     scopes: frozenset[Scope]
     kbs: tuple[str, ...] = ()
+    """Allowed knowledge bases; empty for all. May include ``files`` and ``entries``."""
 
     def require(self, scope: Scope) -> None:
         if scope not in self.scopes:
@@ -64,8 +60,8 @@ class Caller:
     def require_all_kbs(self) -> None:
         if self.kbs:
             raise ForbiddenError(
-                f"this concerns all of the workspace, and the token {self.name!r} is for "
-                f"{', '.join(self.kbs)} only"
+                f"this needs the whole workspace, but the token {self.name!r} is only for "
+                f"{', '.join(self.kbs)}"
             )
 
     def restrict(self, kbs: Sequence[str] | None) -> list[str] | None:
@@ -81,7 +77,7 @@ class Caller:
 
 
 ALL = Caller("", frozenset(Scope))
-"""A caller with all rights: in the folder, or on its own machine."""
+"""A caller with all rights."""
 
 
 PREFIX = "kbkit_"
@@ -100,7 +96,7 @@ class NewToken(NamedTuple):
 
 
 class Tokens:
-    """The tokens of a workspace; may be used from several threads."""
+    """The tokens of a workspace; safe to use from several threads."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -123,11 +119,11 @@ class Tokens:
                 f"{name!r}: a token's name has 1 to 63 letters, digits, spaces and . @ + - _"
             )
         try:
-            wanted = Scope(scope)
+            given_scope = Scope(scope)
         except ValueError:
             raise ConfigError(f"scope={scope!r}: choose from {', '.join(Scope)}") from None
         if days is not None and not 1 <= days <= _MAX_DAYS:
-            raise ConfigError(f"days={days}: give 1 to {_MAX_DAYS:,}, or nothing for no end")
+            raise ConfigError(f"days={days}: give 1 to {_MAX_DAYS:,}, or nothing for no expiry")
         names = [*self._workspace, *BUILT_IN]
         if missing := [kb for kb in kbs if kb not in names]:
             raise NotFoundError(
@@ -137,7 +133,7 @@ class Tokens:
         ends = None if days is None else now + timedelta(days=days)
         id_ = secrets.token_hex(6)
         token = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
-        info = TokenInfo(id_, name, wanted.value, tuple(dict.fromkeys(kbs)), now, ends)
+        info = TokenInfo(id_, name, given_scope.value, tuple(dict.fromkeys(kbs)), now, ends)
         with self._database.write() as transaction:
             token_table.add(transaction, info, _digest(token).hex())
         return NewToken(token, info)
@@ -148,7 +144,6 @@ class Tokens:
             return token_table.listed(transaction)
 
     def revoke(self, name: str) -> TokenInfo:
-        """Revoke a token at once."""
         with self._database.write() as transaction:
             return token_table.delete(transaction, name)
 
@@ -160,13 +155,12 @@ class Tokens:
         return self._any[1]
 
     def check(self, token: str) -> Caller:
-        """Return the caller of a token."""
         digest = _digest(token)
-        changes = self._database.changes()  # before looking, lest a revocation be missed
+        changes = self._database.changes()  # before the lookup, so that no revocation is missed
         seen = self._seen.get(digest)
         info = seen[1] if seen is not None and seen[0] == changes else None
         if info is None:
-            info = self._looked_up(token, digest)
+            info = self._find(token, digest)
             with self._lock:
                 if len(self._seen) >= _CACHED:
                     self._seen.clear()
@@ -179,19 +173,19 @@ class Tokens:
         self._used[info.id] = now.replace(second=0, microsecond=0)
         return Caller(info.name, Scope(info.scope).implied, info.kbs)
 
-    def _looked_up(self, token: str, digest: bytes) -> TokenInfo:
+    def _find(self, token: str, digest: bytes) -> TokenInfo:
         if TOKEN.fullmatch(token):
             id_ = token.removeprefix(PREFIX).partition("_")[0]
             with self._database.read() as transaction:
                 row = token_table.find(transaction, id_)
-            # in constant time; where there is none, too
+            # in constant time, also for an unknown id
             stored = bytes.fromhex(row[1]) if row else bytes(len(digest))
             if hmac.compare_digest(stored, digest) and row:
                 return row[0]
         raise TokenError("the token is unknown or was revoked; see `kbkit token list`")
 
     def note_uses(self) -> None:
-        """Keep when tokens were used; called now and then, for a request should not wait for it."""
+        """Store when tokens were used; called periodically, because it is slow for a request."""
         with self._lock:
             used, self._used = self._used, {}
         if used:
@@ -209,7 +203,7 @@ class Access:
     def caller(self, token: str | None) -> Caller:
         if token is not None:
             return self._tokens.check(token)
-        # once there was one, none is let in without: revoking the last opens no door
+        # stays closed after the last token is revoked
         self._open = self._open and not self._tokens.any()
         if self._open:
             return ALL

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kbkit.plots import Plot
 
 Colour = Literal["document_type", "folder"]
-"""Properties that colours can show."""
+"""Property that colours show."""
 
 
 class _Collections:
@@ -23,7 +23,7 @@ class _Collections:
 
 @explained
 class Plots(_Collections):
-    """Pictures of a knowledge base; they follow the light or dark theme of where they are shown."""
+    """Plots of a knowledge base; they follow the light or dark theme around them."""
 
     def documents(self) -> Plot:
         """Plot the number of documents by type and age."""
@@ -44,13 +44,12 @@ class Plots(_Collections):
         return rating_histogram(self._ratings.to_frame())
 
     def map(self, *, limit: int = 2000, colour: Colour = "document_type", seed: int = 0) -> Plot:
-        """The chunks on a plane, where neighbours mean much the same; point at one to read it.
+        """Plot chunks on a plane by meaning; point at one to read it.
 
         Args:
-            limit: Maximum number of chunks, 1 to 5,000; of more, a random sample is drawn, and the
-                subtitle says so.
+            limit: Maximum number of chunks, 1 to 5,000; larger collections are sampled at random.
             colour: Property shown by colour.
-            seed: Another one draws others.
+            seed: Seed of the sample.
 
         Raises:
             ConfigError: The limit is out of range, or the colour is unknown.
@@ -63,7 +62,7 @@ class Plots(_Collections):
 
 @explained
 class AsyncPlots(_Collections):
-    """Pictures of a knowledge base whose answers are awaited; see `Plots`."""
+    """Plots of a knowledge base, awaited; see `Plots`."""
 
     async def documents(self) -> Plot:
         from kbkit.plots import documents_by_type
@@ -76,7 +75,6 @@ class AsyncPlots(_Collections):
         return chunk_lengths(await self._chunks.to_frame())
 
     async def ratings(self) -> Plot:
-        """Plot ratings by score; only the last rating of a target by a rater counts."""
         from kbkit.plots import rating_histogram
 
         return rating_histogram(await self._ratings.to_frame())
@@ -84,7 +82,6 @@ class AsyncPlots(_Collections):
     async def map(
         self, *, limit: int = 2000, colour: Colour = "document_type", seed: int = 0
     ) -> Plot:
-        """The chunks on a plane, where neighbours mean much the same; see `Plots.map`."""
         _check_colour(colour)
         from kbkit.plots import embedding_map
 

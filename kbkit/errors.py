@@ -2,55 +2,54 @@
 
 ::
 
-    KbkitError                    everything below
+    KbkitError                    base class
     ├── ConfigError               a setting, an option or an argument is wrong
-    │   ├── ArgumentError         a method was called with arguments that it does not take
-    │   ├── LocalOnlyError        a server was asked for what only a folder has (an
-    │   │                         AttributeError, too)
-    │   ├── ImpossibleError       arguments are right, and contradict each other or how things are
-    │   │                         (a ConflictError, too)
+    │   ├── ArgumentError         a method was called with wrong arguments (also a TypeError)
+    │   ├── LocalOnlyError        needs a local folder, not a server (also an AttributeError)
+    │   ├── ImpossibleError       valid arguments contradict each other or the current state (also
+    │   │                         a ConflictError)
     │   ├── RecipeError           a recipe file is wrong; names file, line and field
-    │   ├── TrustError            a recipe asks for what its builder has to agree to
-    │   └── MissingExtraError     what needs a package that is not installed
+    │   ├── TrustError            a recipe needs permission
+    │   └── MissingExtraError     a package is not installed
     ├── InvalidNameError          a knowledge base name is malformed
-    ├── NotFoundError             a knowledge base, document, chunk or file is not there
+    ├── NotFoundError             a knowledge base, document, chunk or file does not exist
     ├── ConflictError             a name is taken, or another process does the same work
     ├── WorkspaceError            the workspace folder cannot be used
-    │   ├── WorkspaceVersionError it was made by a newer kbkit
-    │   └── StoreUnreachableError the index of vectors cannot be reached; nothing is lost
-    ├── BundleError               a bundle is none, not what it says, or not signed as asked
+    │   ├── WorkspaceVersionError a newer kbkit created it
+    │   └── StoreUnreachableError the vector index cannot be reached; nothing is lost
+    ├── BundleError               a bundle is unreadable, damaged or not signed as required
     ├── SourceError               a source cannot be read at all
-    │   └── FetchError            one address cannot be fetched
+    │   └── FetchError            an address cannot be fetched
     │       └── ForbiddenAddressError  the address is private, or robots.txt forbids it
-    ├── ClusterError              the cluster that is to do the work cannot be used, or was lost
+    ├── ClusterError              a cluster cannot be used, or was lost
     ├── EmbedderError             an embedder cannot be loaded, or failed
-    │   └── EmbedderUnreachableError  it is asked over a network, and did not answer
+    │   └── EmbedderUnreachableError  a remote embedder did not answer
     ├── PostprocessorError        a postprocessor cannot be opened, or failed
     ├── LanguageModelError        a language model failed
     ├── NotebookError             a notebook cannot be written, or one of its cells failed
-    ├── FilesError                something cannot be done in the knowledge filesystem
-    │   ├── InvalidPathError      a name that cannot be one on every system
+    ├── FilesError                an operation on files failed
+    │   ├── InvalidPathError      a name is not valid on every system
     │   │   └── PathOutsideError  the path leads out of the filesystem
-    │   ├── MissingPathError      nothing is there (a NotFoundError, too)
-    │   ├── IsFolderError         a folder is there, where a file is wanted
-    │   ├── NotFolderError        a file is there, where a folder is wanted
-    │   ├── PathExistsError       something is there already (a ConflictError, too)
-    │   ├── VersionConflictError  another change came between (a ConflictError, too)
-    │   ├── NotUniqueError        the text to replace occurs not once; says how often
-    │   ├── NotTextError          the file is no text
-    │   ├── ReadOnlyPathError     what lies there can only be read
-    │   ├── EntryFormatError      an entry's folder is not as one has to be; names line and column
-    │   └── SecretsError          a file holds what looks like a key or a password
+    │   ├── MissingPathError      the path does not exist (also a NotFoundError)
+    │   ├── IsFolderError         the path is a folder, not a file
+    │   ├── NotFolderError        the path is a file, not a folder
+    │   ├── PathExistsError       the path exists (also a ConflictError)
+    │   ├── VersionConflictError  the version changed meanwhile (also a ConflictError)
+    │   ├── NotUniqueError        the text to replace does not occur exactly once
+    │   ├── NotTextError          the file is not text
+    │   ├── ReadOnlyPathError     the path is read-only
+    │   ├── EntryFormatError      the folder of an entry is malformed; names line and column
+    │   └── SecretsError          a file contains a likely key or password
     ├── ExportError               a site, or a file of documents or chunks, cannot be written
     └── ServerError               a server cannot be reached, or failed
-        └── RefusedError          it refuses a request, whatever that asks for
+        └── RefusedError          a server refuses the request
             ├── TokenError        the token is missing, unknown, revoked or expired
-            ├── ForbiddenError    the token, or who asks, may not do that
+            ├── ForbiddenError    the token or the origin does not allow the operation
             ├── LimitError        the request is too large, too slow, or one of too many
-            └── ReusedKeyError    an idempotency key was used for another request before
+            └── ReusedKeyError    an idempotency key was used for another request
 
 A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes and
-panels into a line of text; nobody but a developer should ever read a traceback.
+panels into a line of text, so that users see no traceback.
 """
 
 from __future__ import annotations
@@ -85,10 +84,10 @@ class RecipeError(ConfigError):
 
 
 class TrustError(ConfigError):
-    """A recipe needs more than the public web and its own folder, and nobody agreed.
+    """A recipe needs more than the public web and its own folder, without permission.
 
     Attributes:
-        demands: One line for each thing that it asks for.
+        demands: One line for each permission that it needs.
     """
 
     def __init__(self, recipe: object, demands: list[str]) -> None:
@@ -125,14 +124,11 @@ class WorkspaceError(KbkitError):
 
 
 class WorkspaceVersionError(WorkspaceError):
-    """The workspace was made by a newer kbkit."""
+    """A newer kbkit created the workspace."""
 
 
 class StoreUnreachableError(WorkspaceError):
-    """The index of vectors cannot be reached: a server is away or refuses, or a disk is full.
-
-    What the catalog holds stays.
-    """
+    """The vector index cannot be reached, or its disk is full; the catalog is not affected."""
 
 
 class BundleError(KbkitError):
@@ -164,7 +160,7 @@ class PostprocessorError(KbkitError):
 
 
 class LanguageModelError(KbkitError):
-    """A language model that was asked to answer failed."""
+    """A language model failed."""
 
 
 class NotebookError(KbkitError):
@@ -172,7 +168,7 @@ class NotebookError(KbkitError):
 
 
 class EmbedderUnreachableError(EmbedderError):
-    """An embedder could not be reached; the same input may do later."""
+    """An embedder could not be reached; a retry may work."""
 
 
 class ExportError(KbkitError):
@@ -219,7 +215,7 @@ class LimitError(RefusedError):
 
 
 class ReusedKeyError(RefusedError):
-    """An ``Idempotency-Key`` was used for another request before."""
+    """An ``Idempotency-Key`` was used for another request."""
 
 
 class FilesError(KbkitError):
@@ -227,7 +223,7 @@ class FilesError(KbkitError):
 
 
 class InvalidPathError(FilesError):
-    """A path has a name that cannot be one on every system."""
+    """A path has a name that is not valid on every system."""
 
 
 class PathOutsideError(InvalidPathError):
@@ -235,23 +231,23 @@ class PathOutsideError(InvalidPathError):
 
 
 class MissingPathError(FilesError, NotFoundError):
-    """There is nothing at a path."""
+    """A path does not exist."""
 
 
 class IsFolderError(FilesError):
-    """There is a folder where a file is wanted."""
+    """A path is a folder where a file is needed."""
 
 
 class NotFolderError(FilesError):
-    """There is a file where a folder is wanted."""
+    """A path is a file where a folder is needed."""
 
 
 class PathExistsError(FilesError, ConflictError):
-    """There is something at a path already."""
+    """A path exists already."""
 
 
 class VersionConflictError(FilesError, ConflictError):
-    """A file, an entry or a document is not as it was when it was looked at."""
+    """A file, an entry or a document does not have the expected version."""
 
 
 class NotUniqueError(FilesError):
@@ -267,7 +263,7 @@ class NotUniqueError(FilesError):
 
 
 class NotTextError(FilesError):
-    """A file is no text in UTF-8."""
+    """A file is not UTF-8 text."""
 
 
 class ReadOnlyPathError(FilesError):
@@ -275,11 +271,11 @@ class ReadOnlyPathError(FilesError):
 
 
 class EntryFormatError(FilesError):
-    """The folder of an entry, or of a skill, is not as it has to be.
+    """The folder of an entry or a skill is malformed.
 
     Attributes:
         line: Line in its YAML, from 1; 0 if unknown.
-        column: From 1; 0 likewise.
+        column: From 1; 0 if unknown.
     """
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:

@@ -1,7 +1,6 @@
 """Errors for missing extras, with the command that installs them.
 
-The extras are those of ``pyproject.toml``. A module that needs a package of one imports it inside
-`extra`, where it is used, and so the rest of kbkit works without.
+A module imports the packages of an extra inside `extra`, so that the rest of kbkit works without.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
         yield
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "kbkit":
-            raise  # a fault of ours
+            raise  # a bug in kbkit
         raise missing(name, package, ability) from error
 
 
@@ -54,11 +53,10 @@ def whole(ability: str) -> Iterator[None]:
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
         if package == "kbkit":
-            raise  # a fault of ours
+            raise  # a bug in kbkit
         message = f"{ability} needs {package}, which comes with all of kbkit: pip install kbkit"
         raise MissingExtraError(message) from error
 
 
 def missing(name: Extra, package: str, ability: str) -> MissingExtraError:
-    """Return the error for a missing package; for packages that are found otherwise."""
     return MissingExtraError(f'{ability} needs {package}: pip install "kbkit[{name}]"')

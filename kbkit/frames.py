@@ -1,7 +1,7 @@
 """DataFrames and HTML tables of a knowledge base.
 
-Columns have the same types in a knowledge base that holds nothing: text is ``string``, numbers that
-may be missing are ``Int64``, times are UTC, and kinds are categories.
+Column types do not depend on the content: text is ``string``, numbers that may be missing are
+``Int64``, times are UTC, and enumerations are categories.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _STATES = [state.value for state in DocumentState]
 _NO_FOLDER = "(top)"
 _SNIPPET = 160
 _ROWS = 20
-"""Rows of a collection that a notebook shows."""
+"""Rows of a collection in a notebook."""
 
 
 def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
-    """Knowledge bases as a DataFrame, one row each, indexed by name.
+    """Return knowledge bases as a DataFrame, indexed by name.
 
-    ``documents`` are those that are searched: ``current`` and ``stale`` ones. ``gone`` ones are
-    kept beside. ``pending`` chunks are searched, but not in Chroma yet.
+    ``documents`` counts searchable ones, ``current`` and ``stale``, but not ``gone``. ``pending``
+    chunks are searched, but not in Chroma yet.
     """
     types = {
         "name": "string",
@@ -70,12 +70,11 @@ def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
 
 
 def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
-    """Documents as a DataFrame, indexed by id.
+    """Return documents as a DataFrame, indexed by id.
 
-    ``description`` says what each is, ``content`` is the Markdown and ``length`` its characters,
-    ``folder`` where it lies (see `folders`), ``fetched_at`` when the source was last seen to say
-    this, ``license`` the SPDX name of what it states as its license, or that text (see
-    `kbkit.models.License`).
+    ``content`` is Markdown and ``length`` its number of characters; see `folders` for ``folder``.
+    ``fetched_at`` is the time when the source last confirmed the content. ``license`` is an SPDX
+    name or the stated text (see `kbkit.models.License`).
     """
     types = {
         "id": "string",
@@ -94,22 +93,22 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
         "metadata": "object",
         "content": "string",
     }
-    held = list(documents)
+    documents = list(documents)
     rows = [
         {**document.to_dict()}
         | {"fetched_at": document.fetched_at, "folder": name, "length": len(document.content)}
         | dict.fromkeys(LICENSE_KEYS)
         | License.of(document.metadata).to_metadata()
-        for document, name in zip(held, folders([d.uri for d in held]), strict=True)
+        for document, name in zip(documents, folders([d.uri for d in documents]), strict=True)
     ]
     return typed_frame(rows, types).set_index("id")
 
 
 def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
-    """Chunks as a DataFrame, indexed by id, in document order.
+    """Return chunks as a DataFrame, indexed by id, in document order.
 
-    ``start`` and ``end`` are offsets of characters in the document, ``length`` is their distance,
-    ``page`` counts from 1 and is missing where the source has no pages.
+    ``start`` and ``end`` are character offsets in the document; ``page`` counts from 1 and is
+    missing if the source has no pages.
     """
     types = {
         "id": "string",
@@ -128,9 +127,9 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
 
 
 def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
-    """Annotations as a DataFrame, in document order.
+    """Return annotations as a DataFrame, in document order.
 
-    ``start`` and ``end`` are offsets of characters in the chunk; ``domains``, ``entities``,
+    ``start`` and ``end`` are character offsets in the chunk; ``domains``, ``entities``,
     ``problems``, ``resolutions`` and ``contexts`` are tuples of texts.
     """
     types = {
@@ -167,10 +166,9 @@ def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
 
 
 def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
-    """Ratings as a DataFrame, oldest first, indexed by id.
+    """Return ratings as a DataFrame, oldest first, indexed by id.
 
-    ``average`` and ``raters`` tell what all ratings of the target come to, where the last one of
-    each rater counts.
+    ``average`` and ``raters`` summarize the target; the last rating of each rater counts.
     """
     types = {
         "id": "Int64",
@@ -196,7 +194,7 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
 
 
 def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
-    """Sources as a DataFrame, oldest first, indexed by id."""
+    """Return sources as a DataFrame, oldest first, indexed by id."""
     types = {
         "id": "string",
         "type": "category",
@@ -216,10 +214,10 @@ def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
 def map_frame(
     passages: Sequence[tuple[Chunk, Document]], vectors: NDArray[np.float32], chunks: int
 ) -> pd.DataFrame:
-    """Chunks with their places on a plane, indexed by chunk id.
+    """Return chunks with positions on a plane, indexed by chunk id.
 
-    The plane is the one that shows most of the vectors' variance (PCA, Pearson 1901); the share
-    that each axis shows is in ``frame.attrs["variance"]``.
+    The plane shows most of the vectors' variance (PCA, Pearson 1901); ``frame.attrs["variance"]``
+    has the share of each axis.
     """
     places, variance = _principal_plane(vectors)
     rows = [
@@ -264,7 +262,7 @@ def places_frame(
 def _principal_plane(
     vectors: NDArray[np.float32],
 ) -> tuple[NDArray[np.float64], tuple[float, float]]:
-    """Project vectors onto two principal axes, shape ``(n, 2)``; return the axes' shares, too."""
+    """Project vectors onto two principal axes, shape ``(n, 2)``; also return the axes' shares."""
     import numpy as np
 
     centred = vectors.astype(np.float64)
@@ -272,14 +270,14 @@ def _principal_plane(
         centred -= centred.mean(axis=0)
     covariance = centred.T @ centred
     total = float(np.trace(covariance))
-    if total <= 1e-12 or len(covariance) < 2:  # nothing, one chunk, or all alike
+    if total <= 1e-12 or len(covariance) < 2:  # no chunk, one chunk, or all equal
         return np.zeros((len(vectors), 2)), (0.0, 0.0)
     from scipy.linalg import eigh
 
     size = len(covariance)
     values, axes = eigh(covariance, subset_by_index=(size - 2, size - 1))
     axes = axes[:, ::-1]
-    # an axis may point either way; so it points where its largest part is positive
+    # the sign of an axis is arbitrary: make its largest component positive
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), (0, 1)])
     first, second = (max(0.0, float(value)) / total for value in values[::-1])
     return centred @ axes, (first, second)
@@ -288,20 +286,19 @@ def _principal_plane(
 def folders(uris: Sequence[str]) -> list[str]:
     """Return a folder for each URI: the first one that differs within its site.
 
-    The modules of a package are its folders. What lies beside the folders is named after the folder
-    that holds all, or after the host.
+    The folders of a package are its modules. URIs without one get the common folder or the host.
     """
     split = [_site_and_path(uri) for uri in uris]
     shared: dict[str, tuple[str, ...]] = {}
     for site, path in split:
         if path:
             shared[site] = _common(shared.get(site, path), path)
-    named = []
+    names = []
     for site, path in split:
         common = shared.get(site, ())
         host = site.partition("://")[2]
-        named.append((path[len(common) :] or common[-1:] or (host or _NO_FOLDER,))[0])
-    return named
+        names.append((path[len(common) :] or common[-1:] or (host or _NO_FOLDER,))[0])
+    return names
 
 
 def _site_and_path(uri: str) -> tuple[str, tuple[str, ...]]:
@@ -343,13 +340,13 @@ _SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] 
         lambda one: (one.frame or "", one.normalized_text, ", ".join(one.entities)),
     ),
 }
-"""Columns in notebooks by type of item, and a function for a row."""
+"""Column names and a function for a row, by type of item."""
 
 
 def collection_html(
     caption: str, kind: type, values: Iterable[Any], limit: int | None = _ROWS
 ) -> str:
-    """The first of a collection as an HTML table under a caption, their texts shortened."""
+    """Return the first items of a collection as an HTML table, with shortened texts."""
     header, row = _SHOWN[kind]
     shown = [
         "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in each)

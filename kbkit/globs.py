@@ -1,18 +1,17 @@
-"""Globs, the same for addresses, files and filters.
+"""Globs for addresses, files and filters.
 
-A path is a row of names parted by slashes; a slash at its begin or end changes nothing. In a
-pattern
+Leading and trailing slashes of a path are ignored. In a pattern
 
-- ``*`` stands for any characters of one name, ``?`` for one of them,
-- ``**`` as a whole name for any number of names, none too,
-- ``[a-z]`` for one of these characters, ``[!a-z]`` for one that is none of them,
-- ``{a,b}`` for either; it may hold slashes and other braces.
+- ``*`` matches any characters of one name, ``?`` one character,
+- ``**`` as a whole name matches any number of names, also none,
+- ``[a-z]`` matches one of these characters, ``[!a-z]`` one other character,
+- ``{a,b}`` matches either; it may contain slashes and other braces.
 
-A pattern without a slash is about the last name only, in whatever folder it is, and one that ends
-in a slash means all that is below. Case counts, and names that begin with a dot are like others.
+A pattern without a slash matches the last name in any folder; a pattern with a trailing slash
+matches everything below. Matching is case-sensitive, and names with a leading dot are not special.
 
-Patterns and paths may both be hostile: a match takes at most the product of their lengths. The
-regular expressions that other libraries make of several ``**`` take its power.
+Patterns and paths may be hostile: a match takes at most the product of their lengths. Regular
+expressions for several ``**``, as in other libraries, take exponential time.
 """
 
 from __future__ import annotations
@@ -25,29 +24,29 @@ from functools import lru_cache
 from kbkit.errors import ConfigError
 
 _MAX_LENGTH = 1_000
-_MAX = 64  # patterns that braces may stand for
+_MAX = 64  # patterns after expansion of braces
 _BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _MAGIC = re.compile(r"[*?\[{]")
-_NONE = re.compile(r"(?!)")  # fits nothing
+_NONE = re.compile(r"(?!)")  # matches nothing
 
 Names = tuple[re.Pattern[str] | None, ...]
-"""Patterns for the names of a path; ``None`` stands for ``**``."""
+"""Patterns for the names of a path; ``None`` is ``**``."""
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
     names = [name for name in path.split("/") if name]
-    return any(_fits(names, row) for pattern in patterns for row in compile_glob(pattern))
+    return any(_match(names, row) for pattern in patterns for row in compile_glob(pattern))
 
 
 def admits(path: str, include: Iterable[str], exclude: Iterable[str]) -> bool:
-    """Whether globs admit a path: any of ``include`` (if given), and none of ``exclude``."""
+    """Whether a path matches any of ``include`` (if given) and none of ``exclude``."""
     return not matches(path, exclude) and (not (wanted := tuple(include)) or matches(path, wanted))
 
 
 def split_glob(pattern: str) -> tuple[str, str]:
     """Split a pattern into the folder before its first wildcard and the rest, ``""`` for none.
 
-    The rest begins with a slash, and so is about whole paths in that folder.
+    The rest starts with a slash, so that it matches whole paths in that folder.
     """
     names = pattern.split("/")
     for index, name in enumerate(names):
@@ -85,10 +84,10 @@ def _names(pattern: str) -> Names:
     return tuple(None if name == "**" else re.compile(fnmatch.translate(name)) for name in names)
 
 
-def _fits(names: list[str], row: Names) -> bool:
-    """Match by going back to the last ``**`` only, which any earlier one could not mend."""
+def _match(names: list[str], row: Names) -> bool:
+    """Match; backtracks to the last ``**`` only, since earlier ones cannot help."""
     place = index = again = 0
-    last = -1  # where the last ** stands
+    last = -1  # index of the last **
     while place < len(names):
         part = row[index] if index < len(row) else _NONE
         if part is None:

@@ -1,7 +1,6 @@
 """The IPython extension: ``%load_ext kbkit`` adds ``%kb`` and ``%%kb``.
 
-A thin interface: it reads a line, calls a workspace, and gives back what that returns, so that
-``hits = %kb search words`` is the same `Hits` as in Python.
+Commands return the objects of a workspace: ``hits = %kb search words`` gives `Hits`.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 _OPTIONS = ("-k", "-n", "-m")
 _AT_KB = re.compile(r"\s*(?:\w+\s*=\s*)?%{1,2}kb\s+(.*)")
-_WHERE = "ws"
-"""The variable that notebooks keep their workspace in."""
+_VARIABLE = "ws"
+"""The variable with the workspace of a notebook."""
 
 
 @magics_class
@@ -72,10 +71,10 @@ class KbMagics(Magics):
             %kb unrate                 take the last rating back
             %kb help                   this text
 
-        ``%%kb search`` and ``%%kb ask`` take their words from the cell. What a command gives can be
-        kept: ``hits = %kb search words``. The workspace is the one that ``%kb open`` named, else
-        the variable ``ws``, else ``KBKIT_WORKSPACE`` or ``./kb``. ``ask`` answers with the
-        llama-index model in ``Settings.llm``; without one it shows the passages.
+        ``%%kb search`` and ``%%kb ask`` take their words from the cell. Commands return values:
+        ``hits = %kb search words``. The workspace is that of ``%kb open``, else the variable
+        ``ws``, else ``KBKIT_WORKSPACE`` or ``./kb``. ``ask`` answers with the llama-index model in
+        ``Settings.llm``; without one it shows the passages.
         """
         name, _, rest = line.strip().partition(" ")
         command = self._commands.get(name or "list")
@@ -103,15 +102,15 @@ class KbMagics(Magics):
         if match is None:
             return {"completions": []}
         *before, typed = match[1].split(" ")
-        texts = [text for text in self._fitting([*filter(None, before)], typed) if text != typed]
+        texts = [text for text in self._choices([*filter(None, before)], typed) if text != typed]
         return {
             "completions": [SimpleCompletion(text) for text in texts if text.startswith(typed)],
             "matched_fragment": typed,
-            "suppress": bool(texts),  # Python's own words have no place here
+            "suppress": bool(texts),  # no Python completions
             "ordered": True,
         }
 
-    def _fitting(self, before: list[str], typed: str) -> list[str]:
+    def _choices(self, before: list[str], typed: str) -> list[str]:
         if not before:
             return list(self._commands)
         if before[-1] == "-m":
@@ -126,9 +125,9 @@ class KbMagics(Magics):
     def _workspace(self) -> Workspace:
         if self._opened is not None:
             return self._opened
-        held = self._variables.get(_WHERE)
-        if isinstance(held, Workspace):
-            return held
+        workspace = self._variables.get(_VARIABLE)
+        if isinstance(workspace, Workspace):
+            return workspace
         folder = Settings.load().workspace
         if not folder.is_dir():
             raise NotFoundError(
@@ -140,7 +139,7 @@ class KbMagics(Magics):
     def _names(self) -> list[str]:
         try:
             return list(self._workspace())
-        except KbkitError:  # nobody wants an error for pressing the tab key
+        except KbkitError:  # the tab key must not raise
             return []
 
     def _list(self, _: str) -> Workspace:
@@ -183,7 +182,7 @@ class KbMagics(Magics):
         limit, mode, words = None, Mode.HYBRID.value, line.strip()
         while words.startswith("-"):
             option, _, rest = words.partition(" ")
-            if option == "--":  # what follows are words, whatever they begin with
+            if option == "--":  # the rest are words, even with a leading hyphen
                 words = rest.strip()
                 break
             value, _, words = rest.strip().partition(" ")
@@ -197,7 +196,7 @@ class KbMagics(Magics):
             else:
                 raise UsageError(
                     f"{option} {value}: options are -k NAME, -n NUMBER and -m MODE; write -- "
-                    "before words that begin with a hyphen"
+                    "before words that start with a hyphen"
                 )
         if not words:
             raise UsageError("the query is empty: add some words after the command")

@@ -1,4 +1,4 @@
-"""Load the public names of a package when they are first used."""
+"""Load the public names of a package on first use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lazy_names(
 
     Args:
         package: Name of the package.
-        names: By module of the package, names with spaces between them.
+        names: Names by module, separated by spaces.
         around: A context for the import of a name, such as one that explains a missing extra.
     """
     home = {name: module for module, several in names.items() for name in several.split()}

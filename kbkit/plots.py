@@ -1,8 +1,7 @@
 """Plots of a knowledge base, made with Altair from DataFrames.
 
-They fetch nothing: where JupyterLab or Notebook shows them, its own Vega draws them; elsewhere
-(Voilà, exported pages) their SVG does, made by vl-convert. Text of documents is data of a plot,
-which Vega draws as text. No colour is set for text and lines, so that they follow the theme.
+Plots fetch nothing: JupyterLab and Notebook draw them with their own Vega; elsewhere (Voilà,
+exported pages) vl-convert makes an SVG. Text and lines have no colour, to follow the theme.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 NEUTRAL_INK = "#767676"
 """A grey that is readable on white and black."""
 _SHOWN_BY_JUPYTER = "application/vnd.vegalite.v5+json"
-"""JupyterLab 4 and Notebook 7 draw Vega-Lite 3 to 5 and, under their names, nothing newer."""
+"""JupyterLab 4 and Notebook 7 draw Vega-Lite 3 to 5 only."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 """Names the version; nothing is fetched from there."""
 _WIDTH = 520
@@ -30,9 +29,9 @@ _NO_EDITOR = {
         "actions": {"export": True, "source": False, "compiled": False, "editor": False}
     }
 }
-"""The menu of a plot saves it; it does not hand the data to an editor on the web."""
+"""The menu of a plot saves it, but does not send the data to a web editor."""
 _SPARE = 24
-"""Pixels on the right, since the reader's letters may be wider than those that were measured."""
+"""Pixels on the right, since the reader's font may be wider than the measured one."""
 _FRESHNESS = {"today": 1, "this week": 7, "this month": 30, "this quarter": 90, "this year": 365}
 _OLDER = "older"
 _BINS = 40
@@ -42,32 +41,32 @@ _PALETTE: Final = "tableau10"
 
 
 class Plot:
-    """A picture: shown at the end of a cell, or taken as SVG.
+    """A plot for the end of a cell, or as SVG.
 
     Attributes:
-        chart: The Altair chart, to change or to combine with others.
+        chart: The Altair chart, to change or combine.
     """
 
     def __init__(self, chart: alt.Chart) -> None:
         self.chart = chart
 
     def svg(self, ink: str = "currentColor") -> str:
-        """The picture as the text of an SVG.
+        """Return the plot as SVG.
 
         Args:
-            ink: CSS colour of text and lines. By default the colour of the text around, so that an
-                SVG inside a page follows its theme; a file of its own is black then.
+            ink: CSS colour of text and lines. The default follows the text of a page around it; a
+                separate file is black.
         """
         with extra("plots", "vl-convert-python", "The SVG of a plot"):
             import vl_convert
 
         specification = self.to_dict()
-        specification["config"] = specification.get("config", {}) | _inked(ink)
+        specification["config"] = specification.get("config", {}) | _colours(ink)
         return vl_convert.vegalite_to_svg(specification, vl_version="5.20")
 
     def to_dict(self) -> dict[str, Any]:
-        """The Vega-Lite 5 specification, with its data."""
-        # a plot has its data with it; their number is bounded here
+        """Return the Vega-Lite 5 specification, with its data."""
+        # plots include their data, whose size is limited
         with alt.data_transformers.enable("default", max_rows=None):
             specification: dict[str, Any] = self.chart.to_dict()
         specification["$schema"] = _SCHEMA
@@ -85,22 +84,19 @@ class Plot:
 
 
 def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> Plot:
-    """Plot the number of documents by type and age.
-
-    Documents that are gone from their source are left out.
-    """
-    held = documents[documents["state"] != "gone"]
-    ages = ((now or datetime.now(UTC)) - held["fetched_at"]).dt.days
+    """Plot the number of documents by type and age, without gone ones."""
+    documents = documents[documents["state"] != "gone"]
+    ages = ((now or datetime.now(UTC)) - documents["fetched_at"]).dt.days
     fresh = ages.map(_freshness).astype("string").rename("fetched")
-    kinds = held["document_type"].astype("string").str.replace("_", " ")
-    counts = held.groupby([kinds, fresh]).size().rename("documents").reset_index()
+    kinds = documents["document_type"].astype("string").str.replace("_", " ")
+    counts = documents.groupby([kinds, fresh]).size().rename("documents").reset_index()
     order = [*_FRESHNESS, _OLDER]
     counts["age"] = counts["fetched"].map(order.index)
     chart = (
         alt.Chart(counts)
         .mark_bar()
         .encode(
-            x=alt.X("documents:Q", title="documents", axis=_whole(counts["documents"].max())),
+            x=alt.X("documents:Q", title="documents", axis=_integers(counts["documents"].max())),
             y=alt.Y("document_type:N", title=None, sort="-x"),
             color=alt.Color(
                 "fetched:N",
@@ -112,11 +108,11 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
             tooltip=["document_type:N", "fetched:N", "documents:Q"],
         )
     )
-    return _plot(chart, "Documents by type and freshness", f"{len(held):,} documents")
+    return _plot(chart, "Documents by type and freshness", f"{len(documents):,} documents")
 
 
 def chunk_lengths(chunks: pd.DataFrame) -> Plot:
-    """A histogram of the chunks' lengths in characters."""
+    """Plot a histogram of the chunks' lengths in characters."""
     import numpy as np
     import pandas as pd
 
@@ -132,7 +128,7 @@ def chunk_lengths(chunks: pd.DataFrame) -> Plot:
         .encode(
             x=alt.X("from:Q", title="characters", bin=alt.BinParams(binned=True)),
             x2="to:Q",
-            y=alt.Y("chunks:Q", title="chunks", axis=_whole(numbers.max())),
+            y=alt.Y("chunks:Q", title="chunks", axis=_integers(numbers.max())),
             tooltip=["from:Q", "to:Q", "chunks:Q"],
         )
     )
@@ -141,15 +137,12 @@ def chunk_lengths(chunks: pd.DataFrame) -> Plot:
 
 
 def rating_histogram(ratings: pd.DataFrame) -> Plot:
-    """Plot the number of ratings by score from 1 to 5.
-
-    Of each rater the last rating of a target for a query counts.
-    """
+    """Plot ratings by score, 1 to 5; a rater's last one for a target and a query counts."""
     last = ratings.drop_duplicates(["target", "rater", "query"], keep="last")
     counts = last.value_counts(["score", "target_type"]).rename("ratings").reset_index()
-    given = counts[counts["ratings"] > 0].rename(columns={"target_type": "of"})
+    nonzero = counts[counts["ratings"] > 0].rename(columns={"target_type": "of"})
     chart = (
-        alt.Chart(given)
+        alt.Chart(nonzero)
         .mark_bar()
         .encode(
             x=alt.X(
@@ -158,7 +151,7 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
                 scale=alt.Scale(domain=[1, 2, 3, 4, 5]),
                 axis=alt.Axis(labelAngle=0),
             ),
-            y=alt.Y("ratings:Q", title="ratings", axis=_whole(counts["ratings"].max())),
+            y=alt.Y("ratings:Q", title="ratings", axis=_integers(counts["ratings"].max())),
             color=alt.Color("of:N", title="of a", scale=alt.Scale(scheme=_PALETTE)),
             tooltip=["score:O", "of:N", "ratings:Q"],
         )
@@ -178,7 +171,7 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
     scale = alt.Scale(zero=False, padding=12)
     chart = (
         alt.Chart(shown.round(4))
-        .mark_circle(size=30, opacity=0.8, aria=False)  # thousands would be read aloud
+        .mark_circle(size=30, opacity=0.8, aria=False)  # too many for a screen reader
         .encode(
             x=alt.X("x:Q", title=f"{shares[0]:.0%} of the variance", axis=frame, scale=scale),
             y=alt.Y("y:Q", title=f"{shares[1]:.0%} of the variance", axis=frame, scale=scale),
@@ -196,14 +189,14 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
 
 
 _FRESH_TO_OLD = ["#1b9e77", "#66b32e", "#c8b400", "#e69100", "#d95f02", "#a0522d"]
-"""From green to brown; all are seen on white and on black."""
+"""From green to brown, all visible on white and on black."""
 
 
 def _freshness(days: float) -> str:
     return next((name for name, most in _FRESHNESS.items() if days < most), _OLDER)
 
 
-def _whole(limit: float) -> alt.Axis:
+def _integers(limit: float) -> alt.Axis:
     return alt.Axis(format=",d", tickCount=int(min(10, max(1, limit if limit > 0 else 1))))
 
 
@@ -220,7 +213,7 @@ def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
     )
 
 
-def _inked(ink: str) -> dict[str, Any]:
+def _colours(ink: str) -> dict[str, Any]:
     text = {"labelColor": ink, "titleColor": ink}
     return {
         "axis": text

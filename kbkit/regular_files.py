@@ -1,8 +1,4 @@
-"""Open regular files only: no pipes, no devices.
-
-A pipe is waited for without an end where nobody writes to it, and a device may never come to its
-end: a recipe, a folder or a link names either as well as a file.
-"""
+"""Open regular files only: reading a pipe or a device may never end."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file to read its bytes; links are followed."""
+    """Open a file to read its bytes; follows links."""
     handle = os.open(path, _READ)
     try:
         mode = os.fstat(handle).st_mode

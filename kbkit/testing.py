@@ -27,7 +27,7 @@ class HashEmbedder:
 
     Args:
         dimensions: Length of a vector.
-        salt: Part of the fingerprint and of every vector; another salt is another model.
+        salt: Changes the fingerprint and every vector, as another model does.
     """
 
     def __init__(self, dimensions: int = 64, salt: str = "") -> None:
@@ -38,7 +38,7 @@ class HashEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Names dimensions and salt."""
+        """Identifies dimensions and salt."""
         return f"hash:{self._dimensions}:{self._salt}"
 
     @property
@@ -71,10 +71,10 @@ class HashEmbedder:
 
 
 class DocumentsReader:
-    """A source of documents that are in memory.
+    """A source of documents in memory.
 
     Args:
-        documents: Documents to yield; change `documents` between two reads to simulate a change.
+        documents: Documents to yield; change `documents` between reads to simulate a change.
         exhaustive: Whether documents that are no longer yielded are gone.
     """
 

@@ -116,7 +116,7 @@ def test_a_caller_does_what_the_scope_and_the_knowledge_bases_allow():
     for refused in (lambda: caller.require_kb("food"), lambda: caller.restrict(["drinks", "food"])):
         with pytest.raises(ForbiddenError, match="is not for 'food', but for drinks"):
             refused()
-    with pytest.raises(ForbiddenError, match="concerns all of the workspace"):
+    with pytest.raises(ForbiddenError, match="needs the whole workspace"):
         caller.require_all_kbs()
     assert caller.restrict(None) == ["drinks"]
     assert caller.visible(["drinks", "food"]) == ["drinks"]

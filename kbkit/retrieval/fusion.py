@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from kbkit.errors import PostprocessorError
 from kbkit.models import Hit, ScoreParts
 from kbkit.recipes import PostprocessorSpec
-from kbkit.runtime.third_party import is_there, open_class, safe_message
+from kbkit.runtime.third_party import is_installed, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -310,8 +310,8 @@ def _open(path: str, arguments: str) -> BaseNodePostprocessor:
 
 
 def check_installed(spec: PostprocessorSpec) -> None:
-    """Raise an error if a postprocessor's package is not installed, without importing it."""
-    if not is_there(spec.path):
+    """Check that a postprocessor's package is installed, without importing it."""
+    if not is_installed(spec.path):
         raise PostprocessorError(f"{spec.path}: is not installed; {_install(spec.path)}")
 
 

@@ -1,1 +1,1 @@
-"""Settings, processes, plugins, logs and language models: what all rooms run on."""
+"""Settings, processes, plugins, logs and language models."""

@@ -1,4 +1,4 @@
-"""Settings from the environment and a project's file, read on demand."""
+"""Settings from the environment and a project's file."""
 
 from __future__ import annotations
 
@@ -38,36 +38,35 @@ class Settings:
 
     Attributes:
         workspace: ``KBKIT_WORKSPACE``, folder of the workspace; default ``./kb``.
-        database_url: ``KBKIT_DATABASE_URL``, a PostgreSQL server that keeps the catalog, as
+        database_url: ``KBKIT_DATABASE_URL``, a PostgreSQL server for the catalog, as
             ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``, so that many machines share
-            one workspace; by default a file in the folder of the workspace does.
+            one workspace; by default a file in the workspace's folder.
         chroma_url: ``KBKIT_CHROMA_URL``, a Chroma server for vectors, as ``http://HOST:PORT`` or
-            ``https://HOST``, with ``?tenant=NAME&database=NAME`` for other than its defaults; by
-            default Chroma runs in the workspace's folder.
+            ``https://HOST``, optionally with ``?tenant=NAME&database=NAME``; by default Chroma runs
+            in the workspace's folder.
         pgvector: ``KBKIT_PGVECTOR``, ``1`` (the default) or ``0``: whether a catalog on a server
             also indexes vectors, if the server has pgvector and no Chroma server is set.
         chroma_token: ``KBKIT_CHROMA_TOKEN``, token for that server or its proxy; none by default.
         user_agent: ``KBKIT_USER_AGENT``, user agent of the crawler; robots.txt rules for ``kbkit``
             apply to it.
-        timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
+        timeout: ``KBKIT_TIMEOUT``, maximum seconds of a request; default 30.
         crawl_provider: ``KBKIT_CRAWL_PROVIDER``, the default provider of web pages: ``trafilatura``
             (kbkit's own crawler, the default), ``browser`` (the same with a local Chromium) or
             ``firecrawl``.
-        browser: ``KBKIT_BROWSER``, path of the Chromium that renders; by default one on the path,
-            else Playwright's own.
+        browser: ``KBKIT_BROWSER``, path of Chromium; by default one on the path, else Playwright's.
         browser_sandbox: ``KBKIT_BROWSER_SANDBOX``, ``1`` (the default) or ``0``: whether the
-            browser uses its sandbox; as root it cannot.
-        improve: ``KBKIT_IMPROVE``, when models embed many new summaries and chunks, which static
-            vectors serve until then: in the ``background`` (the default), before an ingest returns
-            (``wait``), or only when `kbkit improve` asks for it (``off``).
+            browser uses its sandbox, which is impossible as root.
+        improve: ``KBKIT_IMPROVE``, when models embed many new summaries and chunks: in the
+            ``background`` (the default), before an ingest returns (``wait``), or only with `kbkit
+            improve` (``off``). Until then static vectors serve searches.
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
-        models: ``KBKIT_MODELS``, folder of fetched embedding models; by default the user's folder
-            for data of programs.
-        models_url: ``KBKIT_MODELS_URL``, or else ``HF_ENDPOINT``: the hub that `kbkit models fetch`
-            asks; default the Hugging Face Hub.
-        top_k: ``KBKIT_TOP_K``, most passages of a context; default 3.
-        max_entities: ``KBKIT_MAX_ENTITIES``, most entities of a context; default 5.
-        max_entries: ``KBKIT_MAX_ENTRIES``, most entries of a context; default 20.
+        models: ``KBKIT_MODELS``, folder of fetched embedding models; by default in the user's data
+            folder.
+        models_url: ``KBKIT_MODELS_URL``, or else ``HF_ENDPOINT``: the hub of `kbkit models fetch`;
+            default the Hugging Face Hub.
+        top_k: ``KBKIT_TOP_K``, maximum passages of a context; default 3.
+        max_entities: ``KBKIT_MAX_ENTITIES``, maximum entities of a context; default 5.
+        max_entries: ``KBKIT_MAX_ENTRIES``, maximum entries of a context; default 20.
         auto_learn: ``KBKIT_AUTO_LEARN``, a folder of task folders: the ``.knowledge`` of finished
             tasks becomes entries when entries are synced and while `kbkit watch` runs; none by
             default.
@@ -119,9 +118,9 @@ class SettingValue:
 def setting_values(
     environment: Mapping[str, str] | None = None, *, folder: Path | None = None
 ) -> list[SettingValue]:
-    """Return all settings with their origins; takes the arguments of `Settings.load`.
+    """Return all settings with their origins.
 
-    A variable of the environment wins over the file, and the file over the default.
+    A variable of the environment takes precedence over the file, and the file over the default.
     """
     variables = os.environ if environment is None else environment
     path, values = None, dict[str, str]()
@@ -130,7 +129,7 @@ def setting_values(
     settings = []
     for name, setting in _SETTINGS.items():
         read: Any = None
-        if path is not None and name in values:  # what is wrong there is told, whatever wins
+        if path is not None and name in values:  # report its errors even if a variable wins
             read, origin = setting.read(f"{path}: {name}={values[name]}", values[name]), str(path)
             if isinstance(read, Path):
                 read = path.parent / read
@@ -160,7 +159,7 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
 def _project_file(folder: Path) -> tuple[Path | None, dict[str, str]]:
     """Find the nearest settings file, up to the repository's root.
 
-    A file of somebody else is left aside: in a folder that all may write to, anybody could put one.
+    Files of other users are ignored: anyone can put one into a shared folder.
     """
     home = Path.home()
     for place in (folder, *folder.parents):
@@ -169,7 +168,8 @@ def _project_file(folder: Path) -> tuple[Path | None, dict[str, str]]:
             table = _table(path) if _is_own(path) else None
             if table is not None:
                 return path, table
-        if os.path.exists(place / ".git") or place == home:  # noqa: PTH110 - of a folder that is shut, too
+        # `Path.exists` raises for an unreadable folder
+        if os.path.exists(place / ".git") or place == home:  # noqa: PTH110
             break
     return None, {}
 
@@ -183,7 +183,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _table(path: Path) -> dict[str, str] | None:
-    """Read the settings of a file; ``None`` if it has none, as most `pyproject.toml`."""
+    """Read the settings of a file; ``None`` if it has none."""
     import tomllib
 
     try:
@@ -192,7 +192,7 @@ def _table(path: Path) -> dict[str, str] | None:
             return None
         values: Any = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        if path.name == FILES[1]:  # of which others complain
+        if path.name == FILES[1]:  # other tools report it
             return None
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
     if path.name == FILES[1]:
@@ -200,14 +200,13 @@ def _table(path: Path) -> dict[str, str] | None:
         if values is None:
             return None
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: tool.kbkit is no table; write [tool.kbkit] above its keys")
+        raise ConfigError(f"{path}: tool.kbkit is not a table; write [tool.kbkit] above its keys")
     for key, value in values.items():
         if key not in _SETTINGS:
             raise ConfigError(f"{path}: {key}: {_unknown(key, list(_SETTINGS))}")
         if not _SETTINGS[key].in_file:
             raise ConfigError(
-                f"{path}: {key}: not in a file, which may be somebody else's; "
-                f"set {_variable(key)} in the environment"
+                f"{path}: {key}: not allowed in a file; set {_variable(key)} in the environment"
             )
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ConfigError(f"{path}: {key}={value!r}: give a text or a number")
@@ -264,7 +263,7 @@ def _seconds(label: str, text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value <= _MAX_LENGTH:  # sockets refuse what is much longer
+    if not 0 < value <= _MAX_LENGTH:  # sockets refuse much longer timeouts
         raise ConfigError(
             f"{label}: not a number above 0 and at most {_MAX_LENGTH:,}; set it to seconds, "
             "or unset it"
@@ -273,17 +272,12 @@ def _seconds(label: str, text: str) -> float:
 
 
 class _Setting(NamedTuple):
-    """Definition of a setting.
-
-    Attributes:
-        read: Parses a text; also called with its name for errors.
-        in_file: Whether a project's file may set it: no programs, no code locations, no secrets.
-    """
-
     read: Callable[[str, str], Any]
+    """Parses a label for errors and a text."""
     default: Callable[[], Any]
     others: tuple[str, ...] = ()
     in_file: bool = True
+    """Whether a project's file may set it: no programs, no code locations, no secrets."""
 
 
 _SETTINGS: dict[str, _Setting] = {

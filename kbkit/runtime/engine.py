@@ -27,32 +27,24 @@ LOCAL, DASK = "local", "dask"
 
 
 class WorkerPool(Protocol):
-    """Does tasks; closed when no more come."""
+    """Runs tasks."""
 
     @property
     def count(self) -> int:
-        """Number of tasks that run at once."""
+        """Number of concurrent tasks."""
         ...
 
     def submit(self, task: WorkerTask) -> Future[Any]:
-        """Submit a task, and return a future of its result.
-
-        What it gives raises `ClusterError` where a cluster was lost.
-        """
+        """Return a future of the result; it raises `ClusterError` if a cluster was lost."""
         ...
 
     def close(self) -> None:
-        """Accept no more tasks; pending ones are cancelled."""
+        """Accept no more tasks, and cancel pending ones."""
         ...
 
 
 class Engine:
-    """Runs the work of an ingest on this machine; the calling process stores the results.
-
-    Attributes:
-        is_local: All is done on this machine.
-        count: Number of tasks that run at once.
-    """
+    """Runs the work of an ingest on this machine; the calling process stores the results."""
 
     is_local = True
     count = 1
@@ -60,11 +52,11 @@ class Engine:
     def child_processes(
         self, count: int | None = None, *, memory: int = 0, preload: str = ""
     ) -> WorkerPool:
-        """Child processes for tasks that may crash or hang; see `kbkit.runtime.processes.Workers`.
+        """Start child processes for tasks that may crash or hang.
 
         Args:
             count: Number of processes on this machine; by default one for each processor.
-            memory: Maximum number of bytes that each may use.
+            memory: Maximum bytes of each.
             preload: Module that each imports first.
 
         Raises:
@@ -74,15 +66,13 @@ class Engine:
 
     def pool(self) -> WorkerPool:
         """Return a pool for safe tasks, which run at once in the calling thread."""
-        return _Here()
+        return _InlinePool()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Release resources."""
 
 
-class _Here:
-    """Does each task when it is submitted."""
-
+class _InlinePool:
     count = 1
 
     def submit(self, task: WorkerTask) -> Future[Any]:
@@ -91,7 +81,7 @@ class _Here:
         return result
 
     def close(self) -> None:
-        """Nothing is held."""
+        pass
 
 
 def perform(pool: WorkerPool, tasks: Iterable[WorkerTask]) -> list[Any]:
@@ -112,30 +102,26 @@ def open_engine(name: str = LOCAL) -> Engine:
 
 _log = logging.getLogger(__name__)
 
-_ANSWER = 10  # seconds until a worker has to answer
-_SILENT = 30  # seconds without a sign of life after which a worker counts as one that hangs
+_REPLY_TIMEOUT = 10  # seconds
+_SILENCE_LIMIT = 30  # seconds without a heartbeat after which a worker counts as hanging
 _NO_ANSWER = "does not answer"
 
 
 @dataclass(slots=True)
-class _Known:
-    """Facts about a worker.
-
-    Attributes:
-        fault: Why it can never do the work, or ``""``.
-        seen: When its scheduler last heard of it, by the clock of that.
-    """
-
+class _WorkerHealth:
     fault: str
+    """Why it can never do the work."""
     seen: float
+    """Last heartbeat, by the scheduler's clock."""
     since: float
 
 
 class ClusterWorkers:
-    """The workers of a cluster, as they were found by the last look.
+    """The workers of a cluster at the last check.
 
     Attributes:
-        unfit: Why the others cannot, by address: they hang, or have no kbkit or another one.
+        fit: Addresses of workers that can do tasks.
+        unfit: Why other workers cannot, by address.
     """
 
     def __init__(self, client: Client, name: str) -> None:
@@ -144,90 +130,84 @@ class ClusterWorkers:
         self.faulty: dict[str, str] = {}
         self._client = client
         self._name = name
-        self._health: dict[str, _Known] = {}
+        self._health: dict[str, _WorkerHealth] = {}
 
     def look(self) -> dict[str, str]:
         scheduler = self._client.scheduler
         assert scheduler is not None
-        identity = self._client.sync(scheduler.identity, callback_timeout=_ANSWER)
+        identity = self._client.sync(scheduler.identity, callback_timeout=_REPLY_TIMEOUT)
         before, self._health = self._health, {}
         unfit: dict[str, str] = {}
         for worker, each in identity["workers"].items():
-            health = before.get(worker) or self._examined(worker)
+            health = before.get(worker) or self._examine(worker)
             if health is not None:
                 self._health[worker] = health
-                # clocks of machines differ: what counts is that it is heard of anew
+                # clocks of machines differ: only a change of the heartbeat counts
                 if health.seen != each["last_seen"]:
                     health.seen, health.since = each["last_seen"], time.monotonic()
             if reason := self._reason(health):
                 unfit[worker] = reason
-        became = {worker: unfit[worker] for worker in unfit.keys() - self.unfit.keys()}
+        newly_unfit = {worker: unfit[worker] for worker in unfit.keys() - self.unfit.keys()}
         self.fit, self.unfit = frozenset(identity["workers"].keys() - unfit.keys()), unfit
         self.faulty = {worker: each.fault for worker, each in self._health.items() if each.fault}
-        return became
+        return newly_unfit
 
-    def _reason(self, health: _Known | None) -> str:
+    def _reason(self, health: _WorkerHealth | None) -> str:
         if health is None:
             return _NO_ANSWER
-        if not health.fault and time.monotonic() - health.since > _SILENT:
-            return f"has given no sign of life for {_SILENT} s"
+        if not health.fault and time.monotonic() - health.since > _SILENCE_LIMIT:
+            return f"has given no sign of life for {_SILENCE_LIMIT} s"
         return health.fault
 
-    def _examined(self, worker: str) -> _Known | None:
-        """Examine a new worker; ``None`` if it does not answer, and is asked again."""
+    def _examine(self, worker: str) -> _WorkerHealth | None:
+        """Check the version of a new worker; ``None`` if it does not answer."""
         ours = version("kbkit")
         try:
-            theirs = self._client.run(version, "kbkit", workers=[worker], callback_timeout=_ANSWER)[
-                worker
-            ]
+            theirs = self._client.run(
+                version, "kbkit", workers=[worker], callback_timeout=_REPLY_TIMEOUT
+            )[worker]
         except PackageNotFoundError:
             theirs = ""
-        except Exception as error:  # it hangs, or is gone by now
+        except Exception as error:  # the worker hangs or is gone
             _log.debug("%s: its worker %s: %s", self._name, worker, error)
             return None
         has = f"kbkit {theirs}" if theirs else "no kbkit"
-        mend = f"has {has}; install kbkit {ours} where it runs, and start it again"
-        return _Known("" if theirs == ours else mend, 0.0, time.monotonic())
+        fault = f"has {has}; install kbkit {ours} where it runs, and start it again"
+        return _WorkerHealth("" if theirs == ours else fault, 0.0, time.monotonic())
 
 
-_CONNECT = 10  # seconds until a scheduler has to answer, and a worker to be there
-_START = 60  # seconds until workers of this machine have to be there
-_ALONE = 60  # seconds without any worker after which a cluster counts as lost
-_LOOK = 2  # seconds between two looks at it
-_ENDED = 30  # seconds without a sign of life after which a worker of this machine is ended
-_FAILURES = 3  # workers that may fail at a task, as one does that lacks kbkit
+_CONNECT_TIMEOUT = 10  # seconds for a scheduler and its first worker
+_START_TIMEOUT = 60  # seconds for the first worker of this machine
+_NO_WORKER_LIMIT = 60  # seconds without any worker after which a cluster counts as lost
+_CHECK_INTERVAL = 2  # seconds
+_WORKER_TTL = 30  # seconds without a heartbeat after which a worker of this machine is ended
+_FAILURES = 3  # attempts of a task; a worker without kbkit fails, for example
 _CONFIG = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
-    "distributed.comm.timeouts.connect": f"{_CONNECT}s",
+    "distributed.comm.timeouts.connect": f"{_CONNECT_TIMEOUT}s",
 }
 _QUIET = dict.fromkeys(("distributed", "distributed.client", "distributed.gc"), "critical")
 
 
 @dataclass(eq=False, slots=True)
-class _Asked:
-    """A task that workers are asked to do.
-
-    Attributes:
-        places: The workers that it was sent to; empty for any.
-        sent: Future of Dask; ``None`` until it is sent.
-    """
-
+class _Submission:
     function: Any
     task: WorkerTask
     arguments: tuple[Any, ...]
     result: Future[Any]
     places: frozenset[str] = frozenset()
+    """Workers that it was sent to; empty for any."""
     sent: DaskFuture[Any] | None = None
     failures: int = 0
 
 
 class _LateError(Exception):
-    """A task took longer than it may."""
+    pass
 
 
 class DaskEngine(Engine):
-    """A cluster of Dask; `count` is of the threads of its workers when it was opened."""
+    """A Dask cluster; `count` is the number of its threads when it was opened."""
 
     is_local = False
 
@@ -236,7 +216,7 @@ class DaskEngine(Engine):
             import dask
 
             verbose = logging.getLogger("kbkit").isEnabledFor(logging.DEBUG)
-            if not verbose:  # who imported it before has had a say in what it logs
+            if not verbose:  # no effect if the program imported distributed earlier
                 dask.config.update_defaults({"logging": _QUIET})
             from distributed import Client, LocalCluster
             from distributed.comm.addressing import parse_address
@@ -247,7 +227,7 @@ class DaskEngine(Engine):
         self._client: Client | None = None
         try:
             with dask.config.set(_CONFIG):
-                get_backend(parse_address(address)[0])  # a client that cannot be made hangs
+                get_backend(parse_address(address)[0])  # raises; `Client` would hang
                 if not address:
                     self._cluster = LocalCluster(
                         n_workers=os.cpu_count() or 1,
@@ -255,21 +235,23 @@ class DaskEngine(Engine):
                         security=True,
                         host="127.0.0.1",
                         dashboard_address="127.0.0.1:0",
-                        scheduler_kwargs={"dashboard": False, "worker_ttl": _ENDED},
+                        scheduler_kwargs={"dashboard": False, "worker_ttl": _WORKER_TTL},
                         silence_logs=False if verbose else logging.CRITICAL,
                     )
                 self._client = Client(
-                    self._cluster or address, timeout=_CONNECT, set_as_default=False
+                    self._cluster or address, timeout=_CONNECT_TIMEOUT, set_as_default=False
                 )
-                self._client.wait_for_workers(1, timeout=_CONNECT if address else _START)
+                self._client.wait_for_workers(
+                    1, timeout=_CONNECT_TIMEOUT if address else _START_TIMEOUT
+                )
             self._workers = ClusterWorkers(self._client, self._name)
-            became = self._workers.look()
+            newly_unfit = self._workers.look()
             self._check_workers()
-            self._log_changes(became)
+            self._log_changes(newly_unfit)
         except ClusterError:
             self.close()
             raise
-        # what a wrong address, a scheduler of another version and a closed port raise
+        # a wrong address, a scheduler of another version or a closed port
         except Exception as error:
             self.close()
             raise ClusterError(
@@ -277,7 +259,7 @@ class DaskEngine(Engine):
                 "with a worker?"
             ) from error
         self.count = max(1, sum(self._client.nthreads().values()))
-        self._waiting: set[_Asked] = set()
+        self._waiting: set[_Submission] = set()
         self._lost = ""
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -286,86 +268,86 @@ class DaskEngine(Engine):
     def child_processes(
         self, count: int | None = None, *, memory: int = 0, preload: str = ""
     ) -> _Pool:
-        """Child processes of the workers, as many as they have threads."""
+        """Start child processes of the workers, one for each of their threads."""
         return _Pool(self, _perform_apart, memory, preload)
 
     def pool(self) -> _Pool:
-        """Threads of the workers."""
+        """Return a pool of the workers' threads."""
         return _Pool(self, _perform)
 
     def submit(self, function: Any, task: WorkerTask, *arguments: Any) -> Future[Any]:
-        asked = _Asked(function, task, arguments, Future())
+        submission = _Submission(function, task, arguments, Future())
         with self._lock:
             if self._lost:
-                asked.result.set_exception(ClusterError(self._lost))
+                submission.result.set_exception(ClusterError(self._lost))
             else:
-                self._waiting.add(asked)
-                self._send(asked)
-        return asked.result
+                self._waiting.add(submission)
+                self._send(submission)
+        return submission.result
 
     def close(self) -> None:
         if hasattr(self, "_closing"):
             self._closing.set()
         for each in (self._client, self._cluster):
             if each is not None:
-                with suppress(Exception):  # one that was lost cannot be left in order
+                with suppress(Exception):  # closing a lost cluster fails
                     each.close(timeout=5)
 
-    def _send(self, asked: _Asked) -> None:
+    def _send(self, submission: _Submission) -> None:
         assert self._client is not None
-        before, asked.sent = asked.sent, None
-        asked.places = self._workers.fit if self._workers.unfit else frozenset()
-        if asked.places or not self._workers.unfit:
-            # each is done anew, also one that is the same as another
-            asked.sent = self._client.submit(
-                asked.function,
-                asked.task,
-                *asked.arguments,
+        before, submission.sent = submission.sent, None
+        submission.places = self._workers.fit if self._workers.unfit else frozenset()
+        if submission.places or not self._workers.unfit:
+            # pure=False: equal tasks must not share a result
+            submission.sent = self._client.submit(
+                submission.function,
+                submission.task,
+                *submission.arguments,
                 pure=False,
-                workers=sorted(asked.places) or None,
+                workers=sorted(submission.places) or None,
             )
-            asked.sent.add_done_callback(lambda done: self._came(done, asked))
+            submission.sent.add_done_callback(lambda done: self._finish(done, submission))
         if before is not None:
             before.release()
 
-    def _came(self, done: DaskFuture[Any], asked: _Asked) -> None:
-        """Handle the outcome of a task, in a thread of Dask's."""
+    def _finish(self, done: DaskFuture[Any], submission: _Submission) -> None:
+        """Handle the outcome of a task, in a thread of Dask."""
         from distributed import CancelledError, KilledWorker
 
         try:
-            # where the worker that had it died meanwhile, this waits for another one
+            # waits for another worker if this one died
             result = done.result()
         except Exception as error:
             with self._lock:
-                if asked.sent is not done:
-                    return  # it was sent to others
-                asked.failures += 1
+                if submission.sent is not done:
+                    return  # already sent to others
+                submission.failures += 1
                 is_lost = isinstance(error, KilledWorker | CancelledError | _LateError)
-                if not is_lost and asked.failures < _FAILURES:
-                    asked.sent = None  # until the next look tells who can do it
+                if not is_lost and submission.failures < _FAILURES:
+                    submission.sent = None  # until the next check finds a fit worker
                     return
-            self._fail(asked, error)
+            self._fail(submission, error)
         else:
-            with suppress(InvalidStateError):  # the watch has given it up meanwhile
-                asked.result.set_result(result)
+            with suppress(InvalidStateError):  # `_give_up` set an error meanwhile
+                submission.result.set_result(result)
         with self._lock:
-            self._waiting.discard(asked)
+            self._waiting.discard(submission)
 
-    def _fail(self, asked: _Asked, error: Exception) -> None:
+    def _fail(self, submission: _Submission, error: Exception) -> None:
         from distributed import CancelledError, KilledWorker
 
         with suppress(InvalidStateError):
             if isinstance(error, KilledWorker):
                 ended = "the workers of the cluster that did it ended"
-                asked.result.set_result(asked.task.broken(ended))
+                submission.result.set_result(submission.task.broken(ended))
             elif isinstance(error, _LateError):
-                asked.result.set_result(asked.task.broken(str(error)))
+                submission.result.set_result(submission.task.broken(str(error)))
             elif isinstance(error, CancelledError):
                 lost = self._loss("its scheduler no longer answers")
-                asked.result.set_exception(ClusterError(lost))
+                submission.result.set_exception(ClusterError(lost))
             else:
                 failed = f"{self._name}: a worker failed ({_line(error)})"
-                asked.result.set_exception(ClusterError(failed))
+                submission.result.set_exception(ClusterError(failed))
 
     def _check_workers(self) -> None:
         """Raise if a worker can never do the work, or none can now."""
@@ -374,14 +356,14 @@ class DaskEngine(Engine):
         if not self._workers.fit:
             raise ClusterError(f"{self._name}: none of its workers answers; start them again")
 
-    def _log_changes(self, became: Mapping[str, str]) -> None:
-        for worker, reason in became.items():
+    def _log_changes(self, newly_unfit: Mapping[str, str]) -> None:
+        for worker, reason in newly_unfit.items():
             _log.warning("%s: its worker %s %s; others do its tasks", self._name, worker, reason)
 
     def _watch(self) -> None:
         assert self._client is not None
         fit = time.monotonic()
-        while not self._closing.wait(_LOOK):
+        while not self._closing.wait(_CHECK_INTERVAL):
             try:
                 if self._client.status != "running":
                     self._give_up("its scheduler no longer answers")
@@ -390,22 +372,22 @@ class DaskEngine(Engine):
                 if self._workers.fit:
                     fit = time.monotonic()
                     self._send_again()
-            except Exception as error:  # whatever it is: the next look tells what it means
+            except Exception as error:  # the next check shows its effect
                 _log.debug("%s: %s", self._name, error)
-            if time.monotonic() - fit > _ALONE:
-                self._give_up(f"it has had no worker that answers for {_ALONE} s")
+            if time.monotonic() - fit > _NO_WORKER_LIMIT:
+                self._give_up(f"no worker has answered for {_NO_WORKER_LIMIT} s")
                 return
 
     def _send_again(self) -> None:
         assert self._client is not None
         unfit, fit = self._workers.unfit, self._workers.fit
-        held = self._client.processing(workers=list(unfit)) if unfit else {}
-        stuck = {str(key) for keys in held.values() for key in keys}
+        processing = self._client.processing(workers=list(unfit)) if unfit else {}
+        stuck = {str(key) for keys in processing.values() for key in keys}
         with self._lock:
-            for asked in self._waiting:
-                nowhere = asked.places and not asked.places & fit
-                if asked.sent is None or nowhere or str(asked.sent.key) in stuck:
-                    self._send(asked)
+            for submission in self._waiting:
+                all_unfit = submission.places and not submission.places & fit
+                if submission.sent is None or all_unfit or str(submission.sent.key) in stuck:
+                    self._send(submission)
 
     def _loss(self, reason: str) -> str:
         return f"{self._name}: {reason}; stored documents stay, and another build continues"
@@ -414,14 +396,12 @@ class DaskEngine(Engine):
         with self._lock:
             self._lost = self._loss(reason)
             waiting, self._waiting = self._waiting, set()
-        for asked in waiting:
+        for submission in waiting:
             with suppress(InvalidStateError):
-                asked.result.set_exception(ClusterError(self._lost))
+                submission.result.set_exception(ClusterError(self._lost))
 
 
 class _Pool:
-    """Workers of a cluster; a `kbkit.runtime.engine.WorkerPool`."""
-
     def __init__(self, engine: DaskEngine, function: Any, *arguments: Any) -> None:
         self._engine = engine
         self._function = function
@@ -435,7 +415,7 @@ class _Pool:
         return self._engine.submit(self._function, task, *self._arguments)
 
     def close(self) -> None:
-        """Others may use the workers; they go on."""
+        """Keep the workers: other pools may use them."""
 
 
 def _perform(task: WorkerTask) -> Any:
@@ -447,7 +427,7 @@ def _perform(task: WorkerTask) -> Any:
     def work() -> None:
         try:
             result.set_result(task.perform())
-        except BaseException as error:  # who waits for it gets it
+        except BaseException as error:  # raised by `result.result()`
             result.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()

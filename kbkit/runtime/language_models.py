@@ -1,6 +1,6 @@
-"""Open and ask llama-index language models; validates their answers.
+"""Open and ask llama-index language models, and validate their answers.
 
-A document is material that a stranger wrote, and so is the answer. Keys never show in messages.
+Documents and answers are untrusted. Keys never show in messages.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 FAILURES = 5
 """Failures in a row that end the work."""
 CHARACTERS_PER_TOKEN = 4
-"""About, in English."""
+"""An estimate for English."""
 
-_READ = 2_000
+_MAX_READ = 2_000
 """Characters read of an answer's text."""
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>|<!--.*?-->")
 _SHORT_FORMS = {
@@ -42,7 +42,7 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*")
 
 
 class AnswerError(Exception):
-    """A model gave no answer, or none that can be used."""
+    """A model gave no usable answer."""
 
     def __init__(self, reason: str, *, answered: bool = True) -> None:
         super().__init__(reason)
@@ -50,11 +50,7 @@ class AnswerError(Exception):
 
 
 class ModelReply(NamedTuple):
-    """Answer of a model.
-
-    Attributes:
-        input_tokens: Tokens sent, as the model reports or estimated.
-    """
+    """Answer of a model; token counts are reported by it, or estimated."""
 
     text: str
     input_tokens: int
@@ -90,7 +86,7 @@ def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
 
 def model_name(llm: LLM) -> str:
     name = llm.metadata.model_name
-    # what llama-index calls models that do not say
+    # llama-index's names for models without one
     return plain(type(llm).__name__ if name in ("", "unknown") else name)[:200]
 
 
@@ -100,7 +96,6 @@ def model_key(llm: LLM) -> str:
 
 
 def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
-    """Ask a model."""
     from llama_index.core.llms import ChatMessage, MessageRole
 
     turns = (MessageRole.USER, MessageRole.ASSISTANT)
@@ -114,7 +109,7 @@ def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
         except BaseException as error:  # a model may raise anything
             outcome.put(error)
 
-    # a daemon, lest one that never answers keep the process from ending
+    # a daemon, so that a model without an answer does not keep the process alive
     threading.Thread(target=copy_context().run, args=(chat,), daemon=True).start()
     try:
         response = outcome.get(timeout=timeout)
@@ -133,22 +128,22 @@ def ask(llm: LLM, instructions: str, *given: str, timeout: float) -> ModelReply:
 
 
 def json_object(answer: str, longest: int) -> Mapping[str, Any]:
-    """The JSON object in an answer; models like to put one in a fence."""
+    """Return the JSON object in an answer, which may be in a fence."""
     if len(answer) > longest:
-        raise AnswerError(f"answered with {len(answer):,} characters instead of some hundred")
+        raise AnswerError(f"answered with {len(answer):,} characters; at most {longest:,} are read")
     try:
         value, _ = json.JSONDecoder().raw_decode(answer, answer.index("{"))
     except (ValueError, RecursionError):
         raise AnswerError(f"answered no JSON, but {plain(answer)[:80]!r}") from None
-    made: Mapping[str, Any] = value
-    return made
+    result: Mapping[str, Any] = value
+    return result
 
 
 def plain_line(text: str, length: int) -> str:
-    """Plain text on one line: no tags, no Markdown, no control characters, no half pairs."""
-    whole = text[:_READ].encode("utf-8", "replace").decode()
+    """Return one line without tags, Markdown, control characters and lone surrogates."""
+    whole = text[:_MAX_READ].encode("utf-8", "replace").decode()
     line = plain(plain_text(plain(whole)))
-    while _TAG.search(line):  # what stood around a tag may make another
+    while _TAG.search(line):  # removing a tag may form another
         line = plain(_TAG.sub(" ", line))
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0]
 

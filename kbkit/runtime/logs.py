@@ -1,7 +1,7 @@
 """Logging: quiet by default, one line per record, without secrets.
 
-Loggers are named after the modules, below ``kbkit``. A library user sees only what their own
-handlers show; the command line shows warnings, and more with ``--verbose``.
+Loggers are named after the modules, below ``kbkit``. Programs configure handlers themselves; the
+command line shows warnings, and more with ``--verbose``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kbkit.models.values import plain
 from kbkit.runtime.third_party import without_secrets
 
 _MAX = 2_000
-"""Characters of a line for a person."""
+"""Maximum characters of a line without ``--log-json``."""
 
 
 class _Plain(logging.Formatter):
@@ -30,8 +30,6 @@ class _Plain(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """A JSON object a line, for programs: time (UTC), level, logger, message, and the traceback."""
-
     def format(self, record: logging.LogRecord) -> str:
         values: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
@@ -54,7 +52,7 @@ class _Handler(logging.StreamHandler[Any]):
 
     @stream.setter
     def stream(self, value: object) -> None:
-        """Ignore: standard error is redirected by ``sys.stderr``."""
+        """Ignore the value: the stream is always ``sys.stderr``."""
 
 
 _handler = _Handler()
@@ -66,17 +64,17 @@ def is_json() -> bool:
 
 def configure(level: int = 0, *, as_json: bool = False) -> None:
     _handler.setFormatter(_Json() if as_json else _Plain())
-    logging.getLogger().addHandler(_handler)  # once, however often
+    logging.getLogger().addHandler(_handler)  # no effect if present
     quiet = logging.ERROR if level < 0 else logging.WARNING
     logging.getLogger().setLevel(quiet)
     logging.getLogger("kbkit").setLevel(logging.DEBUG if level > 0 or as_json else quiet)
     if as_json:
         sys.excepthook = _log_uncaught
-        threading.excepthook = _log_told
-        sys.unraisablehook = _log_told
+        threading.excepthook = _log_exception
+        sys.unraisablehook = _log_exception
 
 
-def _log_told(raised: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+def _log_exception(raised: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
     _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
 
 
@@ -87,4 +85,4 @@ def _log_uncaught(
     if issubclass(kind, KeyboardInterrupt):
         log.error("interrupted")
     else:
-        log.critical("nobody expected %s", kind.__name__, exc_info=(kind, error or kind(), trace))
+        log.critical("unexpected %s", kind.__name__, exc_info=(kind, error or kind(), trace))

@@ -20,27 +20,21 @@ from kbkit.errors import ImpossibleError, KbkitError
 from kbkit.runtime.third_party import safe_message
 
 SOURCES = "kbkit.sources"
-"""Group of classes and functions that make a `kbkit.sources.base.SourceReader`."""
-
+"""Group of factories of a `kbkit.sources.base.SourceReader`."""
 EMBEDDERS = "kbkit.embedders"
-"""Group of classes and functions that make a `kbkit.embedding.base.Embedder`."""
-
+"""Group of factories of a `kbkit.embedding.base.Embedder`."""
 ANNOTATORS = "kbkit.annotators"
-"""Group of classes and functions that make a `kbkit.annotation.base.Annotator`."""
+"""Group of factories of a `kbkit.annotation.base.Annotator`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An object that an installed package provides.
-
-    Attributes:
-        group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
-        target: Location as ``module:attribute``.
-    """
+    """A factory that an installed package provides."""
 
     name: str
     group: str
     target: str
+    """Location as ``module:attribute``."""
     distribution: str
 
 
@@ -62,12 +56,12 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
         made = point.load()(**options)
     except KbkitError:
         raise
-    except Exception as error:  # whatever the code of others raises is their message to the user
+    except Exception as error:  # third-party code may raise anything
         detail = safe_message(error, options)
-        raise ImpossibleError(f"{where} cannot be made with these options ({detail})") from error
+        raise ImpossibleError(f"{where} cannot be created with these options ({detail})") from error
     missing = [part for part in parts if not hasattr(made, part)]
     if missing:
-        raise ImpossibleError(f"{where} is no {kind}: it lacks {', '.join(missing)}")
+        raise ImpossibleError(f"{where} is not {_a(kind)}: it lacks {', '.join(missing)}")
     return made
 
 
@@ -78,12 +72,12 @@ def find(group: str, name: str) -> EntryPoint:
     if not points:
         names = ", ".join(plugin.name for plugin in installed(group)) or "none"
         raise ImpossibleError(
-            f"{name!r}: no installed package brings {_a(kind)} of that name (there are: {names})"
+            f"{name!r}: no installed package provides {_a(kind)} of that name (there are: {names})"
         )
     if len(points) > 1:
         makers = " and ".join(sorted(_maker(point) for point in points.values()))
         raise ImpossibleError(
-            f"{name!r}: {makers} both bring {_a(kind)} of that name; uninstall one"
+            f"{name!r}: {makers} both provide {_a(kind)} of that name; uninstall one"
         )
     (point,) = points.values()
     return point

@@ -1,8 +1,8 @@
 """Worker processes: a task that crashes or hangs affects only itself.
 
-Workers are child processes that exchange pickles over pipes, instead of a `ProcessPoolExecutor`.
-They never import the caller's ``__main__``, so scripts without a guard, notebooks and Windows work;
-a crash or hang costs one task; and they end with the parent, however it ends.
+Child processes exchange pickles over pipes. Unlike those of a `ProcessPoolExecutor`, they never
+import the caller's ``__main__``, so scripts without a guard, notebooks and Windows work; a crash or
+hang costs one task; and they end with the parent, however it ends.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class WorkerTask(Protocol):
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
+        """Maximum duration."""
         ...
 
     def perform(self) -> Any:
-        """Do it, in the worker."""
+        """Return the result, in the worker."""
         ...
 
     def broken(self, reason: str) -> Any:
@@ -44,7 +44,7 @@ class WorkerTask(Protocol):
 
 
 class Workers:
-    """Child processes that do tasks."""
+    """Child processes that run tasks."""
 
     def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
         self._count = count or os.cpu_count() or 1
@@ -54,7 +54,7 @@ class Workers:
         self._threads: list[threading.Thread] = []
         self._closed = False
         self._opening = threading.Lock()
-        # fail early and here, where the caller can still read in its own process
+        # fail early: the caller can still do the work in its own process
         first = self._spawn()
         for process in [first, *(None for _ in range(self._count - 1))]:
             thread = threading.Thread(target=self._serve, args=(process,), daemon=True)
@@ -67,7 +67,6 @@ class Workers:
         return self._count
 
     def submit(self, task: WorkerTask) -> Future[Any]:
-        """Submit a task, and return a future of its result; closing the workers cancels it."""
         result: Future[Any] = Future()
         with self._opening:
             if self._closed:
@@ -77,7 +76,7 @@ class Workers:
         return result
 
     def close(self) -> None:
-        """End the processes: tasks that have begun are broken, the others are cancelled."""
+        """End the processes: running tasks are broken, the others are cancelled."""
         with self._opening:
             self._closed = True
             for _ in self._threads:
@@ -86,7 +85,7 @@ class Workers:
             _end(process)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        with self._opening:  # lest one begin that `close` does not see
+        with self._opening:  # so that `close` sees every process
             if self._closed:
                 raise OSError("the workers are closed")
             process = run_module("kbkit.runtime.processes", *self._arguments)
@@ -94,7 +93,7 @@ class Workers:
             return process
 
     def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
-        """Feed one process, in a thread of its own; put another in place of one that broke."""
+        """Feed one process in a thread; replaces it when it breaks."""
         while True:
             item = self._tasks.get()
             if item is None:
@@ -109,7 +108,7 @@ class Workers:
                 if process is None:
                     process = self._spawn()
                 result = _ask(process, task, late)
-            # whatever it is, pickles that cannot be made or read too: it costs this task only
+            # any failure, also of pickling, breaks this task only
             except Exception:
                 if process is not None:
                     self._processes.discard(process)
@@ -124,18 +123,18 @@ class Workers:
 
 
 def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """A child process of this Python, with pipes; it finds kbkit where this one has it.
+    """Start a module in a child process, with pipes and this process's kbkit.
 
-    It imports nothing from the working directory, where anybody's files may lie.
+    The child imports nothing from the working directory, whose files are untrusted.
     """
     return _run(name, arguments, subprocess.PIPE, "CREATE_NO_WINDOW")
 
 
 def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start a module as `run_module` does, but without pipes; it outlives this process.
+    """Start a module without pipes, in a process that outlives this one.
 
-    It has its own process group, so that Ctrl-C does not reach it, but shares the session: Linux
-    divides processors among sessions before it considers niceness.
+    A separate process group keeps Ctrl-C away from it. It shares the session, since Linux divides
+    processors among sessions before it considers niceness.
     """
     _started[:] = [process for process in _started if process.poll() is None]
     flags = ("CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
@@ -161,7 +160,7 @@ def _run(
 
 
 _started: list[subprocess.Popen[bytes]] = []
-"""Started processes, kept to reap them."""
+"""Started processes, to reap them."""
 
 
 def ending_signals() -> list[signal.Signals]:
@@ -184,7 +183,7 @@ def waiting_for_end() -> Iterator[Callable[[], None]]:
     before = {number: signal.signal(number, lambda *_: ended.set()) for number in ending_signals()}
 
     def wait() -> None:
-        while not ended.wait(_LOOK_SECONDS):  # Windows would not hear of an interrupt meanwhile
+        while not ended.wait(_LOOK_SECONDS):  # on Windows a wait blocks interrupts
             pass
 
     try:
@@ -195,13 +194,12 @@ def waiting_for_end() -> Iterator[Callable[[], None]]:
 
 
 def end_with_input() -> None:
-    """End this process when its standard input ends.
+    """End this process when its standard input ends; the input is ignored.
 
-    The system closes the pipe when the program that started a server ends, however it ends. Input
-    is ignored.
+    The system closes the pipe when the program that started a server ends, however it ends.
     """
     if sys.stdin is not None and sys.stdin.isatty():
-        from kbkit.errors import ConfigError  # workers do without
+        from kbkit.errors import ConfigError  # workers do not need it
 
         raise ConfigError(
             "--until-stdin-closes: standard input is a terminal, where Ctrl+C ends a server; the "
@@ -211,10 +209,9 @@ def end_with_input() -> None:
 
 
 def end_process() -> NoReturn:
-    """End this process with status 0, without tearing the interpreter down.
+    """End this process with status 0, without finalizing the interpreter.
 
-    A teardown while a daemon thread still runs in a native library (onnxruntime, Chroma) can abort
-    the process. Close what must be saved first.
+    Finalization can abort while a daemon thread runs in a native library (onnxruntime, Chroma).
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -229,7 +226,7 @@ def _end_with_input() -> None:
             pass
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGTERM)  # which may wait for something
+        signal.pthread_kill(main, signal.SIGTERM)  # wakes a blocked main thread
     else:
         signal.raise_signal(signal.SIGTERM)
 
@@ -293,7 +290,7 @@ def main(memory: int = 0, preload: str = "") -> None:
     """Serve one parent until it closes the pipe."""
     if preload:
         importlib.import_module(preload)
-    # Ctrl-C reaches the whole group of processes; the parent decides what it means
+    # Ctrl-C reaches the whole process group; the parent handles it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if memory:
         with contextlib.suppress(ImportError, ValueError, OSError):
@@ -301,7 +298,7 @@ def main(memory: int = 0, preload: str = "") -> None:
 
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    # nothing that a library prints may get between the answers
+    # output of libraries must not mix with the results
     os.dup2(2, 1)
     tasks: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(incoming, tasks.put), daemon=True).start()
@@ -310,7 +307,7 @@ def main(memory: int = 0, preload: str = "") -> None:
 
 
 def _receive(stream: IO[bytes], put: Callable[[WorkerTask], None]) -> None:
-    """Receive tasks until the parent ends, then end, even within a task."""
+    """Receive tasks until the parent ends, then end this process, even during a task."""
     try:
         while True:
             put(_load(stream))

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar in notebooks."""
+"""Progress bars in notebooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_LENGTH = 60
 
 @contextmanager
 def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
-    """The callback that a caller gave; without one, a tqdm bar when this is a notebook's kernel."""
+    """Yield the given callback, or one that draws a tqdm bar in a notebook."""
     if on_progress is not None or not _in_kernel():
         yield on_progress
         return
@@ -31,13 +31,11 @@ def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
             bar.update(progress.done - bar.n)
 
         yield tell
-        # a stage that was left early, since nothing remained to be done or somebody stopped it, is
-        # no failure: tqdm would leave a red bar behind
+        # a stage that ended early is not a failure, but tqdm would draw its bar in red
         bar.total = bar.n
 
 
 def _in_kernel() -> bool:
-    """Whether this process is a notebook's kernel; does not import IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and hasattr(shell, "kernel")

@@ -1,6 +1,6 @@
 """Third-party classes that a recipe names by import path.
 
-A recipe is trusted: what it names is imported and run. Keys never show in messages.
+A recipe is trusted: its classes are imported and run. Keys never show in messages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IN_ADDRESS = re.compile(
     r"signature)[^\s=&#]*=[^\s&#]+",
     re.IGNORECASE,
 )
-_MIN_SECRET = 6  # shorter values would blot out ordinary words
+_MIN_SECRET = 6  # shorter values would hide ordinary words
 
 
 def open_class(
@@ -40,7 +40,7 @@ def open_class(
     install: str,
     check: str,
 ) -> T:
-    arguments = {key: _given(name, key, value, error) for key, value in arguments.items()}
+    arguments = {key: _resolve(name, key, value, error) for key, value in arguments.items()}
     module_name, _, class_name = path.replace(":", ".").rpartition(".")
     try:
         module = importlib.import_module(module_name)
@@ -56,16 +56,15 @@ def open_class(
         )
     try:
         return loaded(**arguments)
-    # Constructors check keys, read files, open connections. "from None" since a traceback of
-    # theirs may show a key.
+    # "from None", since the traceback of a constructor may show a key
     except Exception as problem:
         raise error(
             f"{name}: cannot be opened ({safe_message(problem, arguments)}); check {check}"
         ) from None
 
 
-def is_there(path: str) -> bool:
-    """Whether the module of a class for `open_class` is installed; imports nothing."""
+def is_installed(path: str) -> bool:
+    """Whether the module of a class exists; imports nothing."""
     module_name, _, _ = path.replace(":", ".").rpartition(".")
     name, places = "", None
     for part in module_name.split("."):
@@ -81,7 +80,7 @@ def is_there(path: str) -> bool:
     return True
 
 
-def _given(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
+def _resolve(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
     if not (referred := variable(value)):
         return value
     if referred not in os.environ:
@@ -103,7 +102,6 @@ def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
 
 
 def _secrets(arguments: Mapping[str, Any]) -> list[str]:
-    """Values that must not show in messages: from the arguments and from the environment."""
     values = {os.environ.get(name, "") for name in variables(arguments)}
     values |= {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
     values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}

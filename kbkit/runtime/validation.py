@@ -75,7 +75,7 @@ def explained_method(method: Callable[P, R]) -> Callable[P, R]:
             except TypeError:
                 problem = _problem(method.__name__, signature, args[1:], kwargs)
                 raise ArgumentError(problem) from None
-            raise  # it came from within
+            raise  # the method itself raised it
 
     return called
 
@@ -83,7 +83,7 @@ def explained_method(method: Callable[P, R]) -> Callable[P, R]:
 def _problem(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> str:
-    """Explain a wrong call and how to write it; ``args`` exclude the object itself."""
+    """Explain a wrong call and how to write it; ``args`` exclude ``self``."""
     parameters = [p for p in signature.parameters.values() if p.name != "self"]
     by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -106,5 +106,5 @@ def _problem(
 
 def _rule(by_position: list[str]) -> str:
     if not by_position:
-        return "everything here is given by name"
+        return "give every argument by name"
     return f"only {' and '.join(by_position)} may be given without a name"

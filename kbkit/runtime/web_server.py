@@ -23,10 +23,10 @@ _OWN_NAMES = frozenset({LOOPBACK, "localhost", "[::1]"})
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    allow_reuse_address = os.name != "nt"  # there it would let two servers share a port
+    allow_reuse_address = os.name != "nt"  # on Windows two servers could share a port
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore visitors who left before the response."""
+        """Ignore clients that closed the connection."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -50,10 +50,7 @@ class _Handler(SimpleHTTPRequestHandler):
         return True
 
     def _is_ours(self, host: str) -> bool:
-        """Whether a ``Host`` header names this machine.
-
-        A page whose name was made to lead here (DNS rebinding) says its own name in ``Host``.
-        """
+        """Whether a ``Host`` header names this machine; protects from DNS rebinding."""
         name, port = re.fullmatch(r"(.*?)(?::(\d+))?", host.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
         return name.lower() in _OWN_NAMES and port in (None, str(self.connection.getsockname()[1]))
 
@@ -65,7 +62,7 @@ class _Handler(SimpleHTTPRequestHandler):
         return super().send_head()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
+        pass
 
     def list_directory(self, path: object) -> None:
         self.send_error(404)
@@ -96,11 +93,11 @@ def serve_folder(
 ) -> Iterator[str]:
     """Serve a folder on loopback while the block runs.
 
-    Requests for another ``Host`` and for names with a leading dot are refused. Pages carry
-    ``Last-Modified``; unchanged ones are answered with 304.
+    Refuses requests for another ``Host`` and for names with a leading dot. Supports
+    ``Last-Modified`` and 304.
 
     Args:
-        folder: The folder.
+        folder: Folder to serve.
         port: Port on 127.0.0.1; 0 for a free one.
         on_request: Called with the path of each request, from the server's threads.
 

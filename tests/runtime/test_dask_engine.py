@@ -258,9 +258,9 @@ PAGE = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks at workers more often than is needed otherwise."""
-    monkeypatch.setattr("kbkit.runtime.engine._LOOK", 0.2)
-    monkeypatch.setattr("kbkit.runtime.engine._SILENT", 2)
-    monkeypatch.setattr("kbkit.runtime.engine._ANSWER", 2)
+    monkeypatch.setattr("kbkit.runtime.engine._CHECK_INTERVAL", 0.2)
+    monkeypatch.setattr("kbkit.runtime.engine._SILENCE_LIMIT", 2)
+    monkeypatch.setattr("kbkit.runtime.engine._REPLY_TIMEOUT", 2)
 
 
 @pytest.mark.slow
@@ -364,7 +364,7 @@ def test_what_dask_logs_is_shown_to_those_who_ask_for_it(level, said):
 def test_an_engine_that_cannot_be_had_is_one_clear_error(
     tmp_path, monkeypatch, engine, error, said
 ):
-    monkeypatch.setattr("kbkit.runtime.engine._CONNECT", 2)
+    monkeypatch.setattr("kbkit.runtime.engine._CONNECT_TIMEOUT", 2)
     with pytest.raises(error) as raised:
         kbkit.build(
             recipe(tmp_path, "http://127.0.0.1:1/"), tmp_path / "kb", engine=engine, trust=True

@@ -142,7 +142,7 @@ def ended(what):
 @pytest.mark.parametrize(("what", "code"), [("error", 1), ("thread", 0), ("finalizer", 0)])
 def test_what_nobody_catches_is_a_line_of_json(what, code):
     (line,), status = ended(what)
-    assert (line["level"], line["message"]) == ("critical", "nobody expected ZeroDivisionError")
+    assert (line["level"], line["message"]) == ("critical", "unexpected ZeroDivisionError")
     assert "in fail\n" in line["exception"]
     assert "sk-live" not in line["exception"]
     assert status == code

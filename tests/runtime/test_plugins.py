@@ -92,16 +92,16 @@ def test_a_recipe_reads_from_a_plugin_with_a_plugin_embedder(package, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("weki", {}, r"no installed package brings a source of that name \(there are: empty"),
-        ("wiki", {"room": 1}, "cannot be made with these options"),
-        ("empty", {}, "is no source: it lacks type, exhaustive, events"),
-        ("lost", {}, "cannot be made"),
+        ("weki", {}, r"no installed package provides a source of that name \(there are: empty"),
+        ("wiki", {"room": 1}, "cannot be created with these options"),
+        ("empty", {}, "is not a source: it lacks type, exhaustive, events"),
+        ("lost", {}, "cannot be created"),
     ],
 )
 def test_a_plugin_that_cannot_be_had_is_one_clear_error(package, name, options, message):
     with pytest.raises(ConfigError, match=message):
         kbkit.sources.open_reader(PluginSource(name=name, options=options))
-    with pytest.raises(ConfigError, match="no installed package brings an embedder"):
+    with pytest.raises(ConfigError, match="no installed package provides an embedder"):
         open_embedder(PluginEmbedding(name="no"))
 
 
@@ -123,7 +123,11 @@ def test_a_recipe_names_an_annotator_of_a_package_or_none(package, tmp_path):
         made = annotator_of(PluginAnnotation(name="shouts", options={"mark": "?"}), *where)
         assert made.fingerprint == "shouts:?"
         assert annotator_of(NoAnnotation(), *where) is None
-        with pytest.raises(ConfigError, match="is no annotator: it lacks fingerprint, annotate"):
+        with pytest.raises(
+            ConfigError, match="is not an annotator: it lacks fingerprint, annotate"
+        ):
             annotator_of(PluginAnnotation(name="empty"), *where)
-        with pytest.raises(ConfigError, match=r"brings an annotator .* \(there are: empty, shouts"):
+        with pytest.raises(
+            ConfigError, match=r"provides an annotator .* \(there are: empty, shouts"
+        ):
             annotator_of(PluginAnnotation(name="no"), *where)

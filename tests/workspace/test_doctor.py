@@ -288,7 +288,7 @@ def test_a_configuration_of_a_newer_kbkit_is_told(folder):
         ({"retrieval": {"postprocessors": [{"path": "no.such:Thing"}]}}, "no.such:Thing: is not"),
         ({"retrieval": {"postprocessors": [{"path": "os.path.no:Thing"}]}}, "is not installed"),
         ({"retrieval": {"postprocessors": [{"path": "email.no.such:Thing"}]}}, "is not installed"),
-        ({"annotation": {"type": "plugin", "name": "nobody"}}, "brings an annotator"),
+        ({"annotation": {"type": "plugin", "name": "nobody"}}, "provides an annotator"),
     ],
 )
 def test_what_is_not_there_is_refused_of_a_knowledge_base_that_is_empty(tmp_path, values, told):
