@@ -155,11 +155,11 @@ class KbMagics(Magics):
 
     def _use(self, names: str) -> None:
         workspace = self._workspace()
-        wanted = names.split()
-        for name in wanted:
+        kbs = names.split()
+        for name in kbs:
             workspace[name]
-        self._used = wanted
-        print("searching", ", ".join(wanted) or "all knowledge bases")  # noqa: T201
+        self._used = kbs
+        print("searching", ", ".join(kbs) or "all knowledge bases")  # noqa: T201
 
     def _one(self, name: str) -> str:
         names = [name] if name else self._used or self._names()

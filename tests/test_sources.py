@@ -182,7 +182,7 @@ def test_a_refresh_with_a_failed_source_says_which_and_exits_with_3(run, folder)
     assert run("refresh", "b3")[0] == 0
     code, _, err = run("add", "b3", "--package", "no_such_package")
     assert code == 3
-    assert "not kept" in err
+    assert "was not added" in err
     assert run("refresh", "b3")[0] == 0
 
 

@@ -49,18 +49,17 @@ _MODULES = (
     ("serve", "token"),
 )
 _MODULE_OF = {name: module for module, names in _MODULES for name in names.split()}
-"""The module of each command, in the order in which the help lists them."""
+"""The module of each command, in the order of the help."""
 
 
-# of click, which newer versions of typer have within themselves
+# click's class, which newer versions of typer vendor
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 class _Commands(TyperGroup):
-    """Commands whose modules are imported when they are asked for: who runs one needs one."""
+    """Commands whose modules are imported on demand."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by name; suggests similar ones."""
         if cmd_name not in self.commands:
             load_commands(cmd_name if cmd_name in _MODULE_OF else None)
             self.commands = get_group(app).commands
@@ -72,7 +71,7 @@ class _Commands(TyperGroup):
         return super().list_commands(ctx)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; who interrupts a question interrupts the command, like anywhere else."""
+        """Run a command; Ctrl+C at a prompt interrupts it."""
         try:
             return super().invoke(ctx)
         except typer.Abort as aborted:
@@ -89,7 +88,7 @@ class _Commands(TyperGroup):
                 )
             if not ctx.params.get("log_json"):
                 raise
-            configure_logs(as_json=True)  # it may be the command itself that is unknown
+            configure_logs(as_json=True)  # not yet configured if the command is unknown
             complain(error.format_message())
             raise typer.Exit(error.exit_code) from None
 
@@ -103,7 +102,7 @@ _PHRASES = (
     (r"Value error, ", ""),
 )
 """pydantic's messages in typer, and their replacements."""
-_NEAR = {
+_SYNONYMS = {
     "ask": "context",
     "check": "doctor",
     "crawl": "new",
@@ -120,15 +119,15 @@ _NEAR = {
     "update": "refresh",
     "verify": "doctor",
 }
-"""Commands that other tools have, and the ones of kbkit that do the same."""
+"""Commands of other tools, with the equivalent of kbkit."""
 
 
 def _plain_message(message: str) -> str:
     for phrase, plain in _PHRASES:
         message = re.sub(phrase, plain, message)
     unknown = re.fullmatch(r"No such command '(\w+)'\.", message)
-    if unknown and unknown[1] in _NEAR:
-        message += f" `kbkit {_NEAR[unknown[1]]}` does that."
+    if unknown and unknown[1] in _SYNONYMS:
+        message += f" Use `kbkit {_SYNONYMS[unknown[1]]}`."
     return message
 
 
@@ -206,7 +205,7 @@ def workspace_option(
 
 @contextmanager
 def resumable(command: str) -> Iterator[None]:
-    """Print the command that resumes interrupted work."""
+    """After an interruption, print the command that continues the work."""
     try:
         yield
     except KeyboardInterrupt:
@@ -215,16 +214,16 @@ def resumable(command: str) -> Iterator[None]:
 
 
 def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[..., None]]:
-    """Give a command the options of a function; its parameter ``into`` gets what that returns."""
+    """Give a command the options of a function, whose result is the argument ``into``."""
     options = inspect.signature(options_of).parameters
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        def run(**given: Any) -> None:
-            taken = {name: given.pop(name) for name in options}
-            command(**given, **{into: options_of(**taken)})
+        def run(**arguments: Any) -> None:
+            selected = {name: arguments.pop(name) for name in options}
+            command(**arguments, **{into: options_of(**selected)})
 
-        # typer reads what a command takes off its signature
-        late = {"AnySource": object}  # a name that only type checkers know
+        # typer reads the signature
+        late = {"AnySource": object}  # imported for type checkers only
         hints = {
             **get_type_hints(options_of, None, late, include_extras=True),
             **get_type_hints(command, None, late, include_extras=True),
@@ -245,13 +244,12 @@ def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[.
     return decorate
 
 
-VALUES = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
-"""Placeholders for option values."""
+_METAVARS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
 
 
 def name_values(commands: typer.Typer) -> None:
-    """Name the values of options and arguments in help."""
-    # the name of an argument says enough; newer versions of typer add the type to it
+    """Set the metavars of options and arguments in help."""
+    # no types of arguments, which newer versions of typer add
     TyperArgument.display_type_rich = lambda self, ctx: ""  # type: ignore[method-assign]
     TyperArgument._usage_display_name = _usage_name  # type: ignore[assignment, method-assign]
     callbacks = [command.callback for command in commands.registered_commands]
@@ -260,14 +258,14 @@ def name_values(commands: typer.Typer) -> None:
     for callback in filter(None, callbacks):
         hints = get_type_hints(callback, include_extras=True)
         parameters = signature(callback).parameters
-        callback.__annotations__ = hints  # texts would be read anew, and give other notes
+        callback.__annotations__ = hints  # typer must see these notes, not parse text again
         for name, hint in hints.items():
             if get_origin(hint) is not Annotated:
                 continue
             kind, *notes = get_args(hint)
             kinds = {kind, *get_args(kind)}
             kinds |= {inner for each in get_args(kind) for inner in get_args(each)}  # of a list
-            value = next((VALUES[each] for each in kinds if each in VALUES), None)
+            value = next((_METAVARS[each] for each in kinds if each in _METAVARS), None)
             for note in notes:
                 if not isinstance(note, OptionInfo | ArgumentInfo):
                     continue
@@ -281,12 +279,12 @@ def name_values(commands: typer.Typer) -> None:
 
 
 def load_commands(name: str | None = None) -> None:
-    """Import the modules of all commands, or that of one, whose functions belong to `app` then."""
+    """Import the modules of all commands or of one, which registers them with `app`."""
     for module in [_MODULE_OF[name]] if name else _MODULE_OF.values():
         import_module(f"kbkit.cli.{module}")
     names = list(_MODULE_OF)
     for infos in (app.registered_commands, app.registered_groups):
-        infos.sort(key=lambda info: names.index(_name(info)))  # whichever was imported first
+        infos.sort(key=lambda info: names.index(_name(info)))  # not in the order of imports
     name_values(app)
 
 
@@ -295,7 +293,7 @@ def _name(info: CommandInfo | TyperInfo) -> str:
 
 
 def finish(report: IngestReport, as_json: bool, name: str) -> None:
-    """Print the result; the exit code shows an empty result or a failed source."""
+    """Print the report; exit with 3 if nothing was read or a source failed."""
     print_ingest(report, as_json, name)
     if report.nothing_read or report.failed_sources:
         raise typer.Exit(EXIT_NOTHING_READ)
@@ -306,19 +304,16 @@ class _Chosen:
 
 
 def chosen_workspace() -> Path | None:
-    """Return the folder of the option ``--workspace``, if given."""
     return _Chosen.workspace
 
 
 def open_workspace() -> Workspace:
-    """The workspace that the options of the command line name."""
     from kbkit.workspace import Workspace
 
     return Workspace(_Chosen.workspace)
 
 
 def workspace_folder() -> Path:
-    """Return the folder of the workspace, which may not exist."""
     from kbkit.runtime.config import Settings
 
     return Path(_Chosen.workspace or Settings.load().workspace).absolute()

@@ -1,7 +1,7 @@
 """Serve the dashboard of a workspace with Voilà, for people without notebooks.
 
-Each visitor gets a kernel with the rights of the person who serves it. So a token is always
-required: other programs and web pages can reach it on loopback, too.
+Each visitor gets a kernel with the rights of this process. So a token is always required, also on
+loopback, which other programs and web pages can reach.
 """
 
 from __future__ import annotations
@@ -33,18 +33,16 @@ from kbkit.workspace import Workspace
 LOOPBACK = "127.0.0.1"
 _SHORTEST_TOKEN = 16
 _IDLE_SECONDS = 600
-"""Age at which a kernel ends whose page was closed without saying so."""
-
+"""Idle time after which a kernel without a page ends."""
 _WARM_KERNELS = 2
 """Kernels with a ready dashboard."""
 _START_SECONDS = 10
-"""Seconds for a kernel's start."""
 _FILL_INTERVAL = 30_000
 """Milliseconds between checks of the pool."""
 _LARGEST_MESSAGE = 150_000_000
-"""Bytes; an upload of 100 MB is one message, in which its bytes may take more room."""
+"""Bytes; an upload of 100 MB is one message with some overhead."""
 
-# Those that widgets need; others of JupyterLab would be loaded too, and fail.
+# only those of widgets: other JupyterLab extensions would fail
 _EXTENSIONS = [
     "@voila-dashboards/widgets-manager8",
     "@jupyter-widgets/jupyterlab-manager",
@@ -52,10 +50,9 @@ _EXTENSIONS = [
 ]
 
 _COOKIES = {"samesite": "Strict"}
-"""Attributes of cookies: never sent by other sites."""
 
-# What a page may load: nothing of third parties. Views are modules made of text (blob:), and the
-# kernel's websocket is of the same origin (which 'self' covers; in Safari from 15.4 on).
+# Allows nothing of third parties. Views are modules made of text (blob:); 'self' covers the
+# kernel's websocket (in Safari from 15.4).
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; "
@@ -97,10 +94,10 @@ def check_options(host: str, token: str, theme: str) -> None:
     if theme not in ("light", "dark"):
         raise ConfigError(f"theme={theme!r}: choose light or dark")
     try:
-        alone = ip_address(host).is_loopback
+        is_loopback = ip_address(host).is_loopback
     except ValueError:
-        alone = host == "localhost"
-    if not alone and not token:
+        is_loopback = host == "localhost"
+    if not is_loopback and not token:
         raise ConfigError(
             f"host={host!r}: others can reach it, and may read and change the workspace; require a "
             "token (--token), and serve behind https"
@@ -112,10 +109,10 @@ def check_options(host: str, token: str, theme: str) -> None:
 def _free_port(host: str, port: int) -> int:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        with socket.socket(family) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind((host, port))
-            return int(tried.getsockname()[1])
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            return int(probe.getsockname()[1])
     except (OSError, OverflowError) as error:
         raise ConfigError(
             f"{host}:{port}: cannot be used ({error}); choose another port, or 0 for any"
@@ -143,7 +140,7 @@ def _page_template(folder: Path) -> Iterator[None]:
 
 def _write_notebook(folder: Path, workspace: Path) -> Path:
     code = (
-        # where kbkit was started, so that it reads the same settings
+        # the working directory of kbkit, to read the same settings
         f"import os\n\nos.chdir({str(Path.cwd())!r})\n"
         "import kbkit\nfrom kbkit.panels import Dashboard\n\n"
         f"Dashboard(kbkit.open({str(workspace)!r}), base={str(Path.cwd())!r})"
@@ -182,7 +179,7 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             "tornado_settings": {
                 "headers": {"Content-Security-Policy": _POLICY},
                 "xsrf_cookie_kwargs": _COOKIES,
-                "ws_ping_timeout": 30_000,  # ms; the default is longer than it may be
+                "ws_ping_timeout": 30_000,  # ms; the default exceeds the ping interval
                 "websocket_max_message_size": _LARGEST_MESSAGE,
             },
         },
@@ -200,7 +197,7 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
         "MappingKernelManager": {"cull_idle_timeout": _IDLE_SECONDS, "cull_interval": 60},
     }
     if os.name == "posix":
-        # files that only their owner may open, instead of ports of the machine
+        # sockets that only their owner may open, instead of ports
         settings["ConnectionFileMixin"] = {"transport": "ipc"}
 
     class DashboardPage(TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
@@ -217,9 +214,9 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
 
         def listen(self) -> None:
             loop = IOLoop.current()
-            with suppress(ValueError):  # where it is not the main thread
+            with suppress(ValueError):  # not in the main thread
                 for number in ending_signals():
-                    # between two steps, and not in the middle of one
+                    # the loop stops between two callbacks
                     signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
             kernels = self.kernel_manager
             fill = partial(kernels.fill_if_needed, delay=0, notebook_name=kernels.notebook_path)

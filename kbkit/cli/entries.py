@@ -101,7 +101,7 @@ def list_(
         as_json,
         ("rating", "votes", "slug", "title", "status", "tags", "updated (UTC)"),
         _row,
-        empty="" if page.total else "nothing is there; `kbkit entries add` writes an entry",
+        empty="" if page.total else "no entries; `kbkit entries add` writes one",
     )
     if as_json:
         return
@@ -257,7 +257,7 @@ def rm(slug: Slug, as_json: AsJson = False) -> None:
     print_done(
         deleted,
         as_json,
-        f"deleted {slug}; `kbkit entries undelete {slug}` brings it back until `kbkit compact`",
+        f"deleted {slug}; `kbkit entries undelete {slug}` restores it until `kbkit compact`",
     )
 
 
@@ -272,7 +272,7 @@ def undelete(
     """Restore an entry from the trash, or list the trash."""
     with open_workspace() as workspace:
         if slug is not None:
-            _print_entry(workspace.entries.undelete(slug, to=to), "brought back", as_json)
+            _print_entry(workspace.entries.undelete(slug, to=to), "restored", as_json)
             return
         deleted = workspace.entries.trash()
     print_rows(
@@ -341,7 +341,7 @@ def import_(
     if printed(imported, as_json):
         return
     for entry in imported:
-        say(f"took in {entry.slug}")
+        say(f"imported {entry.slug}")
 
 
 @entries.command()
@@ -371,10 +371,10 @@ def _ask(was: Mapping[str, str], options: Mapping[str, Any]) -> tuple[str, dict[
         title = ask("Title", "title")
     asked: dict[str, Any] = {}
     for key, label in (
-        ("description", "What it is good for"),
-        ("tags", "Tags, with commas between"),
+        ("description", "Purpose"),
+        ("tags", "Tags, separated by commas"),
         ("category", "Category"),
-        ("prompt", "How to do it, in a line (more goes into prompt.md)"),
+        ("prompt", "Instructions, in one line (more go into prompt.md)"),
     ):
         if key not in options:
             asked[key] = ask(label, key)
@@ -399,7 +399,7 @@ def _text(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FilesError(f"{path}: is no text in UTF-8") from None
+        raise FilesError(f"{path}: is not UTF-8 text") from None
 
 
 def _print_entry(entry: Entry, done: str, as_json: bool) -> None:

@@ -42,7 +42,7 @@ def ls(path: FolderPath = "", as_json: AsJson = False) -> None:
             "" if info.is_folder else f"{info.size:,}",
             f"{info.changed_at:%Y-%m-%d %H:%M}",
         ),
-        empty="nothing is there; `kbkit files write PATH` writes a file",
+        empty="no files; `kbkit files write PATH` writes one",
     )
 
 
@@ -68,10 +68,8 @@ def cat(path: FilePath, as_json: AsJson = False) -> None:
         info, text = workspace.files.info(path), workspace.files.read(path)
     if printed({**info.to_dict(), "content": text}, as_json):
         return
-    if sys.stdout.isatty():  # a terminal obeys what a file may hold
-        text = "\n".join(plain(line) for line in text.split("\n"))
-    if sys.stdout.isatty():  # elsewhere it is data
-        text = without_controls(text)
+    if sys.stdout.isatty():  # a terminal would obey control characters
+        text = without_controls("\n".join(plain(line) for line in text.split("\n")))
     typer.echo(text, nl=not text.endswith("\n"))
 
 
@@ -80,7 +78,7 @@ def write(
     path: FilePath, text: Text = None, if_match: IfMatch = None, as_json: AsJson = False
 ) -> None:
     """Write a file from an argument or standard input."""
-    content = _given(text)
+    content = _text_or_input(text)
     with open_workspace() as workspace:
         _print_file(workspace.files.write(path, content, if_match=if_match), "wrote", as_json)
 
@@ -90,7 +88,7 @@ def append(
     path: FilePath, text: Text = None, if_match: IfMatch = None, as_json: AsJson = False
 ) -> None:
     """Append a line to a file."""
-    content = _given(text)
+    content = _text_or_input(text)
     with open_workspace() as workspace:
         _print_file(workspace.files.append(path, content, if_match=if_match), "added to", as_json)
 
@@ -110,7 +108,7 @@ def rm(path: FilePath, as_json: AsJson = False) -> None:
     print_done(
         deleted,
         as_json,
-        f"deleted {path}; `kbkit files undelete {path}` brings it back until `kbkit compact`",
+        f"deleted {path}; `kbkit files undelete {path}` restores it until `kbkit compact`",
     )
 
 
@@ -136,7 +134,7 @@ def undelete(
     """Restore from the trash, or list the trash."""
     with open_workspace() as workspace:
         if path is not None:
-            _print_file(workspace.files.undelete(path, to=to), "brought back", as_json)
+            _print_file(workspace.files.undelete(path, to=to), "restored", as_json)
             return
         deleted = workspace.files.trash()
     print_rows(
@@ -160,7 +158,7 @@ def sync(as_json: AsJson = False) -> None:
         say(f"not searched: {plain(problem.uri)}: {plain(problem.reason)}")
 
 
-def _given(text: str | None) -> str:
+def _text_or_input(text: str | None) -> str:
     if text is not None:
         return text
     try:

@@ -50,7 +50,7 @@ def entities(
         as_json,
         ("entity", "type", "chunks", "documents", "description"),
         lambda e: (e.name, e.type, f"{e.chunks:,}", f"{e.documents:,}", e.description),
-        empty="no entity; `kbkit improve NAME` annotates the rest",
+        empty="no entities; `kbkit improve NAME` annotates the remaining chunks",
     )
 
 
@@ -219,14 +219,14 @@ def create(
 ) -> None:
     """Create an entity."""
     with open_workspace() as workspace:
-        made = workspace.graph.create(
+        entity = workspace.graph.create(
             name,
             type=type or "name",
             description=description or "",
             aliases=alias or (),
             properties=_properties(properties),
         )
-    print_done(made, as_json, f"made {plain(made.name)}")
+    print_done(entity, as_json, f"made {plain(entity.name)}")
 
 
 @graph.command()
@@ -274,8 +274,8 @@ def relate(
 ) -> None:
     """Create a relation between two things."""
     with open_workspace() as workspace:
-        made = workspace.graph.relate(source, name, target, weight=weight, note=note)
-    print_done(made, as_json, f"related {plain(source)} to {plain(target)}: {made.name}")
+        relation = workspace.graph.relate(source, name, target, weight=weight, note=note)
+    print_done(relation, as_json, f"related {plain(source)} to {plain(target)}: {relation.name}")
 
 
 @graph.command()
@@ -293,10 +293,9 @@ def unrelate(
 def merge(keep: Entity, other: Entity, as_json: AsJson = False) -> None:
     """Merge two entities; `kbkit graph undo` splits them."""
     with open_workspace() as workspace:
-        kept = workspace.graph.merge(keep, other)
-    print_done(
-        kept, as_json, f"{plain(kept.name)} is also called {', '.join(map(plain, kept.aliases))}"
-    )
+        merged = workspace.graph.merge(keep, other)
+    aliases = ", ".join(map(plain, merged.aliases))
+    print_done(merged, as_json, f"{plain(merged.name)} is also called {aliases}")
 
 
 @graph.command()
@@ -340,7 +339,7 @@ def undo(
     """Undo an edit of the graph."""
     with open_workspace() as workspace:
         undone = workspace.graph.undo(edit)
-    print_done(undone, as_json, f"taken back: {plain(undone.what)}")
+    print_done(undone, as_json, f"undone: {plain(undone.what)}")
 
 
 def _properties(pairs: Sequence[str] | None) -> dict[str, Any] | None:

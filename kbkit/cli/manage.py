@@ -84,7 +84,7 @@ def new(
             report = kb.ingest(*specs, on_progress=on_progress)
         if report.nothing_read and not report.interrupted:
             workspace.delete(name, forever=True)
-            say(f"{name} was not made, since nothing could be read")
+            say(f"{name} was not made, because nothing could be read")
         finish(report, as_json, name)
 
 
@@ -262,7 +262,7 @@ def expand(
     with open_workspace() as workspace:
         documents_ = workspace[name].documents
         if remove:
-            say(f"deleted text of models about {pluralize(documents_.unexpand())}")
+            say(f"deleted text by models about {pluralize(documents_.unexpand())}")
             return
         report = documents_.expand(llm, questions=questions, estimate=True)
         if not as_json or not estimate:
@@ -317,30 +317,30 @@ def annotate(
 
 @contextmanager
 def _new_workspace() -> Iterator[Workspace]:
-    """The workspace; a folder created for this is removed if it stays empty."""
-    before = workspace_folder()
-    there = before.exists()
+    """Open the workspace; a new folder is removed if it stays empty."""
+    folder = workspace_folder()
+    existed = folder.exists()
     workspace = open_workspace()
     try:
         with workspace:
             try:
                 yield workspace
             finally:
-                in_vain = not there and not len(workspace)
+                is_unused = not existed and not len(workspace)
     finally:
-        if in_vain:
-            shutil.rmtree(before, ignore_errors=True)
+        if is_unused:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
     for problem in report.failed_sources:
         if problem.uri in kb.sources:
             say(
-                f"nothing could be read of {problem.uri}; `kbkit sources set`, `disable` or "
-                f"`remove {kb.name}` mends that"
+                f"nothing could be read of {problem.uri}; change it with `kbkit sources set`, "
+                f"`disable` or `remove {kb.name}`"
             )
         else:
-            say(f"{problem.uri} is not kept as a source, since nothing could be read of it")
+            say(f"{problem.uri} was not added as a source, because nothing could be read of it")
 
 
 def _listed(document: Document, *more: str) -> dict[str, Any]:

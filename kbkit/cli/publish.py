@@ -183,7 +183,7 @@ def serve_site(
     if until_closed:
         end_with_input()
     folder = find_site(Path(site)) or Path(site)
-    if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
+    if not (folder / "index.html").is_file():  # a folder may have a knowledge base's name
         with open_workspace() as workspace:
             if site in workspace or not folder.is_dir():
                 folder = handle_of(workspace[site]).site_folder() / "site"
@@ -221,7 +221,7 @@ def watch(
             kb = _built(workspace, target, on_progress, trust=trust)
         served: list[str] = []
 
-        def tell(report: ExportReport) -> None:
+        def on_export(report: ExportReport) -> None:
             place = report.site or report.folder
             say(f"wrote {pluralize(report.written, 'page')}, removed {report.removed:,}: {place}")
             if port is not None and report.site and not served:
@@ -236,7 +236,7 @@ def watch(
             folder=folder,
             build=build,
             interval=interval,
-            on_export=tell,
+            on_export=on_export,
             on_trouble=lambda error: say(f"kbkit: {error}"),
         )
 
@@ -245,15 +245,15 @@ def watch(
 def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
     from kbkit.workflows.watching import watch_files
 
-    def tell(report: SyncReport) -> None:
+    def on_sync(report: SyncReport) -> None:
         say(
             f"{name}: {len(report.added):,} added, {len(report.updated):,} updated, "
             f"{len(report.removed):,} removed"
         )
 
     stop = threading.Event()
-    told = {"on_sync": tell, "on_trouble": lambda error: say(f"kbkit: {error}")}
-    thread = threading.Thread(target=watch_files, args=(synced,), kwargs={"stop": stop, **told})
+    options = {"stop": stop, "on_sync": on_sync, "on_trouble": lambda error: say(f"kbkit: {error}")}
+    thread = threading.Thread(target=watch_files, args=(synced,), kwargs=options)
     thread.start()
     try:
         yield

@@ -105,7 +105,7 @@ def search(
         raise typer.BadParameter("give a query, or --queries FILE")
     if queries is not None and not (as_json or as_jsonl):
         raise typer.BadParameter("--queries prints JSON lines only; add --jsonl")
-    # threads of BLAS, of which a search has no use, would take a tenth of a second to start
+    # a search does not need BLAS threads, whose start takes a tenth of a second
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kbkit.models import Filters
 
@@ -201,11 +201,11 @@ def eval_(
     """Measure search on questions with known answers."""
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
-    name, asked = _asked(target, questions, judgements)
+    name, ground_truth = _ground_truth(target, questions, judgements)
     with open_workspace() as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
         result = kb.feedback.evaluate(
-            asked, mode=mode, against=against, wait=wait, on_progress=on_progress
+            ground_truth, mode=mode, against=against, wait=wait, on_progress=on_progress
         )
     if not printed(result, as_json):
         print_evaluation(result, verbose)
@@ -235,23 +235,23 @@ def tune(
     as_json: AsJson = False,
 ) -> None:
     """Learn search weights from questions with known answers."""
-    name, asked = _asked(target, questions, judgements)
+    name, ground_truth = _ground_truth(target, questions, judgements)
     with open_workspace() as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
         more: dict[HasFeedback, Sequence[Question] | Judgements | None] = {}
         for other in others or []:
-            recipe, theirs = _asked(other, None, None)
+            recipe, theirs = _ground_truth(other, None, None)
             more[_built(workspace, recipe, other)] = theirs
         report = kb.feedback.tune(
-            asked, others=more, keep=keep, seed=seed, wait=wait, on_progress=on_progress
+            ground_truth, others=more, keep=keep, seed=seed, wait=wait, on_progress=on_progress
         )
     if printed(report, as_json):
         return
     print_tuning(report)
     if report.wins and not report.kept:
-        say("nothing was changed; --keep writes the proposed settings to the knowledge base")
+        say("nothing changed; --keep writes the proposed settings to the knowledge base")
     if report.wins:
-        say("put this into the recipe, or its next build undoes it:")
+        say("put this into the recipe, or the next build undoes it:")
         typer.echo(report.to_yaml(), nl=False)
 
 
@@ -273,14 +273,14 @@ def fidelity(
         return
     header, *rows = report.rows()
     print_figures(header, rows)
-    say(f"{report.titles:.1%} of the titles tell their page from all others")
+    say(f"{report.titles:.1%} of the titles are unique to their page")
     if report.warning:
         say(f"poorly read: {report.warning}")
     for one in report.worst[:WORST_PAGES]:
         say(f"worst: {one.uri}: {losses(one.fidelity.counts())}")
 
 
-def _asked(
+def _ground_truth(
     target: str, questions: Path | None, judgements: Path | None
 ) -> tuple[str, Sequence[Question] | Judgements | None]:
     """Return the knowledge base to measure, with its queries; ``None`` for its own ratings."""
@@ -298,14 +298,13 @@ def _asked(
         return name, Judgements.from_qrels(judgements)
     if recipe is None:
         return name, None
-    asked = golden_questions(recipe)
-    if not asked:
+    golden = golden_questions(recipe)
+    if not golden:
         raise ConfigError(f"{target}: has no golden questions; write some under `questions`")
-    return name, asked
+    return name, golden
 
 
 def _built(workspace: Workspace, name: str, target: str) -> KnowledgeBase:
-    """Return the knowledge base of a recipe, or of a name."""
     if name != target and name not in workspace:
         raise NotFoundError(f"{name}: is not built yet; run `kbkit build {target}` first")
     return workspace[name]
@@ -316,5 +315,5 @@ def _lines(path: Path) -> list[str]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text: {error}") from error
-    # not splitlines, which ends lines at characters that a query may have
+    # not splitlines, which also splits at characters that a query may contain
     return text.removesuffix("\n").split("\n") if text else []

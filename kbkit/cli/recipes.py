@@ -107,7 +107,7 @@ def init(
     from kbkit.workflows.drafts import check_free, draft_recipe, write_draft
 
     if output is not None and not force:
-        check_free(output)  # before anything is looked at or asked
+        check_free(output)  # before reading and prompts
     base = output.parent if output is not None else Path()
     with progress() as on_progress:
         draft = draft_recipe(place, base=base, allow_private=allow_private, on_progress=on_progress)
@@ -121,7 +121,7 @@ def init(
     for line in draft.seen:
         say(line)
     if not yes and sys.stdin.isatty():
-        draft = _asked(draft, named=bool(name), free=force or output is not None)
+        draft = _complete(draft, named=bool(name), free=force or output is not None)
     path = write_draft(draft, output, force=force)
     say(
         f"wrote {path}; look through it, then `kbkit recipes check {path}` and `kbkit build {path}`"
@@ -129,19 +129,19 @@ def init(
 
 
 def _question(text: str) -> tuple[str, str]:
-    asked, separator, page = text.rpartition("=")
-    if not separator or not asked.strip() or not page.strip():
+    question, separator, page = text.rpartition("=")
+    if not separator or not question.strip() or not page.strip():
         raise typer.BadParameter(f"--question {text!r}: write it as 'QUESTION = PAGE'")
-    return asked.strip(), page.strip()
+    return question.strip(), page.strip()
 
 
-def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
-    """Complete the draft with answers from the terminal; invalid answers are asked again.
+def _complete(draft: Draft, *, named: bool, free: bool) -> Draft:
+    """Complete a draft with answers from the terminal.
 
     Args:
-        draft: What was seen.
-        named: Whether its name was printed before.
-        free: Any name will do; else not one whose file exists.
+        draft: Draft from the source.
+        named: Whether the command line gave its name.
+        free: Whether the file of a name may exist.
     """
     from kbkit.recipes import check_name
     from kbkit.workflows.drafts import check_free
@@ -162,33 +162,34 @@ def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
         )
     source = dict(draft.source)
     if "example.org" in str(source.get("base_url", "")):
-        asked = "Where are these pages published? (https://...; Enter: not known)"
+        question = "Where are these pages published? (https://...; Enter: not known)"
         source["base_url"] = (
-            typer.prompt(asked, default="", value_proc=_web_address, err=True) or source["base_url"]
+            typer.prompt(question, default="", value_proc=_web_address, err=True)
+            or source["base_url"]
         )
         changes["source"] = source
     if not draft.description:
-        changes["description"] = _prompt("What is it about, in a sentence? (Enter: say it later)")
+        changes["description"] = _prompt("What is it about, in a sentence? (Enter: later)")
     if not draft.license:
         changes["license"] = _prompt("Its license, such as CC-BY-4.0? (Enter: not known)")
-    kept = [each for each in draft.excluded if not each.pages or _left_out(each)]
+    excluded = [each for each in draft.excluded if not each.pages or _confirm_exclusion(each)]
     questions = list(draft.questions)
     while text := _prompt("A golden question, in a reader's words (Enter: no more)"):
-        page = _prompt("  the end of the address of the page that answers it")
+        page = _prompt("  end of the address of its page")
         if page:
             questions.append((text, page))
-    return replace(draft, **changes, excluded=tuple(kept), questions=tuple(questions))  # type: ignore[arg-type]
+    return replace(draft, **changes, excluded=tuple(excluded), questions=tuple(questions))  # type: ignore[arg-type]
 
 
-def _left_out(pages: Exclusion) -> bool:
-    asked = f"Leave out {pages.pattern} ({pages.reason}, {pluralize(pages.pages, 'page')})?"
-    return typer.confirm(asked, default=True, err=True)
+def _confirm_exclusion(pages: Exclusion) -> bool:
+    question = f"Leave out {pages.pattern} ({pages.reason}, {pluralize(pages.pages, 'page')})?"
+    return typer.confirm(question, default=True, err=True)
 
 
 def _web_address(text: str) -> str:
     text = text.strip()
     if text and not re.match(r"https?://[^\s/]", text):
-        raise typer.BadParameter(f"{text!r} is no address of the web: https://docs.example.com/")
+        raise typer.BadParameter(f"{text!r}: not a web address, such as https://docs.example.com/")
     return text
 
 

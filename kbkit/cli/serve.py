@@ -122,11 +122,11 @@ def create_token(
     from kbkit.access import Tokens
 
     with open_workspace() as workspace:
-        made = Tokens(workspace).create(name, scope=scope, kbs=kb or (), days=days)
-    if printed({"token": made.token, **made.info.to_dict()}, as_json):
+        new = Tokens(workspace).create(name, scope=scope, kbs=kb or (), days=days)
+    if printed({"token": new.token, **new.info.to_dict()}, as_json):
         return
-    typer.echo(made.token)
-    say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` takes it back")
+    typer.echo(new.token)
+    say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
 
 
 @token_app.command("list")
@@ -149,7 +149,7 @@ def list_tokens(as_json: AsJson = False) -> None:
             f"{info.expires_at:%Y-%m-%d}" if info.expires_at else "never",
             f"{info.used_at:%Y-%m-%d %H:%M}" if info.used_at else "never",
         ),
-        empty="no token; make one with `kbkit token create NAME`",
+        empty="no tokens; make one with `kbkit token create NAME`",
     )
 
 

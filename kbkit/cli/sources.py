@@ -116,22 +116,24 @@ def named_sources(
 ) -> list[AnySource]:
     from kbkit.recipes import parse_source
 
-    crawling = _given(depth=depth, concurrency=concurrency, sitemap=None if sitemap else False)
-    fetching = _given(delay=delay)
-    asked = _given(provider=provider)
+    crawling = _drop_unset(depth=depth, concurrency=concurrency, sitemap=None if sitemap else False)
+    fetching = _drop_unset(delay=delay)
+    asked = _drop_unset(provider=provider)
     _check_used("--crawl", crawling, crawl)
-    imported = _given(introspect=introspect or None)
+    imported = _drop_unset(introspect=introspect or None)
     _check_used("--package", imported, package)
     _check_used("--crawl or --page", asked, crawl, page)
     _check_used("--crawl, --page or --openapi", fetching, crawl, page, openapi)
     if mirror is None and base_url is not None:
         raise typer.BadParameter("--base-url goes with --mirror")
-    shared = _given(document_type=document_type, tags=tag, license=license, attribution=attribution)
-    narrowed = _given(include=include, exclude=exclude)
-    most = _given(limit=limit)
-    private = _given(allow_private=allow_private)
+    shared = _drop_unset(
+        document_type=document_type, tags=tag, license=license, attribution=attribution
+    )
+    narrowed = _drop_unset(include=include, exclude=exclude)
+    most = _drop_unset(limit=limit)
+    private = _drop_unset(allow_private=allow_private)
     web = {**fetching, **asked, **private}
-    wanted: list[dict[str, Any]] = [
+    specs: list[dict[str, Any]] = [
         *(
             {"type": "crawl", "url": url, **crawling, **narrowed, **most, **web}
             for url in crawl or ()
@@ -149,11 +151,11 @@ def named_sources(
         *({"type": "parquet", "path": path} for path in parquet or ()),
     ]
     if mirror is not None:
-        wanted.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
-    return [parse_source({**values, **shared}) for values in wanted]
+        specs.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
+    return [parse_source({**values, **shared}) for values in specs]
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _drop_unset(**options: Any) -> dict[str, Any]:
     """Return options that are set; omitted ones have the recipe's defaults."""
     return {name: value for name, value in options.items() if value not in (None, "", [], ())}
 
@@ -208,7 +210,7 @@ def set_(
     with open_workspace() as workspace:
         changed = workspace[name].sources.update(source, **given)
     _print([changed], as_json)
-    say(f"`kbkit refresh {name}` reads it so")
+    say(f"`kbkit refresh {name}` reads it with the new options")
 
 
 @sources.command()
@@ -239,18 +241,18 @@ def remove(
 ) -> None:
     """Remove a source."""
     with open_workspace() as workspace:
-        kept = workspace[name].sources
-        info = kept[source]
+        collection = workspace[name].sources
+        info = collection[source]
         if keep_documents is None and info.documents:
             question = f"Delete its {pluralize(info.documents)} too?"
             keep_documents = not typer.confirm(question, default=False, err=True)
-        kept.remove(info.id, keep_documents=bool(keep_documents))
+        collection.remove(info.id, keep_documents=bool(keep_documents))
     done = "stay" if keep_documents else "were deleted"
     say(f"removed {info.location}; its {pluralize(info.documents)} {done}")
 
 
 def _option(text: str) -> tuple[str, Any]:
-    """Parse an option and its value, whose type YAML decides."""
+    """Parse an option with a YAML value."""
     import yaml
 
     key, sign, value = text.partition("=")

@@ -12,7 +12,6 @@ from kbkit.cli.terminal import print_figures, print_rows, print_table, printed, 
 from kbkit.models.values import plain, pluralize
 
 MAX_STATEMENT_LENGTH = 300
-"""Maximum characters of a statement in output."""
 
 
 @app.command("subjects")
@@ -41,7 +40,7 @@ def list_subjects(
             f"{each.documents:,}",
             ", ".join(each.aliases),
         ),
-        empty="no subject; `kbkit improve NAME` annotates the rest",
+        empty="no subjects; `kbkit improve NAME` annotates the remaining chunks",
     )
 
 
@@ -78,7 +77,7 @@ def about(
         statement = textwrap.shorten(plain(chunk.statement), MAX_STATEMENT_LENGTH, placeholder=" …")
         typer.echo(f"\n{place}{kind}\n    {statement}")
     if answer.entities:
-        typer.echo(f"\nbeside it: {', '.join(plain(each.name) for each in answer.entities)}")
+        typer.echo(f"\nrelated: {', '.join(plain(each.name) for each in answer.entities)}")
 
 
 Documents = Annotated[
@@ -98,13 +97,13 @@ def delete(name: Name, documents: Documents = None, yes: Yes = False) -> None:
             for document in documents:
                 uri = kb.documents[document].uri
                 kb.documents.delete(uri)
-                say(f"deleted {uri}; `kbkit undelete {name} --document {uri}` brings it back")
+                say(f"deleted {uri}; `kbkit undelete {name} --document {uri}` restores it")
             return
         info = kb.info()
         if not yes:
             typer.confirm(f"Delete {name} with its {pluralize(info.documents)}?", abort=True)
         workspace.delete(name)
-    say(f"deleted {name}; `kbkit undelete {name}` brings it back until `kbkit compact`")
+    say(f"deleted {name}; `kbkit undelete {name}` restores it until `kbkit compact`")
 
 
 @app.command()
@@ -173,7 +172,9 @@ def compact(yes: Yes = False, as_json: AsJson = False) -> None:
     """Empty the trash for good and free disk space."""
     with open_workspace() as workspace:
         if not yes:
-            typer.confirm("Nothing deleted can be brought back then. Go on?", abort=True, err=True)
+            typer.confirm(
+                "Deleted items cannot be restored afterwards. Continue?", abort=True, err=True
+            )
         done = workspace.compact()
     if printed(done, as_json):
         return

@@ -1,4 +1,4 @@
-"""Terminal output: results on standard output, all else on standard error."""
+"""Terminal output: results on standard output, messages on standard error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _WIDE = (0, 2, 0, 0)
 _PIPED_WIDTH = 10_000
-"""Columns where a program reads: nothing is wrapped or cut."""
+"""Columns of output to a program, so that nothing is wrapped or cut."""
 
 
 class _Verbosity:
@@ -45,10 +45,7 @@ def set_verbosity(level: int) -> None:
 
 @contextmanager
 def progress() -> Iterator[OnProgress | None]:
-    """Show progress on the terminal; does nothing without one.
-
-    Who asked for every step gets a line for each, wherever it goes.
-    """
+    """Show progress on a terminal; with ``--verbose`` print a line for each step instead."""
     if _Verbosity.level > 0:
         yield _tell_step
         return
@@ -73,10 +70,7 @@ def _tell_step(progress: Progress) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that only colours explicit styles.
-
-    With ``NO_COLOR`` that is nothing; where a program reads, nothing is wrapped.
-    """
+    """Return a console that colours explicit styles only, and nothing with ``NO_COLOR``."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -96,7 +90,7 @@ def print_table(
     padding: tuple[int, ...] = (0, 1),
     styles: Iterable[str] = repeat(""),
 ) -> None:
-    """Print a table; the texts of the columns ``fold`` are broken and not cut."""
+    """Print a table; long texts of the columns ``fold`` are wrapped instead of cut."""
     from rich.table import Table
     from rich.text import Text
 
@@ -138,14 +132,14 @@ def print_json(value: Any) -> None:
 
 
 def printed(value: Any, as_json: bool) -> bool:
-    """Print a result if JSON is asked for; return whether it was."""
+    """Print a value if ``as_json``; return ``as_json``."""
     if as_json:
         print_json(value)
     return as_json
 
 
 def print_done(value: Any, as_json: bool, message: str) -> None:
-    """Print a changed value as JSON, or say what was done."""
+    """Print a changed value as JSON, or a message."""
     if not printed(value, as_json):
         say(message)
 
@@ -203,7 +197,7 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
     print_table(header, rows, padding=_WIDE)
     say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}")
     if evaluation.left_out:
-        say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
+        say(f"left out: {len(evaluation.left_out):,} questions without a judged answer")
     for note in evaluation.notes:
         say(note)
 
@@ -237,7 +231,7 @@ def say_notes(notes: Iterable[str]) -> None:
 
 
 def print_hits(hits: Hits) -> None:
-    """Print each document with the passages that were found in it, best first."""
+    """Print documents with their passages, best first."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -283,9 +277,8 @@ def _repeats(description: str, snippet: str) -> bool:
 def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; names in the first column get their own line if the terminal is narrow."""
     lines = [tuple(map(plain, row)) for row in (header, *rows)]
-    with_figures = [
-        row for row in lines if any(row[2:])
-    ]  # others say in words why they have no figures
+    # other rows have a text instead of figures
+    with_figures = [row for row in lines if any(row[2:])]
     widths = [len(max(column, key=len)) for column in zip(*with_figures, strict=True)]
     widths[0] = max(len(row[0]) for row in lines)
     words = [any(map(_WORD.match, column)) for column in zip(*with_figures[1:], strict=True)]
@@ -316,7 +309,7 @@ def print_rows(
     *,
     empty: str = "",
 ) -> None:
-    """Print values as JSON or as a table; say that there are none."""
+    """Print values as JSON or as a table, with a message if there are none."""
     if printed(list(rows), as_json):
         return
     if empty and not rows:
@@ -333,7 +326,7 @@ def print_listing(
     empty: str = "",
     fold: Sequence[int] = (),
 ) -> None:
-    """Print values as JSON or as a table; or only say that there are none."""
+    """Print values as JSON or as a table, or only a message if there are none."""
     if printed(rows, as_json):
         return
     if rows:

@@ -73,21 +73,21 @@ def migrate(
     if printed(done, as_json):
         return
     rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
-    print_figures(("table", "rows", "BLAKE2 here and there"), rows)
+    print_figures(("table", "rows", "BLAKE2 of both"), rows)
     _print_locations(done)
 
 
 def _print_locations(done: Migration) -> None:
     say(
         f"moved {done.rows:,} rows in {done.seconds:,.0f} s"
-        + (f", {done.kept:,} of them before it was cut off" if done.kept else "")
-        + "; all tables are the same here and there"
+        + (f", {done.kept:,} of them before an interruption" if done.kept else "")
+        + "; all tables are the same in both places"
     )
-    say(f"the catalog is in {done.destination} now; the one in {done.source} stays as it was")
+    say(f"the catalog is in {done.destination} now; the one in {done.source} is unchanged")
     if "://" in done.destination:
         say(
             "set KBKIT_DATABASE_URL to that address; files, entries and pictures stay in the "
-            "folder of the workspace; its catalog.db and chroma are not read any more"
+            "folder of the workspace; its catalog.db and chroma are no longer read"
         )
         return
     say(
@@ -180,8 +180,8 @@ def doctor(
     if not printed({"sound": health.sound, **health.to_dict()}, as_json):
         for finding in health.findings:
             say(str(finding))
-        looked = pluralize(health.knowledge_bases, "knowledge base")
-        say(f"{looked}: {'sound' if health.sound else 'not sound'}")
+        checked = pluralize(health.knowledge_bases, "knowledge base")
+        say(f"{checked}: {'sound' if health.sound else 'not sound'}")
     if not health.sound:
         raise typer.Exit(EXIT_ERROR)
 
@@ -202,10 +202,10 @@ def runs(names: Names = None, as_json: AsJson = False) -> None:
     print_listing(
         listed,
         as_json,
-        ("began (UTC)", "seconds", "knowledge base", "came of it", "source"),
+        ("started (UTC)", "seconds", "knowledge base", "documents", "source"),
         lambda one: (
             f"{one.started_at:%Y-%m-%d %H:%M:%S}",
-            f"{one.seconds:,.1f}" if one.finished_at else "not ended",
+            f"{one.seconds:,.1f}" if one.finished_at else "unfinished",
             one.kb,
             ", ".join(f"{count:,} {name}" for name, count in one.counts.items()),
             one.source,
@@ -299,16 +299,16 @@ def restore(
     if printed(done, as_json):
         return
     for kb in done.knowledge_bases:
-        came = f"{pluralize(kb.documents)}, {kb.ratings:,} ratings came"
-        say(f"{kb.name}: {came}" + ("" if kb.new else "; existing data stayed"))
+        restored = f"restored {pluralize(kb.documents)}, {kb.ratings:,} ratings"
+        say(f"{kb.name}: {restored}" + ("" if kb.new else "; existing data stayed"))
     if done.files or done.kept:
         say(
-            f"{pluralize(len(done.files), 'file')} came, and {len(done.kept):,} that say something "
-            "else here stayed"
+            f"restored {pluralize(len(done.files), 'file')}, and kept {len(done.kept):,} that "
+            "differ here"
         )
     if done.sources:
         say(
-            f"{pluralize(done.sources, 'source')} will not be read: `kbkit sources enable`, or "
-            "--trust the next time"
+            f"{pluralize(done.sources, 'source')} will not be read: enable with `kbkit sources "
+            "enable`, or restore with --trust"
         )
     say(f"restored in {done.seconds:,.1f} s")

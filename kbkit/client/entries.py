@@ -81,8 +81,8 @@ class EntriesCalls(Served):
         params = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
         infos: builtins.list[EntryInfo] = []
         while True:
-            wanted = _MAX if most is None else min(_MAX, most - len(infos))
-            page = {"limit": wanted, "offset": start + len(infos)}
+            size = _MAX if most is None else min(_MAX, most - len(infos))
+            page = {"limit": size, "offset": start + len(infos)}
             part = yield Request("GET", _AT, _reads_page, params | page)
             infos += part.entries
             if not part.entries or len(infos) == most or start + len(infos) >= part.total:

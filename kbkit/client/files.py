@@ -366,15 +366,15 @@ def write_skills(folder: Path, packed: bytes) -> tuple[Path, ...]:
             raise PathExistsError(f"{place}: exists and is not a skill; name another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".kbkit-", dir=folder) as made:
+        with tempfile.TemporaryDirectory(prefix=".kbkit-", dir=folder) as temporary:
             for parts, data in files.items():
-                file = Path(made, joined(parts))
+                file = Path(temporary, joined(parts))
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(data)
             for name in names:
                 if (folder / name).exists():
                     shutil.rmtree(folder / name)
-                Path(made, name).rename(folder / name)
+                Path(temporary, name).rename(folder / name)
     except OSError as error:
         raise FilesError(f"{folder}: cannot be written ({error.strerror})") from error
     return tuple(folder / name for name in names)

@@ -225,8 +225,8 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         body = json_body(
             name=name, description=description, spec=_dumped(spec), embedding=_dumped(embedding)
         )
-        made = yield Request("POST", f"{KNOWLEDGE}/bases", reads(KnowledgeBaseInfo), json=body)
-        return self._knowledge_base(made.name)
+        info = yield Request("POST", f"{KNOWLEDGE}/bases", reads(KnowledgeBaseInfo), json=body)
+        return self._knowledge_base(info.name)
 
     @call
     def delete(

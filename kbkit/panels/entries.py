@@ -246,8 +246,8 @@ class EntriesPanel(EditingPanel):
         return {"data": b64encode(data).decode(), "next": start + len(data), "end": end}
 
     def _do_create(self, message: Message) -> Answer:
-        made = self._entries.create(**values_of(message, new=True))
-        return self._made(self._entries, made.slug, made.title)
+        entry = self._entries.create(**values_of(message, new=True))
+        return self._made(self._entries, entry.slug, entry.title)
 
     def _do_update(self, message: Message) -> Answer:
         slug = text_in(message, "slug")

@@ -391,28 +391,28 @@ class GraphPanel(JobPanel):
         return [suggestion(each) for each in self._graph.suggestions(limit=_SUGGESTIONS)]
 
     def _do_create(self, message: Mapping[str, Any]) -> Answer:
-        made = self._graph.create(
+        entity = self._graph.create(
             text_in(message, "name"),
             type=text_in(message, "type") or "name",
             description=text_in(message, "description"),
             aliases=texts_in(message, "aliases"),
             by=self.rater,
         )
-        return self._changed(f"Made: {made.name}", made)
+        return self._changed(f"Made: {entity.name}", entity)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
         id_ = target_of(text_in(message, "id")).id
         seen = self._graph.entity(id_) if message.get("over") else self._seen.get(id_)
         if seen is None:
             raise NotFoundError("this entity is not open here; select it again")
-        wanted = {
+        values = {
             "name": text_in(message, "name"),
             "type": text_in(message, "type"),
             "description": text_in(message, "description"),
             "aliases": tuple(texts_in(message, "aliases")),
         }
         changes: dict[str, Any] = {
-            field: value for field, value in wanted.items() if value != getattr(seen, field)
+            field: value for field, value in values.items() if value != getattr(seen, field)
         }
         if not changes:
             return {"item": entity_item(seen)}
@@ -436,7 +436,7 @@ class GraphPanel(JobPanel):
             raise ConfigError(
                 f"weight={message.get('weight')!r}: give a number above 0, at most 1"
             ) from None
-        made = self._graph.relate(
+        relation = self._graph.relate(
             ends[0],
             text_in(message, "relation"),
             ends[1],
@@ -444,7 +444,7 @@ class GraphPanel(JobPanel):
             note=text_in(message, "note"),
             by=self.rater,
         )
-        return self._changed(f"Related by {made.name}", None)
+        return self._changed(f"Related by {relation.name}", None)
 
     def _do_unrelate(self, message: Mapping[str, Any]) -> Answer:
         relation = self._relations.get(message.get("relation", 0))

@@ -53,16 +53,16 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
     kind = _kind(group)
     where = f"the {kind} {name!r} of {_maker(point)}"
     try:
-        made = point.load()(**options)
+        instance = point.load()(**options)
     except KbkitError:
         raise
     except Exception as error:  # third-party code may raise anything
         detail = safe_message(error, options)
         raise ImpossibleError(f"{where} cannot be created with these options ({detail})") from error
-    missing = [part for part in parts if not hasattr(made, part)]
+    missing = [part for part in parts if not hasattr(instance, part)]
     if missing:
         raise ImpossibleError(f"{where} is not {_a(kind)}: it lacks {', '.join(missing)}")
-    return made
+    return instance
 
 
 def find(group: str, name: str) -> EntryPoint:

@@ -66,9 +66,9 @@ def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
     assert run("export", str(tmp_path / "skills"), "--json") == [str(tmp_path / "skills/count")]
     run("rm", "count")
     assert [each["path"] for each in run("undelete", "--json")] == ["count"]
-    assert "brought back count" in run("undelete", "count")
+    assert "restored count" in run("undelete", "count")
     run("rm", "count", "--json")
-    assert "took in count" in run("import", str(tmp_path / "skills"))
+    assert "imported count" in run("import", str(tmp_path / "skills"))
     assert run("import", str(tmp_path / "skills"), "--json")[0]["slug"] == "count"
     assert run("sync", "--json")["synced"] == 1
 

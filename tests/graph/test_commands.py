@@ -116,7 +116,7 @@ def test_anything_is_related_to_anything_listed_and_deleted(run, folder, target)
     assert run("unrelate", named, "explains", "insight", "--json") == made
     assert run("relations", "insight", "--json") == []
     assert "no relation 'explains'" in run("unrelate", named, "explains", "insight", code=1)
-    assert "taken back: deleted the relation" in run("undo")
+    assert "undone: deleted the relation" in run("undo")
     assert run("relations", "insight", "--json") == [made]
 
 
@@ -130,7 +130,7 @@ def test_merges_are_decided_and_taken_back(run):
     number = run("edits", "--json")[0]["id"]
     assert "refused to merge" in run("undo", number)
     assert run("merge", *pair["names"], "--json")["aliases"] == [pair["names"][1]]
-    assert "taken back: merged" in run("undo")
+    assert "undone: merged" in run("undo")
     assert run("suggestions", "--json") == [pair]
 
 

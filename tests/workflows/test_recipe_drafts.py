@@ -301,7 +301,7 @@ def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
         child.sendline("n")
         child.expect("A golden question")
         child.sendline("how do I fill it")
-        child.expect("the end of the address")
+        child.expect("end of the address")
         child.sendline("use/")
         child.expect("A golden question")
         child.sendline("")

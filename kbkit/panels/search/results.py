@@ -318,9 +318,9 @@ class Results:
         query = queries.pop() if len(queries) == 1 else ""
         return Hits(query, tuple(hit for hit, _ in self._selected.values()))
 
-    def hit(self, wanted: object) -> Hit:
+    def hit(self, id_: object) -> Hit:
         for hit in self.shown.hits:
-            if card_id(hit) == wanted:
+            if card_id(hit) == id_:
                 return hit
         raise NotFoundError("this result is no longer shown; search again")
 
@@ -394,11 +394,11 @@ class Results:
     # Content of cards
 
     def _highlighters(self) -> dict[str, Highlighter]:
-        made = {}
+        highlighters = {}
         for name in {hit.kb for hit in self.shown.hits}:
             words = analyzer(self._find(name).spec.language)
-            made[name] = Highlighter(frozenset(words.query_terms(self.shown.query)), words)
-        return made
+            highlighters[name] = Highlighter(frozenset(words.query_terms(self.shown.query)), words)
+        return highlighters
 
     def _rating_summaries(self) -> dict[str, RatingSummary]:
         by_hit = {}

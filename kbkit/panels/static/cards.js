@@ -312,7 +312,7 @@ class Card {
     this.undo = this.button("Undo", "u", "Take back the last change of this rating", () =>
       this.send("undo"),
     );
-    this.around = this.button("Context", "c", "Show what stands before and after", () =>
+    this.around = this.button("Context", "c", "Show the passages before and after", () =>
       this.send("context", { radius: this.hit.context ? 0 : 1 }),
     );
     this.like = this.button("More like this", "m", "Passages of the same meaning", () =>
@@ -437,14 +437,14 @@ class Card {
         makePassage(html),
       ),
     );
-    const held = this.context.contains(document.activeElement);
+    const hadFocus = this.context.contains(document.activeElement);
     this.context.replaceChildren(...passages);
     if (context?.more) {
       const wider = () => this.send("context", { radius: context.radius + 2 });
       const attributes = { class: "kbkit-act", type: "button", onclick: wider };
       this.context.append(make("button", attributes, "Show more"));
     }
-    if (held) {
+    if (hadFocus) {
       this.article.focus({ preventScroll: true });
     }
   }

@@ -47,12 +47,12 @@ class DocumentView extends View {
   draw() {
     /** @type {State} */
     const state = this.model.get("state");
-    const there = state.title !== "";
-    this.header.hidden = !there;
-    this.reader.page.hidden = !there;
+    const isOpen = state.title !== "";
+    this.header.hidden = !isOpen;
+    this.reader.page.hidden = !isOpen;
     this.note.hidden = state.note === "";
     this.note.textContent = state.note;
-    if (!there) {
+    if (!isOpen) {
       return;
     }
     this.title.replaceChildren(makeLink(state.link, {}, make("bdi", {}, state.title)));

@@ -77,16 +77,16 @@ export class View {
     this.model = model;
     this.el = el;
     this.ended = new AbortController();
-    this.held = false;
+    this.pressed = false;
     /** @type {Set<() => void>} */
     this.due = new Set();
     const { signal } = this.ended;
     const hold = (/** @type {PointerEvent} */ { button, target }) => {
-      this.held = button === 0 && !(target instanceof HTMLSelectElement);
+      this.pressed = button === 0 && !(target instanceof HTMLSelectElement);
     };
     const release = (/** @type {Event} */ event) => {
-      if (this.held && !(event instanceof PointerEvent && event.buttons & 1)) {
-        this.held = false;
+      if (this.pressed && !(event instanceof PointerEvent && event.buttons & 1)) {
+        this.pressed = false;
         setTimeout(() => this.drawDue()); // after the click
       }
     };
@@ -105,7 +105,7 @@ export class View {
   whenReleased(draw) {
     this.due.delete(draw);
     this.due.add(draw);
-    if (!this.held) {
+    if (!this.pressed) {
       this.drawDue();
     }
   }

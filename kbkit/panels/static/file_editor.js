@@ -185,8 +185,8 @@ export class FileEditor {
       this.store();
     });
     over.title = "Undo brings the other one back";
-    const beside = besideOf(path);
-    const both = button(`Keep both: save mine as ${beside}`, () => this.store(undefined, beside));
+    const copy = copyOf(path);
+    const both = button(`Keep both: save mine as ${copy}`, () => this.store(undefined, copy));
     const take = button("Go on with theirs", () => {
       this.file = { path, text: now.text, version: now.version };
       this.focus();
@@ -208,7 +208,7 @@ export class FileEditor {
  *
  * @param {string} path
  */
-function besideOf(path) {
+function copyOf(path) {
   const dot = path.lastIndexOf(".");
   const end = dot > path.lastIndexOf("/") + 1 ? dot : path.length;
   const now = new Date().toISOString().slice(0, 19).replaceAll(":", "-");

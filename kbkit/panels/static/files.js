@@ -109,17 +109,17 @@ class FilesView extends AskingView {
   draw() {
     this.state = this.model.get("state");
     const { state } = this;
-    const there = state.title !== "";
-    this.header.hidden = !there;
-    this.reader.page.hidden = !there;
+    const isOpen = state.title !== "";
+    this.header.hidden = !isOpen;
+    this.reader.page.hidden = !isOpen;
     this.note.hidden = state.note === "";
     this.note.textContent = state.note;
     this.back.disabled = !state.back;
     this.undo.disabled = state.undo === "";
     this.undo.title = state.undo ? `Take back: ${state.undo}` : "Nothing was done here";
     this.editor?.noticed(state.path, state.version);
-    this.backlinks.hidden = !there || state.badge !== "";
-    if (!there) {
+    this.backlinks.hidden = !isOpen || state.badge !== "";
+    if (!isOpen) {
       return;
     }
     this.title.replaceChildren(make("bdi", {}, state.title));
@@ -322,8 +322,8 @@ class FilesView extends AskingView {
     if (href.startsWith(MISSING)) {
       const name = decodeURIComponent(href.slice(MISSING.length).split("#")[0]);
       const { path } = this.state;
-      const beside = name.includes("/") ? "" : path.slice(0, path.lastIndexOf("/") + 1);
-      this.askNew("file", beside + name + (/\.[^/.]+$/.test(name) ? "" : ".md"));
+      const folder = name.includes("/") ? "" : path.slice(0, path.lastIndexOf("/") + 1);
+      this.askNew("file", folder + name + (/\.[^/.]+$/.test(name) ? "" : ".md"));
     }
   }
 }

@@ -84,7 +84,7 @@ class GraphPanelView extends AskingView {
     this.state = state;
     if (this.graph.added.querySelector("form")) {
       this.waits = true; // an open form edits the earlier state
-      this.said.textContent = "The graph has changed; it is drawn anew when this form is done.";
+      this.said.textContent = "The graph has changed; it is redrawn when this form is closed.";
       this.drawUndo(state.undo);
       return;
     }

@@ -1,9 +1,9 @@
-// Text of a document as HTML that Python sanitised, where it can touch nothing around it.
+// Text of a document: HTML sanitised by Python, isolated from the page.
 import { make } from "../../export/assets/elements.js";
 
 const WHOLE = 32; // characters of code in prose that stay on one line, such as an option
 
-/** All the styles there are inside; colours are custom properties of the panel. */
+/** All styles of the shadow root; colours are custom properties of the panel. */
 const STYLE = `
 :host { display: block; line-height: 1.55; overflow-wrap: anywhere; }
 :host > div > :first-child { margin-top: 0; }
@@ -39,8 +39,7 @@ hr { border: 0; border-top: 1px solid var(--kb-line); }
 `;
 
 /**
- * An element whose inside is a shadow root: neither its ids and classes nor the page's styles reach
- * across.
+ * An element with a shadow root, which isolates its ids, classes and styles from the page.
  *
  * @param {Record<string, any>} attributes
  */
@@ -52,12 +51,11 @@ export function makeShadow(attributes) {
 }
 
 /**
- * Fill an element with sanitised HTML. Links open beside the notebook; those that lead nowhere are
- * text.
+ * Fill an element with sanitised HTML. Links open in a new tab; those not allowed become text.
  *
  * @param {HTMLElement} element
- * @param {string} html  what nh3 let through
- * @param {RegExp} allowed  addresses that a link may have; those of the page itself begin with `#`
+ * @param {string} html  sanitised by nh3
+ * @param {RegExp} allowed  allowed addresses; those within the page start with `#`
  */
 export function fillHtml(element, html, allowed = /^https?:\/\//i) {
   element.innerHTML = html;
@@ -70,7 +68,7 @@ export function fillHtml(element, html, allowed = /^https?:\/\//i) {
       link.setAttribute("rel", "noopener noreferrer nofollow");
     }
   }
-  // wide tables and code scroll, so the keyboard has to reach them
+  // wide tables and code scroll, so the keyboard must reach them
   element.querySelectorAll("table, pre").forEach((wide) => wide.setAttribute("tabindex", "0"));
   for (const code of element.querySelectorAll("code")) {
     code.classList.toggle("whole", (code.textContent ?? "").length <= WHOLE);
@@ -80,7 +78,7 @@ export function fillHtml(element, html, allowed = /^https?:\/\//i) {
 /**
  * A passage as sanitised HTML.
  *
- * @param {string} html  what nh3 let through
+ * @param {string} html  sanitised by nh3
  */
 export function makePassage(html) {
   const { host, inside } = makeShadow({ class: "kbkit-passage" });

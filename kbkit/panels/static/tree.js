@@ -69,7 +69,7 @@ export class Tree {
     /** @type {Map<string, HTMLElement>} */
     this.elements = new Map();
     this.active = "";
-    this.told = "";
+    this.announced = "";
     this.typed = "";
     this.typedAt = 0;
     /** @type {Set<string>} items chosen here that are still opening; their rows are visible */
@@ -160,8 +160,8 @@ export class Tree {
     const has = (id) => this.lines.some((line) => line.row.id === id);
     if (!has(this.active)) {
       // no row is active while the selected row is still loading
-      const coming = this.revealing && !found && this.asked.size > 0;
-      const first = coming ? "" : (this.lines[0]?.row.id ?? "");
+      const loading = this.revealing && !found && this.asked.size > 0;
+      const first = loading ? "" : (this.lines[0]?.row.id ?? "");
       this.active = has(selected) ? selected : first;
     }
     this.root.hidden = this.lines.length === 0;
@@ -244,8 +244,8 @@ export class Tree {
     } else {
       this.root.removeAttribute("aria-activedescendant");
     }
-    if (this.active !== this.told) {
-      this.told = this.active;
+    if (this.active !== this.announced) {
+      this.announced = this.active;
       this.handlers.activate?.(this.lines.find((line) => line.row.id === this.active)?.row);
     }
   }
