@@ -10,11 +10,11 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncList,
     CollectionCalls,
-    ListPart,
     Named,
+    Page,
     RemoteList,
+    first_page,
     list_all,
-    part_of,
 )
 from kbkit.client.graph import RemoteGraph
 from kbkit.client.work import OnProgress, Stop, job_request, run_job
@@ -104,14 +104,12 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
 
         return Request("GET", _at(self._base, "stats"), read)
 
-    def _all(self) -> Request[ListPart[Annotation]]:
-        whole = part_of(AnnotatedChunk, _at(self._base, "annotated-chunks"), {})
+    def _all(self) -> Request[Page[Annotation]]:
+        whole = first_page(AnnotatedChunk, _at(self._base, "annotated-chunks"), {})
 
-        def read(response: httpx.Response) -> ListPart[Annotation]:
+        def read(response: httpx.Response) -> Page[Annotation]:
             part = whole.read(response)
-            return ListPart(
-                [one for chunk in part.values for one in chunk.annotations], part.cursor
-            )
+            return Page([one for chunk in part.values for one in chunk.annotations], part.cursor)
 
         return Request("GET", whole.path, read, whole.query)
 

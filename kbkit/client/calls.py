@@ -239,7 +239,7 @@ def _parameter(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(to_json(value))
 
 
-class Served:
+class RemoteObject:
     """Names an alternative when a remote object lacks an attribute."""
 
     _only_local: ClassVar[Mapping[str, str]] = {}

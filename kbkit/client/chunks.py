@@ -24,10 +24,10 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
-    ListPart,
+    Page,
     RemoteCollection,
+    first_page,
     list_all,
-    part_of,
 )
 from kbkit.client.documents import matching
 from kbkit.client.ingestion import split
@@ -96,8 +96,8 @@ class ChunksCalls(CollectionCalls[Chunk]):
     def _at(self) -> str:
         return url(f"{KNOWLEDGE}/bases/{{}}/chunks", self._base.name)
 
-    def _all(self) -> Request[ListPart[Chunk]]:
-        return part_of(Chunk, self._at, {})
+    def _all(self) -> Request[Page[Chunk]]:
+        return first_page(Chunk, self._at, {})
 
     @staticmethod
     def _frame_of(values: Iterable[Chunk]) -> pd.DataFrame:
@@ -164,8 +164,8 @@ class RatingsCalls(CollectionCalls[Rating]):
     def _at(self) -> str:
         return url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
 
-    def _all(self) -> Request[ListPart[Rating]]:
-        return part_of(Rating, self._at, {})
+    def _all(self) -> Request[Page[Rating]]:
+        return first_page(Rating, self._at, {})
 
     @steps
     def _find(self, key: int) -> Steps[Rating]:
@@ -277,8 +277,8 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
     def _find(self, source: str) -> Request[SourceInfo]:
         return Request("GET", self._of(source), reads(SourceInfo))
 
-    def _all(self) -> Request[ListPart[SourceInfo]]:
-        return part_of(SourceInfo, self._at, {})
+    def _all(self) -> Request[Page[SourceInfo]]:
+        return first_page(SourceInfo, self._at, {})
 
     @steps
     def _count(self) -> Steps[int]:

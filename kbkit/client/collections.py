@@ -24,7 +24,7 @@ _MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ListPart(Generic[T]):
+class Page(Generic[T]):
     """A page of a list."""
 
     values: list[T]
@@ -32,22 +32,22 @@ class ListPart(Generic[T]):
     """Cursor of the next page; ``None`` at the end."""
 
 
-def reads_part(kind: type[T]) -> Callable[[httpx.Response], ListPart[T]]:
-    def read(response: httpx.Response) -> ListPart[T]:
+def reads_page(kind: type[T]) -> Callable[[httpx.Response], Page[T]]:
+    def read(response: httpx.Response) -> Page[T]:
         answer = response.json()
-        return ListPart([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
+        return Page([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
 
     return read
 
 
-def part_of(
+def first_page(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int = _MAX
-) -> Request[ListPart[T]]:
+) -> Request[Page[T]]:
     """Request the first page of a list."""
-    return Request("GET", path, reads_part(kind), {**query, "limit": limit})
+    return Request("GET", path, reads_page(kind), {**query, "limit": limit})
 
 
-def next_part(request: Request[ListPart[T]], part: ListPart[T]) -> Request[ListPart[T]] | None:
+def next_page(request: Request[Page[T]], part: Page[T]) -> Request[Page[T]] | None:
     """Request the next page; ``None`` after the last."""
     if part.cursor is None:
         return None
@@ -59,14 +59,14 @@ def list_all(
 ) -> Steps[list[T]]:
     """Request a list, page by page, up to a limit."""
     left = _MAX if limit is None else check_integer("limit", limit, 1)
-    request: Request[ListPart[T]] | None = part_of(kind, path, query, min(left, _MAX))
+    request: Request[Page[T]] | None = first_page(kind, path, query, min(left, _MAX))
     values: list[T] = []
     while request is not None:
-        part: ListPart[T] = yield request
+        part: Page[T] = yield request
         values += part.values
         if limit is not None and len(values) >= limit:
             break
-        request = next_part(request, part)
+        request = next_page(request, part)
     return values[:limit]
 
 
@@ -89,7 +89,7 @@ class CollectionCalls(Generic[T]):
     _count: Any
 
     @abstractmethod
-    def _all(self) -> Request[ListPart[T]]:
+    def _all(self) -> Request[Page[T]]:
         """Request the first page."""
 
     @staticmethod
@@ -109,11 +109,11 @@ class RemoteList(CollectionCalls[T], Blocking):
         self._base = base
 
     def __iter__(self) -> Iterator[T]:
-        request: Request[ListPart[T]] | None = self._all()
+        request: Request[Page[T]] | None = self._all()
         while request is not None:
             part = self._transport.send(request)
             yield from part.values
-            request = next_part(request, part)
+            request = next_page(request, part)
 
     def __len__(self) -> int:
         count: int = self._count()
@@ -155,12 +155,12 @@ class AsyncList(CollectionCalls[T], Awaited):
         self._base = base
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        request: Request[ListPart[T]] | None = self._all()
+        request: Request[Page[T]] | None = self._all()
         while request is not None:
             part = await self._transport.send(request)
             for value in part.values:
                 yield value
-            request = next_part(request, part)
+            request = next_page(request, part)
 
     async def count(self) -> int:
         count: int = await self._count()

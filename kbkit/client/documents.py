@@ -11,10 +11,10 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
-    ListPart,
+    Page,
     RemoteCollection,
+    first_page,
     list_all,
-    part_of,
 )
 from kbkit.client.work import OnProgress, Stop, job_request, run_job
 from kbkit.errors import ConfigError, NotFoundError
@@ -204,9 +204,9 @@ class DocumentsCalls(CollectionCalls[Document]):
 
         return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}", self._base.name), read)
 
-    def _all(self) -> Request[ListPart[Document]]:
+    def _all(self) -> Request[Page[Document]]:
         query = {"kb": self._base.name, "content": True}
-        return part_of(Document, f"{KNOWLEDGE}/documents", query, _WITH_TEXT)
+        return first_page(Document, f"{KNOWLEDGE}/documents", query, _WITH_TEXT)
 
     @steps
     def _find(self, key: str) -> Steps[Document]:

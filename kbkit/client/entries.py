@@ -11,8 +11,8 @@ from kbkit.client.calls import (
     LONG,
     Awaited,
     Blocking,
+    RemoteObject,
     Request,
-    Served,
     Steps,
     call,
     json_body,
@@ -53,7 +53,7 @@ _MAX = 1_000
 """Page size."""
 
 
-class EntriesCalls(Served):
+class EntriesCalls(RemoteObject):
     """Requests for entries; see `kbkit.entries.entries.Entries`."""
 
     _known_revision = ""

@@ -18,8 +18,8 @@ from kbkit.client.calls import (
     LONG,
     Awaited,
     Blocking,
+    RemoteObject,
     Request,
-    Served,
     Steps,
     call,
     reads,
@@ -86,7 +86,7 @@ _ROUTES = ("tree", "prompt", "revision", "mkdir", "move", "sync")
 """Names of routes; files of these names at the root need another address."""
 
 
-class FilesCalls(Served):
+class FilesCalls(RemoteObject):
     """Requests for files; see `kbkit.files.files.Files`."""
 
     _known_revision = ""

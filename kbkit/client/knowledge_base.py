@@ -12,8 +12,8 @@ from kbkit.client.calls import (
     AnyTransport,
     Awaited,
     Blocking,
+    RemoteObject,
     Request,
-    Served,
     call,
     json_body,
     reads,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool
 
 
-class KnowledgeBaseCalls(IngestionCalls, Served):
+class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
     """Requests for a knowledge base; see `kbkit.KnowledgeBase`.
 
     Attributes:

@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from kbkit.client.calls import (
     LONG,
+    RemoteObject,
     Request,
-    Served,
     Steps,
     call,
     json_body,
@@ -180,7 +180,7 @@ def _post_job(work: str, **params: Any) -> Request[None]:
 K = TypeVar("K")
 
 
-class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
+class WorkspaceCalls(SubjectCalls, BundleCalls, RemoteObject, ABC, Generic[K]):
     """Requests for a workspace, with knowledge bases of class `K`; see `kbkit.Workspace`.
 
     Attributes:

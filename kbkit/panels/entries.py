@@ -169,7 +169,7 @@ class EntriesPanel(EditingPanel):
         boxes = row(self.find_box, self.status_box, self.category_box, self.tag_box)
         self.fill([boxes, self.status_line, self._view])
         self.refresh()
-        self._begin()
+        self._start_watching()
 
     def show(self, slug: str) -> None:
         """Open an entry."""
@@ -247,7 +247,7 @@ class EntriesPanel(EditingPanel):
 
     def _do_create(self, message: Message) -> Answer:
         entry = self._entries.create(**values_of(message, new=True))
-        return self._made(self._entries, entry.slug, entry.title)
+        return self._created(self._entries, entry.slug, entry.title)
 
     def _do_update(self, message: Message) -> Answer:
         slug = text_in(message, "slug")
@@ -263,7 +263,7 @@ class EntriesPanel(EditingPanel):
                 self._entries.update(slug, **given_values, if_match=changed.version)
                 return f"Taken back: {before.title} as it was"
 
-            self._done(f"changing {before.title}", restore)
+            self._push_undo(f"changing {before.title}", restore)
         return self._changed(f"Stored: {changed.title}", slug)
 
     def _do_write(self, message: Message) -> Answer:
@@ -282,7 +282,7 @@ class EntriesPanel(EditingPanel):
             self._entries.update(slug, files={path: before}, if_match=changed.version)
             return f"Taken back: {path} as it was"
 
-        self._done(f"{'deleting' if text is None else 'writing'} {path}", restore)
+        self._push_undo(f"{'deleting' if text is None else 'writing'} {path}", restore)
         return self._changed(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
 
     def _do_delete(self, message: Message) -> Answer:
@@ -333,7 +333,7 @@ class EntriesPanel(EditingPanel):
         self._view.state = {
             "entry": None if entry is None else details(entry, self.rater),
             "serial": self._serial,
-            "undo": self._last_done,
+            "undo": self._undo_label,
         }
 
     def _offer(self) -> None:

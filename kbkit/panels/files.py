@@ -161,7 +161,7 @@ class FilesPanel(EditingPanel):
         )
         self.fill([row(self.find_box), self.status_line, self._view])
         self.refresh()
-        self._begin()
+        self._start_watching()
 
     def show(self, path: str, anchor: str = "") -> None:
         """Open a file at an anchor, or reveal a folder; the path may be below ``kb/``."""
@@ -230,7 +230,7 @@ class FilesPanel(EditingPanel):
                 self._files.delete(path)
             return f"Taken back: {path} as it was"
 
-        self._done(f"saving {path}", restore)
+        self._push_undo(f"saving {path}", restore)
         return {**self._changed(f"Saved: {path}", info.path), "version": info.version}
 
     def _do_create(self, message: Message) -> Answer:
@@ -243,7 +243,7 @@ class FilesPanel(EditingPanel):
             info = self._files.mkdir(path)
         else:
             info = self._files.write(path, "", if_match="")
-        return self._made(self._files, info.path, info.path)
+        return self._created(self._files, info.path, info.path)
 
     def _do_move(self, message: Message) -> Answer:
         source, target = text_in(message, "path"), text_in(message, "target").strip()
@@ -258,7 +258,7 @@ class FilesPanel(EditingPanel):
             self._files.move(info.path, source)
             return f"Taken back: {source} is where it was"
 
-        self._done(f"moving {source}", restore)
+        self._push_undo(f"moving {source}", restore)
         return self._changed(f"Moved: {source} to {info.path}", opened, reveal=info.path)
 
     def _do_delete(self, message: Message) -> Answer:
@@ -315,7 +315,7 @@ class FilesPanel(EditingPanel):
         shown: dict[str, Any] = {
             "serial": self._serial,
             "back": bool(self._history),
-            "undo": self._last_done,
+            "undo": self._undo_label,
         }
         self._rendered = PanelText("")
         if info is None:

@@ -148,7 +148,7 @@ class EditingPanel(Panel):
         self._watch.stop()
         super().close()
 
-    def _begin(self) -> None:
+    def _start_watching(self) -> None:
         self._watch = Watch(self._look)
 
     def _revision(self) -> object:
@@ -165,15 +165,15 @@ class EditingPanel(Panel):
                 self._reread()
                 self.publish("documents")
 
-    def _done(self, what: str, restore: Callable[[], str]) -> None:
+    def _push_undo(self, what: str, restore: Callable[[], str]) -> None:
         self._undo.append((what, restore))
 
-    def _made(self, store: Any, path: str, title: str) -> Answer:
+    def _created(self, store: Any, path: str, title: str) -> Answer:
         def remove() -> str:
             store.delete(path)
             return f"Taken back: {path} is in the trash"
 
-        self._done(f"making {title}", remove)
+        self._push_undo(f"making {title}", remove)
         return self._changed(f"Made: {title}", path)
 
     def _deleted(self, store: Any, path: str, title: str = "") -> Answer:
@@ -184,11 +184,11 @@ class EditingPanel(Panel):
             store.undelete(deleted.id)
             return f"Brought back: {title}"
 
-        self._done(f"deleting {title}", restore)
+        self._push_undo(f"deleting {title}", restore)
         return self._changed(f"Deleted: {title}. Undo brings it back")
 
     @property
-    def _last_done(self) -> str:
+    def _undo_label(self) -> str:
         return self._undo[-1][0] if self._undo else ""
 
     def _do_undo(self, _message: Message) -> Answer:
