@@ -11,8 +11,8 @@ from kbkit.client.collections import (
     AsyncList,
     CollectionCalls,
     Named,
-    Page,
     RemoteList,
+    ResultPage,
     first_page,
     list_all,
 )
@@ -104,12 +104,14 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
 
         return Request("GET", _at(self._base, "stats"), read)
 
-    def _all(self) -> Request[Page[Annotation]]:
+    def _all(self) -> Request[ResultPage[Annotation]]:
         whole = first_page(AnnotatedChunk, _at(self._base, "annotated-chunks"), {})
 
-        def read(response: httpx.Response) -> Page[Annotation]:
+        def read(response: httpx.Response) -> ResultPage[Annotation]:
             part = whole.read(response)
-            return Page([one for chunk in part.values for one in chunk.annotations], part.cursor)
+            return ResultPage(
+                [one for chunk in part.values for one in chunk.annotations], part.cursor
+            )
 
         return Request("GET", whole.path, read, whole.query)
 

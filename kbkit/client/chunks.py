@@ -24,8 +24,8 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
-    Page,
     RemoteCollection,
+    ResultPage,
     first_page,
     list_all,
 )
@@ -96,7 +96,7 @@ class ChunksCalls(CollectionCalls[Chunk]):
     def _at(self) -> str:
         return url(f"{KNOWLEDGE}/bases/{{}}/chunks", self._base.name)
 
-    def _all(self) -> Request[Page[Chunk]]:
+    def _all(self) -> Request[ResultPage[Chunk]]:
         return first_page(Chunk, self._at, {})
 
     @staticmethod
@@ -164,7 +164,7 @@ class RatingsCalls(CollectionCalls[Rating]):
     def _at(self) -> str:
         return url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
 
-    def _all(self) -> Request[Page[Rating]]:
+    def _all(self) -> Request[ResultPage[Rating]]:
         return first_page(Rating, self._at, {})
 
     @steps
@@ -277,7 +277,7 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
     def _find(self, source: str) -> Request[SourceInfo]:
         return Request("GET", self._of(source), reads(SourceInfo))
 
-    def _all(self) -> Request[Page[SourceInfo]]:
+    def _all(self) -> Request[ResultPage[SourceInfo]]:
         return first_page(SourceInfo, self._at, {})
 
     @steps

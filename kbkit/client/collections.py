@@ -24,7 +24,7 @@ _MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ResultPage(Generic[T]):
     """A page of a list."""
 
     values: list[T]
@@ -32,22 +32,24 @@ class Page(Generic[T]):
     """Cursor of the next page; ``None`` at the end."""
 
 
-def reads_page(kind: type[T]) -> Callable[[httpx.Response], Page[T]]:
-    def read(response: httpx.Response) -> Page[T]:
+def reads_page(kind: type[T]) -> Callable[[httpx.Response], ResultPage[T]]:
+    def read(response: httpx.Response) -> ResultPage[T]:
         answer = response.json()
-        return Page([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
+        return ResultPage([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
 
     return read
 
 
 def first_page(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int = _MAX
-) -> Request[Page[T]]:
+) -> Request[ResultPage[T]]:
     """Request the first page of a list."""
     return Request("GET", path, reads_page(kind), {**query, "limit": limit})
 
 
-def next_page(request: Request[Page[T]], part: Page[T]) -> Request[Page[T]] | None:
+def next_page(
+    request: Request[ResultPage[T]], part: ResultPage[T]
+) -> Request[ResultPage[T]] | None:
     """Request the next page; ``None`` after the last."""
     if part.cursor is None:
         return None
@@ -59,10 +61,10 @@ def list_all(
 ) -> Steps[list[T]]:
     """Request a list, page by page, up to a limit."""
     left = _MAX if limit is None else check_integer("limit", limit, 1)
-    request: Request[Page[T]] | None = first_page(kind, path, query, min(left, _MAX))
+    request: Request[ResultPage[T]] | None = first_page(kind, path, query, min(left, _MAX))
     values: list[T] = []
     while request is not None:
-        part: Page[T] = yield request
+        part: ResultPage[T] = yield request
         values += part.values
         if limit is not None and len(values) >= limit:
             break
@@ -89,7 +91,7 @@ class CollectionCalls(Generic[T]):
     _count: Any
 
     @abstractmethod
-    def _all(self) -> Request[Page[T]]:
+    def _all(self) -> Request[ResultPage[T]]:
         """Request the first page."""
 
     @staticmethod
@@ -109,7 +111,7 @@ class RemoteList(CollectionCalls[T], Blocking):
         self._base = base
 
     def __iter__(self) -> Iterator[T]:
-        request: Request[Page[T]] | None = self._all()
+        request: Request[ResultPage[T]] | None = self._all()
         while request is not None:
             part = self._transport.send(request)
             yield from part.values
@@ -155,7 +157,7 @@ class AsyncList(CollectionCalls[T], Awaited):
         self._base = base
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        request: Request[Page[T]] | None = self._all()
+        request: Request[ResultPage[T]] | None = self._all()
         while request is not None:
             part = await self._transport.send(request)
             for value in part.values:

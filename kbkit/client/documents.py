@@ -11,8 +11,8 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
-    Page,
     RemoteCollection,
+    ResultPage,
     first_page,
     list_all,
 )
@@ -204,7 +204,7 @@ class DocumentsCalls(CollectionCalls[Document]):
 
         return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}", self._base.name), read)
 
-    def _all(self) -> Request[Page[Document]]:
+    def _all(self) -> Request[ResultPage[Document]]:
         query = {"kb": self._base.name, "content": True}
         return first_page(Document, f"{KNOWLEDGE}/documents", query, _WITH_TEXT)
 
