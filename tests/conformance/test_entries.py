@@ -139,7 +139,7 @@ def test_entries_go_out_and_come_in_as_skills(entries, logs, tmp_path):
     with pytest.raises(errors.MissingPathError):
         entries.import_skills(tmp_path / "none")
     (tmp_path / "taken" / logs.slug).mkdir(parents=True)
-    with pytest.raises(errors.PathExistsError, match="no skill|not a skill"):
+    with pytest.raises(errors.PathExistsError, match=r"no skill|not a skill"):
         entries.export_skills(tmp_path / "taken", slugs=[logs.slug])
 
 
