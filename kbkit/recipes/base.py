@@ -35,12 +35,9 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 
-_OF_THE_WHOLE = ("too_short", "string_type")
-"""Redundant messages of pydantic."""
-_MAX = 100
-"""Problems listed, and keys compared for suggestions."""
-_MAX_LENGTH = 80
-"""Characters shown of a key or value."""
+_REDUNDANT = ("too_short", "string_type")  # errors of a whole value, if a part of it has another
+_MAX = 100  # problems listed, and keys compared for suggestions
+_MAX_LENGTH = 80  # characters shown of a key or value
 _QUOTED = re.compile(r"'([^']*)'")
 
 
@@ -49,9 +46,9 @@ class RecipeProblem:
     """A problem in a recipe.
 
     Attributes:
-        field: Field as a person writes it: ``sources[0].url``; ``""`` for the whole.
+        field: Path of the field, as in ``sources[0].url``; ``""`` for the recipe.
         value: The value, if short.
-        meant: The key that a misspelt one was likely meant to be.
+        meant: Likely intended key, if this one is misspelt.
     """
 
     location: tuple[int | str, ...]
@@ -74,7 +71,7 @@ def find_problems(error: ValidationError, kind: Any) -> list[RecipeProblem]:
     lines = [
         problem
         for problem, item in zip(problems, items, strict=True)
-        if not (item["type"] in _OF_THE_WHOLE and any(_is_inside(p, problem) for p in problems))
+        if not (item["type"] in _REDUNDANT and any(_is_inside(p, problem) for p in problems))
         and not (item["type"] == "missing" and (item["loc"][:-1], item["loc"][-1]) in misspelt)
     ]
     more = f"has {left:,} more problems; mend those above first"
@@ -86,41 +83,41 @@ def _is_inside(one: RecipeProblem, other: RecipeProblem) -> bool:
 
 
 def _problem(item: Any, kind: Any) -> RecipeProblem:
-    location, what, given = item["loc"], item["type"], item["input"]
-    if what.startswith("union_tag"):
+    location, error_type, given = item["loc"], item["type"], item["input"]
+    if error_type.startswith("union_tag"):
         location = (*location, "type")
-    field, models = _field(kind, location, what == "extra_forbidden")
+    field, models = _field(kind, location, error_type == "extra_forbidden")
     message = item["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     value = given if isinstance(given, str) and len(given) <= _MAX_LENGTH else ""
     meant = ""
-    if what == "extra_forbidden":
+    if error_type == "extra_forbidden":
         keys = [name for model in models for name in model.model_fields]
         message, value = "unknown key" + _nearest(str(location[-1]), keys), ""
         meant = _likeliest(str(location[-1]), keys)
-    elif what == "union_tag_not_found":
+    elif error_type == "union_tag_not_found":
         tags = [str(model.model_fields["type"].default) for model in models]
         message, value = f"is missing; give one of {', '.join(tags)}", ""
         keys = [key for model in models for key in model.model_fields]
         unknown = [key for key in given if key not in keys] if isinstance(given, dict) else []
         if wrong := next((key for key in unknown[:_MAX] if _likeliest(str(key), ["type"])), ""):
             message += f"; {wrong!r} is an unknown key"
-    elif what in ("union_tag_invalid", "literal_error", "enum"):
+    elif error_type in ("union_tag_invalid", "literal_error", "enum"):
         context = item["ctx"]
         value = str(context.get("tag", given))[:_MAX_LENGTH]
         choices = _QUOTED.findall(context.get("expected_tags") or context["expected"])
         message, value = f"{value!r} is unknown{_nearest(value, choices)}", ""
-    elif what == "missing":
+    elif error_type == "missing":
         message, value = "is missing", ""
-    elif what in ("too_short", "string_too_short") and not given:
+    elif error_type in ("too_short", "string_too_short") and not given:
         message, value = f"is empty; give at least {item['ctx']['min_length']}", ""
-    elif what in ("model_type", "model_attributes_type"):
+    elif error_type in ("model_type", "model_attributes_type"):
         message, value = f"{given!r:.{_MAX_LENGTH}} is no mapping; give keys and their values", ""
-    elif what == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
+    elif error_type == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
         message = "not a web address; begin it with http:// or https://"
         if "@" in str(given).partition("://")[2].partition("/")[0]:
             message, value = "holds a user name or password; leave it out", ""
-    elif what == "string_pattern_mismatch":
+    elif error_type == "string_pattern_mismatch":
         message, value = f"{given!r:.{_MAX_LENGTH}} has characters that are not allowed here", ""
     return RecipeProblem(location, field, message, "" if repr(value) in message else value, meant)
 
@@ -146,7 +143,7 @@ def _field(
             field += f"[{part}]"
         elif len(models) > 1 and part in map(_tag, models):
             models = [model for model in models if _tag(model) == part]
-        elif holders or (is_last and unknown):  # what else pydantic names is a branch of a union
+        elif holders or (is_last and unknown):  # other parts name a branch of a union
             field += f".{str(part)[:_MAX_LENGTH]}"
             if not is_last:
                 inner = [model.model_fields[str(part)].annotation for model in holders]
@@ -166,7 +163,7 @@ def _tag(model: type[BaseModel]) -> str:
 
 
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s\x85\ufeff/?#@]+(?:[/?#]|$)")]
-"""A web address without user name or password, which would be public."""
+"""A web address without user name and password, which would be public."""
 
 
 def _check_glob(pattern: str) -> str:
@@ -185,17 +182,17 @@ def _check_ip_address(text: str) -> str:
 
 
 IpAddress = Annotated[str, AfterValidator(_check_ip_address)]
-"""An address of the network in numbers, in its shortest form."""
+"""An IP address in its shortest form."""
 
 Glob = Annotated[str, AfterValidator(_check_glob)]
-"""A pattern as `kbkit.globs` reads it."""
+"""A pattern of `kbkit.globs`."""
 
 
 class Spec(BaseModel):
     """Base of all parts of a recipe: unknown keys are errors, values do not change."""
 
-    # what is told of the keys is read where somebody asks, by `meanings`: to read all takes longer
-    # than to make all models
+    # without `use_attribute_docstrings`: parsing the docstrings takes longer than making all
+    # models, so `meanings` parses them on demand
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     def __init__(self, /, **values: Any) -> None:
@@ -207,7 +204,7 @@ class Spec(BaseModel):
             raise ConfigError("\n".join(lines)) from None
 
     @classmethod
-    def untold(cls) -> Self:
+    def defaults(cls) -> Self:
         """Return the defaults, without building pydantic's validator."""
         return cls.model_construct()
 
@@ -233,26 +230,26 @@ class Spec(BaseModel):
                 key.setdefault("description", help_texts[name])
         return schema
 
-    # pydantic need not call it for the parts of a part, whose problems it collects
+    # pydantic then skips this method for nested parts and collects their problems itself
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
 @cache
 def meanings(kind: type[Spec]) -> Mapping[str, str]:
-    """Return the meaning of each key of a recipe's part, from the source."""
+    """Return the docstrings of a spec's fields, read from its source code."""
     help_texts: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if not issubclass(each, Spec) or each is Spec:
             continue
-        (made,) = ast.parse(inspect.getsource(each)).body
-        assert isinstance(made, ast.ClassDef)
-        for key, text in pairwise(made.body):
-            match key, text:
+        (definition,) = ast.parse(inspect.getsource(each)).body
+        assert isinstance(definition, ast.ClassDef)
+        for statement, following in pairwise(definition.body):
+            match statement, following:
                 case (
                     ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(said))),
+                    ast.Expr(value=ast.Constant(value=str(docstring))),
                 ):
-                    help_texts[name] = inspect.cleandoc(said)
+                    help_texts[name] = inspect.cleandoc(docstring)
     return help_texts
 
 
@@ -265,26 +262,19 @@ def check_license(stated: str) -> str:
 
 
 LicenseName = Annotated[str, AfterValidator(check_license)]
-"""The name of a license, or its address."""
+"""Name or address of a license."""
 
 
 class VersionedSpec(Spec):
-    """A spec that tells its version."""
+    """A spec with a version."""
 
     @property
     def version(self) -> str:
-        """Another one as soon as anything of it is; ``if_match`` takes it."""
+        """Hash of the values, for ``if_match``."""
         return hashlib.blake2b(self.model_dump_json().encode(), digest_size=16).hexdigest()
 
     def check_version(self, expected: str | None) -> None:
-        """Check that the spec has the expected version.
-
-        Args:
-            expected: Expected version; ``None`` for any.
-
-        Raises:
-            VersionConflictError: It is not.
-        """
+        """Raise `VersionConflictError` if the version differs; ``None`` matches any."""
         if expected is not None and expected != self.version:
             raise VersionConflictError(
                 f"the spec was changed since it was read; read it again, and change that "
@@ -293,10 +283,7 @@ class VersionedSpec(Spec):
 
 
 class LanguageModelSpec(Spec):
-    """A language model of llama-index.
-
-    Its package must be installed, and it may use the network: what documents say is sent to it.
-    """
+    """A llama-index language model. Its package must be installed; it may send text elsewhere."""
 
     llm: str
     """A short form (`openai:gpt-4o-mini`) or the import path of a llama-index LLM
@@ -309,12 +296,12 @@ class LanguageModelSpec(Spec):
 class ExpandSpec(LanguageModelSpec):
     """A language model that writes a summary and questions for each document, for search.
 
-    Measure whether search gains by it. Its package must be installed, and it may use the network:
-    it is sent the documents' text.
+    Measure whether it improves search. Its package must be installed; it may send the documents'
+    text over the network.
     """
 
     questions: int = Field(default=5, ge=0, le=10)
-    """Questions that it writes of a document."""
+    """Questions for each document."""
     limit: int = Field(default=100, ge=0)
     """Documents that a build describes without `--yes`."""
 
@@ -324,7 +311,7 @@ _Text = Annotated[str, Field(min_length=1, max_length=_NAME_LENGTH, pattern=r"\S
 
 
 class NameSpec(Spec):
-    """A name that a knowledge base mentions, beside those that its documents define."""
+    """A name to recognize, in addition to those that documents define."""
 
     name: _Text
     """Spelling."""
@@ -359,26 +346,26 @@ class NoAnnotation(_Annotation):
 class LlmAnnotation(_Annotation, LanguageModelSpec):
     """A language model that annotates chunks.
 
-    Its package must be installed, and it may use the network: what chunks say is sent to it.
+    Its package must be installed; it may send the chunks' text over the network.
     """
 
     type: Literal["llm"] = "llm"
     batch_size: int = Field(default=8, ge=1, le=64)
-    """Chunks that it is given at once."""
+    """Chunks in one request."""
     timeout: float = Field(default=120, gt=0, le=3600)
-    """Seconds that it may take to answer."""
+    """Maximum seconds for an answer."""
     limit: int = Field(default=500, ge=0)
     """Chunks that an ingest annotates without confirmation."""
 
 
 class PluginAnnotation(_Annotation):
-    """An annotator that another installed package brings (entry point group `kbkit.annotators`)."""
+    """An annotator of another installed package (entry point group `kbkit.annotators`)."""
 
     type: Literal["plugin"] = "plugin"
     name: str = Field(min_length=1)
-    """Its name there."""
+    """Name of the entry point."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Keyword arguments for the package's annotator."""
+    """Keyword arguments of the annotator."""
 
 
 def _spelled_out(value: Any) -> Any:

@@ -29,19 +29,16 @@ if TYPE_CHECKING:
     import yaml
 
 
-_DEEPEST = 50
-"""Mappings and lists within one another."""
-_TIMES = 20
-"""Maximum expansion by aliases, beyond `_FREE` values."""
+_MAX_DEPTH = 50
+_MAX_EXPANSION = 20  # by aliases, beyond `_FREE` values
 _FREE = 10_000
 _MAX_NUMBER = 100
 _UNREADABLE = re.compile("[\\0\ud800-\udfff]")
-_SMALL = 1_000_000
-"""Maximum characters of a text that is parsed again, slowly, for a better message."""
+_SMALL = 1_000_000  # characters of a text that is parsed again, slowly, for a better message
 
 
 def compose(text: str) -> yaml.Node | None:
-    """Parse YAML into nodes; refuses those that take long to construct."""
+    """Parse YAML into nodes; refuse nodes that take long to construct."""
     import yaml
 
     fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -50,7 +47,7 @@ def compose(text: str) -> yaml.Node | None:
         root = yaml.compose(text, Loader=fast)
     except yaml.composer.ComposerError:
         raise
-    except yaml.YAMLError:  # whose messages are others
+    except yaml.YAMLError:  # libyaml words its messages differently
         if len(text) > _SMALL:
             raise
         _check_depth(text, yaml.SafeLoader)
@@ -67,8 +64,8 @@ def _check_depth(text: str, loader: Any) -> None:
     for event in yaml.parse(text, Loader=loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > _DEEPEST:
-                raise _refused(f"more than {_DEEPEST} lists and mappings in one another", event)
+            if depth > _MAX_DEPTH:
+                raise _refused(f"more than {_MAX_DEPTH} nested lists and mappings", event)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -76,7 +73,7 @@ def _check_depth(text: str, loader: Any) -> None:
 def _check_nodes(root: yaml.Node) -> None:
     import yaml
 
-    measures: dict[int, tuple[int, int]] = {}  # values and depth, with what aliases stand for
+    measures: dict[int, tuple[int, int]] = {}  # values and depth, with aliases expanded
     above: set[int] = set()
 
     def measure(node: yaml.Node) -> tuple[int, int]:
@@ -96,13 +93,13 @@ def _check_nodes(root: yaml.Node) -> None:
             above.discard(id(node))
             size = 1 + sum(each for each, _ in sizes)
             depth = 1 + max((each for _, each in sizes), default=0)
-            if depth > _DEEPEST + 1:
-                raise _refused(f"more than {_DEEPEST} lists and mappings in one another", node)
+            if depth > _MAX_DEPTH + 1:
+                raise _refused(f"more than {_MAX_DEPTH} nested lists and mappings", node)
         measures[id(node)] = size, depth
         return size, depth
 
-    if measure(root)[0] > len(measures) * _TIMES + _FREE:
-        raise _refused("its aliases multiply to more than a recipe can say", root)
+    if measure(root)[0] > len(measures) * _MAX_EXPANSION + _FREE:
+        raise _refused("its aliases expand to too many values", root)
 
 
 def _check_scalar(node: yaml.ScalarNode) -> None:
@@ -118,12 +115,8 @@ def _refused(problem: str, where: Any) -> yaml.MarkedYAMLError:
     return yaml.composer.ComposerError(None, None, problem, where.start_mark)
 
 
-_MAX = 20_000_000
-"""Bytes of a recipe or of its questions; 200,000 names take a third of it."""
-
-_MAX_LINES = 100
-"""Problems listed of one kind."""
-
+_MAX = 20_000_000  # bytes of a recipe or its questions; 200,000 names take a third
+_MAX_LINES = 100  # problems listed of one kind
 _KEY = re.compile(
     r"(?:api|access|secret|private)_?key|(?:access|auth|api|bearer)_?token|^token$|secret|"
     r"passw(?:or)?d|credential|authorization",
@@ -142,17 +135,17 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
     except ValidationError as error:
         lines = "\n".join(map(str, find_problems(error, AnySource)))
         if any(fault["type"] == "value_error" for fault in error.errors()):
-            # no schema can say it; the others may be of forms that were not meant
+            # a validator refused a value, which no JSON schema expresses
             raise ImpossibleError(lines) from None
         raise ConfigError(lines) from None
     return source
 
 
 def parse_embedding(name: str) -> AnyEmbedding:
-    """The embedding that a name means: ``static``, or a preset.
+    """Return the embedding of a name: ``static``, ``multilingual`` or a preset.
 
     Raises:
-        ConfigError: There is no such preset.
+        ConfigError: The preset does not exist.
     """
     if name in ("static", "multilingual"):
         return StaticEmbedding() if name == "static" else MultilingualEmbedding()
@@ -169,28 +162,19 @@ def load_recipe(path: str | Path) -> Recipe:
     """Read and check a recipe.
 
     Raises:
-        RecipeError: The file is unreadable, not YAML, or invalid; every problem has its line and
-            field.
+        RecipeError: The file is unreadable, not YAML, or invalid; with line and field.
     """
     path = Path(path)
     return parse_recipe(_read(path), path)
 
 
 def parse_recipe(text: str, path: Path) -> Recipe:
-    """Read and check the text of a recipe.
-
-    Args:
-        text: Its YAML.
-        path: File of the recipe: its folder is the base of relative paths.
-
-    Raises:
-        RecipeError: See `load_recipe`.
-    """
+    """Read and check a recipe's YAML, as `load_recipe`; relative paths start at its folder."""
     import yaml
 
     try:
         root = compose(text)
-        twice = _repeated_keys(root) if isinstance(root, yaml.MappingNode) else []
+        repeated = _repeated_keys(root) if isinstance(root, yaml.MappingNode) else []
         values = yaml.SafeLoader("").construct_document(root) if root is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
@@ -198,19 +182,19 @@ def parse_recipe(text: str, path: Path) -> Recipe:
     except yaml.YAMLError as error:
         raise RecipeError([f"{path}:1: not YAML: {error}"]) from error
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-        # of a tag or a date that its text does not fit: 2026-02-31
+        # a tag or date with unsuitable text: 2026-02-31
         raise RecipeError([f"{path}:1: invalid value: {error}"]) from error
     if not isinstance(root, yaml.MappingNode):
         raise RecipeError([f"{path}:1: a recipe is a mapping of keys such as name and sources"])
-    if twice:
-        lines = ((key.start_mark.line + 1, key.value[:80]) for key in twice[:_MAX_LINES])
+    if repeated:
+        lines = ((key.start_mark.line + 1, key.value[:80]) for key in repeated[:_MAX_LINES])
         raise RecipeError([f"{path}:{line}: {key}: given twice; keep one" for line, key in lines])
     try:
         recipe = Recipe.model_validate(values)
     except ValidationError as error:
         problems = find_problems(error, Recipe)
         raise RecipeError([_line(path, root, problem) for problem in problems]) from None
-    if keys := _written_keys(root):
+    if keys := _keys_in_clear(root):
         raise RecipeError(
             [
                 f"{path}:{key.start_mark.line + 1}: {key.value}: a key does not belong here; "
@@ -223,11 +207,7 @@ def parse_recipe(text: str, path: Path) -> Recipe:
 
 
 def golden_questions(recipe: Recipe) -> tuple[Question, ...]:
-    """Return a recipe's golden questions, from its file of questions if it names one.
-
-    Raises:
-        RecipeError: The file cannot be read or has a wrong line.
-    """
+    """Return a recipe's golden questions; raises the errors of `load_questions`."""
     if isinstance(recipe.questions, str):
         return load_questions(recipe.path.parent / recipe.questions)
     return recipe.questions
@@ -265,13 +245,13 @@ def _read(path: Path) -> str:
         raise RecipeError([f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8"]) from (
             error
         )
-    except (OSError, ValueError) as error:  # no name of a file has a null character
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
         reason = getattr(error, "strerror", None) or str(error)
         shown = str(path).replace("\0", "\\0")
         raise RecipeError([f"{shown}: {reason}; name a file that can be read"]) from error
 
 
-def _written_keys(root: yaml.MappingNode) -> list[yaml.ScalarNode]:
+def _keys_in_clear(root: yaml.MappingNode) -> list[yaml.ScalarNode]:
     import yaml
 
     keys: list[yaml.ScalarNode] = []
@@ -297,7 +277,7 @@ def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
     waiting, done = [root], set[int]()
     while waiting:
         node = waiting.pop()
-        if id(node) in done:  # an alias may lead back to where it stands
+        if id(node) in done:  # an alias may refer to a node that contains it
             continue
         done.add(id(node))
         if isinstance(node, yaml.SequenceNode):
@@ -333,28 +313,23 @@ _MAGIC = re.compile(r"[*?\[{]")
 
 
 def demands(recipe: Recipe) -> list[str]:
-    """List the demands of a stranger's recipe, one line each.
+    """List what a recipe needs trust for, one line each.
 
-    Paths outside its folder, private addresses, a folder to write to, and code: imported packages,
-    plugins, and models of third parties, which may send text elsewhere. A recipe made in Python has
-    none.
+    Paths outside its folder, private addresses, a folder to write to, variables of the environment,
+    and code: imported packages, plugins and models. A recipe made in Python needs no trust.
     """
     if recipe.path == Path():
         return []
-    return [*_read_or_written(recipe), *_run(recipe)]
+    return [*_path_demands(recipe), *_code_demands(recipe)]
 
 
 def require_trust(recipe: Recipe) -> None:
-    """Refuse a recipe that asks for more than the public web and its own folder.
-
-    Raises:
-        TrustError: The recipe needs trust; the message says for what.
-    """
+    """Raise `TrustError` if a recipe needs more than the public web and its own folder."""
     if asked := demands(recipe):
         raise TrustError(recipe.path, asked)
 
 
-def _read_or_written(recipe: Recipe) -> Iterator[str]:
+def _path_demands(recipe: Recipe) -> Iterator[str]:
     for number, source in enumerate(recipe.sources):
         key = f"sources[{number}]"
         path = getattr(source, "path", None)
@@ -375,7 +350,7 @@ def _read_or_written(recipe: Recipe) -> Iterator[str]:
         yield f"site.directory: writes to {recipe.path.parent / recipe.site.directory}"
 
 
-def _run(recipe: Recipe) -> Iterator[str]:
+def _code_demands(recipe: Recipe) -> Iterator[str]:
     for number, source in enumerate(recipe.sources):
         if isinstance(source, PackageSource) and source.introspect:
             yield f"sources[{number}]: imports the package {source.name}, which runs its code"

@@ -40,11 +40,10 @@ class ChunkingSpec(Spec):
     """Splitting of documents into chunks."""
 
     strategy: Literal["auto", "headings", "paragraph", "page", "fixed", "sentence"] = "auto"
-    """`headings` never crosses a heading and fills chunks with whole blocks; `paragraph` fills
-    chunks with whole blocks of a chapter; `page` keeps source pages apart; `fixed` cuts at the
-    size; `sentence` at sentence ends. `auto` chooses by format and type: PDF `page`, Word
-    `paragraph`, tables, data and source code `fixed`, the rest `headings`, or `paragraph` where
-    there are none."""
+    """`headings` fills chunks with whole blocks of a section, `paragraph` with those of a chapter;
+    `page` keeps source pages apart; `fixed` cuts at the size, `sentence` at sentence ends. `auto`
+    chooses by format and type: PDF `page`, Word `paragraph`, tables, data and source code `fixed`,
+    the rest `headings`, or `paragraph` without headings."""
     size: int = Field(default=1000, ge=100, le=20_000)
     """Maximum characters of a chunk (longer code and tables are split at line ends). With `auto`
     and the default size, PDF pages may have 3000."""
@@ -65,8 +64,7 @@ EmbeddedText = Literal["chunk", "normalized", "both"]
 class _Embedding(Spec):
     text: EmbeddedText = "chunk"
     """Text to embed for a chunk: its text, its annotations (several statements are added up), or
-    `both` in one vector. Chunks without annotations use their text. Queries are embedded as they
-    are."""
+    `both` in one vector. Chunks without annotations use their text. Queries stay unchanged."""
 
 
 class StaticEmbedding(_Embedding):
@@ -80,23 +78,23 @@ class OnnxEmbedding(_Embedding):
 
     type: Literal["onnx"] = "onnx"
     preset: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
-    """`minilm`, or a model that was fetched by that name (`kbkit models list`)."""
+    """`minilm`, or the name of a fetched model (`kbkit models list`)."""
     model: str | None = None
     """Folder with `model.onnx` and `tokenizer.json`, or the path of the `.onnx` file."""
     tokenizer: str | None = None
-    """Path of `tokenizer.json` when it does not lie beside the model."""
+    """Path of `tokenizer.json` if it is not next to the model."""
     pooling: Literal["mean", "cls"] | None = None
     """Pooling of token vectors; by default the model's own, else `mean`."""
     max_length: int | None = Field(default=None, ge=8, le=8192)
-    """Tokens read of each text; by default likewise, else 256."""
+    """Tokens read of each text; by default the model's own, else 256."""
     normalize: StrictBool = True
     """Scale vectors to length 1."""
     query_prefix: str | None = None
-    """Put before each query; by default likewise, else nothing."""
+    """Text before each query; by default the model's own, else none."""
     passage_prefix: str | None = None
-    """Put before each passage; by default likewise, else nothing."""
+    """Text before each passage; by default the model's own, else none."""
     batch_size: int = Field(default=4, ge=1)
-    """Texts given to the model at once."""
+    """Texts in one batch."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Self:
@@ -106,13 +104,13 @@ class OnnxEmbedding(_Embedding):
 
 
 class MultilingualEmbedding(_Embedding):
-    """A sentence encoder of 15 languages, for this machine (extra `multilingual`)."""
+    """A local sentence encoder of 15 languages (extra `multilingual`)."""
 
     type: Literal["multilingual"] = "multilingual"
 
 
 class LlamaIndexEmbedding(_Embedding):
-    """Any llama-index embedding; its package must be installed, and it may use the network."""
+    """Any llama-index embedding. Its package must be installed; it may use the network."""
 
     type: Literal["llama-index"] = "llama-index"
     model: str
@@ -122,17 +120,17 @@ class LlamaIndexEmbedding(_Embedding):
     """Arguments of its constructor. A key is a reference to the environment: `api_key:
     ${OPENAI_API_KEY}`."""
     batch_size: int = Field(default=64, ge=1)
-    """Texts given to the model at once."""
+    """Texts in one batch."""
 
 
 class PluginEmbedding(_Embedding):
-    """An embedder that another installed package brings (entry point group `kbkit.embedders`)."""
+    """An embedder of another installed package (entry point group `kbkit.embedders`)."""
 
     type: Literal["plugin"] = "plugin"
     name: str = Field(min_length=1)
-    """Its name there."""
+    """Name of the entry point."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Keyword arguments for the package's embedder."""
+    """Keyword arguments of the embedder."""
 
 
 AnyEmbedding = Annotated[
@@ -154,8 +152,7 @@ class PostprocessorSpec(Spec):
     """Number of best hits that it receives; more only if more are requested."""
 
 
-_MODEL_DENSE_WEIGHT = 0.6
-"""Best or nearly best nDCG@10 for MiniLM on three collections."""
+_MODEL_DENSE_WEIGHT = 0.6  # best or nearly best nDCG@10 for MiniLM on three collections
 
 
 class RetrievalSpec(Spec):
@@ -165,42 +162,38 @@ class RetrievalSpec(Spec):
     """Share of the dense score in a chunk's own score; the rest is BM25. By default 0.3 for
     `static` and 0.6 for other embedders."""
     document_weight: float = Field(default=0.5, ge=0, le=5)
-    """Weight of the document's other passages, relative to 1 for the chunk."""
+    """Weight of the document's other passages; the chunk's own score has 1."""
     title_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of query words in the document's title, likewise."""
+    """Weight of query words in the document's title."""
     heading_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of query words in the headings above the chunk, likewise."""
+    """Weight of query words in the headings above the chunk."""
     summary_weight: float = Field(default=1.0, ge=0, le=5)
-    """Weight of the document's summary (title, description, headings) by meaning, likewise."""
+    """Weight of the document's summary (title, description, headings) by meaning."""
     page_weight: float = Field(default=0.5, ge=0, le=5)
-    """Weight of query words anywhere in the document, likewise."""
+    """Weight of query words anywhere in the document."""
     graph_weight: float = Field(default=0.0, ge=0, le=5)
     """Weight of the graph: from entities in the query to chunks that mention them, and from
-    documents that answer it along links. 0 switches it off."""
+    documents that answer it along links. 0 disables it."""
     learned_weight: float = Field(default=2.0, ge=0, le=5)
-    """Weight of similar questions for which people rated the chunk 4 or 5, likewise. It only raises
-    scores. 0 switches it off."""
+    """Weight of similar questions for which people rated the chunk 4 or 5; it only raises scores. 0
+    disables it."""
     rating_weight: float = Field(default=0.1, ge=0, le=1)
-    """Share of the score that the best ratings add and the worst take away."""
+    """Share of the score that the best ratings add and the worst subtract."""
     per_document: int = Field(default=3, ge=1)
-    """Hits of one document that count in full; each further one counts a tenth less."""
+    """Hits of one document that count in full; each further hit counts a tenth less."""
     duplicates: float = Field(default=0.98, gt=0, le=1)
-    """Chunks whose vectors are more alike than this (cosine) are near duplicates: only the best of
-    them stays in its place, the others count half. 1 leaves all in place."""
+    """Cosine above which chunks are near duplicates: the best keeps its rank, the others count
+    half. 1 disables it."""
     candidates: int = Field(default=100, ge=1, le=10_000)
-    """Chunks that each retriever hands to the reranking."""
+    """Chunks that each retriever passes to the reranking."""
     query_encoder: Literal["model", "fitted"] = "model"
-    """Embedder of queries: the model of the chunks, or a table of term vectors fitted to them,
-    which needs no model, network or key."""
+    """Embedder of queries: the chunks' model, or term vectors fitted to the chunks, which need no
+    model, network or key."""
     postprocessors: tuple[PostprocessorSpec, ...] = ()
-    """llama-index node postprocessors (a cross-encoder, say) for the best hits."""
+    """llama-index node postprocessors for the best hits, such as a cross-encoder."""
 
     def to_yaml(self) -> str:
-        """Return the ``retrieval`` part of a recipe with these settings.
-
-        Weights are always included, since defaults may depend on the embedder; other settings only
-        if they differ from the default.
-        """
+        """Return the ``retrieval`` part of a recipe: all weights and changed settings."""
         import yaml
 
         names = (
@@ -219,44 +212,44 @@ class LearningSpec(Spec):
     """Use questions for which people rated a chunk 4 or 5 to answer similar ones. Questions stay in
     the workspace."""
     publish: StrictBool = False
-    """Publish these questions as words of their chunks in the search index of an exported site,
-    where everybody can read them."""
+    """Add these questions to their chunks in the search index of an exported site, which makes them
+    public."""
 
 
 class GraphSpec(Spec):
     """Relations read from documents.
 
-    `graph_weight` of `retrieval` is their weight in search; `graph` of `site` adds a page. An
-    annotating language model (`annotation` of type `llm`) states relations too.
+    `graph_weight` of `retrieval` is their weight in search; `graph` of `site` adds a page.
+    `annotation` of type `llm` adds relations too.
     """
 
     build: StrictBool = True
-    """Whether relations are read from documents. Manual relations always exist."""
+    """Read relations from documents. Manual relations always exist."""
     co_occurrence: float = Field(default=0.2, ge=0, le=1)
-    """Minimum weight of a relation between names that only occur together (NPMI, reduced for few
-    sightings). 1 leaves out all."""
+    """Minimum weight of a co-occurrence relation (NPMI, reduced for few sightings). 1 disables
+    them."""
     co_occurrences: int = Field(default=10, ge=0, le=1000)
-    """Maximum number of such relations of one entity, the strongest."""
+    """Maximum number of co-occurrence relations of one entity."""
     least_sections: int = Field(default=3, ge=1)
-    """Minimum number of sections that two such names share."""
+    """Minimum number of sections in which both names occur."""
 
 
 class StorageSpec(Spec):
     """Storage of derived data."""
 
     text_in_chroma: StrictBool = False
-    """Store the text in the Chroma collection, too, for other tools. Adding is then about three
-    times slower; a Chroma server stores at most 16,384 bytes of a text."""
+    """Also store the text in the Chroma collection, for other tools. Adding takes about three times
+    as long; a Chroma server stores at most 16,384 bytes of a text."""
 
 
 class Question(Spec):
-    """A golden question: the question, and the pages that answer it."""
+    """A golden question and the pages that answer it."""
 
     question: str = Field(min_length=1)
     """The question."""
     relevant: tuple[str, ...] = Field(min_length=1)
-    """URI suffixes of pages that answer it; the first is the best. With a slash in front it is the
-    whole path, from the top of the site: `/guide/` is not `/api/guide/`."""
+    """URI suffixes of pages that answer it, the best first. A leading slash makes it the whole
+    path: `/guide/` does not match `/api/guide/`."""
 
 
 class SiteSpec(Spec):
@@ -265,18 +258,18 @@ class SiteSpec(Spec):
     title: str = ""
     """Name of the site; by default the knowledge base's name."""
     url: HttpUrl | None = None
-    """Address it will be published at (canonical links, sitemap)."""
+    """Public address (canonical links, sitemap)."""
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
     model: StrictBool = True
-    """Whether browsers get MiniLM, if it embedded summaries or chunks: 23 MB of files. A browser
-    fetches 11 MB after its first search, and then ranks as Python does."""
+    """Include MiniLM if it embedded summaries or chunks: 23 MB of files. A browser fetches 11 MB
+    after its first search, and then ranks as Python does."""
     graph: StrictBool = True
-    """Whether the knowledge graph gets a page."""
+    """Include a page with the knowledge graph."""
     files: StrictBool = False
-    """Whether the workspace's files are a section."""
+    """Include the workspace's files as a section."""
     entries: StrictBool = False
-    """Whether the workspace's entries are a section, with stars and files."""
+    """Include the workspace's entries as a section, with stars and files."""
     questions: tuple[Question, ...] = ()
     """Questions on the home page with their answers; by default the golden ones."""
 
@@ -286,26 +279,26 @@ class KnowledgeBaseSpec(VersionedSpec):
 
     language: str = "english"
     """Language of its text, for stemming and stop words (a Snowball name)."""
-    chunking: ChunkingSpec = ChunkingSpec.untold()
+    chunking: ChunkingSpec = ChunkingSpec.defaults()
     """Splitting of documents."""
-    embedding: AnyEmbedding = StaticEmbedding.untold()
+    embedding: AnyEmbedding = StaticEmbedding.defaults()
     """Embedding of chunks."""
     summary_embedding: AnyEmbedding | None = None
-    """Embedding of document summaries; by default MiniLM. For other languages than English, by
-    default `multilingual` if its extra is installed, else `static`."""
-    retrieval: RetrievalSpec = RetrievalSpec.untold()
+    """Embedding of document summaries; by default MiniLM for English, else `multilingual` if its
+    extra is installed, else `static`."""
+    retrieval: RetrievalSpec = RetrievalSpec.defaults()
     """Ranking of search."""
     expand: ExpandSpec | None = None
     """A language model that describes documents; none by default."""
-    annotation: AnyAnnotation = RulesAnnotation.untold()
+    annotation: AnyAnnotation = RulesAnnotation.defaults()
     """Annotator, and additional names: `rules`, `none`, or a mapping."""
-    graph: GraphSpec = GraphSpec.untold()
+    graph: GraphSpec = GraphSpec.defaults()
     """Relations read from documents."""
-    learning: LearningSpec = LearningSpec.untold()
+    learning: LearningSpec = LearningSpec.defaults()
     """Learning from ratings."""
-    storage: StorageSpec = StorageSpec.untold()
+    storage: StorageSpec = StorageSpec.defaults()
     """Storage of derived data."""
-    site: SiteSpec = SiteSpec.untold()
+    site: SiteSpec = SiteSpec.defaults()
     """Content of the exported site."""
 
     def embedded_by(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
@@ -320,21 +313,21 @@ class KnowledgeBaseSpec(VersionedSpec):
 
     @field_validator("summary_embedding")
     @classmethod
-    def _summaries_as_they_are(cls, value: AnyEmbedding | None) -> AnyEmbedding | None:
+    def _check_summary_text(cls, value: AnyEmbedding | None) -> AnyEmbedding | None:
         if value is not None and value.text != "chunk":
-            raise ValueError("text: says what is embedded of chunks; leave it out of summaries'")
+            raise ValueError("text: is for chunks only; remove it from summary_embedding")
         return value
 
     @field_validator("annotation")
     @classmethod
-    def _annotate_what_is_embedded(
+    def _check_embedded_annotations(
         cls, value: AnyAnnotation, info: ValidationInfo
     ) -> AnyAnnotation:
         embedding = info.data.get("embedding")
         if isinstance(value, NoAnnotation) and embedding is not None and embedding.text != "chunk":
             raise ValueError(
-                f"none: leaves nothing that embedding.text {embedding.text} could embed; choose "
-                "rules, or text: chunk"
+                f"none: leaves nothing to embed for embedding.text {embedding.text}; choose rules, "
+                "or text: chunk"
             )
         return value
 
@@ -343,7 +336,7 @@ class KnowledgeBaseSpec(VersionedSpec):
         explicit = "dense_weight" in self.retrieval.model_fields_set
         if not explicit and not isinstance(self.embedding, StaticEmbedding):
             weighed = self.retrieval.model_copy(update={"dense_weight": _MODEL_DENSE_WEIGHT})
-            object.__setattr__(self, "retrieval", weighed)  # the one moment when it may change
+            object.__setattr__(self, "retrieval", weighed)  # frozen
         return self
 
 
@@ -353,11 +346,7 @@ def _slug_of(name: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """Return a knowledge base name if it is a slug.
-
-    Raises:
-        ValueError: It is not one.
-    """
+    """Return a knowledge base name; raises `ValueError` if it is not a slug."""
     if not SLUG.fullmatch(name):
         raise ValueError(
             f"{name!r} cannot name a knowledge base; use up to 63 lower-case letters, digits and "
@@ -385,7 +374,7 @@ class Recipe(KnowledgeBaseSpec):
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
     """Attribution of sources that state none."""
     questions: tuple[Question, ...] | str = ()
-    """Golden questions, or their TSV file (question, tab, pages with commas)."""
+    """Golden questions, or their TSV file (question, tab, comma-separated pages)."""
 
     _path: Path = PrivateAttr(default=Path())
 
@@ -396,17 +385,17 @@ class Recipe(KnowledgeBaseSpec):
             source.model_copy(update={k: v for k, v in own.items() if v and not getattr(source, k)})
             for source in self.sources
         )
-        object.__setattr__(self, "sources", sources)  # the one moment when they may change
+        object.__setattr__(self, "sources", sources)  # frozen
         return self
 
     @property
     def path(self) -> Path:
-        """The file it was read from; relative paths in it start at that file's folder."""
+        """The recipe's file; its relative paths start at the file's folder."""
         return self._path
 
     @property
     def spec(self) -> KnowledgeBaseSpec:
-        """The part that shapes the knowledge base itself, its paths made absolute."""
+        """The settings of the knowledge base, with absolute paths."""
         parts = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
         folder = self.path.parent.absolute()
         for part in ("embedding", "summary_embedding"):

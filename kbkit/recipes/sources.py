@@ -28,14 +28,13 @@ class FetchSpec(SourceSpec):
     """Options of sources that fetch from the web."""
 
     allow_private: StrictBool | tuple[IpAddress, ...] = False
-    """Permit loopback and private addresses, or those of a list (`[10.0.0.7]`) and no others. Off,
-    they are refused after name resolution and at every redirect. Link-local addresses and metadata
-    services of clouds are refused unless a list names them one by one."""
+    """Permit loopback and private addresses, or only those of a list (`[10.0.0.7]`). By default
+    they are refused, after name resolution and at every redirect. Link-local addresses and cloud
+    metadata services are refused unless listed."""
     max_bytes: int = Field(default=10_000_000, gt=0)
     """Largest page to read, in bytes after decompression; larger ones are skipped."""
     delay: float = Field(default=0.0, ge=0)
-    """Least time between two requests to one host, in seconds; a larger Crawl-delay in robots.txt
-    wins."""
+    """Minimum seconds between two requests to one host; a larger Crawl-delay in robots.txt wins."""
 
 
 class WebSpec(FetchSpec):
@@ -46,7 +45,7 @@ class WebSpec(FetchSpec):
     install "kbkit[browser]"`); `firecrawl` is a service (`pip install "kbkit[firecrawl]"`). By
     default the setting `KBKIT_CRAWL_PROVIDER`."""
     images: StrictBool = False
-    """Keep pictures for the site: PNG, JPEG, GIF, WebP and SVG (without scripts, also inline), up
+    """Save pictures for the site: PNG, JPEG, GIF, WebP and SVG (without scripts, also inline), up
     to 5 MB each and 200 a page."""
 
 
@@ -55,7 +54,7 @@ class CrawlSource(WebSpec):
 
     type: Literal["crawl"] = "crawl"
     url: HttpUrl
-    """Start page. Only pages of the same origin, at or below its folder, are read."""
+    """Start page. The crawl stays on its origin, at or below its folder."""
     limit: int = Field(default=1000, gt=0)
     """Maximum number of pages."""
     include: tuple[Glob, ...] = ()
@@ -65,16 +64,16 @@ class CrawlSource(WebSpec):
     sitemap: StrictBool = True
     """Also start from the sitemaps that robots.txt names, and from `sitemap.xml`."""
     depth: int | None = Field(default=None, ge=0)
-    """Maximum number of links from the start page (`0` reads only that page); pages of a sitemap
-    count as one link. Unlimited by default."""
+    """Maximum number of links from the start page (`0`: only that page); pages of a sitemap count
+    as one link. Unlimited by default."""
     concurrency: int = Field(default=4, ge=1, le=32)
     """Requests to the host at once."""
     queries: int = Field(default=200, ge=0)
-    """Maximum number of queries (`?page=2`) of one page; more look like an endless site."""
+    """Maximum number of query strings (`?page=2`) of one page, against endless sites."""
 
 
 class PageSource(WebSpec):
-    """One page of the web."""
+    """One web page."""
 
     type: Literal["page"] = "page"
     url: HttpUrl
@@ -82,15 +81,14 @@ class PageSource(WebSpec):
 
 
 class MirrorSource(SourceSpec):
-    """HTML pages kept on disk: a folder (`wget` mirror, built documentation), archive or WARC."""
+    """HTML pages on disk: a folder (`wget` mirror, built documentation), archive or WARC."""
 
     type: Literal["mirror"] = "mirror"
     path: str
     """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC (`.warc`,
     `.warc.gz`); a relative path starts at the recipe's folder."""
     base_url: HttpUrl | None = None
-    """Address of the folder or archive; URIs begin with it. Optional for a WARC, which knows the
-    addresses of its pages."""
+    """Address of the folder or archive; URIs begin with it. Optional for a WARC."""
     include: tuple[Glob, ...] = ()
     """Globs of paths inside the folder to read (`/library/**`); by default all."""
     exclude: tuple[Glob, ...] = ()
@@ -99,7 +97,7 @@ class MirrorSource(SourceSpec):
     """Maximum number of pages."""
 
     @model_validator(mode="after")
-    def _base_known(self) -> Self:
+    def _check_base_url(self) -> Self:
         if self.base_url is None and not self.path.lower().endswith((".warc", ".warc.gz")):
             raise ValueError("base_url is needed: only a WARC knows the addresses of its pages")
         return self
@@ -130,7 +128,7 @@ class JsonlSource(SourceSpec):
 
 
 class ParquetSource(SourceSpec):
-    """A Parquet file, whose rows are documents.
+    """A Parquet file with a document in each row.
 
     Its columns are `uri`, `content` (or `text`) and optionally `title`, `document_type`, `tags` (a
     list), `metadata` (JSON, a structure or a map), `license`, `license_url`, `attribution`.
@@ -142,11 +140,11 @@ class ParquetSource(SourceSpec):
 
 
 class OpenApiSource(FetchSpec):
-    """An OpenAPI 3 description (JSON or YAML): a document an endpoint, a schema, an overview."""
+    """An OpenAPI 3 description (JSON or YAML): documents of endpoints, schemas and an overview."""
 
     type: Literal["openapi"] = "openapi"
     url: HttpUrl | None = None
-    """Its address; either this or `path`."""
+    """Its address; give either this or `path`."""
     path: str | None = None
     """Its file; a relative path starts at the recipe's folder."""
     limit: int = Field(default=100_000, gt=0)
@@ -166,8 +164,8 @@ class PackageSource(SourceSpec):
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")
     """Import name (`pandas`, `pandas.io`)."""
     introspect: StrictBool = False
-    """Import the package in a process, for members that exist only then: accessors
-    (`pandas.Series.str`), generated members, compiled objects. The import runs its code."""
+    """Import the package in a process, which runs its code, for members that exist only then:
+    accessors (`pandas.Series.str`), generated members, compiled objects."""
     exclude: tuple[Glob, ...] = ()
     """Globs of names to leave out (`pandas.arrays*`)."""
     limit: int = Field(default=100_000, gt=0)
@@ -175,13 +173,13 @@ class PackageSource(SourceSpec):
 
 
 class PluginSource(SourceSpec):
-    """A source that another installed package brings (entry point group `kbkit.sources`)."""
+    """A source of another installed package (entry point group `kbkit.sources`)."""
 
     type: Literal["plugin"] = "plugin"
     name: str = Field(min_length=1)
-    """Its name there."""
+    """Name of the entry point."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Keyword arguments for the package's source."""
+    """Keyword arguments of the source."""
 
 
 AnySource = Annotated[
