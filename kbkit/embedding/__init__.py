@@ -17,7 +17,7 @@ __all__ = ["Embedder", "open_embedder"]
 
 
 def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
-    """Open the embedder that a recipe names. Only its own libraries are imported."""
+    """Open the embedder of a recipe; imports only that embedder's libraries."""
     if isinstance(spec, StaticEmbedding):
         from kbkit.embedding.static import StaticEmbedder
 

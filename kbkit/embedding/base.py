@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
-"""Shape ``(dimensions,)``; of length 1, or all zero for text without any known token."""
+"""Shape ``(dimensions,)``; a unit vector, or zeros for text without known tokens."""
 
 Matrix = NDArray[np.float32]
 """Shape ``(n, dimensions)``; each row a `Vector`."""
@@ -21,8 +21,7 @@ _BATCH = 1_000
 class Embedder(Protocol):
     """Turns text into vectors whose dot product is the cosine similarity.
 
-    A slow or remote one may have an attribute ``batch_size``: vectors are stored after so many
-    texts, in case it fails later.
+    An optional attribute ``batch_size`` is the number of texts after which vectors are stored.
     """
 
     @property

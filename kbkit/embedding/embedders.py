@@ -22,10 +22,8 @@ from kbkit.recipes import (
 )
 from kbkit.runtime.engine import Engine, WorkerPool, perform
 
-_SECONDS = 1_800.0
-"""Time limit of a task: slow models embed one or two texts a second."""
-_MIN = 16
-"""Texts that are worth sending to a worker."""
+_TIME_LIMIT = 1_800.0  # seconds of a task: slow models embed one or two texts per second
+_MIN_TEXTS = 16  # worth sending to a worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +36,11 @@ class EmbedTask:
 
     @property
     def seconds(self) -> float:
-        return _SECONDS
+        return _TIME_LIMIT
 
     def perform(self) -> Matrix | EmbedderError:
         try:
-            embedder = _OF_WORKER.open(self.spec)
+            embedder = _worker_embedders.open(self.spec)
             if embedder.fingerprint != self.fingerprint:
                 return EmbedderError(
                     f"a worker of the cluster has the embedder {embedder.fingerprint}, not "
@@ -68,7 +66,6 @@ class SpreadEmbedder:
         self.batch_size = batch_size(embedder) * pool.count
 
     def __getattr__(self, name: str) -> Any:
-        """Forward other attributes to the embedder."""
         return getattr(self._embedder, name)
 
     @property
@@ -76,20 +73,20 @@ class SpreadEmbedder:
         return self._embedder.dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        if len(texts) < _MIN:
+        if len(texts) < _MIN_TEXTS:
             return self._embedder.embed_passages(texts)
-        size = max(_MIN, -(-len(texts) // self._pool.count))
-        made = perform(
+        size = max(_MIN_TEXTS, -(-len(texts) // self._pool.count))
+        results = perform(
             self._pool,
             (
                 EmbedTask(self._spec, self.fingerprint, tuple(texts[start : start + size]))
                 for start in range(0, len(texts), size)
             ),
         )
-        for each in made:
-            if isinstance(each, EmbedderError):
-                raise each
-        return np.concatenate(made)
+        for result in results:
+            if isinstance(result, EmbedderError):
+                raise result
+        return np.concatenate(results)
 
 
 _log = logging.getLogger(__name__)
@@ -107,18 +104,14 @@ class Embedders:
         key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
         if key not in self._opened:
             embedder = open_embedder(spec)
-            # a service is asked from here, where its key is
+            # services are called from this process, which has the key
             if not self._engine.is_local and not isinstance(spec, LlamaIndexEmbedding):
                 embedder = SpreadEmbedder(embedder, spec, self._engine.pool())
             self._opened[key] = embedder
         return self._opened[key]
 
     def of_summaries(self, *, english: bool) -> Embedder:
-        """Return the default embedder of document summaries.
-
-        MiniLM for English; the multilingual encoder for other languages, if its extra is installed;
-        static vectors otherwise.
-        """
+        """Return the default embedder of summaries: MiniLM, multilingual or static vectors."""
         from kbkit.embedding import models
 
         if english not in self._of_summaries:
@@ -129,10 +122,10 @@ class Embedders:
             try:
                 embedder = self.open(spec)
             except (ConfigError, EmbedderError) as error:
-                _log.warning("static vectors serve the summaries of documents, since %s", error)
+                _log.warning("summaries of documents get static vectors, since %s", error)
                 embedder = self.open(StaticEmbedding())
             self._of_summaries[english] = embedder
         return self._of_summaries[english]
 
 
-_OF_WORKER = Embedders()
+_worker_embedders = Embedders()

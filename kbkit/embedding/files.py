@@ -14,11 +14,8 @@ from kbkit.errors import EmbedderError
 
 
 def distribution_file(distribution: str, name: str) -> Path | None:
-    """The file called ``name`` that an installed distribution brought, wherever it put it.
-
-    One that was found is not looked for again in this process, while it is there.
-    """
-    if (cached := _found.get((distribution, name))) and cached.is_file():
+    """Find a file of an installed distribution by its name; cached while the file exists."""
+    if (cached := _paths.get((distribution, name))) and cached.is_file():
         return cached
     try:
         files = metadata.distribution(distribution).files or []
@@ -28,16 +25,16 @@ def distribution_file(distribution: str, name: str) -> Path | None:
         if file.match(name):
             path = Path(str(file.locate()))
             if path.is_file():
-                _found[distribution, name] = path
+                _paths[distribution, name] = path
                 return path
     return None
 
 
-_found: dict[tuple[str, str], Path] = {}
+_paths: dict[tuple[str, str], Path] = {}
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal; a file is read once a process, while it stays as it is."""
+    """Return the SHA-256 of a file in hexadecimal; cached while the file is unchanged."""
     return _sha256(path, file_version(path))
 
 
@@ -62,7 +59,6 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def check_sha256(path: Path, expected: str, mend: str) -> None:
-    """Check that a file is the one that kbkit knows."""
     _expect(path, sha256(path), frozenset({expected}), mend)
 
 
@@ -80,10 +76,7 @@ def _expect(path: Path, digest: str, expected: frozenset[str], mend: str) -> Non
 
 
 def quieten_forks() -> None:
-    """Silence the warning of tokenizers about forks after it has used threads.
-
-    It would appear in notebooks after each shell command. A value that the user set stays.
-    """
+    """Silence the warning of tokenizers at forks, as after each shell command in a notebook."""
     if _fork_hooks or not hasattr(os, "register_at_fork"):
         return
     _fork_hooks.append(True)

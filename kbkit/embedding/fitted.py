@@ -5,17 +5,17 @@ vector of a query is ``sum of idf[t] ** 0.75 * E[t] M`` over its terms, scaled t
 takes microseconds and needs neither model nor network, for any embedder.
 
 Each chunk is a row: ``(1 + ln tf) * idf`` of its first 256 terms, scaled to length 1; the target is
-its vector less the mean of all. Its title and headings are another row with the same target and
+its vector minus the mean of all. Its title and headings are another row with the same target and
 weight 0.7 squared, since headings are worded like questions. The penalty of a term is ``lambda * s
 * sqrt(c[t])``, where c is the sum of squares of its column and s makes lambda comparable between
-knowledge bases. Lambda is chosen by how well the headings of held-out chunks find them.
+knowledge bases. Lambda maximizes the ranks of held-out chunks for their headings.
 
-With enough chunks, each row also gets a share of its terms' static vectors, mapped into the space
-of the chunks' vectors (`kbkit.embedding.regression.map_words`), for words that occur in few chunks.
+With enough chunks, static vectors of terms are added, mapped into the space of the chunks' vectors
+(`kbkit.embedding.regression.map_words`), for words that occur in few chunks.
 
-M is ``C ** -0.25`` for the covariance C of the chunks' vectors. A regression favours the directions
-in which chunks differ most, which separate subjects; M restores some of the others, which separate
-passages of one subject.
+M is ``C ** -0.25`` for the covariance C of the chunks' vectors. The regression favours directions
+of large variance, which separate subjects; M restores directions that separate passages of one
+subject.
 
 Sources: Hoerl and Kennard, "Ridge Regression" (1970), with Tikhonov's prior; "ltc" weights of
 Salton and Buckley, "Term-weighting approaches in automatic text retrieval" (1988); M is half-way to
@@ -46,32 +46,24 @@ from kbkit.embedding.regression import (
 from kbkit.errors import EmbedderError
 
 MAX_QUERY_ROWS = 64
-"""Rows that a query's vector is the sum of, at most: reading more from memory takes too long."""
+"""Maximum rows in the sum for a query: reading more from memory takes too long."""
 PRIOR_BELOW = 500
-"""Number of chunks below which a prior pays (nDCG@10 +5 points at 50, +2 at 200, 0 at 600).
+"""Number of chunks below which a prior helps (nDCG@10 +5 points at 50, +2 at 200, 0 at 600).
 
-From there on static vectors of words do, which are no prior but added.
+With more chunks, added static vectors of words help.
 """
 
 FIT_REVISION = 1
 """Version of the fit; raise it to fit again."""
-_MAX_VOCABULARY = 100_000
-"""Terms that get a vector: the commonest, so that the table stays below 80 MB."""
-_IDF_POWER = 0.75
-"""Below 1, since common words matter in questions; the regression uses idf itself."""
-_WORD_SHARE = 0.6
-"""Share of word vectors in a row, relative to 1 for the regression."""
-_WORDS_IDF_POWER = 0.25
-"""Smaller, since words that are rare here may be common in general ("folder")."""
+_MAX_VOCABULARY = 100_000  # the most frequent terms; keeps the table below 80 MB
+_IDF_POWER = 0.75  # below 1, since common words matter in questions
+_WORD_SHARE = 0.6  # of word vectors in a row, relative to 1 for the regression
+_WORDS_IDF_POWER = 0.25  # smaller, since words rare in the chunks may be common ("folder")
 _LAMBDAS = (0.8, 1.6)
-_USUAL_LAMBDA = 0.8
-"""Default with too little data."""
-_SAMPLE = 2_500
-"""Chunks that lambda is chosen with."""
+_DEFAULT_LAMBDA = 0.8  # with too little data
+_SAMPLE = 2_500  # chunks for the choice of lambda
 _MIN_HELD_OUT = 20
-"""Questions that a choice needs."""
-_LEAD = 12
-"""First terms of a chunk without headings, asked instead of them."""
+_LEAD = 12  # first terms of a chunk, as its question if there are no headings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,11 +71,10 @@ class FittedEncoder:
     """A table of term vectors that turns a query's terms into a vector.
 
     Attributes:
-        embedder: Fingerprint of the model whose vectors it was fitted to.
-        vectors: Their rows, idf included; float32, shape ``(len(terms), dimensions)``.
-        report: Report of the fit as JSON values: ``chunks``, ``terms``, ``headings``, ``prior``,
-            ``words``, ``lambda``, ``questions`` (held-out queries) and ``held_out`` (mean
-            reciprocal rank by lambda).
+        embedder: Fingerprint of the fitted model.
+        vectors: Rows of the terms, with idf; float32, shape ``(len(terms), dimensions)``.
+        report: Report of the fit as JSON values; ``questions`` is the number of held-out queries,
+            ``held_out`` their mean reciprocal rank by lambda.
     """
 
     embedder: str
@@ -152,7 +143,7 @@ class _Regression:
     Attributes:
         design: Scaled rows of chunks, then of headings; a CSR matrix.
         prior: Vectors towards which the solution is regularized; ``None`` for 0.
-        words: General vectors of terms in the targets' space, or ``None``.
+        words: Static vectors of terms, mapped into the targets' space.
     """
 
     vocabulary: dict[str, int]
@@ -212,7 +203,7 @@ class _Regression:
     def solve(self, strength: float) -> Matrix:
         columns = np.asarray(self.design.power(2).sum(axis=0), np.float32).ravel()
         relative = np.sqrt(np.where(columns > 0, columns, 1))
-        # so that lambda is in units of the kernel X diag(1 / sqrt(c)) X', whose mean diagonal is
+        # the mean diagonal of the kernel X diag(1 / sqrt(c)) X' is the unit of lambda
         scale = float((self.design.power(2) @ (1 / relative)).mean()) or 1.0
         penalty = (strength * scale * relative).astype(np.float32)
         if self.prior is None:
@@ -237,24 +228,24 @@ def _choose(
             questions.setdefault(terms, []).append(i)
     held_out = dict(list(questions.items())[: len(questions) // 5])
     if len(held_out) < _MIN_HELD_OUT:
-        return _USUAL_LAMBDA, {"questions": 0, "held_out": {}}
+        return _DEFAULT_LAMBDA, {"questions": 0, "held_out": {}}
     hidden = {i for chunks in held_out.values() for i in chunks}
-    kept = [i for i in order if i not in hidden]
-    headings = [heading_terms[i] for i in kept] if heading_terms else ()
+    training = [i for i in order if i not in hidden]
+    headings = [heading_terms[i] for i in training] if heading_terms else ()
     prior = regression.prior
     part = _Regression.of(
-        vectors[kept],
-        [chunk_terms[i] for i in kept],
+        vectors[training],
+        [chunk_terms[i] for i in training],
         headings,
         None if prior is None else {t: prior[row] for t, row in regression.vocabulary.items()},
         words,
     )
-    place = {i: row for row, i in enumerate(order)}
-    wanted = [[place[i] for i in chunks] for chunks in held_out.values()]
-    asking = term_matrix(held_out, part.vocabulary, part.idf)
-    asking.data[:] = 1
+    row_of = {i: row for row, i in enumerate(order)}
+    relevant = [[row_of[i] for i in chunks] for chunks in held_out.values()]
+    queries = term_matrix(held_out, part.vocabulary, part.idf)
+    queries.data[:] = 1
     scores = {
-        strength: _reciprocal_rank(asking @ part.table(strength) @ vectors[order].T, wanted)
+        strength: _reciprocal_rank(queries @ part.table(strength) @ vectors[order].T, relevant)
         for strength in _LAMBDAS
     }
     best = max(scores, key=lambda strength: scores[strength])
@@ -262,8 +253,8 @@ def _choose(
     return best, {"questions": len(held_out), "held_out": figures}
 
 
-def _reciprocal_rank(scores: Matrix, wanted: Sequence[Sequence[int]]) -> float:
-    best = np.array([row[chunks].max() for row, chunks in zip(scores, wanted, strict=True)])
+def _reciprocal_rank(scores: Matrix, relevant: Sequence[Sequence[int]]) -> float:
+    best = np.array([row[chunks].max() for row, chunks in zip(scores, relevant, strict=True)])
     ranks = 1 + (scores > best[:, None]).sum(axis=1)
     return float(np.mean(1 / ranks))
 
@@ -274,12 +265,12 @@ def _check(
     if vectors.ndim != 2 or len(vectors) != len(chunk_terms):
         raise EmbedderError(
             f"{len(chunk_terms)} chunks have vectors of shape {vectors.shape}; a query encoder "
-            "needs one row a chunk"
+            "needs one row per chunk"
         )
     if heading_terms and len(heading_terms) != len(chunk_terms):
         raise EmbedderError(
             f"headings of {len(heading_terms)} chunks were given for {len(chunk_terms)}; give one "
-            "list of terms a chunk, or none"
+            "list of terms per chunk, or none"
         )
     if not np.isfinite(vectors).all():
-        raise EmbedderError("a vector holds something that is no finite number; embed again")
+        raise EmbedderError("a vector has numbers that are not finite; embed again")

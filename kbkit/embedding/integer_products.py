@@ -1,9 +1,9 @@
-"""MiniLM's graph with products of integers.
+"""MiniLM's ONNX graph with integer products.
 
-The packaged model keeps its weights as bytes, and onnxruntime unpacks them to floats when it loads.
-This graph multiplies the bytes by inputs that are rounded to two bytes with a scale per token;
-Dettmers et al., "LLM.int8()" (2022) round them to one. A query takes half the time, its vector is
-the same to four digits, and the texts of a batch do not affect each other.
+onnxruntime would convert the packaged model's 8-bit weights to floats. This graph multiplies them
+by inputs rounded to two bytes with a scale per token; Dettmers et al., "LLM.int8()" (2022) round
+them to one. A query takes half the time, its vector is equal to four digits, and the texts of a
+batch do not affect each other.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MESSAGES = {
         "raw_data": (9, "bytes"),
     },
 }
-"""Fields of onnx.proto by number; a star marks lists. Others pass through as they are."""
+"""Fields of onnx.proto by number; a star marks lists. Other fields stay unchanged."""
 
 
 @cache
@@ -54,11 +54,11 @@ def _pool() -> Any:
 
     file = FileDescriptorProto(name="kbkit/onnx.proto", package="kbkit", syntax="proto2")
     for name, fields in _MESSAGES.items():
-        kept = file.message_type.add(name=name)
+        descriptor = file.message_type.add(name=name)
         for field, (number, value) in fields.items():
             label = "LABEL_REPEATED" if value.endswith("*") else "LABEL_OPTIONAL"
             kind = value.rstrip("*")
-            added = kept.field.add(name=field, number=number, label=label)
+            added = descriptor.field.add(name=field, number=number, label=label)
             if kind in _MESSAGES:
                 added.type, added.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".kbkit.{kind}"
             else:
@@ -123,18 +123,18 @@ _STEP, _MIN = "kbkit_step", "kbkit_least"
 _CONSTANTS: dict[str, NDArray[Any]] = {
     _ZERO: np.array(128, np.uint8),
     _ONE: np.array(1, np.float32),
-    _LOW: np.array(1 / 128, np.float32),  # what a step of the second byte is of one of the first
+    _LOW: np.array(1 / 128, np.float32),  # a step of the second byte, in steps of the first
     _STEP: np.array(1 / 127, np.float32),
-    _MIN: np.array(1e-12, np.float32),  # a row of zeros is divided by something, too
+    _MIN: np.array(1e-12, np.float32),  # prevents a division by zero
 }
 _TYPES = {"float32": 1, "uint8": 2}
 _INT, _INTS = 2, 7
 _WITH_VNNI = frozenset({"AVX512_CLX", "AVX512_ICL", "AVX512_SPR"})
-"""Groups of instructions, by numpy's names, that have those for products of bytes."""
+"""Instruction sets with 8-bit products, by numpy's names."""
 
 
 def with_integer_products(model: bytes) -> bytes:
-    """A model that multiplies weights of 8 bits as integers, wherever it unpacked them before."""
+    """Convert a model that unpacks 8-bit weights to one that multiplies them as integers."""
     parsed = message("Model").FromString(model)
     graph = parsed.graph
     constants = {tensor.name for tensor in graph.initializer}
@@ -150,45 +150,42 @@ def with_integer_products(model: bytes) -> bytes:
         if node.op_type == "Mul" and node.input[0] in cast
     }
     rounded: set[str] = set()
-    made: list[Any] = []
+    new_nodes: list[Any] = []
     for node in nodes:
         if node.op_type == "MatMul" and node.input[1] in unpacked:
             rows = node.input[0]
             if rows not in rounded:
                 rounded.add(rows)
-                made += _rounded(rows)
-            made += _product(rows, *unpacked[node.input[1]], node.output[0])
+                new_nodes += _rounded(rows)
+            new_nodes += _product(rows, *unpacked[node.input[1]], node.output[0])
         elif node.op_type == "Gather" and node.input[0] in unpacked:
-            made += _gathered(*unpacked[node.input[0]], node.input[1], node.output[0])
+            new_nodes += _gathered(*unpacked[node.input[0]], node.input[1], node.output[0])
         else:
-            made.append(node)
-    used = {name for node in made for name in node.input}
-    made = [
+            new_nodes.append(node)
+    used = {name for node in new_nodes for name in node.input}
+    new_nodes = [
         node
-        for node in made
+        for node in new_nodes
         if node.output[0] in used or not (node.output[0] in cast or node.output[0] in unpacked)
     ]
-    used = {name for node in made for name in node.input}
+    used = {name for node in new_nodes for name in node.input}
     tensors = [tensor for tensor in graph.initializer if tensor.name in used]
     tensors += [_tensor(name, value) for name, value in _CONSTANTS.items()]
     del graph.node[:], graph.initializer[:]
-    graph.node.extend(made)
+    graph.node.extend(new_nodes)
     graph.initializer.extend(tensors)
     result: bytes = parsed.SerializeToString()
     return result
 
 
 def products_overflow() -> bool:
-    """Whether onnxruntime needs its slower, exact products on this processor.
-
-    Without VNNI, x86 adds two products of bytes in 16 bits, which overflow.
-    """
+    """Whether 8-bit products overflow: without VNNI, x86 adds two of them in 16 bits."""
     extensions = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     return _WITH_VNNI.isdisjoint(extensions)
 
 
 def _rounded(rows: str) -> Iterable[Any]:
-    """Nodes that round rows: ``rows:bytes``, first bytes before second ones, and ``rows:scale``."""
+    """Yield nodes for ``rows:bytes`` (first bytes, then second bytes) and ``rows:scale``."""
     yield _node("Abs", [rows], f"{rows}:sizes")
     yield _node("ReduceMax", [f"{rows}:sizes"], f"{rows}:largest", axes=[-1], keepdims=1)
     yield _node("Mul", [f"{rows}:largest", _STEP], f"{rows}:step")
@@ -212,10 +209,10 @@ def _product(rows: str, weights: str, scale: str, output: str) -> Iterable[Any]:
     yield _node("Mul", [f"{output}:columns", f"{rows}:scale"], output)
 
 
-def _gathered(weights: str, scale: str, which: str, output: str) -> Iterable[Any]:
-    yield _node("Gather", [weights, which], f"{output}:bytes")
+def _gathered(weights: str, scale: str, indices: str, output: str) -> Iterable[Any]:
+    yield _node("Gather", [weights, indices], f"{output}:bytes")
     yield _node("Cast", [f"{output}:bytes"], f"{output}:floats", to=_TYPES["float32"])
-    yield _node("Gather", [scale, which], f"{output}:scale")
+    yield _node("Gather", [scale, indices], f"{output}:scale")
     yield _node("Mul", [f"{output}:floats", f"{output}:scale"], output)
 
 

@@ -1,4 +1,4 @@
-"""Any llama-index embedding as an `Embedder`, by short form or by import path."""
+"""llama-index embeddings as embedders, by short form or import path."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ _STATUS_NAMES = ("status_code", "status", "http_status", "code")
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether an error means that a model is unreachable, rather than that it refused.
-
-    Failed connections, timeouts, and HTTP statuses 408, 429 and 5xx, also as a cause.
-    """
+    """Whether an error or its cause is a failed connection, timeout, or status 408, 429 or 5xx."""
     import httpx
 
     kinds = (ConnectionError, TimeoutError, socket.gaierror, httpx.TransportError)
@@ -43,7 +40,7 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def retry(ask: Callable[[], _T], wait: float) -> _T:
-    """Ask up to three times while the model cannot be reached."""
+    """Ask up to three times while the model is unreachable."""
     import tenacity
 
     retrying = tenacity.Retrying(
@@ -80,18 +77,15 @@ SHORT_FORMS = {
     "openai": ("openai", "OpenAIEmbedding", "model"),
     "voyage": ("voyageai", "VoyageEmbedding", "model_name"),
 }
-"""Module of `llama_index.embeddings`, class, and argument of the model's name."""
+"""Module of `llama_index.embeddings`, class, and argument for the model's name."""
 
 _PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
-_MAX_BATCH = 2048  # llama-index allows no more
+_MAX_BATCH = 2048  # limit of llama-index
 _PROBE = "kbkit"
 
 
 class LlamaIndexEmbedder:
-    """A llama-index ``BaseEmbedding`` with unit vectors. It may use the network.
-
-    An unreachable model is asked three times for passages, and once for a question.
-    """
+    """A llama-index ``BaseEmbedding`` with unit vectors; retries for passages, not for queries."""
 
     def __init__(self, spec: LlamaIndexEmbedding, *, wait: float = 1.0) -> None:
         self._spec = spec
@@ -111,13 +105,13 @@ class LlamaIndexEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector, found by embedding one word when first asked."""
+        """Length of a vector; the first access embeds a word."""
         if not self._dimensions:
             self.embed_passages([_PROBE])
         return self._dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts; see `Embedder.embed_passages`. Blank texts never reach the model."""
+        """Embed texts; blank texts get zero vectors without the model."""
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
         batches = []
         for start in range(0, len(full), self._spec.batch_size):
@@ -156,7 +150,7 @@ class LlamaIndexEmbedder:
     def _vectors(self, ask: Callable[[], Sequence[Sequence[float]]], expected: int) -> Matrix:
         try:
             vectors = np.array(ask(), np.float32)
-        except Exception as error:  # whatever a third party's client raises
+        except Exception as error:  # a third party's client may raise anything
             if is_unreachable(error):
                 raise EmbedderUnreachableError(
                     f"{self._spec.model}: cannot be reached ({self._safe(error)}); check the "

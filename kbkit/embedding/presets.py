@@ -1,4 +1,4 @@
-"""Embedding models that kbkit knows by name, and where fetched ones lie."""
+"""Embedding models with names, and the places of fetched models."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?")
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A model that kbkit knows.
+    """A model with a name in recipes and `kbkit models`.
 
     Attributes:
-        name: Name in recipes and `kbkit models`.
         repository: ``OWNER/MODEL`` on the hub; ``""`` if a package contains it.
         package: Package that contains it; ``""`` if it is fetched.
-        megabytes: Approximate size on disk.
         cost: Approximate time per chunk, relative to static vectors.
         query_prefix: Prefix of queries if its configuration has none.
     """
@@ -152,7 +150,7 @@ def fetched_model(name: str) -> tuple[Path, Path]:
     lock = read_lock(folder)
     if not folder.is_dir() or lock is None:
         raise EmbedderError(
-            f"the model {name} is not here; fetch it with `kbkit models fetch {name}`"
+            f"the model {name} is not installed; fetch it with `kbkit models fetch {name}`"
         )
     for file, locked in lock["files"].items():
         path = folder / file
@@ -165,7 +163,7 @@ def fetched_model(name: str) -> tuple[Path, Path]:
 
 
 def lock_path(folder: Path) -> Path:
-    """Return the path of the record of a fetch; beside the model, so that it outlives it."""
+    """Return the path of a fetch's record, next to the model, since it outlives the model."""
     return folder.with_name(f"{folder.name}.lock.json")
 
 
@@ -198,23 +196,17 @@ _ACTIVATIONS = ("identity", "tanh")
 
 @dataclass(frozen=True, slots=True)
 class DenseLayer:
-    """A linear layer behind the pooling.
-
-    Attributes:
-        weight: Shape ``(out, in)``.
-        bias: Shape ``(out,)``; zeros without bias.
-        activation: ``identity`` or ``tanh``.
-    """
+    """A linear layer after pooling; shapes ``(out, in)`` and ``(out,)``."""
 
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]
     activation: str
 
     def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        made: NDArray[np.float32] = vectors @ self.weight.T + self.bias
+        result: NDArray[np.float32] = vectors @ self.weight.T + self.bias
         if self.activation == "tanh":
-            np.tanh(made, out=made)
-        return made
+            np.tanh(result, out=result)
+        return result
 
     @property
     def digest(self) -> str:
@@ -224,11 +216,7 @@ class DenseLayer:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Options in a model's own files; ``None`` if not given.
-
-    Attributes:
-        vocabulary: Number of tokens with vectors.
-    """
+    """Options in a model's files; `vocabulary` is the number of tokens with vectors."""
 
     pooling: Pooling | None = None
     max_length: int | None = None
@@ -268,7 +256,7 @@ def is_inside(path: str) -> bool:
 
 
 def read_config(folder: Path) -> ModelConfig:
-    """Read the configuration of a model's folder; where files are missing it says nothing."""
+    """Read the configuration of a model's folder; missing files are ignored."""
     transformer = _read(folder / "config.json")
     sentence = _read(folder / "sentence_bert_config.json")
     tokenizer = _read(folder / "tokenizer_config.json")

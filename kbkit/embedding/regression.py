@@ -1,7 +1,4 @@
-"""Features and targets of the query encoder's regression.
-
-`kbkit.embedding.fitted` says what each is for, and names the sources.
-"""
+"""Features and targets of the query encoder's regression; see `kbkit.embedding.fitted`."""
 
 from __future__ import annotations
 
@@ -19,10 +16,8 @@ from kbkit.embedding.base import Embedder, Matrix, Vector
 MAX_TERMS = 256
 """Terms used of a chunk or query."""
 _HEADING_WEIGHT = 0.7
-_WHITENING_POWER = -0.25
-"""Power of the covariance: 0 leaves queries as the regression makes them, -0.5 whitens them."""
-_SHRINKAGE = 0.1
-"""Mean variances added to every direction's, as those of few chunks are not known well."""
+_WHITENING_POWER = -0.25  # of the covariance: 0 changes nothing, -0.5 whitens fully
+_SHRINKAGE = 0.1  # added to all variances, in mean variances: few chunks estimate them badly
 
 
 def partial_whitening(centred: Matrix) -> Matrix:
@@ -84,7 +79,7 @@ def term_matrix(
 def group_headings(
     headings: Sequence[Sequence[str]], centred: Matrix
 ) -> tuple[list[tuple[str, ...]], Matrix, NDArray[np.float32]] | None:
-    """Return distinct headings, the mean target of their chunks, and their weights.
+    """Return distinct headings, the mean targets of their chunks, and their weights.
 
     A row of weight ``w * sqrt(k)`` with the mean as target equals k rows of weight w.
     """
@@ -106,7 +101,7 @@ def word_prior(
     weights: NDArray[np.float32],
     width: int,
 ) -> Matrix:
-    """The vectors of words, less their mean; zeros for terms that have none."""
+    """Return the vectors of words minus their mean; zeros for terms without vectors."""
     placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
     start = np.zeros((len(vocabulary), width), np.float32)
     if placed:
@@ -123,7 +118,7 @@ def fit_prior(
     design: Any,
     targets: Matrix,
 ) -> Matrix:
-    """The prior as a table: centred, as the targets are, and scaled so that it fits them best."""
+    """Return the prior as a table, centred and scaled to fit the targets best."""
     start = word_prior(prior, vocabulary, df, targets.shape[1])
     guess = design @ start
     size = float((guess * guess).sum())
@@ -131,21 +126,14 @@ def fit_prior(
     return start
 
 
-_HEAVY = 600
-"""Columns of the design that the preconditioner solves together."""
-_BLOCK = 96
-"""Targets solved at once; their vectors fit the processor's cache better than all would."""
-_STEPS = 60
-_CLOSE = 0.03
-"""Residual, over that at the start, at which a block is done. Smaller changes no ranking."""
+_HEAVY = 600  # columns of the design that the preconditioner solves together
+_BLOCK = 96  # targets solved at once; more fit the processor's cache less well
+_MAX_STEPS = 60
+_TOLERANCE = 0.03  # of the residual, relative to its start; a smaller one changes no ranking
 
 
 def ridge(design: Any, targets: Matrix, penalty: Matrix) -> Matrix:
-    """Return E that minimizes ``|X E - Y|^2 + sum_t penalty_t |E_t|^2``.
-
-    Source: Hoerl and Kennard, "Ridge Regression: Biased Estimation for Nonorthogonal Problems"
-    (1970), with a penalty per row of E (Tikhonov).
-    """
+    """Return E that minimizes ``|X E - Y|^2 + sum_t penalty_t |E_t|^2``."""
     transposed = design.T.tocsr()
     solve = _Preconditioner(design, penalty)
     result = np.empty((design.shape[1], targets.shape[1]), np.float32)
@@ -167,7 +155,7 @@ class _Preconditioner:
         self._heavy = np.sort(np.argsort(-weight, kind="stable")[:_HEAVY])
         part = design[:, self._heavy]
         block: Matrix = (part.T @ part).toarray()
-        # a little more, lest rounding make a nearly singular block indefinite
+        # the added term keeps a nearly singular block definite despite rounding
         block[np.diag_indices_from(block)] += penalty[self._heavy] + 1e-5 * weight[self._heavy]
         self._factor = cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
         self._cho_solve = cho_solve
@@ -181,15 +169,15 @@ class _Preconditioner:
 def _conjugate_gradients(
     design: Any, transposed: Any, penalty: Matrix, right: Matrix, solve: _Preconditioner
 ) -> Matrix:
-    """Solve for some columns; nearly all of the time goes into memory, so `right` is used up."""
+    """Solve for some columns; overwrites `right`, since memory access takes most of the time."""
     solution, spare = np.zeros_like(right), np.empty_like(right)
     rest = right
     direction = solve(rest)
     size = first = _dots(rest, direction)
-    for _ in range(_STEPS):
-        # a target that is constant has nothing to solve
-        open_ = size > first * _CLOSE**2
-        if not open_.any():
+    for _ in range(_MAX_STEPS):
+        # strict: a constant target has size 0 and is solved
+        unsolved = size > first * _TOLERANCE**2
+        if not unsolved.any():
             break
         image = transposed @ (design @ direction)
         image += np.multiply(penalty[:, None], direction, out=spare)
@@ -213,8 +201,7 @@ def _ratio(a: Matrix, b: Matrix) -> Matrix:
     return ratios
 
 
-_PENALTY = 0.05
-"""Penalty of the map, in mean variances."""
+_PENALTY = 0.05  # of the map, in mean variances
 _WORD = re.compile(r"\w+")
 
 
@@ -224,10 +211,7 @@ def term_vectors(
     terms_of: Callable[[str], Sequence[str]],
     limit: int | None = None,
 ) -> dict[str, Vector]:
-    """Return the model's vector of each term, by the term's most common form.
-
-    2 to 3 ms per term with a small transformer, 0.05 with static vectors.
-    """
+    """Return the model's vector of each term, from the term's most frequent form."""
     counts = Counter(word for text in texts for word in _WORD.findall(text))
     forms: dict[str, str] = {}
     for word, _ in counts.most_common():
@@ -242,11 +226,7 @@ def term_vectors(
 def map_words(
     words: Mapping[str, Vector], vocabulary: Mapping[str, int], design: Any, targets: Matrix
 ) -> Matrix:
-    """Map word vectors into the space of chunk vectors.
-
-    Fits the map W from the sum of a chunk's word vectors to its own vector: a ridge regression of
-    `targets` on ``X S``, less its mean, where S has the vectors of the words.
-    """
+    """Map word vectors S into the space of chunk vectors, by a ridge regression of Y on ``X S``."""
     placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
     if not placed:
         return np.zeros((len(vocabulary), targets.shape[1]), np.float32)
@@ -255,7 +235,7 @@ def map_words(
     passages = np.asarray(design @ table, np.float32)
     passages -= passages.mean(axis=0)
     products = (passages.T @ passages).astype(np.float64)
-    # never singular, even where all chunks have the same words
+    # never singular, even if all chunks have the same words
     products[np.diag_indices_from(products)] += _PENALTY * products.trace() / len(products) + 1e-9
     weights = np.linalg.solve(products, (passages.T @ targets).astype(np.float64))
     result: Matrix = table @ weights.astype(np.float32)

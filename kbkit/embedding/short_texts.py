@@ -1,15 +1,14 @@
 """A query encoder for short texts, where the model cannot run.
 
-It predicts the vector that the model of the summaries would give a question, from the question's
-terms. The model embeds short texts of the knowledge base: headings, and word sequences of its
-chunks. A ridge regression, with the model's vectors of single words as prior, fits term vectors E
-such that
+It predicts the summary model's vector of a question from the question's terms. The model embeds
+headings and word sequences of the chunks. A ridge regression, with the model's vectors of single
+words as prior, fits term vectors E such that
 
 ``y - m = sum of w[t] E[t] / sum of w[t]``, with ``w[t] = idf ** 0.5``
 
 for the vector y of a text, where m is the mean of all y. A query's vector is the direction of ``sum
-of w[t] (E[t] + 0.6 m)``, a sum of table rows as in `kbkit.embedding.fitted`. Without m, terms that
-a text shares with many others would decide; with all of m, average summaries would come first.
+of w[t] (E[t] + 0.6 m)``, a sum of table rows as in `kbkit.embedding.fitted`. Without m, common
+terms would dominate; with all of m, average summaries would rank first.
 
 Source: Hoerl and Kennard, "Ridge Regression" (1970), with a prior (Tikhonov).
 """
@@ -38,19 +37,16 @@ TEXTS_REVISION = 1
 """Version of the fit; raise it to fit again."""
 MAX_HEADINGS = 2_000
 MAX_WINDOWS = 2_000
-"""Texts that are embedded: 4,000 windows more brought nothing."""
+"""Word sequences to embed; 4,000 more did not help."""
 MAX_WORDS = 10_000
-"""Words that are embedded, the commonest."""
-_MIN_WORDS, _MAX_WORDS = 4, 10
-"""Words of a window."""
-_MAX_LENGTH = 120
-"""Characters of a text; so long a heading is a sentence, and is cut."""
+"""Most frequent words, to embed."""
+_MIN_WORDS, _MAX_WORDS = 4, 10  # of a window
+_MAX_LENGTH = 120  # characters of a text
 _MAX_VOCABULARY = 40_000
 _IDF_POWER = 0.5
 _MEAN_SHARE = 0.6
 _LAMBDA = 1.0
-_UNSEEN = 1e-3
-"""Sum of squares of a column that no text has, for the penalty's sake."""
+_EMPTY_COLUMN = 1e-3  # sum of squares of a column without texts, for its penalty
 _SPACE = re.compile(r"\s+")
 
 
@@ -89,15 +85,15 @@ def fit_to_texts(
     vocabulary = {term: row for row, term in enumerate(names)}
     number = len(chunk_terms) + len(terms)
     weights = np.log1p((number - df + 0.5) / (df + 0.5)) ** _IDF_POWER
-    held = [
+    rows_of_texts = [
         np.array(sorted({vocabulary[term] for term in text_terms if term in vocabulary}), np.int64)
         for text_terms in terms
     ]
-    starts = np.cumsum([0, *map(len, held)])
-    columns = np.concatenate([np.zeros(0, np.int64), *held])
-    shares = [weights[rows] / weights[rows].sum() for rows in held if len(rows)]
+    starts = np.cumsum([0, *map(len, rows_of_texts)])
+    columns = np.concatenate([np.zeros(0, np.int64), *rows_of_texts])
+    shares = [weights[rows] / weights[rows].sum() for rows in rows_of_texts if len(rows)]
     values = np.concatenate([np.zeros(0, np.float32), *shares]).astype(np.float32)
-    design = csr_matrix((values, columns, starts), shape=(len(held), len(names)))
+    design = csr_matrix((values, columns, starts), shape=(len(rows_of_texts), len(names)))
     mean = vectors.mean(axis=0)
     targets = np.asarray(vectors - mean, np.float32)
     start = word_prior(words, vocabulary, np.sqrt(df), vectors.shape[1])
@@ -106,7 +102,7 @@ def fit_to_texts(
     fit = np.float32(float((guess * targets).sum()) / size if size > 0 else 0.0)
     start, guess = start * fit, guess * fit
     squares = np.asarray(design.power(2).sum(axis=0), np.float32).ravel()
-    relative = np.sqrt(np.where(squares > 0, squares, _UNSEEN)).astype(np.float32)
+    relative = np.sqrt(np.where(squares > 0, squares, _EMPTY_COLUMN)).astype(np.float32)
     scale = float((design.power(2) @ (1 / relative)).mean()) or 1.0
     penalty = (_LAMBDA * scale * relative).astype(np.float32)
     table = start + ridge(design, targets - guess, penalty)
@@ -115,15 +111,14 @@ def fit_to_texts(
     return FittedEncoder(embedder, tuple(names), rows.astype(np.float32), report)
 
 
-_FIRST = 4
-"""Queries for numpy: opening a session costs as much as a dozen."""
+_NUMPY_QUERIES = 4  # opening an onnxruntime session takes as long as a dozen queries in numpy
 
 
 class MiniLmEmbedder:
     """MiniLM, the default. Thread-safe.
 
-    onnxruntime, opened when first needed, embeds passages and all but the first few questions. Its
-    vectors equal those of the first questions to three digits.
+    numpy embeds the first few queries, onnxruntime the others and passages; their vectors are equal
+    to three digits.
     """
 
     dimensions = DIMENSIONS
@@ -134,15 +129,20 @@ class MiniLmEmbedder:
         self.fingerprint = minilm_fingerprint()
         path = minilm_files()[1]
         self._tokenizer = tokenizer_of(path, file_version(path), MAX_LENGTH)
-        self._asked = count()
+        self._queries = count()
         if find_spec("onnxruntime") is None:
-            _ = self._model  # says so
+            _ = self._model  # raises the error
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         return self._model.embed_passages(texts)
 
     def embed_query(self, text: str) -> Vector:
-        if not text or text.isspace() or "_model" in vars(self) or next(self._asked) >= _FIRST:
+        if (
+            not text
+            or text.isspace()
+            or "_model" in vars(self)
+            or next(self._queries) >= _NUMPY_QUERIES
+        ):
             return self._model.embed_query(text)
         (tokens,) = encoded(self._tokenizer, [text])
         vector: Vector = token_vectors(minilm_weights(), tokens.ids).mean(axis=0)

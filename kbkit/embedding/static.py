@@ -3,8 +3,8 @@
 A text's vector is the mean of its tokens' vectors, scaled to length 1. The weights are WordLlama's
 ``l2_supercat_256``: 32,000 Llama 2 tokens of 256 dimensions, trained by D. Lee Miller. The wheel is
 under the MIT license; the vectors derive from token embeddings of Llama models, to which Meta's
-licenses apply. The package itself is never imported: it looks for its files in the wrong folder,
-offers to download, and configures logging.
+licenses apply. The package is never imported: it searches the wrong folder for its files, offers
+downloads, and configures logging.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _BATCH = 256
 _SLAB = 1024  # tokens summed at once: 1 MB, which stays in the processor's cache
 _MAX_REMEMBERED = 200_000
 _MAX_REMEMBERED_LENGTH = 40
-# No token of this vocabulary but single characters has a digit or a line end in it, none has a
-# word mark (a space) behind another character, and none joins letters and other signs. So text cut
-# at those places gives the tokens of the whole, and the pieces are few enough to be remembered.
+# In this vocabulary, digits and line ends are tokens of one character, a word mark (a space) only
+# starts a token, and no token joins letters and other signs. So text cut at these places has the
+# same tokens, and the pieces are few enough for a cache.
 _PIECE = re.compile(r" *+[^\W0-9_²]++|[0-9\n]| *+(?:[^\w \n]++|[_²]++)++| ++")
-# the same of texts in ASCII, in half the time
+# equal for ASCII, in half the time
 _ASCII_PIECE = re.compile(r" *+[A-Za-z]++|[0-9\n]| *+[^A-Za-z0-9 \n]++| ++")
 _SPECIAL_TOKENS = ("<unk>", "<s>", "</s>")
 _SPECIAL = re.compile("(<unk>|</?s>)")
@@ -65,15 +65,15 @@ class StaticEmbedder:
     fingerprint = f"static:l2_supercat_256:{WEIGHTS_SHA256[:12]}:mean"
 
     def __init__(self) -> None:
-        # found once: looking through what a package installed takes as long as to embed 50 texts
+        # searched once: listing a package's files takes as long as embedding 50 texts
         self._files = _find(_WEIGHTS, "weights"), _find(_TOKENIZER, "tokenizer")
         self._packed, self._tokens = _load(*self._files)
         self.dimensions = int(self._packed.shape[1])
 
     @property
     def token_vectors(self) -> NDArray[np.float32]:
-        """The vector of each token, by token id; shape ``(32000, 256)``, read-only."""
-        return _widened(*self._files)
+        """Vectors by token id; shape ``(32000, 256)``, read-only."""
+        return _float32_vectors(*self._files)
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
@@ -85,13 +85,13 @@ class StaticEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         rows = np.zeros((1, self.dimensions), np.float32)
-        # who only asks need not wait until the whole table is widened
+        # a query does not wait for the conversion of the whole table
         self._embed_into(rows, [text], self._packed)
         vector: Vector = rows[0]
         return vector
 
     def _embed_into(self, rows: Matrix, texts: Sequence[str], vectors: _Table) -> None:
-        # Encoding "" and " " would differ by a lone word mark; both say nothing.
+        # "" and " " would differ by a word mark
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
         if not full:
             return
@@ -102,17 +102,17 @@ class StaticEmbedder:
                 f"a text that is not valid Unicode cannot be embedded ({error}); "
                 "replace its lone surrogates"
             ) from error
-        # One small buffer for all texts: fresh memory for each costs ten times as much.
+        # one small buffer for all texts: allocating memory for each takes ten times as long
         slab = np.empty((_SLAB, self.dimensions), np.float32)
         for row, ids in zip(full, tokens, strict=True):
             _sum_into(rows[row], np.array(ids, np.intp), vectors, slab)
-        # Sums point where means do.
+        # sums and means have the same direction
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, norms, out=rows, where=norms > 0)
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text, in the vocabulary of Llama 2 (32,000 tokens)."""
+    """Count the tokens of a text in the vocabulary of Llama 2."""
     return _counter().count(text)
 
 
@@ -121,7 +121,7 @@ def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matr
         part = tokens[start : start + _SLAB]
         taken = slab[: len(part)]
         if vectors.dtype == taken.dtype:
-            # mode "clip" spares numpy a copy; every id is inside the vocabulary
+            # mode "clip" avoids a copy; all ids are valid
             vectors.take(part, axis=0, out=taken, mode="clip")
         else:
             taken[:] = vectors[part]
@@ -129,14 +129,11 @@ def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matr
 
 
 class _Tokens(dict[str, tuple[int, ...]]):
-    """Tokenizes texts, with a cache of pieces. Thread-safe.
-
-    A lookup takes a hundredth of the tokenizer's time, and a site has few distinct pieces.
-    """
+    """Tokenizes texts, with a cache of pieces: a hundredth of the tokenizer's time. Thread-safe."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__()
-        # asked itself, it takes a fifth of the time that the tokenizer around it takes
+        # the model alone takes a fifth of the tokenizer's time
         self._model = tokenizer.model
         for token in _SPECIAL_TOKENS:
             self[token] = tuple(tokenizer.encode(token, add_special_tokens=False).ids)
@@ -147,7 +144,6 @@ class _Tokens(dict[str, tuple[int, ...]]):
         ]
 
     def count(self, text: str) -> int:
-        """Count the tokens that `of` returns."""
         return sum(map(len, map(self.__getitem__, self._pieces(text))))
 
     def _pieces(self, text: str) -> list[str]:
@@ -168,11 +164,11 @@ class _Tokens(dict[str, tuple[int, ...]]):
         return ids
 
 
-def _find(name: str, what: str) -> Path:
+def _find(name: str, content: str) -> Path:
     path = distribution_file(_DISTRIBUTION, name)
     if path is None:
         raise EmbedderError(
-            f"the {what} of the static embedder ({name}) are missing from the installed "
+            f"the {content} of the static embedder ({name}) are missing from the installed "
             f"{_DISTRIBUTION} package, or it is not installed; {_MEND}"
         )
     return path
@@ -184,8 +180,7 @@ def _counter() -> _Tokens:
 
 
 @lru_cache(maxsize=1)
-def _widened(weights: Path, tokenizer: Path) -> NDArray[np.float32]:
-    """The table of vectors as it is computed with, once a process."""
+def _float32_vectors(weights: Path, tokenizer: Path) -> NDArray[np.float32]:
     vectors = _load(weights, tokenizer)[0].astype(np.float32)
     vectors.flags.writeable = False
     return vectors
@@ -193,16 +188,16 @@ def _widened(weights: Path, tokenizer: Path) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=1)
 def _load(weights: Path, tokenizer: Path) -> tuple[_Table, _Tokens]:
-    """Read and check both files, once a process; vectors stay as they lie there."""
+    """Read and check both files; the vectors keep their stored type."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
     table = checked_bytes(weights, frozenset({WEIGHTS_SHA256}), _MEND)
-    described = checked_bytes(tokenizer, TOKENIZER_SHA256, _MEND)
+    config = checked_bytes(tokenizer, TOKENIZER_SHA256, _MEND)
     try:
         vectors = load(table)["embedding.weight"]
-        encoder = Tokenizer.from_buffer(described)
+        encoder = Tokenizer.from_buffer(config)
     except (KeyError, SafetensorError) as error:
         raise EmbedderError(f"{weights.parent}: cannot be loaded ({error}); {_MEND}") from error
     encoder.no_padding()
