@@ -1,1 +1,1 @@
-"""Analysis of text and Markdown: terms, languages, subjects; `kbkit.text.markdown`."""
+"""Analysis of text and Markdown: terms, languages, subjects and `kbkit.text.markdown`."""

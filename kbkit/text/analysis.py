@@ -1,52 +1,49 @@
 r"""The analyzer: text to index terms.
 
-Documents, queries and reranking go through `Analyzer.terms`, and the browser through a twin of
-it in JavaScript. So everything here can be said in both languages, and this is all of it. *Letter*
-means ``[\p{L}\p{Nl}\p{No}]``.
+Documents, queries and reranking use `Analyzer.terms`; browsers use ``assets/analyzer.js``. These
+rules specify both. *Letter* means ``[\p{L}\p{Nl}\p{No}]``.
 
-1. **Normalise.** Delete what is not seen (soft hyphen, zero width space, joiner and non-joiner,
-   word joiner, invisible operators, byte order mark), then NFKC.
+1. **Normalise.** Delete invisible characters (soft hyphen, zero width space, joiner and
+   non-joiner, word joiner, invisible operators, byte order mark), then apply NFKC.
 2. **Tokens.** A *word* is one of ``[\p{L}\p{N}_]`` and any number of ``[\p{L}\p{N}\p{M}_]``. A
-   token is a word, or several with a *joint* between: ``.``, ``-`` or an apostrophe (``'`` or
-   ``’``), and ``:``, ``::``, ``->``, ``/`` or ``@`` if a letter or ``_`` follows. Before it may
-   stand a *sign*, one of ``- -- @ # $ .``, if a letter or ``_`` follows and none of
-   ``[\p{L}\p{N}_.\-)\]]`` precedes. After it may stand ``++`` with up to two digits, if no word
-   follows, or ``#`` after a token of one letter. A backtick before and one after belong to it.
-   An *operator* (`_OPERATOR`: ``??``, ``=>``) that stands alone, or in backticks or parentheses, is
-   a token and its own term.
+   token is one word, or several words with *joints* between them: ``.``, ``-`` or an apostrophe
+   (``'`` or ``’``), and ``:``, ``::``, ``->``, ``/`` or ``@`` if a letter or ``_`` follows. It may
+   start with a *sign*, one of ``- -- @ # $ .``, if a letter or ``_`` follows and none of
+   ``[\p{L}\p{N}_.\-)\]]`` precedes. It may end with ``++`` and up to two digits, if no word
+   follows, or, after a token of one letter, with ``#``. Adjacent backticks belong to it. An
+   *operator* (`_OPERATOR`: ``??``, ``=>``) between spaces, backticks or parentheses is a token and
+   its own term.
 3. **Fold**: lower case, then ``ß`` to ``ss``, ``ς`` to ``σ``, ``i`` with U+0307 to ``i``, and
    ``’`` to ``'``.
-4. **Runs of scripts written without spaces**, and of Hangul (`_SPACELESS`), give every pair of
-   neighbouring characters, or the one there is. What stands between them is read by itself.
+4. **Scripts without spaces**, and Hangul (`_SPACELESS`): each run gives all pairs of neighbouring
+   characters, or its only character. Text between runs is analyzed separately.
 5. **Contractions.** ``n't 's 't 're 've 'll 'd 'm`` are cut from the end of a token of up to 64
-   characters. If that leaves no term, a document's token is read without its apostrophe.
-6. **Segments** are what joints but ``-`` and apostrophes divide, if they have letters or digits,
-   and *pieces* what in these ``_``, ``-``, apostrophes and capitals divide (`_PIECE`:
-   ``appendEvent``, ``HTTPServer``). A segment written together is folded and lacks ``_``,
-   apostrophes and each ``-`` that touches a letter, so that ``append_event``, ``appendEvent``,
-   ``append-event`` and ``appendevent`` are one. The *whole* is all segments written together,
-   joined by ``.``, or by nothing when there are several and each is a single letter: ``I/O`` is
-   ``io``.
-7. **Terms**, each once a token:
-   a. The sign with the whole, and with its first segment written together. Of several segments
-      the whole; stemmed if joined by nothing; again without ``v`` before a number and a dot. The
-      whole with its ``++`` or ``#``, and with ``++`` alone.
-   b. Of each segment (read from step 4 on where there are several, or a sign, ``++`` or ``#``),
-      unless it is the single letter before ``++`` or ``#``: itself written together between the
-      underscores that begin and end it, if there are any; of several pieces, itself written
-      together, stemmed, and each part between ``_``, ``-`` and apostrophes that has several; each
-      piece, folded and stemmed. Letters with three digits or more give both too (``rfc9110``).
+   characters. If no term remains, a document's token is read without its apostrophe.
+6. **Segments** are the parts of a token between joints other than ``-`` and apostrophes, if they
+   have letters or digits. *Pieces* are the parts of a segment between ``_``, ``-``, apostrophes
+   and changes of case (`_PIECE`: ``appendEvent``, ``HTTPServer``). A *joined* segment is folded,
+   without ``_``, apostrophes and each ``-`` next to a letter: ``append_event``, ``appendEvent``,
+   ``append-event`` and ``appendevent`` are equal. The *whole* is all joined segments with ``.``
+   between them, or nothing if there are several of one letter each: ``I/O`` is ``io``.
+7. **Terms**, each once per token:
+   a. The sign with the whole, and with the first joined segment. The whole, if there are several
+      segments: stemmed if joined by nothing, and also without a ``v`` before a number and a dot.
+      The whole with its ``++`` or ``#``, and with ``++`` without digits.
+   b. For each segment (from step 4 on if there are several, or a sign, ``++`` or ``#``), except a
+      single letter before ``++`` or ``#``: the joined segment between its leading and trailing
+      underscores, if any; with several pieces, the joined segment, stemmed, and each part between
+      ``_``, ``-`` and apostrophes that has several pieces; each piece, folded and stemmed. Letters
+      followed by three or more digits also give both parts (``rfc9110``).
    c. In documents, a word that is not ASCII also stemmed without its accents, and with its umlauts
       spelled out (``groesse``), unless that is a stop word.
-8. **Stop words** are pieces that give no term, unless they are *named*: the only piece of their
-   segment and all capitals of two letters or more (``WHERE``, ``GET``), or all of their token and
-   beside a backtick.
-9. **Stemming** is Snowball's, unless nothing would be left. A term has at most 64 code points, and
-   a word is cut to them before it is stemmed. Terms are *bare*: without accents on Latin and Greek
+8. **Stop words** are pieces without a term, unless they are *named*: the only piece of their
+   segment and two or more capitals (``WHERE``, ``GET``), or a whole token next to a backtick.
+9. **Stemming** is Snowball's, unless nothing would remain. A term has at most 64 code points; a
+   word is cut to them before stemming. Terms are *bare*: without accents on Latin and Greek
    letters, and with plain letters for ``ø đ ł ð þ æ œ ı``.
 
-So terms hold letters, digits, marks, ``_ . - + # @ $`` and signs of operators. A query is read in
-the same way, but for what `Analyzer.query_terms` says.
+Terms consist of letters, digits, marks, ``_ . - + # @ $`` and signs of operators. Queries differ as
+`Analyzer.query_terms` describes.
 """
 
 from __future__ import annotations
@@ -61,7 +58,7 @@ from kbkit.errors import ImpossibleError
 from kbkit.text.language import stop_words
 
 REVISION = 2
-"""Counts changes of these rules, since terms of different ones do not meet."""
+"""Version of these rules; terms of different versions do not match."""
 
 _MAX_TERM_LENGTH = 64
 _MAX_REMEMBERED = 300_000
@@ -87,7 +84,7 @@ _BLOCKS_WITH_MARKS = (
 
 
 def _marks() -> str:
-    r"""Characters of ``\p{M}``, which Python's expressions do not know, as a class's content."""
+    r"""Return ``\p{M}``, which `re` lacks, as content of a character class."""
     marks = [
         point
         for start, stop in _BLOCKS_WITH_MARKS
@@ -101,8 +98,8 @@ def _marks() -> str:
     return "".join(runs)
 
 
-def _no_marks() -> str:
-    return "\u0300"  # stands for them where there are none
+def _placeholder_mark() -> str:
+    return "\u0300"  # for ASCII text, which has no marks
 
 
 _OPERATOR = (
@@ -120,7 +117,7 @@ def _token(marks: Callable[[], str]) -> re.Pattern[str]:
         r"(?<=`)(?:(?:--?|[@#$.])(?=[^\W\d]))?"  # a backtick, perhaps with a sign
         r"|(?<![\w.\-)\]].)(?:(?<=-)-)?(?=[^\W\d])"  # a sign
         r"))?\w++"
-        # one look ahead spares most words all that follows
+        # this lookahead lets most words skip the rest
         r"(?:(?=[.\-'’:/@+#`\u0300-\U000e0fff])"
         rf"(?:{joint}\w+|(?![\0-\u02ff])[{marks()}]+\w*)*"
         rf"(?:\+\+(?:\d\d?)?(?!\w)|(?<=(?<!\w){_LETTER})#(?!\w))?`?)?"
@@ -128,8 +125,8 @@ def _token(marks: Callable[[], str]) -> re.Pattern[str]:
 
 
 def _tokens(text: str) -> list[str]:
-    # who asks in ASCII need not wait until all marks are found
-    tokens: list[str] = _token(_no_marks if text.isascii() else _marks).findall(text)
+    # ASCII text does not wait for the list of all marks
+    tokens: list[str] = _token(_placeholder_mark if text.isascii() else _marks).findall(text)
     return tokens
 
 
@@ -157,9 +154,9 @@ _SPACELESS = re.compile(
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af]+)"
 )
 
-# In English questions: a function word right after an article, or one that names a kind of
-# statement, is not used but spoken of.
-_SPOKEN_OF = re.compile(
+# English questions mention, rather than use, a function word after an article or before a kind of
+# statement
+_MENTIONED = re.compile(
     r"(?<!\S)(?:"
     r"(?:an?|the)\s+(?!(?:above|below|few|further|more|most|only|other|own|same|so|such|then|too"
     r"|under|used?|very)\b)(\w+)(?=[,;.!?)]*(?:\s|$))"
@@ -189,9 +186,9 @@ class Analyzer:
     """Turns text into terms for one language.
 
     Args:
-        language: Snowball's name of it.
-        stem: Stemmer of it; by default Snowball's.
-        asks: Read words as queries do, in one form.
+        language: Snowball name.
+        stem: Stemmer; by default Snowball's.
+        one_form: Return one form of each word, for queries.
     """
 
     def __init__(
@@ -199,7 +196,7 @@ class Analyzer:
         language: str = "english",
         stem: Callable[[str], str] | None = None,
         *,
-        asks: bool = False,
+        one_form: bool = False,
     ) -> None:
         import Stemmer
 
@@ -210,8 +207,8 @@ class Analyzer:
         self.stop_words = frozenset(fold(_normal(word)) for word in stop_words(language))
         self._stem = stem or Stemmer.Stemmer(language, 0).stemWord
         self._memory = _Memory(self._terms_of)
-        self._asks = asks
-        self._asking = self if asks else Analyzer(language, self._stem, asks=True)
+        self._one_form = one_form
+        self._of_queries = self if one_form else Analyzer(language, self._stem, one_form=True)
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text in order, with repetitions, without stop words."""
@@ -219,22 +216,22 @@ class Analyzer:
         return list(chain.from_iterable(map(self._memory.__getitem__, tokens)))
 
     def query_terms(self, text: str) -> list[str]:
-        """The different terms of a query, in order.
+        """Return the distinct terms of a query, in order.
 
-        They are those of `terms`, with these differences: a word has no other forms, which are for
-        those who ask without accents or apostrophes; a word in quotation marks counts as named; so
-        does, in English, a stop word right after an article (``the with statement``) or before
-        ``loop``, ``statement``, ``clause`` or ``operator``. Capitals say nothing in a query that
-        has nothing else. When nothing is left, words have their other forms, else all are named.
+        Unlike `terms`, it gives one form per word (documents also have forms without accents or
+        apostrophes). Named are also words in quotation marks and, in English, stop words after an
+        article (``the with statement``) or before ``loop``, ``statement``, ``clause`` or
+        ``operator``. A query in capitals is lowered. If no term remains, words have their other
+        forms, else all are named.
         """
         text = _normal(text)
         if text.isupper():
             text = text.lower()
         marked = _QUOTED.sub(r"`\1`", text)
         if self.language in ("english", "porter"):
-            marked = _SPOKEN_OF.sub(_in_backticks, marked)
-        asked = self._asking.terms
-        terms = asked(marked) or self.terms(text) or asked(_WORD.sub(r"`\g<0>`", text))
+            marked = _MENTIONED.sub(_in_backticks, marked)
+        terms_of = self._of_queries.terms
+        terms = terms_of(marked) or self.terms(text) or terms_of(_WORD.sub(r"`\g<0>`", text))
         return list(dict.fromkeys(terms))
 
     def _terms_of(self, token: str) -> tuple[str, ...]:
@@ -264,21 +261,23 @@ class Analyzer:
             return ()
         if len(segments) == 1 and not sign and not end:
             return self._segment(segments[0])
-        terms = self._wholes(sign, [_together(segment) for segment in segments], end)
+        terms = self._wholes(sign, [_joined(segment) for segment in segments], end)
         if not (end and len(segments[0]) == 1):  # C++ is not C
             terms += chain.from_iterable(map(self._memory.__getitem__, segments))
         return tuple(dict.fromkeys(terms))
 
     def _contracted(self, folded: str) -> tuple[str, ...]:
-        return () if self._asks else self._word(_together(folded))
+        return () if self._one_form else self._word(_joined(folded))
 
-    def _wholes(self, sign: str, together: list[str], end: str) -> list[str]:
-        letters = len(together) > 1 and all(len(s) == 1 and s.isalpha() for s in together)
-        whole = ("" if letters else ".").join(together)
-        terms = [sign + whole, sign + together[0]] if sign else []
+    def _wholes(self, sign: str, joined_segments: list[str], end: str) -> list[str]:
+        letters = len(joined_segments) > 1 and all(
+            len(s) == 1 and s.isalpha() for s in joined_segments
+        )
+        whole = ("" if letters else ".").join(joined_segments)
+        terms = [sign + whole, sign + joined_segments[0]] if sign else []
         if letters:
             terms.append(self._stemmed(whole))
-        elif len(together) > 1:
+        elif len(joined_segments) > 1:
             terms.append(whole)
             if _VERSION.match(whole):
                 terms.append(whole[1:])
@@ -290,13 +289,13 @@ class Analyzer:
         pieces = [fold(piece) for piece in _PIECE.split(segment) if piece]
         named = len(pieces) == 1 and len(pieces[0]) > 1 and segment.isupper()
         terms = []
-        joined = _together(segment)
+        joined = _joined(segment)
         if (inner := segment.strip("_")) != segment:  # __init__
             terms.append(bare(segment.replace(inner, joined, 1))[:_MAX_TERM_LENGTH])
         if len(pieces) > 1:
             terms.append(self._stemmed(joined))
             parts = filter(None, _PARTS.split(segment))
-            terms += (self._stemmed(_together(each)) for each in parts if _PIECE.search(each))
+            terms += (self._stemmed(_joined(each)) for each in parts if _PIECE.search(each))
         for piece in pieces:
             terms += self._word(piece, named)
         return tuple(dict.fromkeys(terms))
@@ -318,7 +317,7 @@ class Analyzer:
         forms = [folded]
         if folded.isascii():
             forms += numbered.groups() if numbered else ()
-        elif not self._asks:
+        elif not self._one_form:
             others = bare(folded), bare(folded.translate(_SPELLED))
             forms += (each for each in others if each not in self.stop_words)
         return tuple(dict.fromkeys(map(self._stemmed, forms)))
@@ -328,15 +327,12 @@ class Analyzer:
         return bare(self._stem(word) or word)[:_MAX_TERM_LENGTH]
 
 
-def _together(segment: str) -> str:
+def _joined(segment: str) -> str:
     return fold(segment if segment.isalnum() else _GLUE.sub("", segment))
 
 
 def fold(text: str) -> str:
-    """Text without the differences of case.
-
-    It says in four replacements what matters of Unicode's case folding, which JavaScript lacks.
-    """
+    """Fold case; JavaScript has no Unicode case folding, so four replacements do what matters."""
     text = text.lower()
     if text.isascii():
         return text
@@ -345,7 +341,7 @@ def fold(text: str) -> str:
 
 
 def bare(folded: str) -> str:
-    """Folded text without accents on Latin and Greek letters."""
+    """Remove accents from Latin and Greek letters of folded text."""
     if folded.isascii():
         return folded
     text = _ACCENTS.sub("", unicodedata.normalize("NFD", folded))

@@ -36,7 +36,7 @@ _ELISION = re.compile(r"['’]$")
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language, as its lists write them; empty if no list is known."""
+    """Return the stop words of a language; none if there is no list."""
     language = _SAME_LANGUAGE.get(language, language)
     if language == "english":
         return frozenset(_ENGLISH.split())
@@ -46,7 +46,7 @@ def stop_words(language: str) -> frozenset[str]:
         words = stopwords(code)
     else:
         words = set(_bundled(language))
-    # an article that loses its vowel is a word of its own here: l', d'
+    # the lists write elided articles with an apostrophe: l', d'
     return frozenset(_ELISION.sub("", word) for word in words)
 
 
@@ -64,22 +64,19 @@ _COMPARED = (
     *("polish", "portuguese", "romanian", "spanish", "swedish", "turkish"),
 )
 """Languages with Latin letters; others are recognized by script."""
-_READ = 200_000
-"""Characters read."""
-_SHARE = 0.3
-"""Share of letters of other scripts above which a text is not English: quotations and names have
-less, Japanese manuals with their many Latin names more."""
-_MIN = 20
-"""Stop words of another language that count as evidence."""
+_MAX_CHARACTERS = 200_000
+# of letters in other scripts: quotations and names have less, Japanese manuals more
+_MAX_FOREIGN_SHARE = 0.3
+_MIN_STOP_WORDS = 20  # of another language, to count as evidence
 _WORD = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 
 
 def is_english(texts: Iterable[str]) -> bool:
-    """Whether nothing suggests another language than English.
+    """Whether texts seem to be English.
 
-    A third of letters in another script does, and more stop words of another language than of
-    English, without shared ones.
+    They are not if more than 30 % of the letters are of another script, or if another language has
+    more stop words in them than English, without shared ones.
     """
     words: Counter[str] = Counter()
     letters, foreign, read = 0, 0, 0
@@ -89,20 +86,20 @@ def is_english(texts: Iterable[str]) -> bool:
         foreign += len(_OTHER_SCRIPT.findall(text))
         words.update(word.lower() for word in words_of_text)
         read += len(text)
-        if read >= _READ:
+        if read >= _MAX_CHARACTERS:
             break
-    if foreign > _SHARE * letters:
+    if foreign > _MAX_FOREIGN_SHARE * letters:
         return False
-    own, others = _lists()
-    english = sum(words[word] for word in own)
+    english_words, others = _distinct_stop_words()
+    english = sum(words[word] for word in english_words)
     return all(
-        (count := sum(words[word] for word in common_words)) < _MIN or count <= english
+        (count := sum(words[word] for word in common_words)) < _MIN_STOP_WORDS or count <= english
         for common_words in others
     )
 
 
 @cache
-def _lists() -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
+def _distinct_stop_words() -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
     english = stop_words("english")
     others = [stop_words(language) for language in _COMPARED]
     shared = english & frozenset().union(*others)

@@ -10,7 +10,6 @@ from kbkit.models import SubjectKind
 from kbkit.text.language import stop_words
 
 MAX_KEY_LENGTH = 200
-"""Maximum characters of a normal form."""
 
 _UNSEEN = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _CALL = re.compile(r"\(\s*(?:\.\.\.|…)?\s*\)$")
@@ -27,21 +26,20 @@ _STOP_WORDS = stop_words("english")
 
 @lru_cache(maxsize=100_000)
 def subject_key(kind: SubjectKind, name: str) -> str:
-    """The normal form of a name: names of one kind and one normal form are one subject.
+    """Return the normal form of a name; equal forms of one kind are one subject.
 
-    All names: NFKC, no characters that are not seen, one space between words, no quotes or
-    backticks around them. Then, by kind:
+    All names: NFKC, without invisible characters and surrounding quotes or backticks, with single
+    spaces. Then, by kind:
 
-    * Problems and resolutions, which are sentences, and contexts: lower case, no mark at the end.
+    * Problems, resolutions and contexts: lower case, no punctuation at the end.
     * Domains: as phrases.
-    * Entities: without the ``()`` of a call. *Identifiers* keep their case: those with a joint
-      (``os.path`` is not ``os.Path``), flags with their dashes (``-v`` is not ``-V``), constants
-      (``SQLITE_BUSY``) and what begins with a sign (``__init__``). So do words of one or two
-      letters and stop words written with a capital: ``Go``, ``C``, ``R``, ``WHERE``. All else is a
-      phrase.
-    * Phrases: lower case; camelCase, snake_case and kebab-case are their words; the last word of
-      several that stand apart, and a word that stands alone, is a singular: ``ConnectionPool``,
-      ``connection_pool`` and ``connection pools`` are one.
+    * Entities: without the ``()`` of a call. *Identifiers* keep their case: names with a joint
+      (``os.path``), flags with their dashes (``-v``), constants (``SQLITE_BUSY``), names that begin
+      with a sign (``__init__``), and capitalized words that have one or two letters or are stop
+      words (``Go``, ``C``, ``WHERE``). Other entities are phrases.
+    * Phrases: lower case; camelCase, snake_case and kebab-case are split into words; the last of
+      several separate words, or a single word, is made singular: ``ConnectionPool``,
+      ``connection_pool`` and ``connection pools`` are equal.
     """
     text = unicodedata.normalize("NFKC", _UNSEEN.sub("", name))
     text = " ".join(text.split()).strip(_QUOTES + " ")[:MAX_KEY_LENGTH]

@@ -1,12 +1,11 @@
 """The block scanner of Markdown: headings, code, raw HTML, tables and text.
 
-The result is that of markdown-it (CommonMark), which is slow: it parses only lines whose first
-letters leave a choice. Most lines of documentation are paragraphs, headings, fenced code, tables
-and short list items at the margin. Beyond CommonMark there are tables, and:
+The result equals that of markdown-it (CommonMark), which is slow and therefore parses only lines
+with an ambiguous start; regular expressions recognize most others. Beyond CommonMark there are:
 
-* front matter at the beginning is a block;
-* form feeds at the beginning of a line separate pages, and count as line feeds;
-* a row of a table may have any number of cells.
+* front matter at the beginning, as a block;
+* form feeds at the beginning of a line, which separate pages and count as line feeds;
+* tables, with any number of cells in a row.
 """
 
 from __future__ import annotations
@@ -28,25 +27,21 @@ class Kind(Enum):
 
     HEADING = "heading"
     FENCE = "fence"
-    CODE = "code"
-    """Code that is indented."""
-    HTML = "html"
-    """Raw HTML, comments among it."""
+    CODE = "code"  # indented
+    HTML = "html"  # also comments
     TABLE = "table"
-    TEXT = "text"
-    """A paragraph, of a list item or a quote too."""
+    TEXT = "text"  # a paragraph, also in a list item or quote
     RULE = "rule"
     FRONT_MATTER = "front matter"
 
 
 class Block(NamedTuple):
-    """Whole lines, ``content[start:end]``; lines of no block hold nothing that is shown.
+    """Whole lines, ``content[start:end]``, without the last line feed.
 
     Attributes:
-        end: End of its last line, before the line feed.
         level: Heading level, from 1.
         markup: Opening or underline of a heading, or of a fence.
-        item: It is the first block of a list item.
+        item: Whether it is the first block of a list item.
     """
 
     kind: Kind
@@ -65,10 +60,10 @@ class Block(NamedTuple):
 
 _VERBATIM = frozenset({Kind.FENCE, Kind.CODE, Kind.HTML, Kind.FRONT_MATTER})
 
-# Repeated groups are atomic, not possessive: before Python 3.11.5 a possessive group keeps what a
-# failed repetition had matched.
-# What can begin nothing but text: any mark of no other meaning, numbers that count no list,
-# emphasis, code, addresses, and brackets that define no link
+# Repeated groups are atomic, not possessive: before Python 3.11.5 a possessive group keeps the
+# match of a failed repetition.
+# Starts of text only: marks without another meaning, numbers that are no list markers, emphasis,
+# code, addresses, and brackets that define no link
 _LETTER = (
     r"(?:[^\s\d\#`~+*_=>|:\[<-]|\d(?!\d*[.)](?:\s|$))|`(?!``)|\*\*?(?=[^\s*])|_(?=[^\s_])"
     r"|\[(?>(?:\\[^\n]|[^\[\]\\\n])*)(?:\[|\](?!:))|<(?=https?:|mailto:))"
@@ -109,7 +104,7 @@ _END_OF_NESTED = re.compile(
     rf"|[ ]{{0,3}}(?:{_MARKER}[ ]|{_HASHES}|{_TICKS}|{_RAW}))",
     re.MULTILINE,
 )
-_DEEPEST = 8
+_MAX_DEPTH = 8
 _TEXT_ANCHOR = re.compile(r"(?<=\S)[ \t]+\{#([^\s{}\"'<>`]{1,200})\}[ \t\r\n]*\Z")
 _LINE_FEED = re.compile(r"\n")
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
@@ -125,7 +120,7 @@ _RAW_ENDS = {
 
 
 def blocks(content: str) -> Iterator[Block]:
-    """Iterate over the blocks of a text, parsed as they are needed."""
+    """Iterate over the blocks of a text, parsed lazily."""
     text = same_breaks(content)
     front = _FRONT_MATTER.match(text)
     if front:
@@ -148,7 +143,7 @@ def _scan(text: str, at: int, depth: int = 0) -> Iterator[Block]:
 
 
 def same_breaks(content: str) -> str:
-    """Normalize line breaks to line feeds, form feeds too; the length stays."""
+    """Normalize line breaks and form feeds to line feeds; the length stays."""
     if "\r" in content or "\f" in content:
         return _BREAKS.sub(
             lambda found: " \n" if found[0] == "\r\n" else "\n" * len(found[0]), content
@@ -157,7 +152,6 @@ def same_breaks(content: str) -> str:
 
 
 def is_closed(fence: Block, content: str) -> bool:
-    """Whether a fence is closed."""
     last = content.rfind("\n", fence.start, fence.end) + 1
     return last > fence.start and bool(_fence_end(fence.markup).match(content, last - 1))
 
@@ -260,7 +254,7 @@ _LEAVES = {
 
 def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
     mark = _MARK.match(text, at)
-    if mark is None or depth > _DEEPEST:
+    if mark is None or depth > _MAX_DEPTH:
         return None
     width = 0 if mark["quote"] else mark.end() - at
     body = _lines_of(width).match(text, at)
@@ -292,16 +286,13 @@ def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
 
 
 def _parsed(text: str, start: int) -> tuple[list[Block], int]:
-    """Parse blocks up to the next safe boundary, and return that, too.
-
-    The last may reach further.
-    """
+    """Return the blocks up to the next safe boundary, and the boundary; the last may exceed it."""
     margin = _MARGIN.search(text, start)
     end = margin.end() if margin else len(text)
     source = text[start:end]
     tokens = _parser().parse(source)
     lines = [start, *(parsed.end() + start for parsed in _LINE_FEED.finditer(source))]
-    lines.append(end + 1)  # where there is no line feed at the end
+    lines.append(end + 1)  # in case of no line feed at the end
     parsed = []
     item = -1
     for number, token in enumerate(tokens):

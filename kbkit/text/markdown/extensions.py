@@ -15,8 +15,7 @@ from kbkit.text.markdown.blocks import blocks
 from kbkit.text.markdown.plain_text import CODE_SPAN, WIKI_LINK
 from kbkit.text.markdown.sanitizing import escape
 
-_MAX_BETWEEN = 4
-"""Maximum characters between two equivalent terms: a comma, a bar, an ``or``."""
+_MAX_BETWEEN = 4  # characters between two equivalent terms: a comma, a bar, an ``or``
 
 
 def make_definition_lists(tokens: list[Token]) -> list[Token]:
@@ -58,7 +57,7 @@ def _term(begin: Sequence[Token]) -> int:
     if [token.type for token in begin[:2]] != ["paragraph_open", "inline"]:
         return 0
     children = begin[1].children or []
-    # the parser begins bold text with an empty one
+    # markdown-it puts an empty text token before bold text
     first = next((child.type for child in children if child.type != "text" or child.content), "")
     if first not in {"strong_open", "code_inline"}:
         return 0
@@ -169,10 +168,7 @@ _ATTRIBUTES = {
 
 
 def formula(state: StateInline, silent: bool) -> bool:
-    """Keep TeX between dollars as it is: its backslashes and underscores are no Markdown.
-
-    A rule of markdown-it; its tokens hold the TeX with its dollars.
-    """
+    """A rule of markdown-it: TeX between dollars is one token, with its dollars."""
     match = _FORMULA.match(state.src, state.pos) if state.src[state.pos] == "$" else None
     if match is None:
         return False
@@ -193,14 +189,14 @@ def with_mathml(page: str) -> str:
 
 
 def marked(_: object, tokens: Sequence[Token], number: int, *__: object) -> str:
-    """A formula as the text it is, marked for `with_mathml`; a rule of markdown-it."""
+    """A rule of markdown-it: mark a formula's text for `with_mathml`."""
     return _MARK % html.escape(tokens[number].content, quote=False)
 
 
 @lru_cache(maxsize=4_096)
 def mathml(text: str) -> str:
     """Convert a formula to MathML, ``""`` if it is not supported."""
-    # most pages have no formula
+    # imported here because most pages have no formula
     from docutils.utils.math.latex2mathml import tex2mathml
 
     tex = text.strip("$").strip()
@@ -210,7 +206,7 @@ def mathml(text: str) -> str:
     try:
         written = tex2mathml(tex, as_block=text.startswith("$$"))
     except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
-        return ""  # it looks after few mistakes of those who write
+        return ""  # tex2mathml handles few errors in formulas itself
     return nh3.clean(_BETWEEN.sub("", written), tags=_TAGS, attributes=_ATTRIBUTES)
 
 
@@ -224,7 +220,7 @@ Address = Callable[[str, str], str | None]
 
 
 def resolve_wiki_links(markdown: str, address: Address, *, keep: bool = False) -> str:
-    """Convert links by name to Markdown links; broken ones become text, or stay. Code stays."""
+    """Convert links by name outside code to Markdown; broken ones become text, or stay (`keep`)."""
     if "[[" not in markdown:
         return markdown
 

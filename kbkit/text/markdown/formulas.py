@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_DEEPEST = 60
+_MAX_DEPTH = 60
 _SPECIAL = re.compile(r"[#$%&_{}]")
 _LEAVES = frozenset({"mi", "mn", "mo", "ms", "mtext"})
 _INTEGRAL = "\u222b"
@@ -21,7 +21,7 @@ _SHAPES = {
     "limUpp": "{{{e}}}^{{{lim}}}",
     "bar": r"\overline{{{e}}}",
 }
-"""LaTeX of elements, with the names of their parts (ECMA-376, part 1, section 22.1)."""
+"""LaTeX of Office elements by their parts (ECMA-376, part 1, section 22.1)."""
 
 
 _PRESENTED = {
@@ -45,7 +45,7 @@ def office_latex(formula: Any) -> str:
 
 def mathml_latex(element: Any, depth: int = 0) -> str:
     """Write presentation MathML."""
-    if depth > _DEEPEST or not isinstance(element.tag, str):
+    if depth > _MAX_DEPTH or not isinstance(element.tag, str):
         return ""
     name = element.tag.rpartition("}")[2]
     if name in _LEAVES:
@@ -65,7 +65,7 @@ def mathml_latex(element: Any, depth: int = 0) -> str:
 
 
 def _inside(element: Any, depth: int) -> str:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return ""
     return "".join(_written(child, depth + 1) for child in element if isinstance(child.tag, str))
 
@@ -108,7 +108,7 @@ def _written(element: Any, depth: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which no command of TeX stands, but for those of signs."""
+    """Escape TeX commands; write other signs as commands."""
     text = _SPECIAL.sub(r"\\\g<0>", text.replace("\\", "\u2216"))
     if text.isascii():
         return text

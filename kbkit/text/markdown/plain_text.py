@@ -1,7 +1,4 @@
-"""Convert Markdown to plain text. All patterns are bounded: texts are untrusted.
-
-Every pattern here is bounded, since what it reads was written by strangers.
-"""
+"""Convert Markdown to plain text. All patterns are bounded: texts are untrusted."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ from textwrap import dedent
 from kbkit.text.markdown.blocks import Kind, blocks, text_anchor
 
 SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
-"""Schemes that a link of a page may have."""
 
 RELATIVE = re.compile(r"(?!//)[\w./%~+-][\w./%~+#?&=-]*")
-"""An address within a site, without characters that mean something in Markdown."""
+"""An address within a site, without special characters of Markdown."""
 
 DESTINATION = re.compile(
     r"\]\(\s*(?:<([^<>\n]*)>|(?!<)((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\])*))(?=[\s)])"
@@ -24,15 +20,14 @@ DESTINATION = re.compile(
 """Address after a link's text, in angle brackets (1) or bare (2)."""
 
 CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
-"""Code within a line."""
 
 WIKI_LINK = re.compile(
     r"\[\[([^\[\]\n|#^]{1,500})(?:[#^]([^\[\]\n|]{0,500}))?(?:\|([^\[\]\n]{0,500}))?\]\]"
 )
-"""A link by name, as notes have it (``[[Name#Heading|text]]``): name, heading and text."""
+"""A link by name (``[[Name#Heading|text]]``): name, heading and text."""
 
 _LINK = re.compile(
-    r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,400}\]){0,400})\]"  # text, with one level of brackets in it
+    r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,400}\]){0,400})\]"  # text, with one level of nested brackets
     r"\((?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
 )
 
@@ -42,20 +37,17 @@ def destinations(markdown: str) -> list[str]:
 
 
 def links(markdown: str) -> list[re.Match[str]]:
-    """Find all links and images; group 1 is the label, at most 400 characters."""
+    """Find links and images with labels of at most 400 characters (group 1)."""
     return list(_LINK.finditer(markdown)) if "](" in markdown else []
 
 
 def link_texts(markdown: str) -> list[str]:
-    """Return the labels of links and images, except those beyond 400 characters."""
+    """Return the labels of links and images, up to 400 characters each."""
     return [match[1] for match in links(markdown)]
 
 
 def without_link_targets(markdown: str) -> str:
-    """Markdown whose links and images are only their text, unless that is beyond 400 characters.
-
-    The bound keeps text that is made of brackets from taking long.
-    """
+    """Replace links and images by their labels, if those have at most 400 characters."""
     return _LINK.sub(r"\1", markdown) if "](" in markdown else markdown
 
 
@@ -69,14 +61,14 @@ _VERBATIM = re.compile(
     r"\\([!-/:-@\[-`{-~])"  # an escaped mark
     r"|(?<!`)(`+)(?!`)(.+?)(?<!`)\2(?!`)"  # code
 )
-_KEPT = re.compile(r"\0(\d+)\0")
+_PLACEHOLDER = re.compile(r"\0(\d+)\0")
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^\s<>]*)>")
 _TAG = re.compile(
     r"</?(?:abbr|b|big|br|BR|center|cite|code|del|div|em|font|h[1-6]|i|img|IMG|ins|kbd|mark|p|picture|"
     r"q|s|samp|small|source|span|strong|sub|sup|svg|tt|u|var|wbr)(?:\s[^<>]*)?/?>|"
     r"<a\s[^<>]*>|</a>|<!--.*?-->"
 )
-"""HTML; other names between angle brackets are types (``List<String>``) or elements by name."""
+"""HTML tags; other names in angle brackets may be types (``List<String>``) or named elements."""
 _REFERENCE = re.compile(r"(?<![\w\]])!?\[([^\[\]]{0,400})\]\[[^\[\]]{0,400}\]")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
 _EMPHASIS = re.compile(
@@ -87,9 +79,9 @@ _EMPHASIS = re.compile(
 
 @lru_cache(maxsize=4_096)
 def plain_text(markdown: str, *, lines: bool = False) -> str:
-    """Markdown as text: no marks and no link targets, code as it stands.
+    """Remove Markdown's marks and link targets; code stays unchanged.
 
-    Headings are left out, since a hit shows its heading path, unless there is nothing else.
+    Headings are left out, since a hit shows its heading path, unless there is no other text.
     """
     markdown = markdown.replace("\0", "")
     text: list[str] = []
@@ -105,7 +97,7 @@ def plain_text(markdown: str, *, lines: bool = False) -> str:
         elif block.kind is Kind.TABLE:
             head, _, *rows = piece.splitlines()
             text += map(_row, (head, *rows))
-        elif block.kind is Kind.TEXT and _ROW.search(piece):  # of a table whose head is elsewhere
+        elif block.kind is Kind.TEXT and _ROW.search(piece):  # table rows without their head
             text += map(_row, piece.splitlines())
         elif block.kind is Kind.TEXT:
             if block.item or not block.outermost:
@@ -132,18 +124,18 @@ def _dedented(code: list[str]) -> list[str]:
 
 
 def inline_text(markup: str, *, tags: bool = True) -> str:
-    """A line of Markdown without links, emphasis, escapes and entities; code as it stands."""
+    """Remove links, emphasis, escapes and entities from a line of Markdown; code stays."""
     if not _MARKUP.search(markup):
         return markup
-    kept: list[str] = []
+    verbatim: list[str] = []
 
-    def keep(match: re.Match[str]) -> str:
-        kept.append(match[1] or match[3].strip())
-        return f"\0{len(kept) - 1}\0"
+    def replace_verbatim(match: re.Match[str]) -> str:
+        verbatim.append(match[1] or match[3].strip())
+        return f"\0{len(verbatim) - 1}\0"
 
     text = markup
     if "`" in text or "\\" in text:
-        text = _VERBATIM.sub(keep, text)
+        text = _VERBATIM.sub(replace_verbatim, text)
     if "<" in text:
         text = _AUTOLINK.sub(r"\1", text)
         text = text if tags else _TAG.sub("", text)
@@ -160,4 +152,4 @@ def inline_text(markup: str, *, tags: bool = True) -> str:
             break
     if "&" in text:
         text = _ENTITY.sub(lambda match: unescape(match[0]), text)
-    return _KEPT.sub(lambda match: kept[int(match[1])], text) if kept else text
+    return _PLACEHOLDER.sub(lambda match: verbatim[int(match[1])], text) if verbatim else text

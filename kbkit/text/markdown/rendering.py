@@ -1,8 +1,7 @@
 """Convert Markdown of exported pages to safe HTML.
 
-MkDocs' own renderer passes raw HTML through, takes attributes from the text (``{: onclick=... }``),
-and parses lists and fences unlike CommonMark. Here raw HTML is text, images of third parties become
-links, and nh3 cleans the result.
+Unlike MkDocs' renderer, it follows CommonMark, shows raw HTML as text, ignores attribute lists
+(``{: onclick=... }``), turns images of third parties into links, and cleans the result with nh3.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from kbkit.text.markdown.structure import anchors, split_anchor
 from kbkit.text.markdown.writing import shown_as
 
 HIGHLIGHT_LIMIT = 30_000
-"""Longer code blocks, in characters, are shown without colours: lexers can be slow on purpose."""
+"""Maximum characters of a highlighted code block: hostile code can make lexers slow."""
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,40}")
 _CODE_OPEN = '<div class="%shighlight"><pre><span></span><code>'
@@ -75,7 +74,7 @@ def colour(page: str, blocks: list[tuple[str, str]]) -> str:
     return _CODE.sub(coloured, page)
 
 
-# a class and those that inherit from it have the same examples
+# cached because a class and its subclasses have the same examples
 @lru_cache(maxsize=1_024)
 def _coloured(code: str, language: str) -> str | None:
     lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
@@ -100,7 +99,7 @@ _ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"
 _UNSEARCHED = ' data-search-exclude="1"'
 _BREADCRUMBS = f'<nav class="kb-breadcrumbs" aria-label="Breadcrumbs"{_UNSEARCHED}>'
 PREVIOUS, NEXT = "Previous: ", "Next: "
-"""Beginnings of the paragraphs with the previous and next page."""
+"""Starts of the paragraphs that link the previous and next page."""
 _STEPS = {PREVIOUS: "prev", NEXT: "next"}
 
 
@@ -124,10 +123,7 @@ def mark_meta_line(tokens: list[Token]) -> None:
 
 
 def dated(page: str, day: str) -> str:
-    """The HTML of a document's page, with a badge that says when it was fetched last.
-
-    It is no part of what `render` makes, since each refresh moves the day of every page.
-    """
+    """Add the date of the last fetch to a page; apart from `render`, as each refresh changes it."""
     badge = f' · <span class="kb-badge">fetched {html.escape(day)}</span>' if day else ""
     return page.replace(_DAY, badge, 1)
 
@@ -148,7 +144,7 @@ def mark_onwards(tokens: list[Token]) -> None:
         tokens.append(Token("html_block", "", 0, content="</nav>\n"))
 
 
-_OWN_ID = re.compile(r"__(?!.*__$)")
+_THEME_ID = re.compile(r"__(?!.*__$)")
 _PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'
 _TAGS = set(
     str.split("""
@@ -173,16 +169,16 @@ _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
 _MAX_TITLE_LENGTH = 200
 _SIGNATURE = re.compile(r"(?:[a-z]+ ){0,3}[\w.]*\w\(.*\)(?: (?:→|->) .{1,200})?$")
-"""Arguments of functions and classes in API headings."""
+"""A signature in a heading of API documentation."""
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
 ResolvePage = Callable[[str], str | None]
 """Resolves a relative link to a Markdown file; ``None`` if unknown."""
 
 Picture = Callable[[str], str | None]
-"""Returns the SVG of a relative address, ``None`` if it is no picture of the export."""
+"""Returns the SVG at a relative address; ``None`` if it is no picture of the export."""
 
 TocEntry = dict[str, Any]
-"""``level``, ``id``, ``name`` (HTML) and ``children``, as MkDocs wants it."""
+"""``level``, ``id``, ``name`` (HTML) and ``children``, for MkDocs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +186,9 @@ class Rendered:
     """A page's HTML.
 
     Attributes:
-        plain: The HTML with code as plain text, for search.
-        html: The HTML with coloured code and drawn formulas, for readers.
-        anchors: Ids of all headings and terms, and of paragraphs and items that have one.
+        plain: HTML with code as plain text, for search.
+        html: HTML with highlighted code and formulas as MathML, for readers.
+        anchors: Ids of all headings and terms, and those of paragraphs and items.
     """
 
     plain: str
@@ -255,17 +251,17 @@ def render(
 
 
 def _with_pictures(children: list[Token], picture: Picture, pictures: list[str]) -> list[Token]:
-    """Replace pictures of the export by marks; documents cannot make them, their HTML is text."""
-    kept: list[Token] = []
+    """Replace the export's pictures by marks; documents cannot forge them: their HTML is text."""
+    shown: list[Token] = []
     for token in children:
         svg = picture(str(token.attrGet("src") or "")) if token.type == "image" else None
         if svg is None:
-            kept.append(token)
+            shown.append(token)
         else:
             mark = f'<span class="kb-picture-{len(pictures)}"></span>'
-            kept.append(Token("html_inline", "", 0, content=mark))
+            shown.append(Token("html_inline", "", 0, content=mark))
             pictures.append(svg)
-    return kept
+    return shown
 
 
 def _take_anchors(state: StateCore) -> None:
@@ -319,38 +315,38 @@ def _bold(inline: Token) -> str:
 
 
 def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage) -> list[Token]:
-    """Keep links that lead to pages and to web addresses; turn images into links to them."""
-    kept: list[Token] = []
-    open_links: list[str] = []  # addresses of those that lead nowhere, "" for others
+    """Remove links that lead neither to pages nor to the web; turn images into links."""
+    safe: list[Token] = []
+    open_links: list[str] = []  # addresses of removed links, "" for others
     for token in children:
         if token.type == "link_open":
             address = str(token.attrGet("href") or "")
             href = _safe_href(address, resolve)
             open_links.append("" if href is not None else address or "#")
             if href is not None:
-                kept.append(_link(href, token))
+                safe.append(_link(href, token))
         elif token.type == "link_close":
             address = open_links.pop()
             if not address:
-                kept.append(token)
+                safe.append(token)
             elif RELATIVE.fullmatch(address):
-                kept.append(Token("text", "", 0, content=" "))
-                kept.append(
+                safe.append(Token("text", "", 0, content=" "))
+                safe.append(
                     Token("code_inline", "code", 0, content=plain(unquote(address)), markup="`")
                 )
         elif token.type == "image" and (src := image(str(token.attrGet("src") or ""))):
             token.attrs = {"src": src, "alt": "", "loading": "lazy"}
-            kept.append(token)
+            safe.append(token)
         elif token.type == "image":
             label = Token("text", "", 0, content=token.content or "image")
             href = _safe_href(str(token.attrGet("src") or ""), lambda _: None)
             if href is None or "" in open_links:
-                kept.append(label)
+                safe.append(label)
             else:
-                kept += [_link(href, token), label, Token("link_close", "a", -1)]
+                safe += [_link(href, token), label, Token("link_close", "a", -1)]
         else:
-            kept.append(token)
-    return kept
+            safe.append(token)
+    return safe
 
 
 def _link(href: str, token: Token) -> Token:
@@ -427,8 +423,8 @@ def _name(heading: Token) -> str:
 
 
 def _unique(anchor: str, used: set[str]) -> str:
-    if _OWN_ID.match(anchor):
-        # The theme's scripts read #__config and #__search; a document must not stand in for them
+    if _THEME_ID.match(anchor):
+        # the theme's scripts read #__config and #__search, which documents must not replace
         anchor = f"anchor-{anchor.lstrip('_')}"
     unique, number = anchor, 1
     while unique in used:

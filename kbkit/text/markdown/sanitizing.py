@@ -1,8 +1,7 @@
-"""Sanitize Markdown for a page: rewrite links, escape markup of strangers.
+"""Sanitize Markdown for a page: rewrite links, escape untrusted markup.
 
-Text of documents is hostile. `kbkit.text.markdown.rendering` renders the pages of an export and
-lets nothing active through. This module protects those who render the Markdown files with another
-program. Code blocks and spans keep their text, except for invisible characters.
+`kbkit.text.markdown.rendering` makes the pages of an export safe anyway; this module protects
+readers who render the Markdown files with another program. Code loses only invisible characters.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Sanitized:
     """A document's Markdown, ready for its page.
 
     Attributes:
-        anchor: Anchor of the title that the document itself began with, or ``""``.
+        anchor: Anchor of the dropped title, or ``""``.
     """
 
     text: str
@@ -58,11 +57,11 @@ def escape(text: str) -> str:
 def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     """Prepare a document's Markdown for a page with its title.
 
-    A heading that repeats the title is dropped if only pictures precede it, and its anchor
-    returned. If other headings of level 1 remain, all headings go down one level. Raw HTML becomes
-    text, and characters that control terminals or text direction are removed, in code too.
+    Drops a heading that repeats the title if only pictures precede it. If other headings of level 1
+    remain, all headings go down one level. Raw HTML becomes text; characters that control terminals
+    or text direction are removed, also in code.
     """
-    # first: what they part may become markup without them
+    # before parsing, since removing control characters may join the parts of markup
     content = without_controls(same_breaks(content.replace("\r\n", "\n")))
     parsed = list(blocks(content))
     at = 0
@@ -73,7 +72,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     for block in parsed:
         gap = content[at : block.start]
         if before is not None and before.kind is Kind.HTML and before.outermost and gap == "\n":
-            gap = "\n\n"  # a comment ends at its line; as text it would go on in the next
+            gap = "\n\n"  # a comment ends at its line; as text it would continue in the next
         before = block
         parts.append(_between(gap, rewrite))
         if block is not own:
@@ -83,7 +82,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
         at = block.end
     parts.append(_between(content[at:], rewrite))
     text = "".join(parts).strip("\n")
-    # what ends a fence that the document left open, which would take in the rest of the page
+    # close a fence that the document left open, which would include the rest of the page
     last = parsed[-1] if parsed else None
     if last and last.kind is Kind.FENCE and last.outermost and not is_closed(last, content):
         text += f"\n{last.markup}"
@@ -143,7 +142,6 @@ def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
 
 
 def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
-    """Sanitize a heading; its anchor stays, its level may go down by one."""
     if heading.markup[0] == "#":
         marks = heading.markup + "#" * (demote and heading.level < 6)
         lead = text[: text.index("#")]
@@ -152,7 +150,7 @@ def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> st
     text = _heading_text(text, rewrite)
     if not demote or heading.level == 1:
         return f"{text}\n{underline.replace('=', '-') if demote else underline}"
-    # There is no underline for level 3
+    # no underline exists for level 3
     head, *rest = text.split("\n")
     begin = len(head) - len(_NO_MARKS.sub("", head, count=1))
     joined = " ".join([head[begin:], *(line.strip(" >\t") for line in rest)])
@@ -195,7 +193,6 @@ def _sanitize(text: str, rewrite: Rewrite) -> str:
 
 
 def _autolink(target: str, rewrite: Rewrite) -> str:
-    """An address in angle brackets; one that is a page of the export becomes a link to it."""
     link = rewrite(target)
     if link is None:
         return escape(target)
@@ -209,7 +206,7 @@ def _defuse_definition(line: str) -> str:
 
 
 def _definition(line: str, rewrite: Rewrite) -> str:
-    """A link's definition (``[label]: address``), or a line that no block claims."""
+    """Rewrite a link's definition (``[label]: address``), or sanitize another line."""
     match = _DEFINITION.match(line)
     if not match:
         return _sanitize(line, rewrite)

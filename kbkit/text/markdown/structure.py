@@ -1,7 +1,4 @@
-"""Headings with paths and anchors, and page boundaries of a document.
-
-Offsets are characters from the start of the content. Nothing here fails, whatever the text.
-"""
+"""Headings with paths and anchors, and page boundaries of a document, for any text."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ from kbkit.text.markdown.blocks import Block, Kind, blocks, text_anchor
 from kbkit.text.markdown.plain_text import inline_text, plain_text
 
 MAX_TITLE_LENGTH = 200
-"""Characters of a heading that a heading path keeps."""
 
 PAGE_MARK = re.compile(r"\s*(<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->)", re.IGNORECASE)
-"""Comment that marks the beginning of a page."""
+"""Comment that marks the start of a page."""
 _ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[^{}#\s]+[ \t]+)*#([^\s{}\"'<>]+)[^{}\n]*\}")
 _ANCHOR = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t\r]*$", re.MULTILINE)
 _LOGO = re.compile(r"\[?!\[([^\[\]\n]{1,200})\]\([^()\n]*\)(?:\]\([^()\n]*\))?")
@@ -41,9 +37,9 @@ class Outline:
     """The structure of one document.
 
     Attributes:
-        blocks: All of its blocks but page marks, in order.
+        blocks: All blocks except page marks, in order.
         pages: Start and end of each page mark, and the number of the following page, in order.
-        anchors: Start and anchor of each paragraph and item of a list that has one, in order.
+        anchors: Start and anchor of paragraphs and list items with an anchor, in order.
     """
 
     blocks: Sequence[Block]
@@ -62,12 +58,12 @@ def outline(content: str) -> Outline:
         else:
             parsed.append(block)
     pages = pages or list(_form_feeds(content, parsed))
-    held = [
+    text_anchors = [
         (block.start, anchor)
         for block in parsed
         if (anchor := text_anchor(block, content[block.start : block.end])[1])
     ]
-    return Outline(parsed, _named(content, parsed), pages, held)
+    return Outline(parsed, _headings(content, parsed), pages, text_anchors)
 
 
 def _form_feeds(content: str, parsed: Sequence[Block]) -> Iterator[tuple[int, int, int]]:
@@ -82,28 +78,25 @@ def _form_feeds(content: str, parsed: Sequence[Block]) -> Iterator[tuple[int, in
             yield match.start(), match.end(), number
 
 
-def _named(content: str, parsed: Sequence[Block]) -> list[Heading]:
-    headings = [block for block in parsed if block.kind is Kind.HEADING and block.outermost]
-    titles = [split_anchor(block.title) for block in headings]
+def _headings(content: str, parsed: Sequence[Block]) -> list[Heading]:
+    heading_blocks = [block for block in parsed if block.kind is Kind.HEADING and block.outermost]
+    titles = [split_anchor(block.title) for block in heading_blocks]
     texts = [heading_text(title) for title, _ in titles]
     names = anchors(texts, [anchor for _, anchor in titles])
     stack: list[tuple[int, str]] = []
-    named = []
-    for block, text, name in zip(headings, texts, names, strict=True):
+    headings = []
+    for block, text, name in zip(heading_blocks, texts, names, strict=True):
         while stack and stack[-1][0] >= block.level:
             stack.pop()
         stack.append((block.level, text))
         path = tuple(above for _, above in stack if above)
         start = trim(content, block.start, block.end)[0]
-        named.append(Heading(start, block.end, block.level, path, name))
-    return named
+        headings.append(Heading(start, block.end, block.level, path, name))
+    return headings
 
 
 def document_title(content: str) -> str:
-    """Return a document's own title, or ``""``.
-
-    That is its first heading of level 1, or else the heading or the picture that it begins with.
-    """
+    """Return the first heading of level 1, else the initial heading or picture text, or ``""``."""
     begin = ""
     for number, block in enumerate(blocks(content)):
         if block.kind is Kind.HEADING and block.outermost and (number == 0 or block.level == 1):
@@ -116,24 +109,21 @@ def document_title(content: str) -> str:
 
 
 def heading_text(title: str) -> str:
-    """A heading's Markdown as plain text on one line, at most `MAX_TITLE_LENGTH` characters."""
+    """Convert a heading to one line of plain text of at most `MAX_TITLE_LENGTH` characters."""
     text = inline_text(" ".join(title[: MAX_TITLE_LENGTH * 4].split()), tags=False)
     text = " ".join(text.split())
     return text if len(text) <= MAX_TITLE_LENGTH else text[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
 
 
 def split_anchor(title: str) -> tuple[str, str]:
-    """A heading's Markdown without the anchor it carries, and that anchor or ``""``.
-
-    ``{#anchor}`` is one, and so is what attribute lists say: ``{: #anchor .class }``.
-    """
+    """Split ``{#anchor}`` or ``{: #anchor .class }`` from a heading; the anchor may be ``""``."""
     title = title.rstrip(" \t\r")
     start = title.rfind("{") if title.endswith("}") else -1
     match = _ATTRIBUTES.fullmatch(title, start) if start >= 0 else None
     if match is None:
         return title, ""
     text = title[:start].rstrip(" \t")
-    # MkDocs takes backslashes in addresses for those of paths
+    # MkDocs treats backslashes in addresses as path separators
     return text or title, match[1].replace("\\", "")
 
 
@@ -183,7 +173,7 @@ def _unique(anchor: str, used: set[str], numbers: dict[str, int]) -> str:
 
 
 def trim(content: str, start: int, end: int) -> tuple[int, int]:
-    """The range without white space at both ends; empty when there is nothing else."""
+    """Return the range without white space at both ends; empty if there is no text."""
     first = _TEXT.search(content, start, end)
     if first is None:
         return start, start
@@ -192,25 +182,21 @@ def trim(content: str, start: int, end: int) -> tuple[int, int]:
     return first.start(), end
 
 
-_END = 48
-"""Characters of a beginning or an end, as `assets/snippet.js` has them."""
+_END = 48  # characters of a start or end, as in `assets/snippet.js`
 MAX_LENGTH = 80
-"""Characters of the words."""
 NEAR = 400
-"""Characters between an anchor and words that a reader sees without scrolling."""
-_ENOUGH = 3
-"""Words by which a passage is found; of less, a page may have many."""
-_READ = 4_000  # characters of a passage that are read
+"""Characters after an anchor that a reader sees without scrolling."""
+_MIN_WORDS = 3  # fewer may occur several times in a page
+_MAX_CHARACTERS = 4_000  # read of a passage
 _MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>|\[[ xX]\]))*\s*")
 _TERM = re.compile(r"^(?:\*\*(?:[^*\n]|\*(?!\*)){1,300}\*\*|`[^`\n]{1,300}`): ")
-"""A term before its definition, in two HTML blocks."""
+"""A term and the colon before its definition: two HTML blocks."""
 _BREAK = re.compile(r"\\\n| {2,}\n|[ \t]*\n[ \t]*(?=(?:[-*+>|]|\d{1,9}[.)])\s)")
 _UNSEEN = re.compile(r"!\[|<br|\$")
 """Syntax without visible text."""
-_OPENED = re.compile(r"[\s*_`(\[]+$")
-"""Opening marks of invisible syntax."""
+_OPENING_MARKS = re.compile(r"[\s*_`(\[]+$")
 _MARKED = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*|\]\(")
-_SPACE = re.compile(r"[ \t\n\r\f\v]+")  # a page's thin spaces and the like are looked for as well
+_SPACE = re.compile(r"[ \t\n\r\f\v]+")  # not `\s`: browsers search for thin spaces, too
 _CELL_END = re.compile(r"(?<!\\)\|")
 _PAUSE = re.compile(r"(?<=[。！？、，；：])")
 
@@ -225,8 +211,8 @@ def passage_ends(markdown: str) -> str:
 
 
 def opening_words(markdown: str, *, from_top: bool = False) -> str:
-    """The words of the first block that has enough of them, on one line."""
-    text = markdown[:_READ].replace("\0", "")
+    """Return the first line with enough words, else the first line or the heading."""
+    text = markdown[:_MAX_CHARACTERS].replace("\0", "")
     first, heading = "", ""
     for block in blocks(text):
         if block.kind is Kind.HEADING and not first:
@@ -240,7 +226,7 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
             return ""
         for line in _lines(block, source):
             words = _shortened(line)
-            if len(words.split()) >= _ENOUGH or len(words) > MAX_LENGTH // 2:
+            if len(words.split()) >= _MIN_WORDS or len(words) > MAX_LENGTH // 2:
                 return words
             first = first or words
     return first or heading
@@ -249,12 +235,12 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
 def shown_words(markdown: str, shown: str) -> str:
     """Return the first line of a snippet, if it is far below its heading."""
     seen, above = _SPACE.sub(" ", shown), 0
-    for block in blocks(markdown[:_READ].replace("\0", "")):
+    for block in blocks(markdown[:_MAX_CHARACTERS].replace("\0", "")):
         if block.kind is Kind.HEADING:
             continue
         for line in _lines(block, markdown[block.start : block.end]):
             words = _shortened(line)
-            if above > NEAR and len(words.split()) >= _ENOUGH and words in seen:
+            if above > NEAR and len(words.split()) >= _MIN_WORDS and words in seen:
                 return words
             above += len(line)
     return ""
@@ -265,13 +251,13 @@ def _lines(block: Block, text: str) -> Iterator[str]:
         text = _TERM.sub("", _MARKS.sub("", text, count=1), count=1)
         for line in _BREAK.split(text):
             seen, *unseen = _UNSEEN.split(line, maxsplit=1)
-            yield _plain(_OPENED.sub("", seen) if unseen else seen)
+            yield _plain(_OPENING_MARKS.sub("", seen) if unseen else seen)
     elif block.kind is Kind.TABLE:
         for row in text.split("\n"):
             yield from (inline_text(cell.strip()) for cell in _CELL_END.split(row.strip(" >|")))
     elif block.kind is Kind.FENCE:
         yield from text.split("\n")[1:]
-    elif block.kind is Kind.CODE:  # or, where the list around it is not of the passage, text
+    elif block.kind is Kind.CODE:  # may be text of a list that starts before the passage
         yield from (_plain(line) if _MARKED.search(line) else line for line in text.split("\n"))
 
 
@@ -280,7 +266,7 @@ def _plain(line: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """At most `MAX_LENGTH` characters that end where a word does."""
+    """Cut a text to `MAX_LENGTH` characters, at the end of a word if possible."""
     text = _SPACE.sub(" ", text).strip()
     if len(text) <= MAX_LENGTH:
         return text

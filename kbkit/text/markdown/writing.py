@@ -33,7 +33,7 @@ _LINE_START = re.compile(
 
 
 def fence(code: str, language: str = "") -> str:
-    """A fenced code block; the fence is longer than any run of backticks inside."""
+    """Return a code block with a fence longer than any run of backticks inside."""
     longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
     ticks = "`" * (longest + 1)
     return f"{ticks}{language}\n{code}\n{ticks}"
@@ -52,14 +52,14 @@ def _escaped(match: re.Match[str]) -> str:
         return "&amp;"
     char = match.group()
     if char == "\\":
-        # a backslash before anything but punctuation is itself
+        # a backslash before other characters than punctuation is literal
         following = match.string[match.end() : match.end() + 1]
         return char if following.isalnum() or following.isspace() else "\\\\"
     return "\\" + char
 
 
 def code_span(text: str) -> str:
-    """Return inline code, with any backticks in it."""
+    """Return inline code; the text may contain backticks."""
     text = SPACE.sub(" ", text).strip()
     if not text:
         return ""
@@ -71,7 +71,6 @@ def code_span(text: str) -> str:
 
 
 def indent(block: str, prefix: str) -> str:
-    """Indent the lines of a block; empty lines stay empty."""
     return "\n".join(prefix + line if line else line for line in block.split("\n"))
 
 
@@ -80,11 +79,7 @@ def quote(block: str) -> str:
 
 
 def resolve(base: str, href: str) -> str:
-    """Resolve a link as browsers do: backslashes in the path of a web address are slashes.
-
-    Raises:
-        ValueError: It is malformed.
-    """
+    """Resolve a link as browsers do, backslashes in paths as slashes; `ValueError` if malformed."""
     path = _PATH.match(href)
     if path is not None:
         href = path[0].replace("\\", "/") + href[path.end() :]
@@ -131,11 +126,10 @@ def marked(text: str, mark: str) -> str:
 
 
 def emphasised(text: str) -> str:
-    """Write the marks of `marked` texts, except those that look like literal stars.
+    """Write the marks of `marked` texts, except those that CommonMark would read as literal stars.
 
-    Marks open before and close after text that is not white space, and not between a letter and a
-    sign (CommonMark, flanking delimiter runs). Adjacent marks would join: of two neighbouring texts
-    the second has none, of nested ones the inner.
+    Marks must flank text (CommonMark, flanking delimiter runs). Adjacent marks would join, so the
+    second of two neighbouring texts and the inner of nested texts get none.
     """
     if not _MARK.search(text):
         return text
@@ -151,13 +145,13 @@ def emphasised(text: str) -> str:
         before, above = _beside(text, first, -1)
         inner, _ = _beside(text, first, 1)
         end, _ = _beside(text, last, -1)
-        behind, below = _beside(text, last, 1)
+        after, below = _beside(text, last, 1)
         opens = any(drawn.get(one) and text[one] in _OPENING for one in above)
         closes = any(text[one] in _CLOSING for one in below)
         touches = any(drawn.get(one) and text[one] in _CLOSING for one in above)
         if touches or opens != closes or last - first == 1:
             continue
-        if _flanks(before, inner) and _flanks(behind, end):
+        if _flanks(before, inner) and _flanks(after, end):
             drawn[first] = drawn[last] = "*" if text[first] == _MARKS["*"][0] else "**"
     return _MARK.sub(lambda mark: drawn.get(mark.start(), ""), text)
 
@@ -167,7 +161,7 @@ def bold(text: str) -> str:
 
 
 def _beside(text: str, place: int, step: int) -> tuple[str, list[int]]:
-    """The next character that is no mark, and the places of the marks up to there."""
+    """Return the next character that is no mark, and the places of the marks before it."""
     marks = []
     place += step
     while 0 <= place < len(text) and _MARK.match(text[place]):
@@ -187,7 +181,7 @@ def formula(text: str) -> str:
 
 
 def inline_math(element: Any) -> str:
-    """A ``math`` element as the TeX that it was made from, or that says the same."""
+    """Write a ``math`` element as its TeX annotation, else as converted TeX or text."""
     for note in element.iter("annotation"):
         if "tex" in (note.get("encoding") or "").lower():
             text = formula(_flat(note))
@@ -197,7 +191,7 @@ def inline_math(element: Any) -> str:
 
 
 def guard(text: str) -> str:
-    """Escape block syntax at the starts of a paragraph's lines."""
+    """Escape block syntax at the starts of lines."""
     return _LINE_START.sub(_guarded, text)
 
 
@@ -212,7 +206,7 @@ KINDS = frozenset(
         cite help faq security admonition annotate secondary aside callout
         """)
 )
-"""Names of admonitions in dialects."""
+"""Names of admonitions in Markdown dialects."""
 
 _SHOWN = {
     word: style
@@ -232,13 +226,13 @@ _SHOWN = {
     }.items()
     for word in (style, *words.split())
 }
-_STYLED = frozenset(
+_NAMED_KINDS = frozenset(
     str.split("""
         warning tip hint caution important danger error attention success question failure bug
         example
         """)
 )
-"""Kinds with their own style on pages."""
+"""Kinds that a title names, in addition to its own text."""
 _NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
 
 
@@ -247,9 +241,9 @@ def admonition(title: str, text: str) -> str:
 
 
 def title_of(kind: str, own: str | None) -> str:
-    """Return an admonition's title: its kind, then its own title."""
+    """Return an admonition's title, with its kind if the kind matters."""
     first = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
-    if own and _first_word(kind) in _STYLED and first not in KINDS:
+    if own and _first_word(kind) in _NAMED_KINDS and first not in KINDS:
         return f"{_named(kind)}: {own}"
     return _named(kind) if own is None else own
 
