@@ -29,7 +29,7 @@ _POOR_SHOWN = 10
 
 
 class BuildReportDict(TypedDict):
-    """Result of a build as JSON values, beside those of an `IngestReport`."""
+    """Result of a build as JSON values, with those of its `IngestReport`."""
 
     name: str
     documents: int
@@ -50,14 +50,11 @@ class BuildReport:
     """Result of a build.
 
     Attributes:
-        info: Figures of the knowledge base afterwards.
-        ingest: Report of its ingest.
-        evaluation: Evaluation by the recipe's golden questions, if it has any.
-        folder: Folder of the exported MkDocs project, if a site was asked for.
-        site: Folder with the built site, if a site was asked for.
+        evaluation: Evaluation by the golden questions, if any.
+        folder: Folder of the exported MkDocs project, if a site was requested.
+        site: Folder of the built site, if requested.
         seconds: Time by stage.
-        expansion: Documents that the recipe's language model has described, and those that are
-            left.
+        expansion: Documents that the language model has described, and remaining ones.
     """
 
     info: KnowledgeBaseInfo
@@ -69,7 +66,7 @@ class BuildReport:
     expansion: Expansion | None = None
 
     def to_dict(self) -> BuildReportDict:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         values = dict(self.ingest.to_dict())
         values.update(
             name=self.info.name,
@@ -84,7 +81,7 @@ class BuildReport:
         return cast(BuildReportDict, values)
 
     def lines(self) -> list[tuple[str, str]]:
-        """The report as labels and values for a person."""
+        """Return the report as labels and values to print."""
         (_, documents), (_, chunks), *rest = self.ingest.lines()
         lines = [
             ("documents", f"{self.info.documents:,} ({documents})"),
@@ -135,19 +132,19 @@ def build(
         recipe: A recipe or its file.
         workspace: A workspace, or its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
         site: Also export the site and build it with MkDocs.
-        expand_all: Describe all documents with the recipe's language model, beyond its ``limit``;
-            otherwise none are described if more are left.
+        expand_all: Describe all documents with the recipe's language model; by default none if
+            more than its ``limit`` are left.
         engine: Engine of the ingest: ``local``, ``dask`` (this machine's processors) or
-            ``dask:ADDRESS``. The result is the same.
-        trust: Agree to all demands of the recipe: paths outside of its folder, private addresses, a
-            folder to write to, and code.
+            ``dask:ADDRESS``.
+        trust: Allow paths outside the recipe's folder, private addresses, a folder to write to, and
+            code.
         on_progress: Called during the work; by default notebooks show a bar.
-        stop: Asked often; true ends the work cleanly, after the ingest at the latest.
+        stop: Called often; true ends the work cleanly, after the ingest at the latest.
 
     Raises:
         ClusterError: The cluster is unusable or was lost; another build continues.
-        ConflictError: Another process builds a knowledge base of that name now.
-        RecipeError: The recipe is wrong.
+        ConflictError: Another process is building a knowledge base of that name.
+        RecipeError: The recipe is invalid.
         TrustError: The recipe needs ``trust``; nothing was read or written.
         KbkitError: See `KnowledgeBase.sync`, `KnowledgeBase.configure` and `KnowledgeBase.export`.
     """
@@ -155,23 +152,25 @@ def build(
         recipe = load_recipe(recipe)
     if not trust:
         require_trust(recipe)
-    questions = golden_questions(recipe)  # read before the work, since they may be wrong
+    questions = golden_questions(recipe)  # early, since they may be invalid
     if recipe.expand is not None:
         open_llm(recipe.expand, key="expand")
     with ExitStack() as stack:
-        tell = stack.enter_context(progress_bar(on_progress))
+        report_progress = stack.enter_context(progress_bar(on_progress))
         if isinstance(workspace, Workspace) and engine != LOCAL:
             workspace = workspace.path
         if not isinstance(workspace, Workspace):
             workspace = stack.enter_context(Workspace(workspace, engine=engine))
-        # also of a machine that shares the database and no folder
+        # the lock also covers machines that share only the database
         locks, task = stores_of(workspace).locks, f"building {recipe.name}"
         stack.enter_context(locks.hold(f"build-{recipe.name}", wait=0, task=task))
         return _build(
-            *(recipe, questions, workspace),
+            recipe,
+            questions,
+            workspace,
             site=site,
             expand_all=expand_all,
-            on_progress=tell,
+            on_progress=report_progress,
             stop=stop,
         )
 
@@ -192,10 +191,10 @@ def _build(
     if questions and not config.site.questions:
         site_spec = config.site.model_copy(update={"questions": questions})
         config = config.model_copy(update={"site": site_spec})
-    renewed = IngestReport()
+    configured = IngestReport()
     if recipe.name in workspace:
         kb = workspace[recipe.name]
-        renewed = kb.configure(
+        configured = kb.configure(
             config, description=recipe.description, on_progress=on_progress, stop=stop
         )
     else:
@@ -203,12 +202,12 @@ def _build(
     report = kb.sync(recipe.sources, base=recipe.path.parent, on_progress=on_progress, stop=stop)
     report = replace(
         report,
-        chunks_embedded=report.chunks_embedded + renewed.chunks_embedded,
-        chunks_added=report.chunks_added + renewed.chunks_added,
-        chunks_removed=report.chunks_removed + renewed.chunks_removed,
-        interrupted=report.interrupted or renewed.interrupted,
+        chunks_embedded=report.chunks_embedded + configured.chunks_embedded,
+        chunks_added=report.chunks_added + configured.chunks_added,
+        chunks_removed=report.chunks_removed + configured.chunks_removed,
+        interrupted=report.interrupted or configured.interrupted,
     )
-    seconds = dict(renewed.seconds)
+    seconds = dict(configured.seconds)
     for stage, value in report.seconds.items():
         seconds[stage] = seconds.get(stage, 0) + value
     evaluation = expansion = folder = site_folder = None

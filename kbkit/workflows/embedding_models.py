@@ -1,7 +1,7 @@
 """Embedding models by name: list, fetch and remove.
 
-Models are fetched on command only, whole or not at all. A record beside a model has the SHA-256 of
-each file (trust on first use); later fetches of the same revision must give the same bytes.
+A record next to a fetched model has the SHA-256 of each file (trust on first use); later fetches of
+the same revision must give the same bytes.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from kbkit.sources.web.fetch import Fetcher, Response
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo(Value):
-    """An embedding model that kbkit knows, or that was fetched.
+    """A known or fetched embedding model.
 
     Attributes:
-        name: Name for ``preset`` of a recipe, or the ``type`` of a packaged one.
-        dimensions: Length of its vectors; 0 if not known.
-        cost: Time of a chunk, static vectors as 1, about; 0 if not known.
-        where: The package that brings it, or the command that fetches it.
+        name: ``preset`` in a recipe, or the ``type`` of a packaged model.
+        dimensions: Length of its vectors; 0 if unknown.
+        cost: Approximate time per chunk, relative to static vectors; 0 if unknown.
+        where: Command that installs or fetches it.
     """
 
     name: str
@@ -58,7 +58,7 @@ class ModelInfo(Value):
     revision: str = ""
 
 
-_OF_PRESET = str.split("name dimensions megabytes license languages good_for cost")
+_PRESET_FIELDS = str.split("name dimensions megabytes license languages good_for cost")
 
 
 def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
@@ -72,18 +72,18 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
         lock: Mapping[str, Any] | None = None
         where = f"kbkit models fetch {preset.name}"
         if preset.name == "multilingual":
-            there, where = is_installed(), f'pip install "{preset.package}"'
+            installed, where = is_installed(), f'pip install "{preset.package}"'
         elif preset.package:
             pattern = "model.onnx" if preset.name == "minilm" else "*.safetensors"
-            there = distribution_file(preset.package, pattern) is not None
+            installed = distribution_file(preset.package, pattern) is not None
             where = f"pip install {preset.package}"
         else:
             folder = model_folder(preset.name, models)
-            there = folder.is_dir()
-            lock = read_lock(folder) if there else None
+            installed = folder.is_dir()
+            lock = read_lock(folder) if installed else None
         revision = str((lock or {}).get("revision", ""))
-        known = {name: getattr(preset, name) for name in _OF_PRESET}
-        infos.append(ModelInfo(**known, installed=there, where=where, revision=revision))
+        values = {name: getattr(preset, name) for name in _PRESET_FIELDS}
+        infos.append(ModelInfo(**values, installed=installed, where=where, revision=revision))
     for folder in sorted(models.glob("*--*")) if models.is_dir() else ():
         name = folder.name.replace("--", "/", 1)
         if folder.is_dir() and name not in PRESETS and (other := read_lock(folder)):
@@ -129,7 +129,7 @@ PIECE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file as the hub lists it; its SHA-256 and Git hash where the hub tells them."""
+    """A file in the hub's list, with its SHA-256 or Git hash, if listed."""
 
     name: str
     size: int
@@ -138,7 +138,7 @@ class HubFile:
 
 
 class Hub:
-    """The files of one revision of a model on the hub, and the commit that it is."""
+    """The files of one revision of a model on the hub, and its commit."""
 
     def __init__(self, fetcher: Fetcher, url: str, repository: str, revision: str) -> None:
         self._fetcher = fetcher
@@ -147,8 +147,8 @@ class Hub:
         self.revision, self.files = self._listing(revision)
 
     def _listing(self, revision: str) -> tuple[str, Mapping[str, HubFile]]:
-        asked = quote(revision, safe="")
-        url = f"{self._url}/api/models/{self.repository}/revision/{asked}?blobs=true"
+        quoted = quote(revision, safe="")
+        url = f"{self._url}/api/models/{self.repository}/revision/{quoted}?blobs=true"
         response = self._get(url, f"{self.repository} at {revision}")
         try:
             answer = json.loads(response.body)
@@ -173,12 +173,12 @@ class Hub:
                 what = f"{self.repository}: {file.name}"
                 response = self._get(url, what, span=(start, end), limit=file.size)
                 body = response.body
-                if response.status != 206 and start:  # it gave all, from the beginning
+                if response.status != 206 and start:  # the whole file from the start
                     body = body[start:]
                 if not body or start + len(body) > file.size:
                     raise EmbedderError(
-                        f"{url}: {len(response.body):,} bytes came from {start:,} on, of a file of "
-                        f"{file.size:,}; try again, or choose another revision"
+                        f"{url}: received {len(response.body):,} bytes from {start:,}, of a file "
+                        f"of {file.size:,}; try again, or choose another revision"
                     )
                 stream.write(body)
                 report()
@@ -186,20 +186,20 @@ class Hub:
     def _get(
         self, url: str, what: str, *, span: tuple[int, int] | None = None, limit: int | None = None
     ) -> Response:
-        # a server that knows no ranges gives all: as much as the file has, at most
+        # a server without ranges sends the whole file, so the limit is the file's size
         response = self._fetcher.get(url, span=span, max_bytes=limit)
         if response.outcome is Outcome.FETCHED:
             return response
         host = urlsplit(self._url).netloc
         if response.outcome is Outcome.GONE or response.status in (401, 403):
             raise EmbedderError(
-                f"{what}: {host} has no such model, revision or file that everybody may read "
+                f"{what}: {host} has no such public model, revision or file "
                 f"({response.reason}); check the name"
             )
         if response.outcome is Outcome.SKIPPED:
             raise EmbedderError(f"{what}: refused ({response.reason})")
         raise EmbedderUnreachableError(
-            f"{what}: {host} cannot be asked ({response.reason}); check the network, or set "
+            f"{what}: {host} cannot be reached ({response.reason}); check the network, or set "
             "KBKIT_MODELS_URL to a mirror, and fetch again: downloaded files are kept"
         )
 
@@ -214,8 +214,7 @@ def _file(entry: Mapping[str, Any]) -> HubFile:
     )
 
 
-_MAX_BYTES = 600_000_000
-"""Bytes of a model in all; small ones have a tenth."""
+_MAX_BYTES = 600_000_000  # of a model; small ones have a tenth
 _WEIGHTS = (
     "onnx/model_quantized.onnx",
     "onnx/model_int8.onnx",
@@ -224,7 +223,7 @@ _WEIGHTS = (
     "onnx/model.onnx",
     "model.onnx",
 )
-"""Places of ONNX files; 8-bit ones cost a third of the time."""
+"""Paths of ONNX files; 8-bit models take a third of the time."""
 _CONFIGURATION = (
     "config.json",
     "sentence_bert_config.json",
@@ -245,7 +244,7 @@ def fetch_model(
     on_progress: OnProgress | None = None,
     settings: Settings | None = None,
 ) -> Path:
-    """Fetch a model by name, whole or not at all; goes on where a fetch was interrupted."""
+    """Fetch a model by name, whole or not at all; continues an interrupted fetch."""
     settings = settings or Settings.load()
     preset = PRESETS.get(name)
     if preset is not None and not preset.repository:
@@ -280,20 +279,20 @@ def fetch_model(
 
 @dataclass(slots=True)
 class _Download:
-    """Downloads a model beside its place, checks it, and moves it there.
+    """Downloads a model to a temporary folder, checks it, and moves it to its place.
 
     Attributes:
         model: File of its weights.
         lock: Record of an earlier fetch; empty if none.
-        wanted: SHA-256 that the weights must have, or ``""``.
-        files: Downloaded files, as the lock records them.
+        expected: Expected SHA-256 of the weights, or ``""``.
+        files: Downloaded files, in the form of the lock.
     """
 
     hub: Hub
     model: str
     folder: Path
     lock: Mapping[str, Any]
-    wanted: str
+    expected: str
     max_bytes: int
     on_progress: OnProgress | None
     files: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -302,7 +301,7 @@ class _Download:
         """Whether the same files are installed unchanged."""
         locked = self._locked_files
         digest = locked.get(self.model, {}).get("sha256")
-        if self.lock.get("model") != self.model or self.wanted not in ("", digest):
+        if self.lock.get("model") != self.model or self.expected not in ("", digest):
             return False
         return all(
             (self.folder / name).is_file() and sha256(self.folder / name) == each["sha256"]
@@ -310,17 +309,17 @@ class _Download:
         )
 
     def run(self) -> Path:
-        """Fetch all files; gives the model's folder."""
+        """Fetch all files; return the model's folder."""
         revision = self._begin()
-        there, beside = self.hub.files, self.model.rpartition("/")[0]
-        tokenizers = [n for n in ("tokenizer.json", f"{beside}/tokenizer.json") if n in there]
+        available, folder = self.hub.files, self.model.rpartition("/")[0]
+        tokenizers = [n for n in ("tokenizer.json", f"{folder}/tokenizer.json") if n in available]
         if not tokenizers:
             raise EmbedderError(
                 f"{self.hub.repository}: has no tokenizer.json; choose another model"
             )
         external = (f"{self.model}_data", f"{self.model}.data")
         for name in (*_CONFIGURATION, self.model, *external, tokenizers[0]):
-            if name in there:
+            if name in available:
                 self._get(name)
         for name in self._files_of_modules():
             self._get(name)
@@ -335,7 +334,6 @@ class _Download:
 
     @property
     def _locked_files(self) -> Mapping[str, Any]:
-        """Checksums of an earlier fetch of the same revision."""
         same = self.lock.get("revision") == self.hub.revision
         return self.lock["files"] if same else {}
 
@@ -369,24 +367,24 @@ class _Download:
                 f"{self.max_bytes / 1e6:,.0f} that a model may have; choose a "
                 f"smaller file with --file"
             )
-        wanted = self.wanted if name == self.model else ""
-        if listed.sha256 and wanted not in ("", listed.sha256):
+        expected = self.expected if name == self.model else ""
+        if listed.sha256 and expected not in ("", listed.sha256):
             raise EmbedderError(
-                f"{repository}: {name} has the SHA-256 {listed.sha256}, not {wanted}; "
+                f"{repository}: {name} has the SHA-256 {listed.sha256}, not {expected}; "
                 "nothing was fetched"
             )
         path = self._partial / name
 
-        def told() -> None:
+        def report() -> None:
             if self.on_progress is not None:
                 at = path.stat().st_size // 1_000_000
                 self.on_progress(Progress("fetch", at, listed.size // 1_000_000, name))
 
-        self.hub.download(listed, path, told)
+        self.hub.download(listed, path, report)
         hashes = {
-            "what the hub lists": listed.sha256,
+            "the hub": listed.sha256,
             "the lock": self._locked_files.get(name, {}).get("sha256"),
-            "--sha256": wanted,
+            "--sha256": expected,
         }
         digest = _check(path, listed, hashes, repository)
         self.files[name] = {"sha256": digest, "bytes": listed.size}
@@ -407,28 +405,28 @@ def _weights(hub: Hub, file: str) -> str:
     for name in (file,) if file else _WEIGHTS:
         if name in hub.files:
             return name
-    there = ", ".join(sorted(n for n in hub.files if n.endswith(".onnx")))[:400]
+    models = ", ".join(sorted(n for n in hub.files if n.endswith(".onnx")))[:400]
     raise EmbedderError(
         f"{hub.repository}: has no {file or 'ONNX model'}"
-        + (f"; choose one of {there} with --file" if there else "; choose another model")
+        + (f"; choose one of {models} with --file" if models else "; choose another model")
     )
 
 
 def _check(path: Path, listed: HubFile, hashes: Mapping[str, str | None], repository: str) -> str:
-    """The SHA-256 of a file that came; one that is another is deleted."""
+    """Return the SHA-256 of a downloaded file; delete the file if it is another."""
     actual = sha256(path)
     for source, expected in hashes.items():
         if expected and expected != actual:
             path.unlink()
             hint = (
-                "its publisher has put another in its place; if you trust that, `kbkit models "
-                "remove --forget`, and fetch it again"
+                "its publisher has replaced it; if you trust that, run `kbkit models remove "
+                "--forget`, and fetch it again"
                 if source == "the lock"
                 else "fetch it again"
             )
             raise EmbedderError(
-                f"{repository}: {listed.name} came with the SHA-256 {actual}, and {source} "
-                f"says {expected}; {hint}"
+                f"{repository}: {listed.name} has the SHA-256 {actual}, and {source} says "
+                f"{expected}; {hint}"
             )
     if listed.blob:
         data = path.read_bytes()
@@ -437,7 +435,7 @@ def _check(path: Path, listed: HubFile, hashes: Mapping[str, str | None], reposi
         if digest.hexdigest() != listed.blob:
             path.unlink()
             raise EmbedderError(
-                f"{repository}: {listed.name} is not what the hub lists; fetch it again"
+                f"{repository}: {listed.name} is not the file that the hub lists; fetch it again"
             )
     return actual
 

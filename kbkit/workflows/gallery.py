@@ -15,7 +15,7 @@ from kbkit.recipes import Recipe, golden_questions, load_recipe
 
 _PACKAGED = Path(__file__).with_name("gallery")
 _REPOSITORY = Path(__file__).parents[2] / "recipes"
-_OWN = frozenset({"notebook", "quickstart"})  # they read kbkit's own repository
+_NOT_LISTED = frozenset({"notebook", "quickstart"})  # they read kbkit's own repository
 _FIGURES = "figures.json"
 
 
@@ -24,10 +24,9 @@ class GalleryRecipe(Value):
     """A recipe of the gallery.
 
     Attributes:
-        name: Name for `copy_recipe`.
         about: Scope and exclusions, in a sentence or two.
         license: License of the documents, as far as known.
-        figures: Cost and quality where it was run; empty if it was not.
+        figures: Cost and quality of a run; empty without a run.
     """
 
     name: str
@@ -48,7 +47,7 @@ def list_recipes() -> list[GalleryRecipe]:
         figures = json.loads((folder / _FIGURES).read_text(encoding="utf-8"))["recipes"]
     recipes = []
     for path in sorted(folder.glob("*.yaml")):
-        if path.stem not in _OWN:
+        if path.stem not in _NOT_LISTED:
             recipe = load_recipe(path)
             recipes.append(
                 GalleryRecipe(
@@ -73,13 +72,13 @@ def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> 
     source, target = paths[name], Path(folder)
     material = sorted(path for path in source.with_suffix("").rglob("*") if path.is_file())
     pairs = [(path, target / path.relative_to(source.parent)) for path in (source, *material)]
-    taken = [there for _, there in pairs if there.exists()]
-    if taken and not force:
-        raise ConflictError(f"{taken[0]}: exists; name another folder, or add --force")
-    for here, there in pairs:
-        there.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(here, there)
-    return [there for _, there in pairs]
+    existing = [copy for _, copy in pairs if copy.exists()]
+    if existing and not force:
+        raise ConflictError(f"{existing[0]}: exists; name another folder, or add --force")
+    for original, copy in pairs:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(original, copy)
+    return [copy for _, copy in pairs]
 
 
 def notes(path: Path) -> str:

@@ -21,30 +21,28 @@ def migrate(
 ) -> Migration:
     """Move a workspace from a folder to a database on a server, or back, or to another server.
 
-    Copies the catalog with all ids and indexes its words; then reads each table again and compares
-    rows and digests. Meanwhile nobody can write to the source, nor open the destination. The source
-    does not change. Called again, an interrupted migration continues, or starts again if the source
-    changed.
+    Copies the catalog with all ids, indexes its words, and compares rows and digests of each table.
+    Meanwhile the source cannot be written and the destination cannot be opened. The source does not
+    change. An interrupted migration continues when called again, or restarts if the source changed.
 
-    Pictures of documents are copied. A migration to a folder also copies files and entries and
+    Copies the pictures of documents. A migration to a folder also copies files and entries and
     builds the vector index; with a server, they stay in the workspace's folder.
 
     Args:
-        workspace: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``. If
-            ``KBKIT_DATABASE_URL`` names a server, its catalog is there.
+        workspace: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``. The catalog may be on
+            the server of ``KBKIT_DATABASE_URL``.
         to: Address of an empty database, ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``,
             or a folder without a catalog.
         on_progress: Called during the work; by default notebooks show a bar.
 
     Raises:
-        ConfigError: The address cannot be read.
-        ImpossibleError: The workspace is there already.
-        ConflictError: Another workspace is there, or another process migrates, or reads a source
-            into the workspace.
+        ConfigError: The address is invalid.
+        ImpossibleError: Source and destination are the same.
+        ConflictError: The destination has another workspace, or a process migrates or ingests.
         MissingExtraError: ``kbkit[postgres]`` is not installed.
         WorkspaceVersionError: A newer kbkit made the source or the destination.
-        WorkspaceError: There is no workspace; its files and entries are in another folder; or a
-            database is unusable, lost, or cannot store a value.
+        WorkspaceError: The workspace does not exist or its files and entries are in another folder;
+            or a database is unusable, lost, or cannot store a value.
     """
     began = time.monotonic()
     settings = Settings.load()
@@ -52,7 +50,7 @@ def migrate(
     if not settings.database_url and not (folder / "catalog.db").is_file():
         raise WorkspaceError(f"{folder}: there is no workspace; name the folder of one")
     with ExitStack() as stack:
-        tell = stack.enter_context(progress_bar(on_progress)) or _ignore
+        report_progress = stack.enter_context(progress_bar(on_progress)) or _ignore
         opened = Stores.open(folder, settings.database_url, pgvector=False)
         source = stack.enter_context(closing(opened))
         address = source.catalog_address
@@ -68,11 +66,11 @@ def migrate(
             destination=destination.database,
             address=address,
             place=destination.address,
-            tell=tell,
+            tell=report_progress,
         )
         tables = copier.run(lambda: folders.extend(destination.prepare(folder, source.images)))
-        there = replace(settings, database_url="" if destination.folder else str(to))
-        _index(destination.folder or folder, there, tell)
+        new_settings = replace(settings, database_url="" if destination.folder else str(to))
+        _index(destination.folder or folder, new_settings, report_progress)
     seconds = round(time.monotonic() - began, 3)
     return Migration(address, destination.address, tables, copier.kept, tuple(folders), seconds)
 
@@ -95,10 +93,10 @@ def _opened(to: str | Path, address: str) -> Destination:
         ) from None
 
 
-def _index(folder: Path, settings: Settings, tell: OnProgress) -> None:
+def _index(folder: Path, settings: Settings, on_progress: OnProgress) -> None:
     """Build the vector index from the catalog; failures are repaired on demand."""
     with suppress(KbkitError), closing(Stores.of_settings(folder, settings)) as stores:
         with stores.database.read() as transaction:
             kb_ids = sorted(knowledge_bases.ids(transaction))
         for kb_id in kb_ids:
-            stores.vectors.apply(kb_id, lambda done: tell(Progress("index", done)))
+            stores.vectors.apply(kb_id, lambda done: on_progress(Progress("index", done)))

@@ -1,4 +1,4 @@
-"""Check a recipe before it is built: offline, and with light probes."""
+"""Check a recipe before a build: offline, and with a few requests."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from kbkit.sources.web.urls import folder, origin
 from kbkit.workflows.drafts.looking import is_package
 
 QUESTIONS = 8
-"""Fewer golden questions measure too little to be worth a warning of their own."""
+"""Minimum number of golden questions for a reliable evaluation."""
 PROBES = 30
 """Maximum pages requested for one recipe."""
 _DELAY = 0.1
@@ -55,7 +55,7 @@ class RecipeFinding(Value):
     """A defect of a recipe.
 
     Attributes:
-        severity: An ``error`` keeps it from working; a ``warning`` may be meant.
+        severity: An ``error`` prevents a build; a ``warning`` may be intended.
     """
 
     severity: Literal["error", "warning"]
@@ -69,12 +69,11 @@ class RecipeFinding(Value):
 def check_recipe(
     path: str | Path, *, online: bool = False, on_progress: OnProgress | None = None
 ) -> list[RecipeFinding]:
-    """Check a recipe, and list its defects.
+    """List the defects of a recipe, errors first.
 
-    Offline: the schema, the form of addresses and patterns, whether files and packages are there,
-    and whether golden questions name pages that the sources can give. Online, the start page of
-    each site and the pages that golden questions name are asked for, one after the other and as
-    slowly as the recipe says; nothing is stored.
+    Checks the schema, addresses, patterns, the existence of files and packages, and the pages of
+    golden questions. Online, it also requests start pages and pages of golden questions, one at a
+    time and with the recipe's delay; it stores nothing.
     """
     try:
         recipe = load_recipe(path)
@@ -135,13 +134,13 @@ def _crawl(source: CrawlSource, where: str) -> Iterator[RecipeFinding]:
             start, _ = split_glob(pattern)
             literal = "/" + start.strip("/") if start.strip("/") else ""
             if pattern.startswith("/") and literal and not _meets(literal, scope):
-                message = f"{pattern!r} is outside of {scope}, where the crawl keeps to"
+                message = f"{pattern!r} is outside {scope}, to which the crawl is limited"
                 yield RecipeFinding("warning", f"{where}.{name}", message)
             if "://" in pattern:
                 message = f"{pattern!r} has a host; patterns are of paths, such as /guide/**"
                 yield RecipeFinding("error", f"{where}.{name}", message)
     if matches(urlsplit(source.url).path or "/", source.exclude):
-        yield RecipeFinding("warning", f"{where}.exclude", "leaves out the start page itself")
+        yield RecipeFinding("warning", f"{where}.exclude", "excludes the start page")
     if source.delay < _DELAY and not source.allow_private:
         message = f"{source.delay:g} s between requests; 0.2 or more is polite to a public site"
         yield RecipeFinding("warning", f"{where}.delay", message)
@@ -156,14 +155,14 @@ def _questions(recipe: Recipe, questions: tuple[Question, ...]) -> Iterator[Reci
     if len(questions) < QUESTIONS:
         message = f"{len(questions)} golden questions; {QUESTIONS} or more measure search reliably"
         yield RecipeFinding("warning", "questions", message)
-    asked: set[str] = set()
+    seen: set[str] = set()
     uris, complete = _local_uris(recipe)
     for number, question in enumerate(questions):
         where = f"questions[{number}]"
         key = " ".join(question.question.casefold().split())
-        if key in asked:
+        if key in seen:
             yield RecipeFinding("error", where, f"{question.question!r} is asked twice")
-        asked.add(key)
+        seen.add(key)
         for page in question.relevant:
             if message := _page_problem(page, recipe, uris, complete=complete):
                 yield RecipeFinding("error", f"{where}.relevant", message)
@@ -182,18 +181,18 @@ def _page_problem(page: str, recipe: Recipe, uris: set[str], *, complete: bool) 
         return ""
     bare = page.lstrip("/")
     crawls = [source for source in recipe.sources if isinstance(source, CrawlSource)]
-    left_out = [source for source in crawls if not _may_hold(source, bare)]
+    excluding = [source for source in crawls if not _may_contain(source, bare)]
     if complete:
         close = difflib.get_close_matches(bare, uris, n=1, cutoff=0.4)
         hint = f"; the nearest is {close[0]}" if close else ""
-        return f"{page}: no source gives such a page{hint}"
-    if crawls and len(left_out) == len(recipe.sources):
-        return f"{page}: the patterns of the crawl leave it out"
+        return f"{page}: no source has such a page{hint}"
+    if crawls and len(excluding) == len(recipe.sources):
+        return f"{page}: the patterns of the crawl exclude it"
     return ""
 
 
-def _may_hold(source: CrawlSource, page: str) -> bool:
-    # a suffix may begin anywhere in the path
+def _may_contain(source: CrawlSource, page: str) -> bool:
+    # the page is a suffix, which may start anywhere in the path
     paths = (urlsplit(url).path for url in _addresses(source, page))
     return any(admits(path, source.include, source.exclude) for path in paths)
 
@@ -261,7 +260,7 @@ def _probed(
                 if on_progress is not None:
                     on_progress(Progress("probe", done, min(len(pages), left), url))
                 if problem := _problem(robots, url):
-                    message = f"{url}: {problem}; it may have moved, or lie deeper"
+                    message = f"{url}: {problem}; it may have moved, or be in a deeper folder"
                     yield RecipeFinding("warning", "questions", message)
             left -= min(len(pages), left)
 

@@ -19,12 +19,10 @@ from kbkit.sources.disk.files import walk
 if TYPE_CHECKING:
     from kbkit.models import SyncReport
 
-_POLL = 0.5
-"""Seconds between two looks for a folder that is not there."""
-_LOOK = 5_000
-"""Milliseconds between checks of files."""
+_POLL = 0.5  # seconds between checks for a missing folder
+_CHECK_INTERVAL = 5_000  # milliseconds
 SHARE = 10
-"""Looking takes at most one part in so many of the time."""
+"""Checks take at most a tenth of the time."""
 
 
 def watch(
@@ -39,9 +37,8 @@ def watch(
 ) -> None:
     """Export a knowledge base, and again whenever its files or its catalog change.
 
-    Sources on this machine's disk are read again when one of their files changes; what others write
-    into the catalog (an ingest, a rating, an edit of the graph) is taken over too. Sources on the
-    web are left alone: `KnowledgeBase.refresh` reads them.
+    Reads local sources again when one of their files changes. Changes of the catalog by others (an
+    ingest, a rating, an edit of the graph) count too. `KnowledgeBase.refresh` reads web sources.
     """
     files: str | None = None
     revision: tuple[object, ...] | None = None
@@ -65,8 +62,7 @@ class SyncedFolder(Protocol):
     """A folder that other programs may change: files, or entries."""
 
     @property
-    def path(self) -> Path:
-        """The folder."""
+    def path(self) -> Path: ...
 
     def sync(self, *, on_progress: OnProgress) -> SyncReport:
         """Import changes."""
@@ -79,7 +75,7 @@ def watch_files(
     on_sync: Callable[[SyncReport], None] = lambda _: None,
     on_trouble: Callable[[KbkitError], None] = lambda _: None,
 ) -> None:
-    """Import changes of other programs to files or entries as they happen."""
+    """Import changes by other programs to files or entries immediately."""
     import watchfiles
 
     def sync() -> None:
@@ -94,9 +90,9 @@ def watch_files(
         if not files.path.is_dir():  # nothing was written yet
             stop.wait(_POLL)
             continue
-        # now and then all the same: what comes while this begins is not told
+        # also on timeouts: changes during the start are not reported
         for _ in watchfiles.watch(
-            files.path, stop_event=stop, rust_timeout=_LOOK, yield_on_timeout=True
+            files.path, stop_event=stop, rust_timeout=_CHECK_INTERVAL, yield_on_timeout=True
         ):
             sync()
             if not files.path.is_dir():
@@ -116,7 +112,7 @@ def file_fingerprint(kb: KnowledgeBase) -> str:
 
 
 def _files(place: Path, left_out: tuple[str, ...]) -> Iterator[Path]:
-    """The files that a glob may mean; a few more do no harm."""
+    """Yield the files of a glob's folder, which may include others."""
     folder = Path(split_glob(place.as_posix())[0])
     if folder.is_file():
         yield folder

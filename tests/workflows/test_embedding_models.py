@@ -161,7 +161,9 @@ def test_a_fetched_model_works_as_its_own_configuration_says(hub, here, ranges):
 
 
 def test_nothing_is_fetched_by_itself(hub, here):
-    with pytest.raises(EmbedderError, match=f"not here; fetch it with `kbkit models fetch {NAME}`"):
+    with pytest.raises(
+        EmbedderError, match=f"not installed; fetch it with `kbkit models fetch {NAME}`"
+    ):
         opened()
     with pytest.raises(EmbedderError, match=r"kbkit models fetch bge-small-en-v1\.5"):
         open_embedder(OnnxEmbedding(preset="bge-small-en-v1.5"))
@@ -202,7 +204,9 @@ def test_other_bytes_of_the_same_revision_are_refused(hub, here):
     fetch()
     remove_model(NAME)
     hub.files["tokenizer.json"] = TOKENIZER + b"\n"
-    with pytest.raises(EmbedderError, match=r"tokenizer\.json came with.*the lock says.*--forget"):
+    with pytest.raises(
+        EmbedderError, match=r"tokenizer\.json has the SHA-256.*the lock says.*--forget"
+    ):
         fetch()
     assert not (here / "someone--small").exists()
     remove_model(NAME, forget=True)
@@ -222,7 +226,7 @@ def test_a_hash_may_be_told_beforehand(hub, here, sha256):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ("truncated", "bytes came from"),
+        ("truncated", "received"),
         ("endless", "larger than"),
         ("redirect file:///etc/passwd", "refused"),
     ],
@@ -231,7 +235,7 @@ def test_a_hub_that_does_wrong_leaves_no_model(hub, here, wrong, message):
     hub.wrong = wrong
     with pytest.raises(EmbedderError, match=message):
         fetch_model(NAME, allow_private=True)
-    with pytest.raises(EmbedderError, match="not here"):
+    with pytest.raises(EmbedderError, match="not installed"):
         opened()
 
 
@@ -258,7 +262,7 @@ def test_private_addresses_are_refused_unless_permitted(hub, here):
 
 def test_a_wrong_hash_of_the_hub_is_found(hub, here):
     hub.listed["tokenizer.json"] = {"blobId": "0" * 40}
-    with pytest.raises(EmbedderError, match=r"tokenizer\.json is not what the hub lists"):
+    with pytest.raises(EmbedderError, match=r"tokenizer\.json is not the file that the hub lists"):
         fetch()
     assert not (here / "someone--small").exists()
 
@@ -282,7 +286,7 @@ def test_an_interrupted_fetch_goes_on(hub, here):
         fetch()
     part = here / "someone--small.part" / "onnx" / "model_quantized.onnx"
     assert part.stat().st_size == 16_000_000
-    with pytest.raises(EmbedderError, match="not here"):
+    with pytest.raises(EmbedderError, match="not installed"):
         opened()
     hub.wrong = ""
     asked = len(hub.asked)

@@ -38,12 +38,11 @@ class Draft:
     """A recipe before it is written.
 
     Attributes:
-        description: Description; empty if unknown.
         source: The source as in a recipe, without exclusions.
-        seen: Findings, a line each; they become comments.
-        language: Snowball's name of the language, or ``""`` for English.
-        license: License as the source states it, or ``""``.
-        attribution: Credit as the source states it, or ``""``.
+        seen: Findings, written as comments.
+        language: Snowball name of the language, or ``""`` for English.
+        license: License that the source states, or ``""``.
+        attribution: Credit that the source states, or ``""``.
         questions: Golden questions with their pages.
     """
 

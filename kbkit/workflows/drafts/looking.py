@@ -23,18 +23,18 @@ from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description,
 from kbkit.workflows.drafts.sites import draft_of_site, generator_of, known_exclusions, title_of
 
 _PACKAGE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_LEFT_OUT = {
-    "what a build made": ("build", "_build", "dist"),
+_EXCLUDED = {
+    "build output": ("build", "_build", "dist"),
     "a built site": ("site",),
     "drafts": ("drafts", "_drafts"),
     "old versions": ("archive", "old"),
     "templates": ("templates", "_templates"),
-    "pieces of pages": ("includes", "_includes"),
+    "parts of pages": ("includes", "_includes"),
 }
 _DESCRIPTIONS = (".yaml", ".yml", ".json")
 _MAX_BYTES = 20_000_000
 _MAX_FILES = 50_000
-_LICENSE = 60  # characters of a license by name; some packages put its whole text there
+_LICENSE = 60  # maximum characters of a license's name; some packages state the whole text
 
 
 def draft_recipe(
@@ -133,7 +133,7 @@ def _folder(path: Path, base: Path) -> Draft:
         return _mirror(path, inside, counts)
     excluded = [
         Exclusion(f"**/{folder}/**", reason, folders[folder])
-        for reason, names in _LEFT_OUT.items()
+        for reason, names in _EXCLUDED.items()
         for folder in names
         if folders[folder]
     ]

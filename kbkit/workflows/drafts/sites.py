@@ -1,7 +1,4 @@
-"""Draft a recipe for a web site.
-
-A site is asked for robots.txt, its start page and its sitemaps, no more, by the guarded fetcher.
-"""
+"""Draft a recipe for a web site; requests only robots.txt, the start page and sitemaps."""
 
 from __future__ import annotations
 
@@ -92,9 +89,9 @@ def generator_of(root: Element, html: str) -> str:
 
 
 POLITE = 0.2
-"""Seconds between two requests that a draft asks for, where the site does not ask for more."""
+"""Minimum seconds between two requests in a draft."""
 _LIMIT = 1000
-_SHOWN = 8  # sections that are named
+_SHOWN = 8  # sections listed
 _SECTIONS = {
     "search page": ("search",),
     "index": ("genindex",),
@@ -134,8 +131,10 @@ _LANGUAGES: dict[str, str] = dict(
 _OTHER_LANGUAGES = frozenset(str.split("en ja ko zh pl cs uk vi th fa he bg sk sl hr bn"))
 _LOCALE = re.compile(r"([a-z]{2})(?:[-_](?:[a-z]{2}|hans|hant|latn|cyrl))?", re.IGNORECASE)
 _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*(?:\.x)?|v\d+")
-_COMING = frozenset({"next", "dev", "nightly", "unstable", "main", "master", "develop", "devel"})
-_PRESENT = frozenset({"latest", "stable", "current"})
+_UNRELEASED = frozenset(
+    {"next", "dev", "nightly", "unstable", "main", "master", "develop", "devel"}
+)
+_CURRENT = frozenset({"latest", "stable", "current"})
 
 
 def draft_of_site(
@@ -275,20 +274,24 @@ def exclusions(
 
 def _versions(first: Counter[str]) -> list[str]:
     numbered = [name for name in first if _VERSION.fullmatch(name)]
-    present = [name for name in first if name in _PRESENT]
-    coming = [name for name in first if name in _COMING]
-    if not numbered and len(present) + len(coming) < 2:
-        return coming if present or sum(first.values()) > sum(first[one] for one in coming) else []
+    current = [name for name in first if name in _CURRENT]
+    unreleased = [name for name in first if name in _UNRELEASED]
+    if not numbered and len(current) + len(unreleased) < 2:
+        return (
+            unreleased
+            if current or sum(first.values()) > sum(first[one] for one in unreleased)
+            else []
+        )
     rest = sum(
-        number for name, number in first.items() if name not in (*numbered, *present, *coming)
+        number for name, number in first.items() if name not in (*numbered, *current, *unreleased)
     )
-    if present:
-        keep = next(one for one in ("stable", "latest", "current") if one in present)
-        return [name for name in (*sorted(numbered), *present, *coming) if name != keep]
-    if rest:  # the present version has no folder of its own
-        return [*sorted(numbered), *coming] if len(numbered) > 1 or coming else []
+    if current:
+        keep = next(one for one in ("stable", "latest", "current") if one in current)
+        return [name for name in (*sorted(numbered), *current, *unreleased) if name != keep]
+    if rest:  # the current version has no separate folder
+        return [*sorted(numbered), *unreleased] if len(numbered) > 1 or unreleased else []
     newest = max(numbered, key=_order)
-    return [name for name in (*sorted(numbered), *coming) if name != newest]
+    return [name for name in (*sorted(numbered), *unreleased) if name != newest]
 
 
 def _order(version: str) -> tuple[int, ...]:

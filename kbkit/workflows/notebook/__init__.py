@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TEMPLATE = "recipe.ipynb"
 _PARAMETERS = "parameters"
-"""Tag of the cell that is filled; papermill looks for it too."""
+"""Tag of the cell with the parameters, also for papermill."""
 _TITLE = "title"
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#|!]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -34,10 +34,7 @@ def write_notebook(
     trust: bool = False,
     force: bool = False,
 ) -> Path:
-    """Write a notebook that builds a recipe and explores the result.
-
-    Paths are written as they are seen from the notebook's folder, where Jupyter runs it.
-    """
+    """Write a notebook that builds a recipe and explores the result; paths start at its folder."""
     with extra("lab", "nbformat", "Writing a notebook"):
         import nbformat
 
@@ -73,7 +70,7 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
     cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
     current = [0]
 
-    def tell(cell: Any, cell_index: int) -> None:
+    def on_cell_start(cell: Any, cell_index: int) -> None:
         current[0] = cell_index
         if on_progress is not None and cell_index in cells:
             first = (cell.source.strip().splitlines() or [""])[0]
@@ -84,8 +81,8 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
         timeout=None,
         kernel_name="python3",
         resources={"metadata": {"path": str(path.parent.absolute())}},
-        on_cell_start=tell,
-        # what kernels warn of on their own is not about the notebook
+        on_cell_start=on_cell_start,
+        # warnings of the kernel itself do not concern the notebook
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
     )
     try:
@@ -95,7 +92,7 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
     except nbclient.exceptions.CellExecutionError as error:
         raise NotebookError(_failure(path, current[0], error.ename, error.evalue)) from error
     except (nbclient.exceptions.DeadKernelError, NoSuchKernel) as error:
-        raise NotebookError(f"{path}: its kernel is gone: {error}; run it again") from error
+        raise NotebookError(f"{path}: its kernel died: {error}; run it again") from error
     finally:
         _write(notebook, path)
 
