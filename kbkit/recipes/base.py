@@ -83,13 +83,13 @@ def _is_inside(one: RecipeProblem, other: RecipeProblem) -> bool:
 
 
 def _problem(item: Any, kind: Any) -> RecipeProblem:
-    location, error_type, given = item["loc"], item["type"], item["input"]
+    location, error_type, data = item["loc"], item["type"], item["input"]
     if error_type.startswith("union_tag"):
         location = (*location, "type")
     field, models = _field(kind, location, error_type == "extra_forbidden")
     message = item["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
-    value = given if isinstance(given, str) and len(given) <= _MAX_LENGTH else ""
+    value = data if isinstance(data, str) and len(data) <= _MAX_LENGTH else ""
     meant = ""
     if error_type == "extra_forbidden":
         keys = [name for model in models for name in model.model_fields]
@@ -99,26 +99,26 @@ def _problem(item: Any, kind: Any) -> RecipeProblem:
         tags = [str(model.model_fields["type"].default) for model in models]
         message, value = f"is missing; give one of {', '.join(tags)}", ""
         keys = [key for model in models for key in model.model_fields]
-        unknown = [key for key in given if key not in keys] if isinstance(given, dict) else []
+        unknown = [key for key in data if key not in keys] if isinstance(data, dict) else []
         if wrong := next((key for key in unknown[:_MAX] if _likeliest(str(key), ["type"])), ""):
             message += f"; {wrong!r} is an unknown key"
     elif error_type in ("union_tag_invalid", "literal_error", "enum"):
         context = item["ctx"]
-        value = str(context.get("tag", given))[:_MAX_LENGTH]
+        value = str(context.get("tag", data))[:_MAX_LENGTH]
         choices = _QUOTED.findall(context.get("expected_tags") or context["expected"])
         message, value = f"{value!r} is unknown{_nearest(value, choices)}", ""
     elif error_type == "missing":
         message, value = "is missing", ""
-    elif error_type in ("too_short", "string_too_short") and not given:
+    elif error_type in ("too_short", "string_too_short") and not data:
         message, value = f"is empty; give at least {item['ctx']['min_length']}", ""
     elif error_type in ("model_type", "model_attributes_type"):
-        message, value = f"{given!r:.{_MAX_LENGTH}} is no mapping; give keys and their values", ""
+        message, value = f"{data!r:.{_MAX_LENGTH}} is no mapping; give keys and their values", ""
     elif error_type == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
         message = "not a web address; begin it with http:// or https://"
-        if "@" in str(given).partition("://")[2].partition("/")[0]:
+        if "@" in str(data).partition("://")[2].partition("/")[0]:
             message, value = "holds a user name or password; leave it out", ""
     elif error_type == "string_pattern_mismatch":
-        message, value = f"{given!r:.{_MAX_LENGTH}} has characters that are not allowed here", ""
+        message, value = f"{data!r:.{_MAX_LENGTH}} has characters that are not allowed here", ""
     return RecipeProblem(location, field, message, "" if repr(value) in message else value, meant)
 
 
@@ -213,8 +213,8 @@ class Spec(BaseModel):
     def _check_numbers(cls, values: Any) -> Any:
         for name, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, bool) and name in cls.model_fields:
-                wanted = cls.model_fields[name].annotation
-                kinds = {wanted, *get_args(wanted)}
+                annotation = cls.model_fields[name].annotation
+                kinds = {annotation, *get_args(annotation)}
                 if kinds & {int, float} and bool not in kinds:
                     raise ValueError(f"{name}: a number belongs here, not {str(value).lower()}")
         return values
