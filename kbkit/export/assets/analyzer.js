@@ -1,8 +1,8 @@
-// The analyzer: the one function that turns text into index terms, as kbkit/text/analysis.py says
-// it. That module's docstring states the rules, and their numbers below are its own; a test holds
-// the two together. Python's \w is spelled out here, since that of JavaScript is ASCII.
+// The analyzer turns text into index terms. The docstring of kbkit/text/analysis.py states the
+// rules, with the numbers used below; a test compares both implementations. Python's \w is spelled
+// out here, since JavaScript's is ASCII.
 //
-// No imports, and exports in the last line only, so that it is easily made a classic script.
+// No imports, and exports only in the last line, so that it converts easily to a classic script.
 
 const LONGEST_TERM = 64;
 const MOST_REMEMBERED = 20_000;
@@ -15,7 +15,7 @@ const NO_SPACE = SPACE.replace("[", "[^");
 const ASCII = /^[\0-\x7f]*$/;
 const UNSEEN = /[\u00ad\u200b-\u200d\u2060-\u2064\ufeff]/g;
 
-// 4. Runs of scripts written without spaces, and of Hangul.
+// 4. Scripts without spaces, and Hangul.
 const SPACELESS = new RegExp(
   String.raw`([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff` +
     String.raw`\uac00-\ud7a3\uf900-\ufaff\u{20000}-\u{2fa1f}\u{30000}-\u{323af}]+)`,
@@ -53,10 +53,10 @@ const OPERATOR =
 const ALONE = new RegExp(`^(?:${OPERATOR})$`, "u");
 
 /**
- * The expressions that read all of a text.
+ * The regular expressions that are applied to a whole text.
  *
- * @param {{word: string, letter: string, begin: string, mark: string}} classes  `begin`: what may
- *   follow a sign, and some joints
+ * @param {{word: string, letter: string, begin: string, mark: string}} classes  `begin`:
+ *   characters after a sign and some joints
  */
 function expressions({ word, letter, begin, mark }) {
   const joint = String.raw`(?:[.\-'’]|(?:::?|->|[/@])(?=${begin}))`;
@@ -75,8 +75,8 @@ function expressions({ word, letter, begin, mark }) {
     ),
     words: new RegExp(`${word}+`, "gu"),
     quoted: new RegExp(`(?<!${word})["'“„‘«](${word}+)["'”“’»](?!${word})`, "gu"),
-    // Stop words that an English question speaks of: right after an article, or before what names a
-    // kind of statement. İ is an i in another case to Python, and not to JavaScript.
+    // Stop words that an English question mentions: after an article, or before a kind of
+    // statement. İ is an i in another case in Python, but not in JavaScript.
     spokenOf: new RegExp(
       `(?<!${NO_SPACE})(?:` +
         `(?:an?|the)${SPACE}+(?!(?:above|below|few|further|more|most|only|other|own|same|so|such` +
@@ -90,12 +90,12 @@ function expressions({ word, letter, begin, mark }) {
   };
 }
 
-// Large classes take tens of milliseconds to compile, and most queries do without.
+// Large classes take tens of milliseconds to compile, and most queries do not need them.
 const IN_ASCII = expressions({
   word: "[A-Za-z0-9_]",
   letter: "[A-Za-z]",
   begin: "[A-Za-z_]",
-  mark: String.raw`[\u0300]`, // stands for them where there are none
+  mark: String.raw`[\u0300]`, // a placeholder
 });
 const IN_UNICODE = expressions({
   word: String.raw`[\p{L}\p{N}_]`,
@@ -124,11 +124,10 @@ class Analyzer {
   /**
    * @param {object} options
    * @param {string} options.language  a Snowball language name, such as `english`
-   * @param {Iterable<string>} options.stopWords  those of Python's analyzer for the language, which
-   *   are folded
-   * @param {(word: string) => string} options.stem  Snowball's stemmer of the language, which
-   *   kbkit/export/index/terms.py writes
-   * @param {boolean} [options.asks]  read words as queries do, in one form
+   * @param {Iterable<string>} options.stopWords  folded stop words of Python's analyzer
+   * @param {(word: string) => string} options.stem  Snowball's stemmer of the language, written by
+   *   kbkit/export/index/terms.py
+   * @param {boolean} [options.asks]  return one form of each word, for queries
    */
   constructor({ language, stopWords, stem, asks = false }) {
     this.#stopWords = new Set(stopWords);
@@ -139,7 +138,7 @@ class Analyzer {
   }
 
   /**
-   * The terms of a text, in order, with repetitions; stop words are left out.
+   * The terms of a text, in order, with repetitions, without stop words.
    *
    * @param {string} text
    * @returns {string[]}
@@ -149,8 +148,8 @@ class Analyzer {
   }
 
   /**
-   * The different terms of a query, in order. Words in quotation marks count as named; in English,
-   * so do stop words that the query speaks of. When nothing is left, every word does.
+   * The distinct terms of a query, in order. Words in quotation marks count as named; in English
+   * also mentioned stop words. If no term remains, all words count as named.
    *
    * @param {string} text
    * @returns {string[]}
@@ -221,10 +220,10 @@ class Analyzer {
   }
 
   /**
-   * The terms that stand for all of a token.
+   * The terms of a whole token.
    *
    * @param {string} sign
-   * @param {string[]} segments  each written together
+   * @param {string[]} segments  joined segments
    * @param {string} end
    */
   #wholes(sign, segments, end) {
@@ -314,7 +313,7 @@ function together(segment) {
 }
 
 /**
- * Text without the differences of case.
+ * Fold case.
  *
  * @param {string} text
  */
@@ -329,7 +328,7 @@ function fold(text) {
 }
 
 /**
- * Folded text without accents on Latin and Greek letters.
+ * Remove accents from Latin and Greek letters of folded text.
  *
  * @param {string} folded
  */
@@ -357,7 +356,7 @@ function isUpper(text) {
 }
 
 /**
- * Whether a text has more than so many code points.
+ * Whether a text has more code points than a limit.
  *
  * @param {string} text
  * @param {number} points
@@ -377,7 +376,7 @@ function cut(term) {
 }
 
 /**
- * Text without such characters at its ends.
+ * Remove characters from both ends of a text.
  *
  * @param {string} text
  * @param {string} characters

@@ -1,4 +1,4 @@
-// What annotations say of the chunks of an index, read when a filter asks for it: the twin of
+// Annotations of an index's chunks, read when a filter needs them; counterpart of IndexFilters in
 // kbkit/export/publishing/index_vectors.py.
 
 import { lastNotAbove, varints } from "./packing.js";
@@ -14,8 +14,8 @@ class Annotations {
   #there;
 
   /**
-   * @param {boolean} there  whether the index has any
-   * @param {(name: string) => Promise<any>} shard  gives what a shard holds
+   * @param {boolean} there  whether the index has annotations
+   * @param {(name: string) => Promise<any>} shard  returns the content of a shard
    */
   constructor(there, shard) {
     this.#there = there;
@@ -23,7 +23,7 @@ class Annotations {
   }
 
   /**
-   * What tells of a chunk whether it makes a statement of one of some frames.
+   * Return a test of whether a chunk has a statement of one of the given types.
    *
    * @param {string[]} frames
    * @returns {Promise<(row: number) => boolean>}
@@ -40,10 +40,10 @@ class Annotations {
   }
 
   /**
-   * The chunks that speak of a subject.
+   * The chunks with a subject.
    *
    * @param {string} name  one of its names
-   * @param {Kind[]} [kinds]  what it may be; by default anything
+   * @param {Kind[]} [kinds]  allowed kinds; by default all
    * @returns {Promise<Set<number>>}
    */
   async speaking(name, kinds) {
@@ -72,9 +72,9 @@ class Annotations {
   }
 
   /**
-   * Subjects to choose from, those first that most chunks speak of.
+   * Subjects to offer, the most frequent first.
    *
-   * @param {string} like  a part of their names; of rarer ones, how their normal form begins
+   * @param {string} like  a part of their names; for rarer ones, the start of their normal form
    * @returns {Promise<Subject[]>}
    */
   async suggested(like) {

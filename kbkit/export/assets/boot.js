@@ -1,7 +1,7 @@
-// Runs in every page before the theme, in plain words for old browsers: tells the search's worker
-// when somebody goes to the search box, so that it loads what it needs while they type. Where a
-// page has no server (file://), no worker can be started; what it would do is done in the page
-// then. And runs what marks a passage, where the address has one.
+// Runs in every page before the theme, in syntax for old browsers. Tells the search worker when a
+// reader enters the search box, so that it loads its data while they type. Without a server
+// (file://), workers cannot start, so the search runs in the page. Also loads the script that marks
+// a passage, if the address has one.
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -13,16 +13,16 @@
   const isOurs = (url) => new URL(url, location.href).href.startsWith(HERE.href);
 
   /**
-   * The model that this browser has loaded before, which its cache should have still.
+   * The model that this browser loaded before and probably has in its cache.
    *
-   * @param {string} [loaded]  another one
+   * @param {string} [loaded]  a newly loaded model, to remember
    */
   function known(loaded) {
     try {
       if (loaded) localStorage.setItem("kbkit-model", loaded);
       return localStorage.getItem("kbkit-model");
     } catch {
-      return null; // nothing may be kept
+      return null; // storage is blocked
     }
   }
 
@@ -43,7 +43,7 @@
     });
   }
 
-  /** Says that only words are searched. */
+  /** Shows that search uses only words. */
   function note() {
     const list = document.querySelector("[data-md-component=search-result]");
     if (!list || document.querySelector(".kb-note")) return;
@@ -54,7 +54,7 @@
     list.before(text);
   }
 
-  /** What stands in for a worker in a page without a server. */
+  /** Replaces a worker in a page without a server. */
   class InPage extends EventTarget {
     constructor() {
       super();

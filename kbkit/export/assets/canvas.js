@@ -1,4 +1,4 @@
-// Draws a graph on a canvas. It knows nothing of what stands beside the picture; `graph.js` does.
+// Draws a graph on a canvas; `graph.js` adds the list and controls.
 import { EdgeLayer } from "./edges.js";
 import { Spots, drawnRadius, fit, nearest } from "./geometry.js";
 import { LabelLayer } from "./labels.js";
@@ -18,7 +18,7 @@ import { Viewport } from "./viewport.js";
  * @property {number} target
  * @property {string} name
  * @property {number} weight  above 0 to 1
- * @typedef {object} Looks  colours, as CSS writes them
+ * @typedef {object} Looks  CSS colours
  * @property {string} page
  * @property {string} text
  * @property {string} line
@@ -26,14 +26,14 @@ import { Viewport } from "./viewport.js";
  * @property {string} gap
  * @property {(type: string) => string} fill
  * @property {string} font
- * @typedef {object} Shown  what is drawn how
+ * @typedef {object} Shown  the drawn parts and their state
  * @property {Uint8Array} nodes  1 for each that is drawn
  * @property {Uint8Array} edges
  * @property {number} selected  number of a node, or -1
  * @property {number} pointed
- * @property {Set<number> | null} marked  those that are not faint; null for all
+ * @property {Set<number> | null} marked  nodes that are not faint; null for all
  * @property {Set<number>} gaps
- * @typedef {object} Scene  what is painted, and where it is seen
+ * @typedef {object} Scene  input of a drawing
  * @property {CanvasRenderingContext2D} context
  * @property {import("./geometry.js").Camera} camera
  * @property {import("./geometry.js").Size} size
@@ -42,15 +42,15 @@ import { Viewport } from "./viewport.js";
  * @property {GraphEdge[]} edges
  * @property {Shown} shown
  * @property {Looks} looks
- * @property {number} focus  the node that is looked at, or -1
- * @property {Set<number> | null} lit  the nodes that are not faint; null for all
+ * @property {number} focus  pointed or selected node, or -1
+ * @property {Set<number> | null} lit  nodes that are not faint; null for all
  */
 
 class GraphCanvas extends Viewport {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {object} handlers
-   * @param {(node: number) => void} handlers.onSelect  -1 where there is none
+   * @param {(node: number) => void} handlers.onSelect  -1 without a node
    * @param {(node: number) => void} handlers.onPoint
    * @param {AbortSignal} handlers.signal  ends it
    */
@@ -85,7 +85,7 @@ class GraphCanvas extends Viewport {
   }
 
   /**
-   * @param {GraphNode[]} nodes  those that matter most come first
+   * @param {GraphNode[]} nodes  the most important first
    * @param {GraphEdge[]} edges
    */
   show(nodes, edges) {
@@ -129,7 +129,7 @@ class GraphCanvas extends Viewport {
     this.draw();
   }
 
-  /** The node that is looked at, or -1. */
+  /** The pointed or selected node, or -1. */
   get focus() {
     return this.shown.pointed >= 0 ? this.shown.pointed : this.shown.selected;
   }
@@ -173,7 +173,7 @@ class GraphCanvas extends Viewport {
   }
 
   /**
-   * Bring a node and its neighbours into sight, if they are not.
+   * Move the camera to a node and its neighbours, unless they are in view.
    *
    * @param {number} number
    */
@@ -199,7 +199,7 @@ class GraphCanvas extends Viewport {
    *
    * @param {number} x  in pixels
    * @param {number} y
-   * @param {number} [slack]  pixels that a pointer may be beside it
+   * @param {number} [slack]  tolerated distance of the pointer, in pixels
    */
   at(x, y, slack = 4) {
     const { camera, size, shown } = this;

@@ -1,5 +1,5 @@
-// Runs in exported pages: lets sections of the sidebar be unfolded. What is in a section is read
-// when it is unfolded for the first time, as a script, which also works without a server.
+// Runs in exported pages: unfolds sections of the sidebar. The entries of a section are loaded when
+// it is first unfolded, as a script, which also works without a server.
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -82,7 +82,7 @@
     link.after(button);
   }
 
-  // What the page itself is divided into stands beside it, where there is room beside it
+  // with enough width, the page's table of contents is next to the page
   const current = document.querySelector(".kb-contents [aria-current=page]")?.parentElement;
   const parts = document.querySelectorAll(".md-sidebar--secondary nav > ul > li > a");
   if (current && parts.length && matchMedia("(max-width: 59.984375em)").matches) {

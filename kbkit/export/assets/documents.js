@@ -1,9 +1,9 @@
-// What documents say as a whole, by their summaries and by all of their words: the twin of
+// Scores of whole documents, by their summaries and by all of their words; counterpart of
 // kbkit/retrieval/candidates/documents.py.
 
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 
-const BEST = 30; // documents that bring their best chunk, by their summaries and by their words
+const BEST = 30; // documents that add their best chunk, by summaries and by words
 
 /** @typedef {import("./index.js").Term} Term */
 /** @typedef {import("./ranking.js").Statistics} Statistics */
@@ -51,7 +51,7 @@ class Documents {
   }
 
   /**
-   * BM25 of one document, as candidates are scored.
+   * BM25 of one document, as for candidates.
    *
    * @param {number} owner
    * @param {Map<string, Map<number, number>>} counts
@@ -68,7 +68,7 @@ class Documents {
   }
 
   /**
-   * The best chunk of each of the documents that are best as a whole.
+   * The best chunk of each of the best documents.
    *
    * @param {ArrayLike<number>[]} lists  scores of all documents
    * @param {ArrayLike<number>} lexical  BM25 of all chunks

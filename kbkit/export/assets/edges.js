@@ -1,12 +1,12 @@
-// Draws the relations of a graph: all of one opacity in one path, and while many are moved, an image.
+// Draws the relations of a graph: one path per opacity, or an image while many edges move.
 import { Spots, between } from "./geometry.js";
 
 /** @typedef {import("./canvas.js").Scene} Scene */
 
 const STEPS = 4; // of opacity
 const ARROWS_FROM = 0.9; // scale
-const MOST_MOVED = 800; // edges that are drawn anew for each frame
-const PIXELS = 3e6; // of the image: more than a picture has, to be zoomed into
+const MOST_MOVED = 800; // edges to redraw for each frame
+const PIXELS = 3e6; // of the image: more than the canvas has, for zooming
 
 class EdgeLayer {
   constructor() {
@@ -27,7 +27,7 @@ class EdgeLayer {
     this.image = null;
   }
 
-  /** Another part of them is shown, or in other colours. */
+  /** The shown edges or colours have changed. */
   forget() {
     this.image = null;
   }
@@ -62,7 +62,7 @@ class EdgeLayer {
   }
 
   /**
-   * The edges that are in sight: those of the node that is looked at, and others by opacity.
+   * The visible edges: those of the focused node, and others by opacity.
    *
    * @param {Scene} scene
    */
@@ -170,7 +170,7 @@ class EdgeLayer {
   }
 
   /**
-   * All of them as an image.
+   * Draw all edges into an image.
    *
    * @param {Scene} scene
    */
@@ -186,7 +186,7 @@ class EdgeLayer {
     const size = { width: canvas.width, height: canvas.height };
     const camera = { x: left - 1 + size.width / scale / 2, y: top - 1 + size.height / scale / 2, scale }; // prettier-ignore
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    const lit = scene.focus < 0 ? scene.lit : null; // what the focus brings lies over it
+    const lit = scene.focus < 0 ? scene.lit : null; // edges of the focus are drawn over it
     const whole = { ...scene, context, camera, size, spots: all.seen(camera, size), lit, focus: -1 }; // prettier-ignore
     this.strokeAll(whole, this.seen(whole).steps, 1);
     return { canvas, left: left - 1, top: top - 1, scale };

@@ -1,5 +1,5 @@
-// Elements of pages and panels. Text is only ever put into text nodes and attributes that cannot run
-// anything, so nothing that a document says is read as HTML.
+// Elements of pages and panels. Texts are set only as text nodes and harmless attributes, so that
+// no text of a document is parsed as HTML.
 
 /** @typedef {string | number | Node | null | undefined | false} Child */
 
@@ -24,7 +24,7 @@ function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * The same for SVG.
+ * An SVG element.
  *
  * @template {keyof SVGElementTagNameMap} T
  * @param {T} tag
@@ -71,7 +71,7 @@ function setAll(element, attributes) {
 }
 
 /**
- * A link that opens beside the notebook, or plain text where the address is none of the web.
+ * A link that opens in a new tab, or plain text if it is no web address.
  *
  * @param {string} address
  * @param {Record<string, any>} attributes
@@ -82,7 +82,7 @@ function makeLink(address, attributes, ...children) {
   try {
     url = new URL(address);
   } catch {
-    // no address at all
+    // an invalid address
   }
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     return make("span", attributes, ...children);

@@ -6,7 +6,7 @@ import { isWeak, rank } from "./ranking.js";
 import { Matches, ends, marked, snippet } from "./snippet.js";
 import { Transformer } from "./transformer.js";
 
-const LONGEST = 1_000; // characters of a query that are read
+const LONGEST = 1_000; // characters read of a query
 
 /**
  * A knowledge base of the site. Paths are relative to the site's root.
@@ -14,38 +14,38 @@ const LONGEST = 1_000; // characters of a query that are read
  * @typedef {object} KnowledgeBase
  * @property {string} name
  * @property {string} title
- * @property {string} base  where its pages are; empty or with a slash at its end
- * @property {string} folder  where its index is
+ * @property {string} base  path of its pages; empty or with a trailing slash
+ * @property {string} folder  path of its index
  */
 
 /**
  * @typedef {object} Site
  * @property {KnowledgeBase[]} kbs
  * @property {string} annotations  name of the script that reads annotations
- * @property {string} [model]  where the model is that embeds queries, if there is one
- * @property {boolean} directories  whether `a/b.md` is found at `a/b/`, and not at `a/b.html`
+ * @property {string} [model]  path of the model that embeds queries, if any
+ * @property {boolean} directories  whether the page of `a/b.md` is `a/b/`, not `a/b.html`
  */
 
 /**
- * How files are read, by their path from the site's root.
+ * Readers of files, by path from the site's root.
  *
  * @typedef {object} Files
- * @property {(path: string) => Promise<any>} load  gives what a shard holds
+ * @property {(path: string) => Promise<any>} load  returns the content of a shard
  * @property {(path: string) => Promise<void> | void} run  runs a script
- * @property {(path: string) => Promise<ArrayBuffer>} [bytes]  gives a file of the model; not where
- *   there is no server
+ * @property {(path: string) => Promise<ArrayBuffer>} [bytes]  returns a file of the model; missing
+ *   without a server
  */
 
 /**
  * @typedef {object} Options
- * @property {string[]} [kbs]  names of the knowledge bases to search; all where there are none
+ * @property {string[]} [kbs]  names of the knowledge bases to search; by default all
  * @property {import("./index.js").Filters} [filters]
  * @property {number} [limit]
- * @property {boolean} [typing]  the last word may be the beginning of one
+ * @property {boolean} [typing]  the last word may be unfinished
  */
 
 /**
- * A hit. `snippet` and `headingParts` are in parts, every second of which is a word that was asked.
+ * A hit. In `snippet` and lists of parts, every second part is a word of the query.
  *
  * @typedef {object} Hit
  * @property {string} kb
@@ -53,8 +53,8 @@ const LONGEST = 1_000; // characters of a query that are read
  * @property {number} row  number of the chunk in the index
  * @property {number} score
  * @property {boolean} weak  whether it hardly answers the query
- * @property {boolean} [phrased]  holds the phrases in quotation marks that were asked
- * @property {string} url  relative to the site's root, with what `passage.js` marks
+ * @property {boolean} [phrased]  contains the query's phrases in quotation marks
+ * @property {string} url  relative to the site's root, with the passage for `passage.js`
  * @property {string} place  the page's address and the anchor
  * @property {string} page  the page's address alone
  * @property {string} title
@@ -68,8 +68,8 @@ const LONGEST = 1_000; // characters of a query that are read
  * @property {number} day
  * @property {boolean} stale
  * @property {number} rating
- * @property {string} frame  the kind of statement that it makes, if that can be told
- * @property {string[]} entities  names that stand in it
+ * @property {string} frame  its main statement type, if known
+ * @property {string[]} entities  names in it
  */
 
 class Engine {
@@ -88,8 +88,8 @@ class Engine {
   /**
    * @param {Site} site
    * @param {Files} files
-   * @param {() => Promise<void>} [pause]  what is waited for before anything is loaded that not
-   *   every query needs; a query that is not wanted any more ends where this fails
+   * @param {() => Promise<void>} [pause]  fulfilled when data of a single query may be
+   *   loaded; rejected if the query is outdated
    */
   constructor(site, files, pause = async () => undefined) {
     this.#site = site;
@@ -97,14 +97,14 @@ class Engine {
     this.#pause = pause;
   }
 
-  /** Loads what every query needs. */
+  /** Loads the data for every query. */
   async warm() {
     await Promise.all(this.#site.kbs.map((kb) => this.#index(kb)));
   }
 
   /**
-   * Loads the model, which embeds queries from then on. Those before, and all where it cannot be
-   * had, are embedded by the index: as sums of what it has of their words.
+   * Loads the model, which then embeds queries. Until then, or without it, the index embeds queries
+   * as sums of term vectors.
    *
    * @returns {Promise<boolean>} whether it is there
    */
@@ -123,8 +123,8 @@ class Engine {
   }
 
   /**
-   * What the model makes of a query; null without it. A query that is asked again, with filters
-   * or for more hits, stays as it was embedded, so that what is on show does not change places.
+   * The model's vector of a query; null without a model. A repeated query, with filters or for more
+   * hits, keeps its embedding, so that shown hits keep their order.
    *
    * @param {string} text
    */
@@ -140,7 +140,7 @@ class Engine {
   }
 
   /**
-   * The chunks that answer a query, best first, each place of a page once.
+   * The hits of a query, best first, each place of a page once.
    *
    * @param {string} query
    * @param {Options} [options]
@@ -171,7 +171,7 @@ class Engine {
   }
 
   /**
-   * Subjects to choose from, those first that most chunks speak of; of equal names the commonest.
+   * Subjects to offer, the most frequent first; of equal names the most frequent.
    *
    * @param {string} like  a part of their names
    * @param {string[]} kbs  names of the knowledge bases; all where there are none
@@ -214,7 +214,7 @@ class Engine {
   }
 
   /**
-   * Where the site has what a Markdown file says.
+   * The address of a Markdown file's page.
    *
    * @param {string} page
    */
@@ -261,8 +261,8 @@ class Engine {
   }
 
   /**
-   * The stemmers there are once that of an index was run. What it put there is read at once, since
-   * another index may have another one for the same language.
+   * The stemmers after the script of an index was run. They are read immediately, since another
+   * index may define another stemmer for the same language.
    *
    * @param {string} folder
    */
@@ -273,12 +273,12 @@ class Engine {
   }
 }
 
-/** Whether the reader has asked for little to be loaded. */
+/** Whether the reader's browser saves data. */
 function savesData() {
   return Boolean(/** @type {any} */ (globalThis).navigator?.connection?.saveData);
 }
 
-// As kbkit/retrieval/phrases.py says it: hits with a phrase in quotation marks go first.
+// As in kbkit/retrieval/phrases.py: hits with a phrase in quotation marks come first.
 const PHRASED = 50;
 const QUOTED = /["“„«]([^"“”„«»]*\S\s+\S[^"“”„«»]*)["”“»]/gu;
 

@@ -1,21 +1,21 @@
-// Where things are in the picture of a graph: what a camera sees, what a pointer is at, which labels
-// have room. Nothing here draws.
+// Geometry of a graph's picture: the camera's view, the node at the pointer, the labels that fit.
+// Nothing here draws.
 
 /**
- * @typedef {{x: number, y: number, scale: number}} Camera  the point of the graph that is in the
- *   middle, and how many pixels a unit of the graph is
+ * @typedef {{x: number, y: number, scale: number}} Camera  the point of the graph in the centre,
+ *   and pixels per unit of the graph
  * @typedef {{width: number, height: number}} Size  of the picture, in pixels
  * @typedef {{x: number, y: number, radius: number}} Circle
  * @typedef {{left: number, top: number, right: number, bottom: number}} Box
- * @typedef {{x: number, y: number, radius: number, width: number}} LabelSpot  a node, in pixels, and
- *   how wide its name is; those that matter most come first
+ * @typedef {{x: number, y: number, radius: number, width: number}} LabelSpot  a node, in pixels,
+ *   with the width of its name; the most important first
  */
 
 const SMALLEST_SCALE = 0.02;
 const LARGEST_SCALE = 8;
 const LABEL_HEIGHT = 14;
 const CELL = 72;
-/** What stays free beside and above a label. */
+/** Margin beside and above a label. */
 const LABEL_ROOM = [12, 6];
 const SIDES = [[0, 1], [0, -1], [1, 0], [-1, 0]]; // prettier-ignore
 
@@ -25,7 +25,7 @@ function clampScale(scale) {
 }
 
 /**
- * The camera that sees all of some circles.
+ * The camera that shows all circles.
  *
  * @param {Circle[]} circles
  * @param {Size} size
@@ -53,7 +53,7 @@ function fit(circles, size, margin, most = 1.6) {
 }
 
 /**
- * Nearer or farther, with one point of the picture staying where it is.
+ * Zoom; one point of the picture stays in place.
  *
  * @param {Camera} camera
  * @param {Size} size
@@ -73,7 +73,7 @@ function zoomAt(camera, size, x, y, factor) {
 }
 
 /**
- * How large a node is drawn: it shrinks less than distances do, so that it shows from afar.
+ * The drawn radius of a node, which shrinks less than distances, so that it stays visible.
  *
  * @param {number} radius
  * @param {number} scale
@@ -82,7 +82,7 @@ function drawnRadius(radius, scale) {
   return Math.max(radius * Math.min(scale ** 0.55, 1.25), 1.3);
 }
 
-/** Where the nodes of a graph are, in units of it or in pixels. */
+/** Positions of a graph's nodes, in its units or in pixels. */
 class Spots {
   /** @param {ArrayLike<Circle>} circles */
   constructor(circles) {
@@ -92,7 +92,7 @@ class Spots {
   }
 
   /**
-   * Where a camera sees them.
+   * The positions in a camera's view.
    *
    * @param {Camera} camera
    * @param {Size} size
@@ -115,7 +115,7 @@ class Spots {
   }
 
   /**
-   * Whether something of one is in a picture.
+   * Whether a node is at least partly in the picture.
    *
    * @param {number} number
    * @param {Size} size
@@ -129,13 +129,13 @@ class Spots {
 }
 
 /**
- * The nearest point that a pointer is at, or -1.
+ * The nearest point within reach of a pointer, or -1.
  *
  * @param {{x: number, y: number}[]} points  of the graph
  * @param {number} x
  * @param {number} y
- * @param {(number: number) => number} reach  how far from its middle each can be pointed at; below 0
- *   where it cannot be
+ * @param {(number: number) => number} reach  radius in which each can be pointed at; below 0 for
+ *   never
  */
 function nearest(points, x, y, reach) {
   let [best, least] = [-1, 0];
@@ -148,7 +148,7 @@ function nearest(points, x, y, reach) {
   return best;
 }
 
-/** Boxes that are taken. */
+/** Occupied boxes. */
 class Occupied {
   constructor() {
     /** @type {Map<number, Box[]>} */
@@ -197,12 +197,12 @@ class Occupied {
 }
 
 /**
- * Which labels have room, and where: below their node, else above it, right or left of it. None lies
- * on another, nor on a node that matters more.
+ * Place labels below, else above, right or left of their nodes. Labels do not overlap each other or
+ * more important nodes.
  *
  * @param {LabelSpot[]} spots
- * @param {number} obstacles  how many of the first nodes are kept free
- * @returns {Int8Array} of each the side, as `labelMiddle` takes it, or -1
+ * @param {number} obstacles  number of first nodes that labels must not cover
+ * @returns {Int8Array} the side of each, for `labelMiddle`, or -1
  */
 function placeLabels(spots, obstacles) {
   const taken = new Occupied();
@@ -240,8 +240,7 @@ function labelMiddle({ x, y, radius, width }, side) {
 }
 
 /**
- * Where a line between two circles begins and ends, so that it touches them only; nothing where they
- * overlap.
+ * Ends of a line between the edges of two circles; null if they overlap.
  *
  * @param {Circle} from
  * @param {Circle} to

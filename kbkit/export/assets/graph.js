@@ -1,8 +1,8 @@
-// A graph as people look at it, in panels and on pages: its picture, filters, and a list beside it
-// that says the same and is walked by keys.
+// The view of a graph in panels and on pages: its picture, filters, and an equivalent list for the
+// keyboard.
 //
 //     const view = new GraphView(element, source);
-//     view.show({ nodes, edges, total });         // as GraphLayout.to_dict() of Python gives them
+//     view.show({ nodes, edges, total });         // in the form of GraphLayout.to_dict()
 //     view.showGaps([{ id, kind, name, reason }]);
 //     view.select("entity:...");
 //     view.close();
@@ -15,28 +15,28 @@ import { NodeList } from "./nodelist.js";
  * @typedef {import("./nodelist.js").Item} Item
  * @typedef {import("./nodelist.js").Neighbor} Neighbor
  * @typedef {object} GraphData
- * @property {(import("./canvas.js").GraphNode)[]} nodes  those that matter most come first
+ * @property {(import("./canvas.js").GraphNode)[]} nodes  the most important first
  * @property {(import("./canvas.js").GraphEdge)[]} edges
- * @property {number} total  how many nodes there are in all
- * @typedef {object} Details  what is known of a node
+ * @property {number} total  number of all nodes
+ * @typedef {object} Details  data of a node
  * @property {Item} item
  * @property {string} description
  * @property {string[]} aliases
  * @property {[string, string][]} facts  labels and values
  * @property {Neighbor[]} neighbors  the strongest first
- * @property {any[]} documents  what `link` takes: each has a `name`
- * @property {any[]} passages  likewise; each also has a `text`
- * @typedef {object} Source  where a view gets what it does not have
+ * @property {any[]} documents  arguments of `link`, with a `name`
+ * @property {any[]} passages  arguments of `link`, with a `name` and a `text`
+ * @typedef {object} Source  loads further data for a view
  * @property {(id: string) => Promise<Details>} details
- * @property {(id: string) => Promise<GraphData | null>} [around]  a picture of what is near a node
- *   that is not drawn; without, only what is drawn is shown
- * @property {(text: string) => Promise<Item[]>} [find]  nodes that are not drawn, by name
+ * @property {(id: string) => Promise<GraphData | null>} [around]  the surroundings of an undrawn
+ *   node; without it, only drawn nodes are shown
+ * @property {(text: string) => Promise<Item[]>} [find]  undrawn nodes, by name
  * @property {(thing: any) => Node} [link]  a document or a passage as a link
- * @property {(details: Details | null, place: HTMLElement) => void} [onDetails]  may add to them
+ * @property {(details: Details | null, place: HTMLElement) => void} [onDetails]  may add elements
  */
 
 const PAUSE = 150; // milliseconds after a key
-const FIRST = 30; // nodes that are drawn at first: all of a large graph are a tangle
+const FIRST = 30; // nodes drawn at first: a large graph would be a tangle
 let graphs = 0;
 
 class GraphView {
@@ -140,7 +140,7 @@ class GraphView {
       onPoint: (number) => this.point(number),
       signal: this.ended.signal,
     });
-    // a panel is filled before it is on the page, where its colours are
+    // a panel is filled before it is attached to the page, which has its colours
     const sizes = new ResizeObserver(() => this.readLooks());
     sizes.observe(this.root);
     this.ended.signal.addEventListener("abort", () => sizes.disconnect());
@@ -151,7 +151,7 @@ class GraphView {
     clearTimeout(this.timer);
   }
 
-  /** Take over the colours of the page, which change with its theme. */
+  /** Read the colours of the page, which change with its theme. */
   readLooks() {
     const reader = /** @type {HTMLElement} */ (this.probe.firstChild);
     /** @type {(variable: string) => string} */
@@ -170,10 +170,10 @@ class GraphView {
   }
 
   /**
-   * Show a graph in place of the one before; what was selected stays so if it is there.
+   * Replace the graph; the selection stays if the new graph contains it.
    *
    * @param {GraphData} data
-   * @param {string} [notice]  what to say where there is nothing
+   * @param {string} [notice]  text for an empty graph
    */
   show(data, notice = "Nothing is related yet.") {
     this.whole = data;
@@ -183,7 +183,7 @@ class GraphView {
     if (this.selected && (this.numbers.has(this.selected.id) || this.source.around)) {
       this.choose(this.selected, false);
     } else {
-      this.relist(); // what somebody types meanwhile stays
+      this.relist(); // text typed meanwhile stays
     }
   }
 
@@ -271,7 +271,7 @@ class GraphView {
   }
 
   /**
-   * Whether a node is drawn: one that matters most, is listed, or is near the selected one.
+   * Test whether a node is drawn: it is important, listed, or near the selected one.
    *
    * @returns {(number: number) => boolean}
    */
@@ -294,7 +294,7 @@ class GraphView {
     });
   }
 
-  /** Bring the list level with what is drawn. */
+  /** Update the list after a change of the picture. */
   relist() {
     if (this.selected) {
       this.listNeighbors();
@@ -321,7 +321,7 @@ class GraphView {
     event.stopPropagation();
   }
 
-  /** @param {Promise<void>} found  once what is not drawn is listed too */
+  /** @param {Promise<void>} found  fulfilled when undrawn nodes are listed */
   async goFirst(found) {
     const { asked } = this;
     if (!this.list.items.length) {
@@ -332,7 +332,7 @@ class GraphView {
     }
   }
 
-  /** List what has the text that is looked for in its name; without any, what matters most. */
+  /** List nodes whose names contain the searched text; without a text, the most important. */
   async search() {
     const text = this.query.value.trim().toLowerCase();
     const asked = (this.asked += 1);
@@ -375,13 +375,13 @@ class GraphView {
 
   // Selection
 
-  /** Nothing is selected, and all is shown. */
+  /** Clear the selection and show all. */
   overview() {
     this.query.value = "";
     this.search();
   }
 
-  /** Nothing is selected any more. */
+  /** Clear the selection. */
   leave() {
     clearTimeout(this.timer);
     this.selected = null;
@@ -414,7 +414,7 @@ class GraphView {
    * Select a node, or none.
    *
    * @param {string} id
-   * @param {boolean} [reveals]  whether to bring it into sight
+   * @param {boolean} [reveals]  whether to scroll it into view
    */
   select(id, reveals = true) {
     const number = this.numbers.get(id);
@@ -433,7 +433,7 @@ class GraphView {
    */
   async choose(item, reveals = true) {
     const asked = (this.asked += 1);
-    clearTimeout(this.timer); // what was typed before would undo it
+    clearTimeout(this.timer); // a pending search would undo it
     if (!this.numbers.has(item.id)) {
       const data = this.source.around ? await this.source.around(item.id) : null;
       if (asked !== this.asked) {
@@ -514,7 +514,7 @@ class GraphView {
     this.list.fill(`Neighbours (${seen.length})`, seen, Math.max(kept, 0));
   }
 
-  /** Let the picture show what is listed, and all else faintly. */
+  /** Highlight listed nodes in the picture; draw others faintly. */
   markListed() {
     const drawn = this.list.items.flatMap(({ id }) => this.numbers.get(id) ?? []);
     this.canvas.change({ marked: new Set(drawn) });
@@ -522,7 +522,7 @@ class GraphView {
   }
 
   /**
-   * A pointer came to a node of the picture, or left it.
+   * The pointer entered or left a node of the picture.
    *
    * @param {number} number
    */

@@ -1,14 +1,14 @@
-// The page of a knowledge base's graph: shows what the site has of it, and what passages say of what
-// is selected, which the search of the site finds.
+// The page of a knowledge base's graph: shows the site's data, and passages about the selected
+// node, found by the site's search.
 
 import { GraphView } from "./graph.js";
 import { make } from "./elements.js";
 
 const PASSAGES = 5;
 const FOUND = 20; // names beyond the picture that a search lists
-const BEYOND = "name:"; // ids of what is not drawn begin with it
+const BEYOND = "name:"; // starts ids of undrawn entities
 const RING = 90; // pixels between rings of neighbours
-const SMALL = 5; // radius of what is not drawn elsewhere
+const SMALL = 5; // radius of undrawn entities
 
 /**
  * @typedef {[number, string, number]} Place  document, anchor, whether it defines it
@@ -21,10 +21,10 @@ const SMALL = 5; // radius of what is not drawn elsewhere
  * @property {Row[]} nodes
  * @property {[number, number, number, number, number][]} edges
  * @property {[string, string, string, Place[]][]} gaps
- * @property {string[]} parts  the first name of each part of what is not drawn
+ * @property {string[]} parts  the first name of each part with undrawn entities
  * @typedef {[string, number, number, number, Place[], any[][]]} PartRow  name, type, passages,
- *   documents, places, and of each neighbour the relation, whether it points there, its weight, and
- *   the number of a node that is drawn, or name and type
+ *   documents, places, and neighbours: relation, direction, weight, and the number of a drawn node,
+ *   or name and type
  * @typedef {{name: string, url: string, note?: string, text?: string}} Linked
  */
 
@@ -47,7 +47,7 @@ class Search {
 
   /**
    * @param {any} message
-   * @returns {Promise<any>} null where it cannot be answered
+   * @returns {Promise<any>} null without an answer
    */
   ask(message) {
     if (!this.#worker) {
@@ -65,14 +65,14 @@ class Search {
     });
   }
 
-  /** What names an entity, best first. @param {string} name */
+  /** Passages with an entity, best first. @param {string} name */
   async passages(name) {
     const options = { kbs: [this.kb], limit: PASSAGES, filters: { entities: [name] } };
     const answer = await this.ask({ kbkit: "search", query: name, options });
     return answer?.hits ?? [];
   }
 
-  /** Entities whose names are like a text. @param {string} text */
+  /** Entities with names similar to a text. @param {string} text */
   async named(text) {
     const answer = await this.ask({ kbkit: "subjects", query: text, options: { kbs: [this.kb] } });
     return (answer?.subjects ?? [])
@@ -81,7 +81,7 @@ class Search {
   }
 }
 
-/** Reads what is not drawn: scripts beside the one with the data, each once. */
+/** Loads the scripts with undrawn entities, each once. */
 class Parts {
   /**
    * @param {string[]} first  the first name of each
@@ -105,13 +105,13 @@ class Parts {
     return (await read).find(([called]) => called === name);
   }
 
-  /** @param {number} number @returns {Promise<PartRow[]>} nothing where it cannot be read */
+  /** @param {number} number @returns {Promise<PartRow[]>} empty if it cannot be read */
   load(number) {
     return new Promise((resolve) => {
       const script = make("script", {});
       Parts.waiting.set(number, resolve);
       script.onerror = () => {
-        this.read.delete(number); // perhaps later
+        this.read.delete(number); // allows a retry
         resolve([]);
       };
       script.src = `${this.folder}${number}.js`;
@@ -195,7 +195,7 @@ class GraphPage {
   }
 
   /**
-   * What an id names, and what is known of it beyond the picture.
+   * The name of an id, and its data from the parts.
    *
    * @param {string} id
    * @returns {Promise<[string, PartRow | undefined]>}
@@ -218,7 +218,7 @@ class GraphPage {
   }
 
   /**
-   * What is known of what is not drawn, as of what is.
+   * The data of an undrawn entity, in the form of a drawn one.
    *
    * @param {string} name
    * @param {PartRow | undefined} row
@@ -231,7 +231,7 @@ class GraphPage {
   }
 
   /**
-   * @param {number} number  of a node that is drawn, or -1
+   * @param {number} number  of a drawn node, or -1
    * @param {PartRow | undefined} row
    * @returns {import("./nodelist.js").Neighbor[]}
    */
@@ -249,8 +249,7 @@ class GraphPage {
   }
 
   /**
-   * A picture of what is near something that is not in the picture of all: the strongest neighbours
-   * are the nearest.
+   * The graph around an undrawn entity, with the strongest neighbours nearest.
    *
    * @param {string} id
    */

@@ -1,5 +1,5 @@
-// The search index of one published knowledge base, read shard by shard: the twin of
-// kbkit/export/publishing/published_index.py, whose docstring says how candidates are come by.
+// The search index of one published knowledge base, read shard by shard; counterpart of
+// kbkit/export/publishing/published_index.py, which describes the choice of candidates.
 
 import { Documents } from "./documents.js";
 import { lastNotAbove, octets, varints } from "./packing.js";
@@ -10,34 +10,34 @@ const FORMAT = 8;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const SUMMARY_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };
-const ASKED = 64; // terms of a query that count in its vector
+const ASKED = 64; // maximum terms of a query in its vector
 const FRAMES = ["", "causal", "constraint", "pattern", "equivalence", "taxonomy", "procedure"];
-const LOOKED_AT = 4; // term shards that are read for the ends of an unfinished word
-const SHORTEST = 2; // letters of a word before its end is guessed
-const ENDINGS = 3; // how many shorter beginnings are tried: "maki" is no beginning of the stem "make"
+const LOOKED_AT = 4; // term shards read for the completions of an unfinished word
+const SHORTEST = 2; // letters of a word to complete
+const ENDINGS = 3; // number of shorter prefixes to try: "maki" is no prefix of the stem "make"
 
 /**
- * What is asked of chunks and their documents; all of it must hold.
+ * Conditions on chunks and their documents; all must hold.
  *
  * @typedef {object} Filters
  * @property {string[]} [kinds]  one of these types
  * @property {string[]} [tags]  all of these
  * @property {number} [rating]  least average rating
- * @property {number} [since]  fetched at this day or later, in days since 1970-01-01
- * @property {boolean} [current]  no page that could not be fetched of late
- * @property {string[]} [frames]  makes a statement of one of these kinds
- * @property {string[]} [subjects]  speaks of all of these, by any of their names
- * @property {string[]} [entities]  names all of these
+ * @property {number} [since]  earliest day of the fetch, in days since 1970-01-01
+ * @property {boolean} [current]  excludes stale pages
+ * @property {string[]} [frames]  has a statement of one of these types
+ * @property {string[]} [subjects]  has all of these subjects, by any of their names
+ * @property {string[]} [entities]  mentions all of these
  */
 
 /**
  * @typedef {object} Term
- * @property {number[]} rows  chunks that hold it, ascending
- * @property {number[]} counts  how often each does
+ * @property {number[]} rows  chunks with the term, ascending
+ * @property {number[]} counts  occurrences in each
  * @property {boolean[]} inTitle
  * @property {boolean[]} inHeading
  * @property {Float64Array | null} vector  its row of the query encoder for chunks
- * @property {Float64Array | null} summary  likewise, for summaries
+ * @property {Float64Array | null} summary  its row of the query encoder for summaries
  */
 
 /** @typedef {(name: string) => Promise<any>} Load */
@@ -54,10 +54,10 @@ class Index {
 
   /**
    * @param {any} core  the shard of that name
-   * @param {Load} load  gives what a shard holds
+   * @param {Load} load  returns the content of a shard
    * @param {import("./analyzer.js").Analyzer} analyzer
-   * @param {() => Promise<typeof import("./annotations.js")>} code  gives what reads annotations,
-   *   which most searches do not
+   * @param {() => Promise<typeof import("./annotations.js")>} code  loads the annotations' code,
+   *   which most searches do not need
    */
   constructor(core, load, analyzer, code) {
     if (core.format !== FORMAT) throw new Error("an index of another kbkit");
@@ -76,7 +76,7 @@ class Index {
     /** Documents that are mostly links. */
     this.indexes = new Set(/** @type {number[]} */ (core.indexes));
     /** @type {string[]} */
-    this.firsts = core.firsts.split(" ").filter(Boolean); // none where no chunk has a term
+    this.firsts = core.firsts.split(" ").filter(Boolean); // none if no chunk has a term
     /** The first chunk of each shard of texts. */
     this.texts = [0];
     for (const count of varints(core.texts)) this.texts.push(Number(this.texts.at(-1)) + count);
@@ -89,14 +89,14 @@ class Index {
     this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
   }
 
-  /** What annotations say of the chunks. */
+  /** Annotations of the chunks. */
   async annotations() {
     const { Annotations } = await this.#code();
     return new Annotations(Boolean(this.#core.frames), (name) => this.#shard(name));
   }
 
   /**
-   * What is known of a document.
+   * Data of a document.
    *
    * @param {number} owner
    */
@@ -113,7 +113,7 @@ class Index {
   }
 
   /**
-   * What is shown of a chunk.
+   * Content of a chunk for results.
    *
    * @param {number} row
    */
@@ -133,10 +133,10 @@ class Index {
    * The candidates for a query.
    *
    * @param {string} query
-   * @param {{filters?: Filters, typing?: boolean}} [options]  while somebody is typing, the last
-   *   word is taken for the beginning of one
-   * @param {() => Promise<Float64Array | null>} [embed]  gives what the model makes of the query;
-   *   null where there is none
+   * @param {{filters?: Filters, typing?: boolean}} [options]  while a reader types, the last
+   *   word may be unfinished
+   * @param {() => Promise<Float64Array | null>} [embed]  returns the model's vector of the query;
+   *   null without a model
    * @returns {Promise<import("./ranking.js").Pool>}
    */
   async pool(query, { filters = {}, typing = false } = {}, embed = async () => null) {
@@ -202,7 +202,7 @@ class Index {
   }
 
   /**
-   * What the index has of terms; with `last`, the last one may be the beginning of another.
+   * Read terms of the index; with `last`, the last term may be unfinished.
    *
    * @param {string[]} asked
    * @param {boolean} last
@@ -223,7 +223,7 @@ class Index {
   }
 
   /**
-   * The commonest term that begins so, or nearly so: stems lack what words end in.
+   * The most frequent term with a prefix or a slightly shorter one, since stems lack endings.
    *
    * @param {string} word
    */
@@ -285,7 +285,7 @@ class Index {
   }
 
   /**
-   * BM25 of all chunks, rounded as Python rounds it.
+   * BM25 of all chunks, rounded as in Python.
    *
    * @param {Map<string, Term>} terms
    * @param {Statistics} statistics
@@ -302,7 +302,7 @@ class Index {
   }
 
   /**
-   * What asks chunks and summaries, where the model embedded them, and the summaries that it asks.
+   * The model's query vectors for chunks and summaries that it embedded, and those summaries.
    *
    * @param {() => Promise<Float64Array | null>} embed
    */
@@ -323,7 +323,7 @@ class Index {
   }
 
   /**
-   * Cosine of the query and the summary of each document; the mean of the others for one without.
+   * Cosine of the query and each document's summary; the mean of the others without a summary.
    *
    * @param {Vectors} summaries
    * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
@@ -355,7 +355,7 @@ class Index {
   }
 
   /**
-   * Which chunks the filters let through; null where there are none.
+   * The mask of chunks for filters; null without filters.
    *
    * @param {Filters} filters
    */
@@ -377,8 +377,7 @@ class Index {
   }
 
   /**
-   * Which chunks are of documents that the filters let through; null where they ask nothing of
-   * documents.
+   * The mask of chunks for filters of documents; null without these.
    *
    * @param {Filters} filters
    */
@@ -398,7 +397,7 @@ class Index {
   }
 
   /**
-   * What gives the shards of vectors by number.
+   * Return a loader of vector shards by number.
    *
    * @param {string} kind
    * @returns {(number: number) => Promise<any>}
@@ -423,7 +422,7 @@ class Index {
 }
 
 /**
- * Where a term's postings are that speak of some chunks; -1 for none.
+ * Positions of chunks in a term's postings; -1 for none.
  *
  * @param {Term} term
  * @param {number[]} rows  ascending

@@ -1,28 +1,28 @@
-// Writes the names of nodes, where they have room, and what the relations of one are.
+// Writes the names of nodes that fit, and the relations of one node.
 import { between, drawnRadius, labelMiddle, placeLabels, shortened } from "./geometry.js";
 
 /** @typedef {import("./canvas.js").Scene} Scene */
 
 const LONGEST = 36;
 const SMALLEST_NAMED = 3.4; // pixels
-const OBSTACLES = 60; // nodes that no name lies on
-const LEVEL = 1.12; // of scales, between which the same names are shown
+const OBSTACLES = 60; // nodes that names must not cover
+const LEVEL = 1.12; // ratio of scales between changes of the shown names
 const MOST_NAMED_EDGES = 24;
 
 class LabelLayer {
   constructor() {
-    /** @type {Map<string, [string, number]>} names as they are drawn, and how wide that is */
+    /** @type {Map<string, [string, number]>} drawn names and their widths */
     this.widths = new Map();
     /** @type {Map<number, [number[], Int8Array]>} nodes and sides of their names, by scale */
     this.levels = new Map();
   }
 
-  /** Other nodes are shown. */
+  /** The shown nodes have changed. */
   forget() {
     this.levels.clear();
   }
 
-  /** Names are written in another font. */
+  /** The font has changed. */
   forgetFont() {
     this.widths.clear();
     this.levels.clear();
@@ -45,8 +45,8 @@ class LabelLayer {
   }
 
   /**
-   * Which nodes are named, and on which side of them. That hangs on the scale alone, so that names
-   * stay where they are while the picture is moved, and mostly while it is zoomed.
+   * The named nodes and the sides of their names. They depend only on the scale, so that names stay
+   * in place while the picture moves, and mostly while it is zoomed.
    *
    * @param {Scene} scene
    * @returns {[number[], Int8Array]}
@@ -72,7 +72,7 @@ class LabelLayer {
   }
 
   /**
-   * A name as it is drawn, and how wide that is.
+   * A drawn name and its width.
    *
    * @param {CanvasRenderingContext2D} context
    * @param {string} name
@@ -91,10 +91,10 @@ class LabelLayer {
   }
 
   /**
-   * Say what the relations of the node are that is looked at, where that is legible.
+   * Write the relations of the focused node, if they are legible.
    *
    * @param {Scene} scene
-   * @param {number[]} bright  numbers of them
+   * @param {number[]} bright  numbers of its relations
    */
   paintRelations(scene, bright) {
     const { context, looks, edges, spots, focus } = scene;

@@ -1,17 +1,16 @@
-// Finds a passage in a page by its first and its last words, which is how addresses of pages and
-// panels name it. Only letters and digits are compared, since marks and spaces of a passage are not
-// those of its page.
+// Finds a passage in a page by its first and last words, as in the addresses of pages and panels.
+// Compares only letters and digits, since marks and spaces differ between a passage and its page.
 
 const LONGEST = 8_000; // letters of a passage
 const BLOCKS = "p, pre, tr, li, dt, dd, h1, h2, h3, h4, h5, h6, blockquote";
 const NO_TEXT = ".headerlink, .kb-meta, .md-code__nav, nav, script, style, svg";
 
 /**
- * The blocks of a page that hold a passage, and the text that it begins in.
+ * The blocks of a page with a passage, and the text node of its start.
  *
  * @param {Element} root  the page
  * @param {string} ends  its first words, or these, `…` and its last ones
- * @param {Element | null} place  where to begin to look, if anywhere
+ * @param {Element | null} place  element to start from, if any
  * @returns {{blocks: Element[], first: Text} | null}
  */
 function findPassage(root, ends, place) {
@@ -40,7 +39,7 @@ function letters(text) {
 }
 
 /**
- * The letters of a page, and where in them each of its texts begins.
+ * The letters of a page, and the start of each text node in them.
  *
  * @param {Element} root
  */
@@ -62,7 +61,7 @@ function read(root) {
 }
 
 /**
- * Where a passage begins and ends, the first behind a place.
+ * Start and end of the first passage after a position.
  *
  * @param {string} all
  * @param {string} first

@@ -1,8 +1,8 @@
-// How types of nodes look and how things are said, in the picture of a graph and beside it.
+// Marks and wording of node types, in the picture of a graph and next to it.
 import { outline, shapeOf } from "./shapes.js";
 import { makeSvg } from "./elements.js";
 
-/** Types that have a colour of their own in graph.css. */
+/** Types with a colour in graph.css. */
 const COLOURS = ["symbol", "term", "setting", "error", "flag", "variable", "command", "file", "endpoint", "schema", "name", "document"]; // prettier-ignore
 
 /** @param {string} type */
@@ -25,7 +25,7 @@ function counted(count, one, many = `${one}s`) {
 }
 
 /**
- * A node's mark as it is in the picture.
+ * A node's mark, as in the picture.
  *
  * @param {string} type
  */

@@ -1,5 +1,5 @@
-// What Material for MkDocs' search box is told. Its worker speaks in numbered messages; what it
-// shows of a hit goes into the page as HTML.
+// Messages for the search box of Material for MkDocs. Its worker sends numbered messages; the parts
+// of a hit are inserted into the page as HTML.
 
 /** Numbers of the messages. */
 const QUERY = 2;
@@ -35,8 +35,8 @@ function result(query, hits, several) {
 }
 
 /**
- * The places of one page. Material wants one among them that is the page itself, shows of the
- * others those with the best score, and keeps the rest to be unfolded.
+ * The places of one page. Material requires the page itself among them, shows those with the best
+ * score, and folds the others.
  *
  * @param {Hit[]} hits
  * @param {boolean} several
@@ -73,7 +73,7 @@ function item(hit) {
 }
 
 /**
- * A word of what was found that goes on where the query ends.
+ * A word of the hits that completes the query.
  *
  * @param {string} query
  * @param {Hit[]} hits
@@ -93,7 +93,7 @@ function suggestions(query, hits) {
 }
 
 /**
- * What is said instead of results.
+ * A notice instead of results.
  *
  * @param {string} title
  * @param {string} text

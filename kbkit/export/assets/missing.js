@@ -1,5 +1,5 @@
-// The page for what is not found: words of the lost address to search for, and the pages whose
-// addresses are most like it.
+// The page for missing addresses: offers words of the address to search for, and the pages with the
+// most similar addresses.
 
 (() => {
   const lost = document.getElementById("kb-lost");
@@ -10,9 +10,9 @@
   const root = new URL("../../", script.src);
   const SHOWN = 5;
   const ALIKE = 0.45; // least similarity, of 1
-  const LONGEST = 200; // characters of an address that are looked at
+  const LONGEST = 200; // characters of an address to compare
 
-  /** The address below the site's root, as people write it. */
+  /** The decoded address below the site's root. */
   function address() {
     const path = location.pathname.startsWith(root.pathname)
       ? location.pathname.slice(root.pathname.length)
@@ -24,7 +24,7 @@
     }
   }
 
-  /** An address without what many have in common. @param {string} path */
+  /** An address without common parts. @param {string} path */
   function bare(path) {
     return path
       .toLowerCase()
@@ -32,7 +32,7 @@
       .replace(/\.\w{1,5}$|\/$/, "");
   }
 
-  /** How often each two letters follow one another. @param {string} text */
+  /** Counts of letter pairs. @param {string} text */
   function pairs(text) {
     /** @type {Map<string, number>} */
     const found = new Map();
@@ -66,7 +66,7 @@
   }
 
   /**
-   * The pages whose whole address and whose name are most like a lost one.
+   * The pages with the most similar addresses and names.
    *
    * @param {string} path
    * @param {[string, string][]} pages
@@ -85,7 +85,7 @@
       .slice(0, SHOWN);
   }
 
-  /** What to search for: the name of the page, or all of an address whose end is no word. @param {string} path */
+  /** The suggested query: the page's name, or the address if that is no word. @param {string} path */
   function words(path) {
     const name = last(bare(path));
     const told = /\p{L}{2}/u.test(name) ? name : bare(path);
@@ -116,5 +116,5 @@
   if (!path) return;
   lost.textContent = path;
   query.value = words(path);
-  if (location.protocol !== "file:") show().catch(() => undefined); // the search is there too
+  if (location.protocol !== "file:") show().catch(() => undefined); // the search form remains
 })();

@@ -1,4 +1,4 @@
-// The list beside the picture of a graph: a listbox that is walked by keys, and says the same.
+// The list next to the picture of a graph: an equivalent listbox for the keyboard.
 import { make, setText } from "./elements.js";
 import { markOf, spoken } from "./marks.js";
 
@@ -13,12 +13,13 @@ const PAGE = 10;
 
 class NodeList {
   /**
-   * @param {string} name  of the ids of its elements
+   * @param {string} name  prefix of the ids of its elements
    * @param {object} handlers
    * @param {(item: Listed) => void} handlers.onGo
    * @param {() => void} handlers.onBack
    * @param {() => void} handlers.onLeave
-   * @param {(item: Listed | undefined) => void} handlers.onPoint  what the pointer or the keys are at
+   * @param {(item: Listed | undefined) => void} handlers.onPoint  the item at the pointer or the
+   *   keyboard's focus
    */
   constructor(name, handlers) {
     this.name = name;
@@ -33,7 +34,7 @@ class NodeList {
       role: "listbox",
       tabindex: 0,
       "aria-labelledby": `${name}-list`,
-      // keeps the notebook's own keys out: there, d twice deletes a cell
+      // keeps notebooks from handling keys: d twice would delete a cell
       "data-lm-suppress-shortcuts": "true",
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKey(event),
       onclick: (/** @type {MouseEvent} */ event) => this.onClick(event),
@@ -111,7 +112,7 @@ class NodeList {
 
   /**
    * @param {number} number
-   * @param {boolean} shows  whether to bring it into sight, here and in the picture
+   * @param {boolean} shows  whether to scroll it into view, here and in the picture
    */
   setActive(number, shows) {
     this.list.children[this.active]?.setAttribute("aria-selected", "false");
@@ -166,7 +167,7 @@ class NodeList {
 
   /**
    * @param {Event} event
-   * @returns {number} of the option that it is about, or -1
+   * @returns {number} number of the event's option, or -1
    */
   numberAt(event) {
     const option = /** @type {Element} */ (event.target).closest("[role=option]");

@@ -1,15 +1,15 @@
-// Draws the nodes of a graph, the most important ones on top, and rings about some.
+// Draws the nodes of a graph, the most important on top, and rings around some.
 import { outline, shapeOf } from "./shapes.js";
 
 /** @typedef {import("./canvas.js").Scene} Scene */
 
-const SMALLEST_SHAPED = 2; // pixels of a radius: of less no shape is seen,
-const SMALLEST_MOVED = 3; // nor of less than this while it moves
-const SMALLEST_OUTLINED = 3; // an outline costs most of all
+const SMALLEST_SHAPED = 2; // pixels of a radius, below which shapes are invisible
+const SMALLEST_MOVED = 3; // the same while the picture moves
+const SMALLEST_OUTLINED = 3; // outlines are slow
 
 class NodeLayer {
   constructor() {
-    /** @type {Map<string, number[]>} the least important ones of each type first */
+    /** @type {Map<string, number[]>} the least important of each type first */
     this.types = new Map();
   }
 
@@ -26,7 +26,7 @@ class NodeLayer {
 
   /**
    * @param {Scene} scene
-   * @param {boolean} moving  whether it is drawn again at once
+   * @param {boolean} moving  whether another drawing follows immediately
    */
   paint(scene, moving) {
     const { context, looks, shown, lit, spots, size } = scene;
@@ -54,7 +54,7 @@ class NodeLayer {
    * @param {string} shape
    * @param {number[]} numbers
    * @param {boolean} outlined
-   * @param {number} shaped  least radius of what has its shape
+   * @param {number} shaped  minimum radius of nodes with shapes
    */
   paintAlike({ context, spots }, shape, numbers, outlined, shaped) {
     const { x, y, radius } = spots;
@@ -62,7 +62,7 @@ class NodeLayer {
     for (const number of numbers) {
       const far = radius[number];
       if (far < shaped) {
-        const half = 0.886 * far; // as much of it is seen as of a circle
+        const half = 0.886 * far; // the area of the circle
         context.fillRect(x[number] - half, y[number] - half, 2 * half, 2 * half);
       } else {
         const path = outlined && far >= SMALLEST_OUTLINED ? edged : plain;

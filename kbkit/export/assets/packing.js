@@ -1,10 +1,10 @@
-// Numbers as shards keep them; kbkit/export/index/packing.py writes them.
+// Decodes the numbers in shards; kbkit/export/index/packing.py encodes them.
 
 const BEFORE = "kbkitShard(";
 const BEHIND = ");\n";
 
 /**
- * What a shard that was fetched as a text holds.
+ * The values of a shard that was fetched as text.
  *
  * @param {string} text
  */
@@ -14,7 +14,7 @@ function readShard(text) {
 }
 
 /**
- * The bytes that base64 stands for.
+ * The bytes of base64.
  *
  * @param {string} text
  */
@@ -26,7 +26,7 @@ function bytes(text) {
 }
 
 /**
- * Numbers of 0 and more, base 128 with the low bits first, as base64.
+ * Non-negative numbers from varints in base64.
  *
  * @param {string} text
  */
@@ -50,7 +50,7 @@ function varints(text) {
 }
 
 /**
- * Values of -7 to 7, two a byte, the first in the low half, as base64.
+ * Values from -7 to 7, two per byte in base64, low half first.
  *
  * @param {string} text
  */
@@ -65,7 +65,7 @@ function nibbles(text) {
 }
 
 /**
- * Values of -127 to 127, one a byte, as base64.
+ * Values from -127 to 127, one per byte in base64.
  *
  * @param {string} text
  */
@@ -82,7 +82,7 @@ function scaled(steps, scale) {
 }
 
 /**
- * The place of the last of some values that is not above another; -1 where all are.
+ * The position of the last value not above a given one; -1 if all are above.
  *
  * @template {string | number} T
  * @param {T[]} values  ascending

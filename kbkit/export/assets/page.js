@@ -1,5 +1,5 @@
 // The page that searches all knowledge bases of the site, with filters. The address has the query
-// and the filters, so that a search can be sent to others.
+// and the filters, so that a search can be shared.
 
 (() => {
   const form = /** @type {HTMLFormElement} */ (document.getElementById("kb-search"));
@@ -16,7 +16,7 @@
   const WAIT = 180; // milliseconds after a key
   const DAY = 86_400_000;
 
-  /** What the chips of names say. @type {Record<string, string>} */
+  /** Labels of the chips of names. @type {Record<string, string>} */
   const SAID = { subject: "topic", entity: "mentions" };
 
   /** @type {Worker | null} */
@@ -26,7 +26,7 @@
   let limit = STEP;
   let timer = 0;
 
-  /** What stands in the form. */
+  /** The values of the form. */
   function values() {
     const all = [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]);
     return new URLSearchParams(all.filter(([, value]) => value));
@@ -128,13 +128,13 @@
     return parts.map((part, i) => (i % 2 ? element("mark", "", [part]) : part));
   }
 
-  /** Where a page stands: its knowledge base, where there are several, and its sections. @param {any} hit */
+  /** A page's knowledge base, if there are several, and its sections. @param {any} hit */
   function trail(hit) {
     const kb = form.elements.namedItem("kb") ? hit.kbTitle : "";
     return [kb, hit.section].filter(Boolean).join(" › ");
   }
 
-  /** A page with the passages of it that were found, best first. @param {any[]} hits */
+  /** A page with its found passages, best first. @param {any[]} hits */
   function card(hits) {
     const [best] = hits;
     const parts = [element("h2", "", [linked(best, best.titleParts)])];
@@ -164,7 +164,7 @@
   }
 
   /**
-   * Adds a condition as a chip that takes it away.
+   * Adds a condition as a chip that removes it.
    *
    * @param {string} name
    * @param {string} value
@@ -190,7 +190,7 @@
     chosen.append(chip);
   }
 
-  /** Takes what was typed into a field for names. @param {HTMLInputElement} field */
+  /** Adds the text of a field for names as a condition. @param {HTMLInputElement} field */
   function take(field) {
     choose(String(field.dataset.adds), field.value.trim());
     field.value = "";
@@ -214,12 +214,12 @@
     }
   }
 
-  /** The fields that names are typed into. */
+  /** The fields for names. */
   function fields() {
     return /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("[data-adds]"));
   }
 
-  /** What the filters that are set say. */
+  /** The filters that are set. */
   function conditions() {
     const said = [...chosen.querySelectorAll("[data-said]")].map((chip) =>
       String(/** @type {HTMLElement} */ (chip).dataset.said),
@@ -251,7 +251,7 @@
     stops[Math.min(Math.max(at + step, 0), stops.length - 1)].focus();
   }
 
-  /** Puts what the address says into the form. */
+  /** Fills the form from the address. */
   function restore() {
     const given = new URLSearchParams(location.search);
     for (const name of Object.keys(SAID)) {

@@ -1,5 +1,5 @@
-// Runs in a page whose address has a passage (`?passage=first words…last words`), as the links of
-// results have: marks it, and brings it into view.
+// Runs in a page with a passage in its address (`?passage=first words…last words`), as in links of
+// results: marks it, and scrolls it into view.
 import { findPassage } from "./marking.js";
 
 const LOOK = `
@@ -9,7 +9,7 @@ const LOOK = `
     box-shadow: -0.15rem 0 var(--kb-tint), -0.25rem 0 var(--md-accent-fg-color);
   }`;
 
-/** The element that the address leads to. */
+/** The target element of the address. */
 function target() {
   try {
     return document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -24,14 +24,14 @@ function mark() {
   const found = findPassage(article, ends, target());
   if (!found) return;
   for (const block of found.blocks) block.classList.add("kb-passage");
-  const look = new CSSStyleSheet(); // which the policy of a page lets in, unlike its text
+  const look = new CSSStyleSheet(); // allowed by the page's policy, unlike style elements
   look.replaceSync(LOOK);
   document.adoptedStyleSheets.push(look);
   show(found.first);
 }
 
 /**
- * Scrolls to a text, unless it can be seen below the place that the address leads to.
+ * Scrolls to a text, unless it is visible below the target of the address.
  *
  * @param {Text} text
  */

@@ -1,10 +1,10 @@
-// Products of rows of 16 bits with matrices of 8 bits, eight numbers at a time. JavaScript has no
-// instructions for that and WebAssembly has; the program is small enough to be put together here.
+// Products of 16-bit rows with 8-bit matrices, eight numbers at a time. JavaScript has no such
+// instructions, so a small WebAssembly program is assembled here.
 
 const PAGE = 65_536; // bytes
 const [I32, V128] = [0x7f, 0x7b];
 
-// What the program calls its arguments and variables.
+// Numbers of the program's arguments and variables.
 const [ROWS, MATRIX, INPUTS, OUTPUTS, NUMBER, RESULT] = [0, 1, 2, 3, 4, 5];
 const [OUTPUT, ROW, X, W, END, PLACE, SUM] = [6, 7, 8, 9, 10, 11, 12];
 
@@ -31,7 +31,7 @@ const moved = (name, by) => [...get(name), ...by, ...ADD, ...set(name)];
 /** @param {number} name */
 const counted = (name) => [...get(name), ...constant(1), ...SUBTRACT, 0x22, name, ...AGAIN];
 
-/** For each output, for each row: the sum of the products of the row and that of the matrix. */
+/** For each output and row: the dot product of the row and the output's row of the matrix. */
 const PROGRAM = [
   ...[...get(OUTPUTS), ...set(OUTPUT)],
   ...loop(
@@ -70,20 +70,20 @@ function assembled() {
   return new Uint8Array([
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(1, vector([0x60, ...vector(...new Array(6).fill([I32])), 0])),
-    ...section(2, vector([...NAME, ...NAME, 2, 0, 1])), // memory that is given
+    ...section(2, vector([...NAME, ...NAME, 2, 0, 1])), // imported memory
     ...section(3, vector([0])),
     ...section(7, vector([...NAME, 0, 0])),
     ...section(10, vector([...leb(code.length), ...code])),
   ]);
 }
 
-/** Matrices of 8 bits, and room for what they are multiplied with. */
+/** 8-bit matrices, and memory for their factors. */
 class Products {
   #memory;
   #multiply;
   #used = 0;
 
-  /** @param {number} bytes  of all matrices and rooms */
+  /** @param {number} bytes  of all matrices and factors */
   constructor(bytes) {
     this.#memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE) });
     const module = new WebAssembly.Module(assembled());
@@ -92,10 +92,10 @@ class Products {
   }
 
   /**
-   * Takes room.
+   * Allocates memory.
    *
    * @param {number} bytes  a multiple of 16
-   * @returns {number} where it begins
+   * @returns {number} start
    */
   room(bytes) {
     this.#used += bytes;
@@ -120,12 +120,12 @@ class Products {
   }
 
   /**
-   * @param {number} rows  where the rows are
-   * @param {number} number  of them
-   * @param {number} matrix  where it is: a row for each output
+   * @param {number} rows  address of the rows
+   * @param {number} number  of rows
+   * @param {number} matrix  its address: a row for each output
    * @param {number} inputs  a multiple of 8
    * @param {number} outputs
-   * @param {number} result  where sums go: a row for each row
+   * @param {number} result  address of the sums: a row for each row
    */
   multiply(rows, number, matrix, inputs, outputs, result) {
     this.#multiply(rows, matrix, inputs, outputs, number, result);

@@ -1,22 +1,22 @@
-// Ranking as kbkit/retrieval/fusion.py and ranking.py do it, where the formulas have their sources.
+// Ranking as in kbkit/retrieval/fusion.py and ranking.py, which name the sources of the formulas.
 
-const NEIGHBOURS = 4; // other chunks of a document that speak for it
-const DOUBT = 3; // long documents that count as if all of their chunks were as good as the best
-const FURTHER = 0.9; // what each hit of a document beyond its first ones counts, again and again
-const COMPARED = 60; // candidates of a pool among which near duplicates are sought
-const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
-const INDEX = 0.1; // what a chunk of a page counts that is mostly links
-const FEW = 10; // documents at which what is said of them as a whole counts half
-const STATIC = { summary: 0.3, page: 0.6 }; // what their weights count with static vectors of summaries
+const NEIGHBOURS = 4; // other chunks of a document that support a chunk
+const DOUBT = 3; // prior weight, in documents, of chunks as good as the best
+const FURTHER = 0.9; // factor of each hit of a document beyond its first ones, cumulative
+const COMPARED = 60; // candidates of a pool compared for near duplicates
+const DUPLICATE = 0.5; // factor of a near duplicate of a better candidate
+const INDEX = 0.1; // factor of a chunk of a page that is mostly links
+const FEW = 10; // number of documents at which scores of whole documents count half
+const STATIC = { summary: 0.3, page: 0.6 }; // factors of weights with static vectors of summaries
 const UNLIKELY = 0.1; // probability below which a passage hardly answers its query
-const MEASURED = 300; // chunks from which that was measured
+const MEASURED = 300; // minimum chunks for this probability
 const K1 = 1.2;
 const B = 0.75;
 
 const { fround } = Math;
 
 /**
- * How a knowledge base wants its candidates ranked.
+ * Settings of a knowledge base's ranking.
  *
  * @typedef {object} Settings
  * @property {number} dense
@@ -32,13 +32,13 @@ const { fround } = Math;
  */
 
 /**
- * What BM25 must know of all chunks. A term's frequency is the number of chunks that hold it.
+ * Corpus statistics of BM25. A term's frequency is the number of chunks that contain it.
  *
  * @typedef {{chunks: number, average: number, frequencies: Map<string, number>}} Statistics
  */
 
 /**
- * The candidates that one knowledge base has for a query; the columns are as long as `rows`.
+ * The candidates of one knowledge base for a query; columns are as long as `rows`.
  *
  * @typedef {object} Pool
  * @property {Settings} settings
@@ -52,24 +52,24 @@ const { fround } = Math;
  * @property {Statistics} pageStatistics  of documents
  * @property {(statistics: Statistics) => number[]} page  BM25 of their documents as a whole
  * @property {number[]} summary  cosine of the query and the summary of their document
- * @property {string} summaryEmbedder  what embedded the summaries; empty where there are none
+ * @property {string} summaryEmbedder  embedder of the summaries; empty without summaries
  * @property {number[]} title
  * @property {number[]} heading
  * @property {boolean[]} indexes  whether their document is mostly links
  * @property {number[]} rating
- * @property {(place: number) => Float64Array | null} vector  of length 1; null where not at hand
+ * @property {(place: number) => Float64Array | null} vector  a unit vector; null if not loaded
  */
 
 /**
- * A candidate in its place: which one of which pool.
+ * A ranked candidate: its pool and its number there.
  *
  * @typedef {{pool: Pool, place: number, score: number}} Ranked
  */
 
 /**
- * The candidates of all pools, best first; those without anything in common are left out.
+ * The candidates of all pools, best first; those without a score are left out.
  *
- * @param {Pool[]} pools  one a knowledge base, of one query; each is ranked by its own settings
+ * @param {Pool[]} pools  of one query, one per knowledge base; each is ranked by its settings
  * @param {number} limit
  * @returns {Ranked[]}
  */
@@ -102,7 +102,7 @@ function rank(pools, limit) {
 }
 
 /**
- * Each pool, and how many candidates stand before its own.
+ * Each pool, and the number of candidates in earlier pools.
  *
  * @param {Pool[]} pools
  * @returns {[Pool, number][]}
@@ -116,7 +116,7 @@ function placed(pools) {
 }
 
 /**
- * What holds of a pool, of each of its candidates, for all pools.
+ * A value of each pool, repeated for each of its candidates.
  *
  * @template T
  * @param {Pool[]} pools
@@ -130,7 +130,7 @@ function each(pools, value) {
 }
 
 /**
- * The document of each candidate, numbered from 0 through all pools.
+ * The document of each candidate, numbered from 0 across all pools.
  *
  * @param {Pool[]} pools
  */
@@ -198,8 +198,8 @@ function fused(pools, documents, sizes) {
 }
 
 /**
- * What each pool's weights of summaries and of whole documents are multiplied with: less where static
- * vectors embedded its summaries, and where there are few documents in all.
+ * Factors of each pool's weights of summaries and whole documents: lower with static vectors of
+ * summaries, and with few documents in all.
  *
  * @param {Pool[]} pools
  */
@@ -215,7 +215,7 @@ function documentFactors(pools) {
 }
 
 /**
- * The statistics of several knowledge bases as if they were one.
+ * The combined statistics of several knowledge bases.
  *
  * @param {Statistics[]} several
  * @returns {Statistics}
@@ -243,7 +243,7 @@ function idf({ chunks, frequencies }, term) {
 }
 
 /**
- * What a term adds to the BM25 of a text that holds it, rounded as Python rounds it.
+ * A term's contribution to the BM25 of a text, rounded as in Python.
  *
  * @param {number} weight  the term's idf
  * @param {number} average  length of a text
@@ -257,7 +257,7 @@ function impact(weight, average) {
 }
 
 /**
- * Scores from 0 to 1: negative ones count as 0, the best one becomes 1.
+ * Scores from 0 to 1: negative scores become 0, the best becomes 1.
  *
  * @param {number[]} scores
  */
@@ -268,9 +268,8 @@ function normalised(scores) {
 }
 
 /**
- * How well the rest of each chunk's document answers: the mean of its second to fifth best scores.
- * Chunks that a short document does not have count as much of its best one as those of the long
- * documents found do on average.
+ * Support of each chunk by its document: the mean of its second to fifth best scores. Missing
+ * chunks of short documents count a share of the best score, the average share in long documents.
  *
  * @param {number[]} scores
  * @param {number[]} documents
@@ -300,7 +299,7 @@ function documentEvidence(scores, documents, sizes) {
 }
 
 /**
- * Which of the best chunks of one pool say the same as better ones.
+ * Which of the best chunks of one pool are near duplicates of better ones.
  *
  * @param {(place: number) => Float64Array | null} vector
  * @param {number[]} scores
@@ -340,7 +339,7 @@ function placesWithin(scores, groups) {
 }
 
 /**
- * Where the scores stand, best first; equal ones keep their order.
+ * The positions of the scores, best first; equal scores keep their order.
  *
  * @param {ArrayLike<number>} scores
  */

@@ -1,23 +1,23 @@
-// Runs in the pages of documents. Gives code its button to copy it once it comes near; the theme
-// gives all code its button at once, which takes longer than all else in a page with much code.
-// And lets the keyboard scroll wide tables, code and pictures.
+// Runs in the pages of documents. Adds the copy button of code when it comes near the viewport; the
+// theme would add all at once, which is slow in a page with much code. Also lets the keyboard
+// scroll wide tables, code and pictures.
 
 (() => {
-  const MARGIN = "300px"; // around what is seen
+  const MARGIN = "300px"; // around the viewport
 
   /**
-   * The theme's own button, which its script knows what to do with.
+   * The theme's button, which its script handles.
    *
    * @param {Element} pre
    * @param {number} number
    */
   function addButton(pre, number) {
     const code = pre.querySelector("code") ?? pre;
-    code.id = `kb-code-${number}`; // the theme gives ids to what is around it, sooner or later
+    code.id = `kb-code-${number}`; // the theme gives ids to its parents, now or later
     const button = document.createElement("button");
     button.className = "md-code__button";
     button.title = "Copy to clipboard";
-    button.dataset.clipboardTarget = `pre > #${code.id}`; // and not a heading of that name
+    button.dataset.clipboardTarget = `pre > #${code.id}`; // excludes a heading with that id
     button.dataset.mdType = "copy";
     const place = document.createElement("div");
     place.className = "md-code__nav";
@@ -38,7 +38,7 @@
   );
   for (const block of blocks) near.observe(block);
 
-  // once the theme has wrapped tables; all are looked at before one is changed
+  // after the theme has wrapped tables; measures all before changing any
   window.addEventListener("load", () => {
     const places = "article :is(.md-typeset__scrollwrap, pre > code, p:has(> svg))";
     const wide = [...document.querySelectorAll(places)];

@@ -1,15 +1,15 @@
-// Answers the messages of pages: those of Material's search box, and our own.
+// Answers the messages of pages, from Material's search box and from kbkit's scripts.
 
 import { Engine } from "./engine.js";
 import { QUERY, RESULT, notice, result } from "./material.js";
 
 const SHOWN = 10; // hits that the search box shows
-const PAUSE = 220; // milliseconds without a key until something is loaded for what is typed
+const PAUSE = 220; // milliseconds without a key before shards are loaded for the typed text
 
 /**
- * A message of ours. `search` is answered by `hits` or `error` with the same id, `subjects` by
- * `subjects` that are named like the query; once the model is there, `model` names it, and `warm`
- * loads it when it names that one.
+ * A message of kbkit. `hits` or `error` with the same id answer `search`, `subjects` with similar
+ * names answer `subjects`. A message `model` names the model when it is loaded; `warm` with that
+ * name loads it again.
  *
  * @typedef {object} Message
  * @property {"warm" | "search" | "subjects"} kbkit
@@ -54,12 +54,12 @@ class Service {
     } else if (message.kbkit === "subjects") {
       await this.#suggest(message);
     } else if (message.kbkit === "warm") {
-      await this.#engine.warm().catch(() => undefined); // a query will say what is wrong
+      await this.#engine.warm().catch(() => undefined); // a query reports the error
       if (message.model && message.model === this.#site.model) this.#loadModel();
     }
   }
 
-  /** Loads the model behind the first answer, or before it where the browser keeps its files. */
+  /** Loads the model after the first answer, or before it if the browser has it in its cache. */
   #loadModel() {
     if (this.#loads) return;
     this.#loads = true;
@@ -85,8 +85,8 @@ class Service {
   }
 
   /**
-   * Answers what stands in the search box; of what is typed meanwhile only the last matters. What
-   * is at hand is shown at once; nothing is loaded for beginnings of a word that goes on.
+   * Answers the text in the search box; of texts typed meanwhile, only the last. Shows loaded
+   * results immediately; loads shards only after a pause, not for each letter.
    *
    * @param {string} query
    */
@@ -105,7 +105,7 @@ class Service {
     this.#running = false;
   }
 
-  /** Is fulfilled once nobody has typed for a while, and fails when somebody does. */
+  /** Fulfilled after a pause without typing, rejected if typing continues. */
   #paused() {
     /** @type {Promise<void>} */
     const pause = new Promise((resolve, reject) => {
@@ -115,7 +115,7 @@ class Service {
         reject(new Error("another key"));
       };
     });
-    pause.catch(() => undefined); // nobody may be waiting
+    pause.catch(() => undefined); // possibly without a handler
     return pause;
   }
 

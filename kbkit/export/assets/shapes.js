@@ -1,4 +1,4 @@
-// Types of nodes are told apart by shapes too, not by colours alone.
+// Shapes of node types, in addition to colours.
 
 const SHAPES = ["circle", "square", "diamond", "triangle", "hexagon"];
 /** @type {Record<string, number>} */

@@ -1,14 +1,14 @@
-// The part of a chunk that shows why it was found, as kbkit/retrieval/context.py cuts it. Texts of
-// an index are plain already.
+// The part of a chunk with the most query terms, as in kbkit/retrieval/context.py. Texts of an
+// index are already plain.
 
-const BEGINNING = 3; // letters of a term that words with it hold
+const BEGINNING = 3; // letters of a term that its words contain
 const LENGTH = 240;
-const END = 48; // characters of a beginning or an end
+const END = 48; // characters of a start or end
 const SIGNS = /^[-@#$._]+/;
 const WORDS = /([\p{L}\p{N}_]+)/u;
 const CORE = /^([^\p{L}\p{N}_]*)(.*?)([^\p{L}\p{N}_]*)$/su; // a word without marks around it
 
-/** Tells which terms of a query each word holds. */
+/** Finds the query terms of each word. */
 class Matches {
   /** @type {Map<string, string[]>} */
   #known = new Map();
@@ -27,7 +27,7 @@ class Matches {
       return letters.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     });
     const some = [...new Set(beginnings)].sort().join("|");
-    /** Finds what a word with a term holds: its first letters. */
+    /** Matches words that may contain a term, by its first letters. */
     this.signs = new RegExp(beginnings.length ? some : "(?!)", "giu");
   }
 
@@ -43,7 +43,7 @@ class Matches {
 }
 
 /**
- * The window of a text that holds most of the query's distinct terms.
+ * The window of a text with the most distinct query terms.
  *
  * @param {string} lines  of the text
  * @param {Matches} matches
@@ -68,7 +68,7 @@ function snippet(lines, matches, length = LENGTH) {
 }
 
 /**
- * How a text begins and ends, by which `passage.js` finds it.
+ * The start and end of a text, for `passage.js`.
  *
  * @param {string} text
  */
@@ -78,12 +78,12 @@ function ends(text) {
     const [first, last] = [text.slice(0, END), text.slice(-END)];
     parts.splice(0, 1, first.replace(/\s\S*$/u, ""), last.replace(/^\S*\s/u, ""));
   }
-  // halves of letters cannot stand in an address
+  // addresses cannot contain lone surrogates
   return parts.map((part) => part.replace(/…|\s|\p{Cs}/gu, " ")).join("…");
 }
 
 /**
- * A text in parts, every second of which is a word that holds a term.
+ * Split a text; every second part is a word with a term.
  *
  * @param {string} text
  * @param {Matches} matches

@@ -1,5 +1,5 @@
-// The normal form in which two names are of the same subject: the twin of
-// kbkit/text/subject_keys.py, whose docstring says what it is.
+// The normal form of subjects' names; counterpart of kbkit/text/subject_keys.py, which describes
+// it.
 
 const LONGEST = 200; // characters of a normal form
 const SHORT = 2; // letters of a word whose case matters
@@ -19,7 +19,7 @@ const NAME = /^[\p{ID_Start}_]\p{ID_Continue}*$/u;
 /** @typedef {"domain" | "entity" | "problem" | "resolution" | "context"} Kind */
 
 /**
- * A text without some characters at its end.
+ * Remove some characters from the end of a text.
  *
  * @param {string} text
  * @param {string} characters

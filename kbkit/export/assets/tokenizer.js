@@ -1,10 +1,10 @@
-// Cuts a text into the tokens of MiniLM, as the tokenizers library does in Python: BERT's
-// normalisation (no case, no accents, ideographs by themselves) and WordPiece.
+// Splits a text into the tokens of MiniLM, as Python's tokenizers library: BERT's normalisation (no
+// case, no accents, separate ideographs) and WordPiece.
 
 const [UNKNOWN, FIRST, LAST] = [100, 101, 102];
 const LONGEST_WORD = 100; // characters; a longer word is unknown
-const MARKS = /\[(?:PAD|UNK|CLS|SEP|MASK)\]/g; // tokens that a text may name
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\ufffd]/gu; // not what was unassigned when Python's tables were made
+const MARKS = /\[(?:PAD|UNK|CLS|SEP|MASK)\]/g; // special tokens, literal in a text
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\ufffd]/gu; // without Cn, which depends on the Unicode version
 const IDEOGRAPH =
   /[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/gu;
 const WORDS = /[$+<=>^`|~\p{P}]|[^\s$+<=>^`|~\p{P}]+/gu;
@@ -19,10 +19,10 @@ class Tokenizer {
   }
 
   /**
-   * The numbers of a text's tokens, with those that stand before and behind every text.
+   * The numbers of a text's tokens, with the special ones at the start and end.
    *
    * @param {string} text
-   * @param {number} longest  most numbers
+   * @param {number} longest  maximum of numbers
    */
   numbers(text, longest) {
     const found = [FIRST];
@@ -42,7 +42,7 @@ class Tokenizer {
   }
 
   /**
-   * The longest token that a word begins with, the longest that the rest begins with, and so on.
+   * Repeatedly take the longest token at the start of the rest of a word.
    *
    * @param {string} word
    */
@@ -72,7 +72,7 @@ function normalised(text) {
     .replace(UNSEEN, "")
     .replace(IDEOGRAPH, " $& ");
   const plain = cleaned.normalize("NFD").replace(/\p{Mn}/gu, "");
-  // each by itself, since Python looks at no neighbours of a sigma
+  // by character, since Python ignores the neighbours of a sigma
   return Array.from(plain, (letter) => letter.toLowerCase()).join("");
 }
 

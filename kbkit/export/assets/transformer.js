@@ -1,4 +1,4 @@
-// MiniLM: a transformer that turns a query into a vector, as onnxruntime does it in Python.
+// MiniLM: a transformer that turns a query into a vector, as onnxruntime in Python.
 // kbkit/export/mkdocs/page_head.py writes its files.
 
 import { Products } from "./products.js";
@@ -9,8 +9,8 @@ const HIDDEN = 1536;
 const LAYERS = 6;
 const HEADS = 12;
 const HEAD = WIDTH / HEADS;
-const LONGEST = 256; // tokens that are read
-const WORDS = 64; // rows of words in a file
+const LONGEST = 256; // tokens read of a text
+const WORDS = 64; // rows of token vectors in a file
 const TOKENS = 30_522;
 const LEVELS = 10_000; // steps of a row: 1,536 products of them with 8 bits fit into 32 bits
 const TINY = 1e-12;
@@ -25,7 +25,7 @@ const SHAPES = [
 const MATRICES = SHAPES.reduce((sum, [outputs, inputs]) => sum + outputs * inputs, 0);
 const NUMBERS = SHAPES.reduce((sum, [outputs]) => sum + 2 * outputs, 4 * WIDTH);
 
-/** @typedef {(name: string) => Promise<ArrayBuffer>} Read  gives what a file of the model holds */
+/** @typedef {(name: string) => Promise<ArrayBuffer>} Read  returns the content of a model file */
 /** @typedef {{weights: Float32Array, biases: Float32Array}} Norm */
 /**
  * @typedef {object} Matrix
@@ -66,13 +66,13 @@ class Transformer {
   }
 
   /**
-   * The model, once all has come that every query needs: 11 MB.
+   * Load the model with the data for every query: 11 MB.
    *
    * @param {Read} read
-   * @param {Read} [readWords]  reads what a query needs besides
+   * @param {Read} [readWords]  reads further token vectors of a query
    */
   static async opened(read, readWords = read) {
-    // first, since a browser that cannot run it need not load anything
+    // first, so that a browser without the instructions loads nothing
     const products = new Products(LAYERS * MATRICES + LONGEST * HIDDEN * (2 + 4));
     const numbers = Array.from({ length: LAYERS }, (_, number) => number);
     const [vocabulary, embeddings, ...layers] = await Promise.all([
@@ -86,7 +86,7 @@ class Transformer {
   }
 
   /**
-   * The vector of a text, of length 1.
+   * The unit vector of a text.
    *
    * @param {string} text
    */
@@ -136,7 +136,7 @@ class Transformer {
   }
 
   /**
-   * Rows times a matrix; each row is rounded to steps of its own.
+   * Rows times a matrix; each row is rounded with a separate scale.
    *
    * @param {Matrix} matrix
    * @param {Float32Array} states
@@ -167,14 +167,14 @@ class Transformer {
   }
 }
 
-/** Rows of 8 bits, each in steps of its own. */
+/** 8-bit rows, each with a scale. */
 class Rows {
   #scales;
   #steps;
 
   /**
    * @param {ArrayBuffer} data
-   * @param {number} before  numbers of 32 bits that are not of them
+   * @param {number} before  preceding 32-bit numbers
    * @param {number} number  of rows
    */
   constructor(data, before, number) {
@@ -190,7 +190,7 @@ class Rows {
   }
 }
 
-/** What is added to the rows of words: for where they stand, and for what kind of text it is. */
+/** Vectors to add to those of tokens: by position and by kind of text. */
 class Places {
   /** @param {ArrayBuffer} data */
   constructor(data) {
@@ -216,7 +216,7 @@ function whole(data, bytes) {
 }
 
 /**
- * A layer; its matrices are put where they are multiplied.
+ * Read a layer; its matrices are copied into the memory of `products`.
  *
  * @param {ArrayBuffer} data
  * @param {Products} products
@@ -238,8 +238,7 @@ function layer(data, products) {
 }
 
 /**
- * Each row becomes a mean of the values of all rows, by how alike queries and keys are; for each
- * head by itself.
+ * Attention: each row becomes a mean of all values, weighted by queries and keys, for each head.
  *
  * @param {Float32Array} states  queries, keys and values of each row
  */
@@ -270,11 +269,11 @@ function attended(states) {
 }
 
 /**
- * How much each value counts for a query; all together 1.
+ * The softmax weights of the values for a query.
  *
  * @param {Float64Array} query
  * @param {Float64Array} keys
- * @param {Float64Array} weights  of the values, which are set
+ * @param {Float64Array} weights  receives the result
  */
 function attend(query, keys, weights) {
   let most = -Infinity;

@@ -1,28 +1,27 @@
-// Vectors of chunks or of summaries, of which a query reads a few clusters: the twin of
+// Vectors of chunks or summaries, read by cluster; counterpart of IndexVectors in
 // kbkit/export/publishing/index_vectors.py.
 
 import { nibbles, octets, scaled, varints } from "./packing.js";
 import { byScore, dot } from "./ranking.js";
 
-const FIRST = 50; // best rows by words whose clusters are read
-const UNIT = 65_536; // parts of 1 that scales are written in
+const FIRST = 50; // best rows by words that select further clusters
+const UNIT = 65_536; // scales are integers in units of 1 / UNIT
 
 /** @typedef {{rows: number[], vectors: Float64Array[]}} Cluster */
 
 /**
- * How many clusters a query reads: those that are nearest, and those that hold most of the best
- * rows by words.
+ * Number of clusters that a query reads: the nearest, and those with the best rows by words.
  *
  * @typedef {{near: number, further: number}} Clusters
  */
 
 /**
- * What is known of vectors once some clusters are read.
+ * Result of a search over clusters.
  *
  * @typedef {object} Near
- * @property {number[]} rows  whose vectors are at hand, ascending
- * @property {(row: number) => number} cosine  of the centroid where a vector is not at hand
- * @property {(row: number) => Float64Array | null} vector  of length 1
+ * @property {number[]} rows  rows with loaded vectors, ascending
+ * @property {(row: number) => number} cosine  that of the centroid for other rows
+ * @property {(row: number) => Float64Array | null} vector  a unit vector
  */
 
 class Vectors {
@@ -34,15 +33,15 @@ class Vectors {
   #decode;
 
   /**
-   * @param {any} about  what the core of the index says of them; nothing where there are none
+   * @param {any} about  their description in the core of the index, if any
    * @param {Clusters} read
-   * @param {(number: number) => Promise<any>} shard  gives what a shard of vectors holds
-   * @param {(text: string) => Int8Array} [decode]  gives the steps of its vectors
+   * @param {(number: number) => Promise<any>} shard  returns the content of a shard of vectors
+   * @param {(text: string) => Int8Array} [decode]  returns the steps of its vectors
    */
   constructor(about, read, shard, decode = nibbles) {
     /** @type {number} */
     this.dimensions = about?.dimensions ?? 0;
-    /** Whether the model's vectors of queries can ask them. */
+    /** Whether the browsers' model embeds queries for them. */
     this.modelled = Boolean(about?.model);
     this.#read = read;
     this.#shard = shard;
@@ -67,7 +66,7 @@ class Vectors {
   }
 
   /**
-   * A vector of the model as one of the index.
+   * Project a vector of the model to the index.
    *
    * @param {Float64Array} vector
    * @param {{v: string, s: number[]}} axes
@@ -81,11 +80,11 @@ class Vectors {
   }
 
   /**
-   * What a query needs of them.
+   * Search the vectors.
    *
    * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
-   * @param {number[]} best  rows that are best by words, best first
-   * @param {((row: number) => boolean) | null} allowed  which may be found
+   * @param {number[]} best  best rows by words, best first
+   * @param {((row: number) => boolean) | null} allowed  test for allowed rows
    * @returns {Promise<Near>}
    */
   async near(parts, best, allowed) {
@@ -115,7 +114,7 @@ class Vectors {
   }
 
   /**
-   * @param {number[]} near  how near each cluster is
+   * @param {number[]} near  nearness of each cluster
    * @param {number[]} best
    * @param {((row: number) => boolean) | null} allowed
    */
@@ -168,7 +167,7 @@ function unit(vector) {
 }
 
 /**
- * The row of a term in a query encoder; null where it has none.
+ * The row of a term in a query encoder, or null.
  *
  * @param {any} shard
  * @param {string} kind  of the encoder

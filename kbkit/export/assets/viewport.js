@@ -1,11 +1,11 @@
-// A canvas that is looked at through a camera, which mouse, touch and keys move.
+// A canvas with a camera that mouse, touch and keys move.
 import { zoomAt } from "./geometry.js";
 
 const GLIDE = 260; // milliseconds
 const KEY_STEP = 60; // pixels
-const REST = 140; // milliseconds after which a picture that was moved is at rest
-const DOUBLE = 350; // milliseconds in which a second click belongs to the first
-const STILL = 4; // pixels that a pointer may move while it is pressed
+const REST = 140; // milliseconds until a moved picture is at rest
+const DOUBLE = 350; // milliseconds between the clicks of a double click
+const STILL = 4; // pixels that a pressed pointer may move in a click
 
 class Viewport {
   /**
@@ -16,7 +16,7 @@ class Viewport {
     this.canvas = canvas;
     this.size = { width: 0, height: 0 };
     this.camera = { x: 0, y: 0, scale: 1 };
-    /** Whether all is shown, also when the size changes. */
+    /** Whether to show all nodes after a change of size. */
     this.fitted = true;
     this.frame = 0;
     this.gliding = 0;
@@ -37,12 +37,12 @@ class Viewport {
     });
   }
 
-  // What is looked at says these
+  // Subclasses override these
 
   /**
    * Draw now.
    *
-   * @param {boolean} [_moving]  whether it is drawn again at once, so that speed counts most
+   * @param {boolean} [_moving]  whether another drawing follows immediately, so that speed matters
    */
   paint(_moving) {}
 
@@ -135,7 +135,7 @@ class Viewport {
   }
 
   /**
-   * Draw what a camera sees. Where one follows another at once, all details come at the end.
+   * Draw a camera's view, with all details only after the last of several moves.
    *
    * @param {import("./geometry.js").Camera} camera
    */
@@ -210,7 +210,7 @@ class Viewport {
       return;
     }
     let { camera } = this;
-    const share = other ? 0.5 : 1; // of two fingers, the middle moves half as far
+    const share = other ? 0.5 : 1; // the middle of two fingers moves half as far
     camera = {
       ...camera,
       x: camera.x - ((here.x - before.x) * share) / camera.scale,
@@ -233,7 +233,7 @@ class Viewport {
     const { offsetX: x, offsetY: y, timeStamp: at } = event;
     const before = this.pressed;
     this.pressed = { x, y, at };
-    // what was there at the first click may have glided away at the second
+    // the node of the first click may have moved before the second
     if (at - before.at > DOUBLE || Math.hypot(x - before.x, y - before.y) > 24) {
       this.press(x, y, event.pointerType !== "mouse");
     }
@@ -241,7 +241,7 @@ class Viewport {
 
   /** @param {WheelEvent} event */
   wheel(event) {
-    // the page scrolls past a picture that nobody works with
+    // the wheel scrolls the page unless the picture is in use
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== this.canvas && !this.hasFocus()) {
       return;
     } // prettier-ignore
@@ -290,7 +290,7 @@ class Viewport {
       does[event.key]();
     }
     if (event.key !== "Tab") {
-      event.stopPropagation(); // notebooks have keys of their own
+      event.stopPropagation(); // notebooks handle keys, too
     }
   }
 }

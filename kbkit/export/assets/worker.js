@@ -1,6 +1,6 @@
-// The worker that stands in for that of Material's search box. A classic script in plain words, so
-// that browsers which cannot run the engine get as far as Material's own worker. It loads nothing
-// until somebody searches.
+// Replaces the worker of Material's search box. A classic script in old syntax, so that browsers
+// that cannot run the engine can still start Material's worker. It loads nothing before the first
+// search.
 
 (() => {
   const HERE = new URL(".", self.location.href);
@@ -39,7 +39,7 @@
 
   /** @param {string} path */
   async function bytes(path) {
-    // names say what files hold, so those that a browser keeps are good, however old they are
+    // names are hashes of the content, so cached files stay valid
     return (await got(path, { cache: "force-cache", priority: "low" })).arrayBuffer();
   }
 
@@ -55,7 +55,7 @@
     /** @type {any} */
     let site;
     try {
-      // asked for anew each time: it names the files of the newest build
+      // not cached, since it names the files of the newest build
       site = await load("assets/kbkit/site.js", { cache: "no-cache" });
     } catch (error) {
       started = false;
@@ -90,13 +90,13 @@
   }
 
   /**
-   * Leave the search to Material's own worker, which finds words.
+   * Fall back to Material's worker, which searches by words.
    *
    * @param {any} site
    * @param {unknown} error
    */
   async function searchKeywords(site, error) {
-    /** @param {any} message  kept until Material's worker is ready */
+    /** @param {any} message  queued until Material's worker is ready */
     const keep = (message) => {
       if (!message.kbkit) waiting.push(message);
       else if (message.kbkit !== "warm") fail(message, error);
@@ -104,7 +104,7 @@
     waiting.splice(0).forEach(keep);
     self.postMessage({ kbkit: "keywords" });
     answer = keep;
-    // the theme sends its setup once it has read an index; a page of results never does
+    // the theme sends its setup after it has read an index; a page of results never does
     if (!setup) await new Promise((resolve) => (onSetup = () => resolve(null)));
     const { docs } = await load(site.keywords);
     const material = new URL(site.material, ROOT);
