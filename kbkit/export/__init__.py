@@ -2,8 +2,7 @@
 
 ::
 
-    facts, manifest, report  inputs, memory and result of an export
-    files                    files that it writes
+    facts, manifest          inputs and files of an export
     pages/                   Markdown pages, their links and order, and files for programs
     index/                   the search index that browsers read
     mkdocs/                  plugin, project, search box, build

@@ -1,4 +1,4 @@
-"""Facts that an export needs besides documents."""
+"""Inputs of an export, in addition to documents."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class RelatedPassage:
-    """A passage of another document that is near in meaning.
+    """A passage of another document with a similar meaning.
 
     Attributes:
-        anchor: Anchor on its page, or ``""``.
-        heading: Headings above it on one line, the document's title left out.
-        passage: Its first and last words, by which its page marks it.
+        heading: Headings above it on one line, without the document's title.
+        passage: Its first and last words, for highlighting.
     """
 
     uri: str
@@ -28,7 +27,7 @@ class SourceFacts:
 
     Attributes:
         day: Day of the last complete run (ISO), or ``""``.
-        fidelity: Kept and total items by kind, on measured pages.
+        fidelity: Retained and total items by kind, on measured pages.
     """
 
     type: str
@@ -47,11 +46,7 @@ class ExampleQuestion:
 
 @dataclass(frozen=True, slots=True)
 class GraphPlace:
-    """A document that an entity leads to.
-
-    Attributes:
-        anchor: Anchor of the mention, or ``""``.
-    """
+    """A document that defines or mentions an entity."""
 
     uri: str
     anchor: str = ""
@@ -60,11 +55,11 @@ class GraphPlace:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """Entity of a graph, in its picture or shown only with its neighbourhood. Texts are plain.
+    """Entity of a graph, in its picture or only in lists of neighbours. Texts are plain.
 
     Attributes:
         x: Horizontal offset from the centre.
-        properties: Further properties: labels and values.
+        properties: Labels and values.
         places: Defining documents, then those with most mentions.
     """
 
@@ -83,11 +78,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class GraphEdge:
-    """A relation between two nodes, by their numbers from 0.
-
-    Attributes:
-        drawn: Whether the picture shows it.
-    """
+    """A relation between two nodes, by their numbers from 0, in the picture if `drawn`."""
 
     source: int
     target: int
@@ -98,12 +89,7 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class GraphGap:
-    """A gap of the documentation.
-
-    Attributes:
-        name: Name of an entity, or title of a document.
-        kind: Kind of gap; one of `kbkit.models.GapKind`.
-    """
+    """A gap in the documentation of an entity or document; `kind` is a `kbkit.models.GapKind`."""
 
     name: str
     kind: str
@@ -113,14 +99,14 @@ class GraphGap:
 
 @dataclass(frozen=True, slots=True)
 class GraphFacts:
-    """The graph of a knowledge base, as far as its site shows it.
+    """The published part of a knowledge base's graph.
 
     Attributes:
         gaps: Gaps, the most important first, each kind in turn.
         further: Relations outside the picture, the strongest first; numbers of `undrawn` follow
             those of `nodes`.
         state: Fingerprint of the graph's state.
-        pages: Files already made of that state, by path; all else is empty then.
+        pages: Existing files of that state, by path; all else is then empty.
     """
 
     nodes: Sequence[GraphNode] = ()
@@ -135,11 +121,7 @@ class GraphFacts:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """Files of a document that a reader can have, in one archive.
-
-    Attributes:
-        read: Returns the archive when it is written.
-    """
+    """Files of a document in one archive; `read` returns its bytes."""
 
     path: str
     files: Sequence[tuple[str, int]]
@@ -149,11 +131,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class SiteSection:
-    """Another export in the same site: the files of a workspace, or its entries.
-
-    Attributes:
-        path: Path of its home page, relative to the linking pages.
-    """
+    """Another export in the same site; `path` is relative to the linking pages."""
 
     title: str
     path: str
@@ -165,13 +143,11 @@ class Facts:
     """All facts; unknown ones are empty.
 
     Attributes:
-        related: Passages near to each document, by its id, the nearest first.
-        ratings: Average rating and number of raters of each document, by id.
+        related: Related passages, the nearest first, by document id.
+        ratings: Average rating and number of raters, by document id.
         scores: Number of ratings by score from 1 to 5.
-        questions: Example questions with their answers.
-        subjects: Main subjects of each document, by id: names of entities.
-        graph: The graph; ``None`` if unknown or hidden.
-        best: URIs of the best rated documents, if they are to be listed.
+        subjects: Names of the main subjects, by document id.
+        best: URIs of the best rated documents, if the site lists them.
     """
 
     related: Mapping[str, Sequence[RelatedPassage]] = field(default_factory=dict)

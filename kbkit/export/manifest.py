@@ -13,11 +13,11 @@ from kbkit.errors import ExportError
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old one or the new one, never a half."""
+    """Replace a file atomically."""
     draft = path.with_name(f".{path.name[:40]}.part")
     try:
         draft.write_bytes(data)
-    except FileNotFoundError:  # of a new folder, which few are
+    except FileNotFoundError:  # the folder is new
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(data)
     draft.replace(path)
@@ -38,9 +38,8 @@ MANIFEST = ".kbkit-export.json"
 """Name of the manifest; MkDocs ignores names with a leading dot."""
 
 _FORMAT = 1
-_FIRST = 20
-_ABOUT = "browse.md"
-"""The first of the pages that are about all documents."""
+_MAX_TOP = 20
+_BROWSE = "browse.md"  # the first of the pages about all documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,9 @@ class Manifest:
     """Files that an export wrote, as relative paths with ``/``.
 
     Attributes:
-        nav: Navigation, the tree of all documents included; see `kbkit.export.pages.home_page`.
-        history: Since when each document has its text, by URI; see `kbkit.export.pages.outline`.
-        fingerprints: Fingerprints of each page's input and output, by path; see
-            `kbkit.export.pages.writer`.
+        nav: Navigation with all documents; see `kbkit.export.pages.home_page`.
+        history: Revision of each document, by URI; see `kbkit.export.pages.outline`.
+        fingerprints: Of each page's input and output, by path; see `kbkit.export.pages.writer`.
     """
 
     kb: str
@@ -94,7 +92,7 @@ class Manifest:
         return manifest
 
     def write(self, directory: Path) -> None:
-        """Write the manifest into a folder, whole or not at all, and only if it is another one."""
+        """Write the manifest into a folder atomically, if it changed."""
         values = {"format": _FORMAT} | {
             each.name: getattr(self, each.name) for each in fields(self)
         }
@@ -116,13 +114,10 @@ class Manifest:
         return sections
 
     def top(self) -> list[dict[str, Any]]:
-        """Return the pages that a theme's navigation shows.
-
-        A theme renders all of its navigation in every page.
-        """
+        """Return the pages for a theme's navigation, few since it is in every page."""
         paths = [item["path"] for item in self.nav]
-        behind = paths.index(_ABOUT) if _ABOUT in paths else len(paths)
-        first, last = self.nav[:_FIRST], self.nav[behind:]
+        browse = paths.index(_BROWSE) if _BROWSE in paths else len(paths)
+        first, last = self.nav[:_MAX_TOP], self.nav[browse:]
         return [*first, *(item for item in last if item not in first)]
 
 
@@ -131,7 +126,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _lines(value: Any) -> str:
-    """Return a value as JSON, an entry per line for version control."""
+    """Return a value as JSON with one entry per line, for version control."""
     if isinstance(value, Mapping):
         return _framed("{}", (f"{_json(key)}: {_json(one)}" for key, one in value.items()))
     return _framed("[]", map(_json, value)) if isinstance(value, tuple) else _json(value)

@@ -159,7 +159,7 @@ def test_a_hit_shows_its_frame_and_the_entities_that_few_name(kb, index):
 
 
 def test_a_condition_that_the_index_cannot_tell_is_refused(index):
-    with pytest.raises(ConfigError, match=r"cannot tell path; it has .*entity"):
+    with pytest.raises(ConfigError, match=r"has no path; it has .*entity"):
         index.search("pool", filters={"path": "*.md"})
     with pytest.raises(ConfigError, match="frame"):
         index.search("pool", filters={"frame": "poem"})

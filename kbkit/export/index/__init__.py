@@ -1,13 +1,13 @@
-"""The search index of a published knowledge base, which browsers read in parts.
+"""The search index of a published knowledge base, read in parts.
 
-`write_index` writes it from a snapshot and the query encoder. ``assets/engine.js`` searches it in
-the browser, `kbkit.export.publishing.published_index` in Python.
+`write_index` writes it. ``assets/engine.js`` searches it in the browser,
+`kbkit.export.publishing.published_index` in Python.
 
-The index is a folder of *shards*. Each is a script with one call, ``kbkitShard({...})``: browsers
-fetch it, or load it as a script under ``file://``.
+The index is a folder of *shards*, scripts with one call ``kbkitShard({...})``. Browsers fetch them,
+or load them as scripts under ``file://``.
 
-- ``core``: data that each query needs: lengths, documents and clusters of all chunks, projection
-  scales, centroids, stop words, the first term of each shard, the chunks of each text shard.
+- ``core``: data for each query: lengths, documents and clusters of all chunks, projection scales,
+  centroids, stop words, the first term of each shard, the chunks of each text shard.
 - ``t/N``: terms in order: postings, and the rows of the query encoders for chunks and summaries.
 - ``v/N`` and ``c/N``: vectors of one cluster of chunks, or of summaries.
 - ``e/N``: vectors of summaries with all dimensions, in 8 bits, for browsers with the model.
@@ -16,8 +16,8 @@ fetch it, or load it as a script under ``file://``.
 - ``a``: statement types of each chunk, the most common subjects, the first subject of each shard.
 - ``s/N``: subjects in order, and their chunks.
 
-A shard of terms, texts or subjects holds a number of bytes: more files cost the writer and servers,
-more bytes cost each query. ``stem`` is a script with the stemmer of the language.
+Shards of terms, texts or subjects have a target size: smaller shards cost the writer and servers,
+larger ones each query. ``stem`` is a script with the stemmer of the language.
 
 Binary columns are base64 of little endian numbers; *varints* are base 128, low bits first.
 """

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 Whole = NDArray[np.int64] | NDArray[np.int32]
 
-_BEFORE, _BEHIND = "kbkitShard(", ");\n"
+_START, _END = "kbkitShard(", ");\n"
 LEVELS = 7
-"""Values of 4 bits are -7 to 7."""
+"""Maximum of a 4-bit value."""
 OCTET = 127
-"""Values of 8 bits are -127 to 127."""
+"""Maximum of an 8-bit value."""
 
 
 def encode_shard(values: Mapping[str, Any]) -> bytes:
@@ -29,21 +29,21 @@ def encode_call(function: str, arguments: Sequence[Any]) -> bytes:
     text = ",".join(
         json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in arguments
     )
-    # the two line ends that JSON allows in strings and old scripts do not
+    # line ends that JSON allows in strings, but old scripts do not
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return f"{function}({text});\n".encode("utf-8", "replace")
 
 
 def decode_shard(data: bytes) -> dict[str, Any]:
     text = data.decode()
-    if not text.startswith(_BEFORE) or not text.endswith(_BEHIND):
+    if not text.startswith(_START) or not text.endswith(_END):
         raise ValueError("not a shard")
-    values: dict[str, Any] = json.loads(text[len(_BEFORE) : -len(_BEHIND)])
+    values: dict[str, Any] = json.loads(text[len(_START) : -len(_END)])
     return values
 
 
 def pack_varints(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
-    """Numbers of 0 and more as varints, and where the bytes of each end."""
+    """Encode non-negative numbers as varints; return the bytes, and the end of each number."""
     rest = np.asarray(numbers, np.int64)
     lengths = np.ones(len(rest), np.int64)
     for bits in range(7, 63, 7):
@@ -73,7 +73,7 @@ def decode_varints(text: str) -> Integers:
 
 
 def encode_nibbles(matrix: NDArray[np.int8]) -> str:
-    """A matrix of -7 to 7, two values a byte, the first in the low half; its rows are even."""
+    """Encode values from -7 to 7, two per byte, low half first; rows have even length."""
     flat = (matrix.astype(np.int16) + 8).astype(np.uint8).reshape(-1)
     return to_base64((flat[0::2] | flat[1::2] << 4).astype(np.uint8))
 
@@ -88,7 +88,7 @@ def decode_nibbles(text: str, columns: int) -> NDArray[np.int8]:
 
 
 def encode_bytes(matrix: NDArray[np.int8]) -> str:
-    """A matrix of -127 to 127, a value a byte."""
+    """Encode values from -127 to 127, one per byte."""
     return to_base64(matrix.view(np.uint8).reshape(-1))
 
 
@@ -98,7 +98,6 @@ def decode_bytes(text: str, columns: int) -> NDArray[np.int8]:
 
 
 def to_base64(data: NDArray[np.uint8]) -> str:
-    """Bytes as base64."""
     return base64.b64encode(data.tobytes()).decode()
 
 
@@ -111,11 +110,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class VectorForm:
-    """Sizes of quantized vectors.
-
-    Attributes:
-        cluster: Vectors of a cluster, on average; twice as many are the most.
-    """
+    """Sizes of quantized vectors; `cluster` is the average size of a cluster, half the maximum."""
 
     dimensions: int
     cluster: int
@@ -124,13 +119,11 @@ class VectorForm:
 CHUNKS = VectorForm(dimensions=160, cluster=64)
 """For 256 dimensions: 128 lost up to 1 point of nDCG@10, 192 nothing."""
 SUMMARIES = VectorForm(dimensions=96, cluster=400)
-"""For 384 dimensions. Clusters are large, since summaries are near a query mostly or not at all."""
+"""For 384 dimensions; large clusters, since most or no summaries of a cluster are near a query."""
 _SAMPLE = 20_000
 _ROUNDS = 10
-_AT_ONCE = 2_000
-"""Vectors of a batch, which bounds memory."""
-_CLIPPED = 0.005
-"""Share of numbers clipped by 4 bits."""
+_BATCH = 2_000  # vectors; bounds memory
+_CLIPPED = 0.005  # share of numbers clipped by 4 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +131,8 @@ class QuantizedVectors:
     """Quantized vectors of chunks or summaries.
 
     Attributes:
-        projection: From the model's dimensions to the index's; ``(model's dimensions,
-            dimensions)``.
-        values: The vectors, in steps; shape ``(n, dimensions)``.
+        projection: Shape ``(model's dimensions, dimensions)``.
+        values: The vectors, in steps of `scales`; shape ``(n, dimensions)``.
         clusters: Cluster of each vector, shape ``(n,)``.
         centroids: Mean vector of each cluster, projected; shape ``(clusters, dimensions)``.
     """
@@ -157,8 +149,8 @@ def quantize(
 ) -> QuantizedVectors:
     """Project, round and cluster vectors.
 
-    Projects onto the principal axes through the origin, the linear map to so few dimensions that
-    keeps inner products best (Eckart and Young, 1936).
+    Projects onto the principal axes through the origin, which preserve inner products best for
+    their number of dimensions (Eckart and Young, 1936).
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     sample = vectors[rows[:: max(1, len(rows) // _SAMPLE)]].astype(np.float64)
@@ -189,11 +181,11 @@ def round_summaries(vectors: Matrix, clusters: NDArray[np.int64]) -> QuantizedVe
 
 
 def _parts(number: int) -> Iterator[slice]:
-    return (slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE))
+    return (slice(start, start + _BATCH) for start in range(0, number, _BATCH))
 
 
 def _cluster(vectors: Matrix, size: int) -> NDArray[np.int64]:
-    """Cluster vectors by k-means (Lloyd, 1982); no cluster has more than ``2 * size``.
+    """Cluster vectors by k-means (Lloyd, 1982), into at most ``2 * size`` vectors each.
 
     Importing scipy's k-means takes longer than clustering a thousand documents.
     """
@@ -204,8 +196,8 @@ def _cluster(vectors: Matrix, size: int) -> NDArray[np.int64]:
         centres = vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)]
         sample = vectors[:: max(1, len(vectors) // _SAMPLE)]
         for _ in range(_ROUNDS):
-            held, means = _means(sample, _nearest(sample, centres))
-            centres[held] = means
+            filled, means = _means(sample, _nearest(sample, centres))
+            centres[filled] = means
         nearest = _nearest(vectors, centres)
     parts: list[NDArray[np.int64]] = []
     order = np.argsort(nearest, kind="stable")
@@ -230,10 +222,10 @@ def _nearest(vectors: Matrix, centres: Matrix) -> NDArray[np.int64]:
 
 def _means(vectors: Matrix, clusters: NDArray[np.int64]) -> tuple[NDArray[np.int64], Matrix]:
     counts = np.bincount(clusters)
-    held = np.flatnonzero(counts)
-    # column by column, so that only one of them is held in double precision
+    filled = np.flatnonzero(counts)
+    # by column, so that only one column is converted to double precision at a time
     sums = np.stack([np.bincount(clusters, column) for column in vectors.T], axis=1)
-    return held, (sums[held] / counts[held, None]).astype(np.float32)
+    return filled, (sums[filled] / counts[filled, None]).astype(np.float32)
 
 
 def _halves(vectors: Matrix, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:

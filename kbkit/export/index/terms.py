@@ -34,12 +34,7 @@ from kbkit.text.analysis import Analyzer
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """A chunk as search results show it.
-
-    Attributes:
-        heading: Heading path on one line, the document's title left out.
-        anchor: Anchor on its page, or ``""``.
-    """
+    """A chunk for search results; `heading` is its path without the document's title."""
 
     text: str
     heading: str
@@ -48,14 +43,14 @@ class IndexedChunk:
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document whose chunks stand next to each other in the index.
+    """A document with adjacent chunks in the index.
 
     Attributes:
-        path: Its page in the export, ``.md`` and all.
-        day: Days from 1970-01-01 to when it was fetched.
+        path: Its page in the export, with ``.md``.
+        day: Day of the fetch, from 1970-01-01.
         rating: Average rating, 0 without ratings.
         section: Titles of the sections above it, outermost first.
-        label: Title in results, if it is not the title.
+        label: Title in results, if different.
     """
 
     path: str
@@ -73,11 +68,7 @@ class IndexedDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedSummaries:
-    """The summaries of the documents.
-
-    Attributes:
-        vectors: Unit vectors in document order; zeros for documents without one.
-    """
+    """Document summaries: unit vectors in document order, zeros for missing ones."""
 
     vectors: NDArray[np.float32]
     embedder: str
@@ -86,12 +77,7 @@ class IndexedSummaries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedSubject:
-    """A subject by one of its names.
-
-    Attributes:
-        kind: Role of the subject.
-        rows: Numbers of the chunks that speak of it by any of its names, ascending.
-    """
+    """A name of a subject; `rows` are the chunks with any of the subject's names, ascending."""
 
     key: str
     kind: SubjectKind
@@ -104,7 +90,7 @@ class IndexedAnnotations:
     """Annotations of the chunks.
 
     Attributes:
-        masks: The frames of each chunk's statements, a bit each in the order of `StatementType`.
+        masks: Statement types of each chunk, as bits in the order of `StatementType`.
         frames: Main statement type of each chunk, if known.
     """
 
@@ -119,13 +105,10 @@ class IndexContent:
     """Input of an index.
 
     Attributes:
-        rows: The snapshot's row of each chunk of the index, documents' chunks together.
+        rows: The snapshot's row of each chunk of the index, grouped by document.
         prior: Prior of ratings, from -1 to 1; see `kbkit.retrieval.fusion.rating_prior`.
-        encoder: The query encoder; without it only words are searched.
-        summaries: Document summaries; ``None`` if they cannot be searched.
-        model: Fingerprint of the browsers' model, ``""`` without; its query vectors fit vectors of
-            this embedder.
-        annotations: Annotations of the chunks; ``None`` without.
+        encoder: The query encoder; ``None`` for search by words only.
+        model: Fingerprint of the browsers' model, ``""`` without one.
     """
 
     name: str
@@ -145,19 +128,16 @@ class IndexContent:
 
 
 UNIT = 65_536
-"""Parts of 1 that scales of term vectors are written in."""
+"""Scales of term vectors are integers in units of 1 / `UNIT`."""
 TERM_BYTES = 8_000
 """Target size of a shard of terms; a common term may exceed it."""
-_AT_ONCE = 300_000
-"""Postings of a batch, which bounds memory."""
-_ROWS_AT_ONCE = 4_000
-"""Rows of the query encoder that are projected at once."""
-_BESIDE = 16
-"""Overhead of a term."""
+_BATCH = 300_000  # postings; bounds memory
+_BATCH_ROWS = 4_000  # rows of the query encoder that are projected at once
+_OVERHEAD = 16  # bytes of a term
 
 
 def quantize_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:
-    """Rows as steps of their own scale, which is given in parts of `UNIT`; 0 for rows of zeros."""
+    """Quantize rows with a scale each, in units of 1 / `UNIT`; 0 for rows of zeros."""
     largest = np.abs(matrix).max(axis=1, initial=0.0).astype(np.float64)
     scales = np.ceil(largest / LEVELS * UNIT).astype(np.int64)
     steps = np.where(scales > 0, scales, 1)[:, None] / UNIT
@@ -172,10 +152,10 @@ def utf16_key(term: str) -> bytes:
 def term_shards(
     content: IndexContent, chunks: QuantizedVectors | None, summaries: QuantizedVectors | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Iterate over the shards of terms, each with the text that separates it from those before."""
+    """Yield the shards of terms, each with a text between the last term before and its first."""
     snapshot = content.snapshot
     postings = pack_postings(content)
-    # terms that only left-out chunks have are left out
+    # terms only of excluded chunks are excluded
     used = [(n, term) for n, term in enumerate(snapshot.terms) if postings.counts[n]]
     used.sort(key=lambda entry: utf16_key(entry[1]))
     names = [term for _, term in used]
@@ -185,15 +165,15 @@ def term_shards(
         tables[""] = _term_vectors(content.encoder, chunks, names)
     if content.summaries is not None and summaries is not None:
         tables["c"] = _term_vectors(content.summaries.encoder, summaries, names)
-    sizes = _BESIDE + np.char.str_len(np.array(names, str))
+    sizes = _OVERHEAD + np.char.str_len(np.array(names, str))
     for vectors, scales in tables.values():
         sizes += (scales > 0) * vectors.shape[1] * 2 // 3
     sizes += (postings.ends[numbers] - postings.begins[numbers]) * 4 // 3
     before = ""
     for start, end in pairwise(split_by_size(sizes, TERM_BYTES)):
         part = slice(start, end)
-        held = numbers[part].tolist()
-        data = [postings.data[postings.begins[n] : postings.ends[n]] for n in held]
+        term_numbers = numbers[part].tolist()
+        data = [postings.data[postings.begins[n] : postings.ends[n]] for n in term_numbers]
         values: dict[str, Any] = {
             "t": " ".join(names[part]),
             "n": postings.counts[numbers[part]].tolist(),
@@ -207,7 +187,7 @@ def term_shards(
 
 
 def split_by_size(sizes: Integers, limit: int) -> list[int]:
-    """Return where to split consecutive parts, so that groups stay below a size."""
+    """Return the starts of groups of consecutive items below a total size, and the end."""
     starts, room = [], -1
     for number, size in enumerate(sizes.tolist()):
         if size > room:
@@ -229,8 +209,8 @@ class Postings:
     """Packed postings of all terms of the snapshot.
 
     Attributes:
-        data: Two varints for each posting: the distance in chunks, and the count less 1, times 4,
-            plus 1 for the heading and 2 for the title.
+        data: Two varints per posting: the distance in chunks, and ``4 * (count - 1)``, plus 1 if
+            the term is in the heading and 2 if it is in the title.
     """
 
     counts: Integers
@@ -239,23 +219,23 @@ class Postings:
     ends: Integers
 
 
-def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
+def pack_postings(content: IndexContent, at_once: int = _BATCH) -> Postings:
     """Pack the postings in batches of terms."""
     snapshot = content.snapshot
     places = np.full(len(snapshot), -1, np.int64)
     places[content.rows] = np.arange(len(content.rows))
     titles, headings = _sorted_keys(snapshot.title_terms), _sorted_keys(snapshot.heading_terms)
     parts, ends = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)]
-    kept_of = [np.zeros(0, np.int64)]  # there may be no term at all
+    counts_of_batches = [np.zeros(0, np.int64)]  # without terms, no batch follows
     total = 0
     for first, last in pairwise(split_by_size(np.diff(snapshot.starts), at_once)):
         span = slice(snapshot.starts[first], snapshot.starts[last])
         terms = np.repeat(np.arange(first, last), np.diff(snapshot.starts[first : last + 1]))
         rows = places[snapshot.rows[span]]
-        kept = np.flatnonzero(rows >= 0)
-        kept = kept[np.lexsort((rows[kept], terms[kept]))]
-        terms, rows, old = terms[kept], rows[kept], snapshot.rows[span][kept]
-        marks = 4 * (snapshot.counts[span][kept].astype(np.int64) - 1)
+        indexed = np.flatnonzero(rows >= 0)
+        indexed = indexed[np.lexsort((rows[indexed], terms[indexed]))]
+        terms, rows, old = terms[indexed], rows[indexed], snapshot.rows[span][indexed]
+        marks = 4 * (snapshot.counts[span][indexed].astype(np.int64) - 1)
         marks += 2 * _contains(titles, snapshot.title_terms, snapshot.owners[old], terms)
         marks += _contains(headings, snapshot.heading_terms, snapshot.headings[old], terms)
         steps = np.diff(rows, prepend=0)
@@ -265,10 +245,12 @@ def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
         counts = np.bincount(terms - first, minlength=last - first)
         parts.append(data)
         ends.append(total + np.concatenate([[0], borders])[2 * np.cumsum(counts)])
-        kept_of.append(counts)
+        counts_of_batches.append(counts)
         total += len(data)
     borders = np.concatenate(ends)
-    return Postings(np.concatenate(kept_of), np.concatenate(parts), borders[:-1], borders[1:])
+    return Postings(
+        np.concatenate(counts_of_batches), np.concatenate(parts), borders[:-1], borders[1:]
+    )
 
 
 def _sorted_keys(lists: Lists) -> Integers:
@@ -277,13 +259,13 @@ def _sorted_keys(lists: Lists) -> Integers:
 
 
 def _contains(
-    there: Integers, lists: Lists, which: NDArray[np.int32], terms: Integers
+    sorted_keys: Integers, lists: Lists, owners: NDArray[np.int32], terms: Integers
 ) -> NDArray[np.bool_]:
-    keys = terms * (len(lists) + 1) + which
-    if not len(there):
+    keys = terms * (len(lists) + 1) + owners
+    if not len(sorted_keys):
         return np.zeros(len(keys), np.bool_)
-    places = np.minimum(np.searchsorted(there, keys), len(there) - 1)
-    return np.asarray(there[places] == keys)
+    places = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    return np.asarray(sorted_keys[places] == keys)
 
 
 def _term_vectors(
@@ -291,27 +273,27 @@ def _term_vectors(
 ) -> tuple[NDArray[np.int8], Integers]:
     """Project the query encoder's row of each term, with its scale; 0 for unknown terms."""
     scales = np.zeros(len(terms), np.int64)
-    rows = {term: row for row, term in enumerate(encoder.terms)}
-    held = np.array([rows.get(term, -1) for term in terms], np.int64)
+    row_of = {term: row for row, term in enumerate(encoder.terms)}
+    rows = np.array([row_of.get(term, -1) for term in terms], np.int64)
     values = np.zeros((len(terms), quantized.projection.shape[1]), np.int8)
-    there = np.flatnonzero(held >= 0)
-    for start in range(0, len(there), _ROWS_AT_ONCE):
-        part = there[start : start + _ROWS_AT_ONCE]
-        projected = encoder.vectors[held[part]] @ quantized.projection
+    known = np.flatnonzero(rows >= 0)
+    for start in range(0, len(known), _BATCH_ROWS):
+        part = known[start : start + _BATCH_ROWS]
+        projected = encoder.vectors[rows[part]] @ quantized.projection
         values[part], scales[part] = quantize_rows(projected)
     return values, scales
 
 
-# Sphinx has no stemmers of the first four. Snowball 3.1 changed the next three, and on made-up
-# words of Yiddish its JavaScript differs from its C.
+# Sphinx has no stemmers for the first four. Snowball 3.1 changed the next three, and its JavaScript
+# differs from its C for invented words of Yiddish.
 _BY_TABLE = frozenset(
     {"czech", "persian", "polish", "sesotho", "danish", "finnish", "lithuanian", "yiddish"}
 )
 
-# one more beginning that is no part of the ending: "internal" and "intern" are one
+# an added prefix outside of endings: "internal" and "intern" have one stem
 _ENGLISH_SINCE_3_1 = ('["later",-1,-1]', '["inter",-1,-1],["later",-1,-1]')
 
-# what its license asks for wherever the stemmers go
+# the license requires this notice in copies
 _LICENSE = """\
 /*! Stemmers of the Snowball project, https://snowballstem.org/, minified by the Sphinx project.
 Copyright (c) 2001, Dr Martin Porter
@@ -341,8 +323,8 @@ OF THE USE OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
 */
 """
 
-# The stemmers count UTF-16 units where those of Python count code points, so what has two units is
-# written with one of private use, which no word has.
+# JavaScript's stemmers count UTF-16 units, Python's code points, so characters of two units are
+# replaced by one unit without other uses.
 _STEM = """\
 return (word) => {
   const points = [];
@@ -411,7 +393,7 @@ def _snowball_script(language: str) -> str:
         stem = stem.replace("=> {\n", '=> {\n  if (word === "skis") return "ski";\n', 1)
     name = "".join(part.capitalize() for part in language.split("_"))
     return (
-        # modules are strict, where the first file's assignment needs a declaration
+        # modules are strict, so the first file's assignment needs a declaration
         f"let BaseStemmer;\n{base.strip()}\n{own.strip()}\n"
         f"const stemmer = new {name}Stemmer();\n{stem}"
     )
@@ -431,7 +413,7 @@ def _file(name: str) -> str:
     if path is None:
         check_stemmers()
         raise ExportError(
-            f"{name}-stemmer.js, which search in the browser needs, is not there; "
-            "the package sphinx carries it: pip install --force-reinstall 'sphinx>=9,<9.2'"
+            f"{name}-stemmer.js, which search in the browser needs, is missing; "
+            "the package sphinx has it: pip install --force-reinstall 'sphinx>=9,<9.2'"
         )
     return path.read_text(encoding="utf-8")

@@ -45,11 +45,9 @@ from kbkit.text.language import stop_words
 SUBJECT_BYTES = 8_000
 """Target size of a shard of subjects."""
 COMMONEST = 500
-"""Subjects that are offered before anything is typed."""
+"""Subjects offered before a reader types."""
 KINDS = tuple(SubjectKind)
-"""Kinds by number."""
-_BESIDE = 12
-"""Overhead of a subject."""
+_OVERHEAD = 12  # bytes of a subject
 
 
 def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
@@ -67,7 +65,7 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
     ordered = sorted(
         annotations.subjects, key=lambda each: (utf16_key(each.key), KINDS.index(each.kind))
     )
-    # names of one normal form are never parted
+    # names with one normal form stay in one shard
     groups = [list(members) for _, members in groupby(ordered, key=lambda each: each.key)]
     sizes = [sum(map(_size, group)) for group in groups]
     starts = split_by_size(np.array(sizes, np.int64), SUBJECT_BYTES)
@@ -102,14 +100,14 @@ def shown_of(annotations: IndexedAnnotations | None, row: int) -> list[Any]:
 def _size(subject: IndexedSubject) -> int:
     gaps = np.diff(subject.rows, prepend=0)
     packed = len(gaps) + int((gaps > 127).sum() + (gaps > 16_383).sum())
-    return _BESIDE + len(subject.key) + len(subject.name) + packed * 4 // 3
+    return _OVERHEAD + len(subject.key) + len(subject.name) + packed * 4 // 3
 
 
 def _shard(subjects: Sequence[IndexedSubject]) -> Mapping[str, Any]:
     return {
         "k": [each.key for each in subjects],
         "d": [KINDS.index(each.kind) for each in subjects],
-        # most names are their own normal form
+        # most names equal their normal form
         "m": [0 if each.name == each.key else each.name for each in subjects],
         "n": [len(each.rows) for each in subjects],
         "p": encode_varints(np.concatenate([np.diff(each.rows, prepend=0) for each in subjects])),
@@ -118,9 +116,8 @@ def _shard(subjects: Sequence[IndexedSubject]) -> Mapping[str, Any]:
 
 FORMAT = 8
 FOLDER = "search"
-"""Folder of the index."""
 DESCRIPTOR = "kb.json"
-"""Names the folder of the index that is the newest one."""
+"""Names the folder of the newest index."""
 SETTINGS = {
     **{
         kind: f"{kind}_weight"
@@ -133,8 +130,7 @@ SETTINGS = {
 """Fields of a `RetrievalSpec` by their names in the index."""
 TEXT_BYTES = 8_000
 """Target size of a shard of texts; a long one may exceed it."""
-_DRAFT = ".draft"
-"""Folder of an unfinished index; MkDocs ignores names with a leading dot."""
+_DRAFT = ".draft"  # MkDocs ignores names with a leading dot
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +144,10 @@ class IndexReport:
 
 
 def write_index(content: IndexContent, directory: Path, state: str = "") -> IndexReport:
-    """Replace the index in an export's folder.
-
-    The folder's name depends on the content, so that browsers may cache its files. An unchanged
-    index is not written.
-    """
+    """Replace the index of an export if it changed; its folder's name is a hash, for caches."""
     top = directory / FOLDER
     with writing(top, "the search index"):
-        shutil.rmtree(top / _DRAFT, ignore_errors=True)  # of an export that was killed
+        shutil.rmtree(top / _DRAFT, ignore_errors=True)  # of a killed export
         name, shards, size = _write_shards(content, top / _DRAFT)
         before = _read_descriptor(top)
         written = before.get("folder") != name
@@ -197,7 +189,7 @@ def remove_index(directory: Path) -> None:
 
 
 def index_folder(directory: Path) -> Path:
-    """The folder of the newest index in the folder of an export."""
+    """Return the folder of the newest index of an export."""
     top = directory / FOLDER
     try:
         return top / str(json.loads((top / DESCRIPTOR).read_bytes())["folder"])
@@ -208,10 +200,10 @@ def index_folder(directory: Path) -> Path:
 def _read_descriptor(top: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads((top / DESCRIPTOR).read_bytes())
-        there = about["format"] == FORMAT and (top / about["folder"] / "core.js").is_file()
+        complete = about["format"] == FORMAT and (top / about["folder"] / "core.js").is_file()
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return about if there else {}
+    return about if complete else {}
 
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
@@ -349,7 +341,7 @@ def _core(
 
 
 def _about_vectors(vectors: QuantizedVectors, numbers: Integers, total: int) -> dict[str, Any]:
-    """Describe vectors for every query; `clusters` is counted from 1, with 0 for none."""
+    """Describe vectors for the core; numbers of clusters start at 1, 0 is none."""
     clusters = np.zeros(total, np.int64)
     clusters[numbers] = vectors.clusters + 1
     centroids, steps = quantize_rows(vectors.centroids)

@@ -30,11 +30,10 @@ DOCS = "docs"
 HTML = "site"
 
 SEPARATOR = r"[\s\-_,:;!?=+*/\\|\[\](){}\"'`~^%$#@<>]+|\.(?!\d)|&(?:lt|gt|amp|quot);"
-"""Separators of the site search: ``append_event`` and ``os.path.join`` are found as a whole and in
-parts, ``3.11`` stays whole. The plugin adds parts of ``appendEvent``."""
+"""Separators of the site search: ``append_event`` and ``os.path.join`` match as a whole and in
+parts, ``3.11`` only as a whole. The plugin adds parts of ``appendEvent``."""
 
-_ADDRESS = "%:/?#[]@!$&()*+,;=~"
-"""Safe characters of an address."""
+_ADDRESS = "%:/?#[]@!$&()*+,;=~"  # safe characters
 
 _HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not write it again.\n"
 
@@ -52,7 +51,7 @@ def theme() -> dict[str, Any]:
             palette("default", "(prefers-color-scheme: light)", "material/weather-night", "dark"),
             palette("slate", "(prefers-color-scheme: dark)", "material/weather-sunny", "light"),
         ],
-        # Pruning keeps thousands of pages from carrying the whole navigation
+        # pruning keeps the whole navigation out of thousands of pages
         "features": [
             "navigation.sections",
             "navigation.prune",
@@ -66,12 +65,9 @@ def theme() -> dict[str, Any]:
 
 
 def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path:
-    """Write an MkDocs project around the pages in its folder ``docs``.
-
-    A ``mkdocs.yml`` that kbkit did not write is left alone.
-    """
+    """Write an MkDocs project around its folder ``docs``; keep another author's ``mkdocs.yml``."""
     config: dict[str, Any] = {
-        # MkDocs puts both into its pages as they are: they are HTML
+        # MkDocs inserts name and description into pages as HTML
         "site_name": html.escape(plain(site.title or info.name)),
         "docs_dir": DOCS,
         "site_dir": HTML,
@@ -164,8 +160,8 @@ def write_standalone(project: Path) -> None:
 
 
 def run_python(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module with this interpreter and capture its output, as UTF-8."""
-    # -P: a module in the working folder must not be taken for a library
+    """Run a module with this interpreter and capture its output as UTF-8."""
+    # -P: a module in the working folder must not shadow a library
     return subprocess.run(  # noqa: S603  # our own interpreter, no shell
         [sys.executable, "-P", "-m", module, *arguments],
         check=False,
@@ -179,17 +175,17 @@ def run_python(module: str, *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 MARKER = ".kbkit-site"
-"""Marks a folder of HTML as one that a build may empty; MkDocs leaves names with dots alone."""
+"""Marks a folder of HTML that a build may empty; MkDocs keeps names with a leading dot."""
 
 
 def build_site(project: Path, *, strict: bool = True) -> Path:
-    """Build a MkDocs project into HTML; nothing is done when it is as it was built last."""
+    """Build a MkDocs project into HTML, unless it is unchanged since the last build."""
     site = project / HTML
     state = f"{strict} {_state(project)}"
     if is_ours(project) and _built_from(site) == state:
         return site
     _claim(site)
-    # not --quiet: it hides warnings from strict mode too
+    # not --quiet, which also hides warnings from strict mode
     options = ["--config-file", str(project / CONFIG), "--site-dir", str(site.resolve())]
     done = run_python("mkdocs", "build", *options, *(["--strict"] if strict else []))
     if done.returncode:
@@ -234,7 +230,7 @@ def _built_from(site: Path) -> str:
 
 
 def _claim(site: Path) -> None:
-    """Refuse folders of others: MkDocs empties the folder."""
+    """Mark the folder; refuse one with other files, which MkDocs would delete."""
     with writing(site, "the site"):
         if site.is_dir() and any(site.iterdir()) and not (site / MARKER).exists():
             raise ExportError(
@@ -257,7 +253,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def add_name_parts(path: Path) -> None:
-    """Let the search find parts of names such as ``appendEvent``, in a field of their own.
+    """Add parts of names such as ``appendEvent`` to the search, in a separate field.
 
     The theme's separator before capitals would lose whole names such as ``DataFrame``.
     """
@@ -289,9 +285,9 @@ def take_entries(path: Path) -> list[dict[str, Any]]:
 
 
 def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
-    """Export the knowledge base of a recipe, in another process, into a folder named after it.
+    """Export a recipe's knowledge base into a folder of its name, in another process.
 
-    The export does not import workspaces, and MkDocs does not keep in memory what an ingest loads.
+    So exports need not import workspaces, and MkDocs does not keep an ingest's memory.
     """
     target = folder / load_recipe(recipe).name
     done = run_python(

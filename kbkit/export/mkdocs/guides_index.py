@@ -1,8 +1,4 @@
-"""A search index of a site's own guides, beside the exported pages.
-
-It is made of the sections in MkDocs' own search index, and becomes one more knowledge base, with
-static vectors of sections, summaries and words.
-"""
+"""A search index of a site's other pages: a knowledge base from the sections in MkDocs' index."""
 
 from __future__ import annotations
 
@@ -22,14 +18,13 @@ from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import Analyzer, analyzer
 
 NAME = "pages"
-_LEAD, _SUMMARY = 350, 600
-"""Maximum characters of a page's beginning in its summary, and of the summary."""
+_LEAD, _SUMMARY = 350, 600  # characters of a page's start in its summary, and of the summary
 
 
 def guides_content(
     entries: Sequence[Mapping[str, Any]], title: str, language: str
 ) -> IndexContent | None:
-    """Return the index input of a site's own pages."""
+    """Return the index content of a site's other pages, if any."""
     sections = [_Section(entry) for entry in entries]
     pages: dict[str, str] = {}
     for section in sections:
@@ -41,10 +36,10 @@ def guides_content(
     chunks = [
         IndexedChunk(s.text or s.title, s.title if s.anchor else "", s.anchor) for s in sections
     ]
-    owned = list(dict.fromkeys(section.page for section in sections))
+    indexed = list(dict.fromkeys(section.page for section in sections))
     counts = Counter(section.page for section in sections)
-    owners = [owned.index(section.page) for section in sections]
-    titles = [pages[page] for page in owned]
+    owners = [indexed.index(section.page) for section in sections]
+    titles = [pages[page] for page in indexed]
     snapshot, encoder = _snapshot(chunks, owners, titles, analyzer(language))
     return IndexContent(
         name=NAME,
@@ -55,7 +50,7 @@ def guides_content(
         prior=np.zeros(len(chunks)),
         documents=[
             IndexedDocument(page, pages[page], "manual", (), 0, False, 0.0, counts[page])
-            for page in owned
+            for page in indexed
         ],
         chunks=chunks,
         encoder=encoder,
@@ -80,9 +75,9 @@ def _summaries(
 ) -> IndexedSummaries:
     texts = []
     for number, title in enumerate(titles):
-        held = [chunk for chunk, owner in zip(chunks, owners, strict=True) if owner == number]
-        headings = "; ".join(filter(None, (chunk.heading for chunk in held)))
-        texts.append(f"{title}. {held[0].text[:_LEAD]} {headings}"[:_SUMMARY])
+        of_page = [chunk for chunk, owner in zip(chunks, owners, strict=True) if owner == number]
+        headings = "; ".join(filter(None, (chunk.heading for chunk in of_page)))
+        texts.append(f"{title}. {of_page[0].text[:_LEAD]} {headings}"[:_SUMMARY])
     vectors = StaticEmbedder().embed_passages(texts)
     return IndexedSummaries(vectors, encoder.embedder, encoder)
 
@@ -94,22 +89,22 @@ def _snapshot(
         f"{titles[owner]}\n{chunk.heading}\n{chunk.text}"
         for owner, chunk in zip(owners, chunks, strict=True)
     ]
-    held = [of.terms(text) for text in texts]
+    terms_of_chunks = [of.terms(text) for text in texts]
     headings = [chunk.heading for chunk in chunks]
     encoder = word_encoder(texts, of.terms)
     embedder = "" if encoder is None else encoder.embedder
     vectors = np.zeros((len(chunks), 2), np.float32)
     if encoder is not None:
         vectors = StaticEmbedder().embed_passages(texts)
-    terms = sorted(set(chain.from_iterable(held)))
+    terms = sorted(set(chain.from_iterable(terms_of_chunks)))
     numbers = {term: number for number, term in enumerate(terms)}
     postings = sorted(
         (numbers[term], row, count)
-        for row, chunk_terms in enumerate(held)
+        for row, chunk_terms in enumerate(terms_of_chunks)
         for term, count in Counter(chunk_terms).items()
     )
     columns = np.array(postings, np.int64).reshape(-1, 3)
-    lengths = np.array([len(chunk_terms) for chunk_terms in held], np.int32)
+    lengths = np.array([len(chunk_terms) for chunk_terms in terms_of_chunks], np.int32)
     snapshot = Snapshot(
         version=0,
         embedder=embedder,

@@ -31,16 +31,15 @@ _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _INDENTED = re.compile(r"^ +", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
-_MODULE = "module_"  # a module may export something of its own name
+_MODULE = "module_"  # a module may export its own name
 _ENTRIES = {
     "engine": "service",
     "annotations": "annotations",
     "passage": "passage",
     "graph": "graphpage",
 }
-"""Scripts bundled from several modules, by entry module."""
-_PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")
-"""Scripts that are one file."""
+"""Entry modules of bundled scripts."""
+_PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")  # single files
 
 
 @cache
@@ -61,10 +60,7 @@ def write_scripts(folder: Path) -> None:
 
 
 def bundle(entry: str) -> str:
-    """Bundle a module with its imports as one classic script.
-
-    Its exports become ``kbkit``, those of the annotations ``kbkitAnnotations``.
-    """
+    """Bundle a module with its imports as one classic script that defines a global object."""
     parts = [_as_function(name) for name in _dependencies(entry, [])]
     if _EXPORT.search(_read(f"{entry}.js")):
         name = "kbkitAnnotations" if entry == "annotations" else "kbkit"
@@ -105,15 +101,12 @@ _CHARSET = '<meta charset="utf-8">'
 _POLICY = '<meta http-equiv="Content-Security-Policy" content="{}">'
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _HOLE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
-_FILLING = r"[\w.:/%~-]*"
-"""Valid values for a script's template: an address without quotes."""
+_FILLING = r"[\w.:/%~-]*"  # values in a script's template: addresses without quotes
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _TITLE = re.compile(r"<h1.*?</h1>", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
-_SENTENCES = 160
-"""Characters of a description; search engines show no more."""
-_TELLING = 30
-"""Shorter paragraphs describe nothing."""
+_MAX_DESCRIPTION = 160  # characters that search engines show
+_MIN_PARAGRAPH = 30  # shorter paragraphs are no description
 
 
 def theme_scripts(folders: Iterable[str | Path]) -> re.Pattern[str]:
@@ -128,10 +121,9 @@ def theme_scripts(folders: Iterable[str | Path]) -> re.Pattern[str]:
 
 
 def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
-    """Return a Content-Security-Policy that allows the site's own files only.
+    """Return a Content-Security-Policy for the site's own files.
 
-    Inline scripts of the theme are allowed by their hashes; others may come from a document and do
-    not run.
+    It allows the theme's inline scripts by hash; others may come from a document.
     """
     hashes = "".join(
         f" 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -146,12 +138,12 @@ def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
 
 
 def add_head(output: str, theirs: re.Pattern[str], *, assets: str = "") -> str:
-    """A page with a policy, a second wall behind the renderer, and our style.
+    """Add a policy, a second defence after the renderer, and styles to a page.
 
-    Pages of documents have it, and a script, in `assets`; pages that search have it within.
+    Pages of documents load styles and a script from `assets`; search pages contain their styles.
     """
     policy = content_security_policy(output, theirs)
-    # The encoding has to stand in the first kilobyte, which the policy fills
+    # the encoding must be in the first kilobyte, which the policy fills
     output = output.replace(_CHARSET, "", 1)
     head = f"<head>{_CHARSET}{_POLICY.format(policy)}"
     output = output.replace("<head>", head, 1)
@@ -164,13 +156,13 @@ def add_head(output: str, theirs: re.Pattern[str], *, assets: str = "") -> str:
 
 
 def description(content: str) -> str:
-    """The beginning of the first paragraph that says something, for search engines."""
+    """Return the start of the first long paragraph, for search engines."""
     texts = (text_of_html(paragraph[1]) for paragraph in _PARAGRAPH.finditer(content))
-    text = next((text for text in texts if len(text) >= _TELLING), "")
+    text = next((text for text in texts if len(text) >= _MIN_PARAGRAPH), "")
     text = text or text_of_html(_TITLE.sub("", content, count=1))
-    if len(text) > _SENTENCES:
-        text = (text[:_SENTENCES].rpartition(" ")[0] or text[:_SENTENCES]) + " …"
-    # Braces would be templates to plugins that render the page
+    if len(text) > _MAX_DESCRIPTION:
+        text = (text[:_MAX_DESCRIPTION].rpartition(" ")[0] or text[:_MAX_DESCRIPTION]) + " …"
+    # plugins that render the page would read braces as templates
     return html.escape(text).replace("{", "&#123;").replace("}", "&#125;")
 
 
@@ -179,7 +171,7 @@ def text_of_html(content: str) -> str:
 
 
 PAGES = "pages.js"
-"""Addresses and titles of all pages, which only this page reads."""
+"""Addresses and titles of all pages, for the page of missing addresses."""
 
 
 def write_page_list(target: Path, titles: Mapping[str, str]) -> None:
@@ -188,20 +180,18 @@ def write_page_list(target: Path, titles: Mapping[str, str]) -> None:
 
 
 FOLDER = "graphs"
-"""Folder of the data of graphs, beside the scripts."""
+"""Folder of the data of graphs, next to the scripts."""
 
 
-_ROWS = 250
-"""Entities of a part."""
+_ROWS = 250  # entities of a part
 _NEIGHBORS = 60
-"""Maximum neighbours."""
 
 
 def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[str, bytes]:
-    """Return the scripts with a graph's data for a site without a server, by name.
+    """Return the scripts with a graph's data, by name.
 
-    The first has the drawn nodes. The others are in a folder named like it, have the neighbours
-    that are not drawn, and are loaded on demand.
+    The first has the drawn nodes. The others, in a folder of its name, have undrawn neighbours and
+    are loaded on demand.
     """
     path = export / GRAPH_DATA
     try:
@@ -213,7 +203,7 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ExportError(f"{path}: damaged ({error}); export again") from error
     parts = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
-    values = {name: held for name, held in values.items() if name not in ("undrawn", "further")}
+    values = {name: part for name, part in values.items() if name not in ("undrawn", "further")}
     values["parts"] = [part[0][0] for part in parts]
     data = encode_call("kbkitGraph", [values])
     written = [encode_call("kbkitGraphPart", [n, part]) for n, part in enumerate(parts)]
@@ -222,10 +212,10 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
 
 
 def _neighborhoods(values: Mapping[str, Any]) -> list[list[Any]]:
-    """Map entities that are not drawn, or have neighbours that are not, to rows.
+    """Return rows of entities that are undrawn or have undrawn relations.
 
-    A row has name, type, passages, documents and places. Each neighbour follows with the relation,
-    its direction and weight, and the number of its node, or its name and type.
+    A row has name, type, passages, documents, places and neighbours. A neighbour has relation,
+    direction, weight, and the number of its node, or its name and type.
     """
     nodes, undrawn = values["nodes"], values["undrawn"]
     brief = [[row[0], row[1], *row[5:8]] for row in nodes] + undrawn
@@ -237,7 +227,7 @@ def _neighborhoods(values: Mapping[str, Any]) -> list[list[Any]]:
                 end = [other] if other < len(nodes) else brief[other][:2]
                 neighbors.append([relation, int(here == source), weight, *end])
     rows = [[*brief[here], neighbors] for here, neighbors in near.items()]
-    # as browsers compare texts
+    # in the order of browsers
     return sorted(rows, key=lambda row: row[0].encode("utf-16-be", "surrogatepass"))
 
 
@@ -252,7 +242,7 @@ def picture(name: str, kb: str, assets: str) -> str:
 
 
 WORDS = 64
-"""Tokens of a file: 25 kB; a query reads some ten."""
+"""Tokens of a file of 25 kB; a query reads about ten files."""
 MAX_LENGTH = 256
 """Tokens read of a text."""
 _LICENSE = Path(__file__).parents[1] / "assets" / "minilm-license.txt"

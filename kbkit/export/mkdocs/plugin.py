@@ -1,7 +1,7 @@
 """The MkDocs plugin that adds exported knowledge bases to a site (``plugins: [kbkit]``).
 
-It finds exports under the documentation folder by their manifests, adds them to the navigation, and
-renders their hostile text with `kbkit.text.markdown.rendering`. Other pages are left to MkDocs.
+It finds exports in the documentation folder by their manifests, adds them to the navigation, and
+renders their untrusted text with `kbkit.text.markdown.rendering`. MkDocs renders other pages.
 """
 
 from __future__ import annotations
@@ -45,18 +45,16 @@ class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half ty
     """Options of the plugin."""
 
     recipes = ListOfItems(ConfigFile(exists=True), default=[])
-    """Recipes whose knowledge bases are put into the site: each is built where the workspace does
-    not have it, and its pages are exported to `folder/NAME` in the documentation, once per command.
-    Paths start at the folder of `mkdocs.yml`."""
+    """Recipes to publish, as paths from the folder of `mkdocs.yml`. Each is built if the workspace
+    does not have it, and exported to `folder/NAME` in the documentation, once per command."""
     workspace = Type(str, default="kb")
-    """Folder of the workspace; it starts there too."""
+    """Folder of the workspace, from the folder of `mkdocs.yml`."""
     folder = Type(str, default="kb")
-    """Folder in the documentation that the pages of recipes go to."""
+    """Folder of the recipes' pages in the documentation."""
     cache_dir = Type(str, default=".cache/plugin/kbkit")
-    """Cache of rendered pages, relative to the same folder. Safe to delete; an empty name disables
-    it."""
+    """Cache of rendered pages, from the folder of `mkdocs.yml`; empty disables it."""
     section = Type(str, default="Knowledge bases")
-    """Title of the exports' part of the navigation, where there is a navigation besides them."""
+    """Title of the exports in the navigation."""
 
 
 def _resolve(config: MkDocsConfig, path: str) -> Path:
@@ -64,13 +62,12 @@ def _resolve(config: MkDocsConfig, path: str) -> Path:
 
 
 class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # mkdocs is half typed
-    """Finds exports, and shows them safely."""
+    """Finds exports, and renders them safely."""
 
     recipes_exported = False
-    """Whether the recipes are exported."""
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
-        """Begin a command; with `mkdocs serve`, several builds follow."""
+        """Reset at the start of a command; `mkdocs serve` runs several builds."""
         self.recipes_exported = False
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
@@ -90,7 +87,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         parts = {prefix: _nav(prefix, manifest) for prefix, manifest in self.exports.items()}
         own = parts.pop(".", [])
         exports = [{html.escape(self.exports[prefix].title): nav} for prefix, nav in parts.items()]
-        if own:  # the others are sections of its site
+        if own:  # the site is an export; others are its sections
             config.nav = [*(config.nav or []), *own, *exports]
         elif exports:
             config.nav = [*(config.nav or []), {self.config.section: exports}]
@@ -100,13 +97,13 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return config
 
     def on_files(self, files: Files, config: MkDocsConfig) -> Files:
-        """Take charge of exported pages; only sections stay in the navigation."""
+        """Replace exported pages; only sections stay in the navigation."""
         cache = self.config.cache_dir
         self.renderer = RenderCache(_resolve(config, cache) if cache and self.exports else None)
         for prefix, manifest in self.exports.items():
             data = files.get_file_from_path(posixpath.normpath(f"{prefix}/{GRAPH_DATA}"))
             if data is not None and GRAPH_DATA in manifest.files:
-                files.remove(data)  # the page of the graph has it as a script
+                files.remove(data)  # published as a script
             titles = {item["path"]: str(item["title"]) for item in manifest.top()}
             fetched = {
                 document["page"]: str(document.get("fetched", ""))
@@ -123,14 +120,14 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                 if file is not None and file.is_documentation_page():
                     if path not in titles:
                         file.inclusion = InclusionLevel.NOT_IN_NAV
-                    # MkDocs puts titles into pages as they are
+                    # MkDocs inserts titles into pages as HTML
                     title = html.escape(titles[path]) if path in titles else None
                     page = ExportedPage(title, file, config)
                     page.prefix, page.path = prefix, path
                     page.renderer = self.renderer
                     page.is_document = path in fetched
                     page.checked = fetched.get(path, "")
-                    # Pages of documents have none, whatever the documents say
+                    # documents must not show pictures of the export
                     page.pictures = frozenset() if page.is_document else pictures
                     page.images = posixpath.normpath(posixpath.join(prefix, IMAGES))
                     page.found = self.search.covers(prefix)
@@ -142,7 +139,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return files
 
     def on_nav(self, nav: Any, *, config: MkDocsConfig, files: Files) -> Any:
-        """Read trees and graphs of the exports; pages get the neighbours of their source."""
+        """Read trees and graphs of the exports; set the neighbours of pages in reading order."""
         docs = Path(config.docs_dir)
         graphs = {
             prefix: graph_scripts(docs / prefix, partial(self._url, prefix))
@@ -165,13 +162,13 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return nav
 
     def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
-        """Keep the pages, all of which have been rendered now; learn which scripts may run."""
+        """Close the cache, since all pages are rendered, and collect the theme's scripts."""
         self.renderer.close()
         self.scripts = theme_scripts(config.theme.dirs)
         if self.exports and config.theme.name == "material":
             env.loader = with_sidebar(env.loader)
 
-    # After the search plugin, which is three times faster on plain code
+    # after the search plugin, which is three times faster on plain code
     @event_priority(-100)
     def on_page_context(self, context: Any, *, page: Page, config: MkDocsConfig, nav: Any) -> Any:
         if isinstance(page, ExportedPage):
@@ -189,7 +186,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                 page.add_subjects(line)
         return context
 
-    # After plugins that change pages
+    # after plugins that change pages
     @event_priority(-100)
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         if self.search.kbs:

@@ -22,8 +22,7 @@ from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.page_head import scripts, write_browser_model, write_page_list
 from kbkit.models import DocumentType
 
-_TAGS = 100
-"""Maximum tags offered."""
+_MAX_TAGS = 100
 _STARS = [(str(number), f"{number} of 5") for number in (2, 3, 4, 5)]
 _AGES = [("7", "week"), ("31", "month"), ("183", "half year"), ("366", "year")]
 _CURRENT = (
@@ -87,7 +86,7 @@ def _document_counts(
     frames: Counter[str] = Counter()
     for core in cores:
         kinds.update(core["kinds"][number] for number in decode_varints(core["kind"]).tolist())
-        tags.update(core["tags"][number] for held in core["tag"] for number in held)
+        tags.update(core["tags"][number] for numbers in core["tag"] for number in numbers)
         frames.update(core.get("frames", {}))
     return kinds, tags, Counter(dict(frames.most_common()))
 
@@ -97,7 +96,7 @@ def _counted(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str,
 
 
 def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:
-    """A field to choose one of some values, or any; nothing where there is no choice."""
+    """Return a field to choose an option, or any; empty for fewer than two options."""
     if len(options) < 2:
         return ""
     values = "".join(
@@ -111,9 +110,7 @@ def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:
 
 
 ASSETS = "assets/kbkit"
-"""Folder of the search scripts."""
 PAGE = "search/index.md"
-"""The page that searches, with filters."""
 _KEYWORDS = "keywords.js"
 _GUIDES = "guides"
 _MODEL = f"{ASSETS}/model"
@@ -136,7 +133,7 @@ class SiteSearch:
     Attributes:
         kbs: Data of each indexed knowledge base for browsers; see `engine.js`.
         cores: Core of each index.
-        material: The theme's own worker, once a page has named it.
+        material: Path of the theme's search worker, found in its pages.
     """
 
     kbs: list[dict[str, str]]
@@ -185,18 +182,18 @@ class SiteSearch:
         links = []
         for name in names:
             plain = html.unescape(name)
-            asked = {"query": plain, **({"kb": kb} if kb else {}), "entity": plain}
-            address = f"{page}?{urlencode(asked, errors='replace')}"
+            parameters = {"query": plain, **({"kb": kb} if kb else {}), "entity": plain}
+            address = f"{page}?{urlencode(parameters, errors='replace')}"
             links.append(f'<a href="{html.escape(address)}">{html.escape(plain)}</a>')
         return f'<span class="kb-subjects">About: {", ".join(links)}</span>'
 
     def name_of(self, prefix: str) -> str:
-        """Return an export's name in the search; ``""`` if it has none."""
+        """Return an export's name in the search, or ``""``."""
         names = [kb["name"] for kb in self.kbs if kb["base"] == _base(prefix)]
         return names[0] if names else ""
 
     def _only(self, prefix: str) -> str:
-        """The knowledge base that a page of an export searches; ``""`` for all there are."""
+        """Return the knowledge base that pages of an export search, or ``""`` if it is the only."""
         return self.name_of(prefix) if len(self.kbs) > 1 else ""
 
     def page(self) -> str:
@@ -208,7 +205,7 @@ class SiteSearch:
             )
         types = _counted(kinds, sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind)))
         fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
-        fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_TAGS])))
+        fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_MAX_TAGS])))
         if frames:
             fields.append(_choice("frame", "Kind of statement", _counted(frames, frames)))
             fields.append(_SUBJECTS)
@@ -242,7 +239,7 @@ class SiteSearch:
         return output.replace("<title>", "<title>Nothing is here - ", replaced)
 
     def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
-        """Write the list of knowledge bases and other data of the scripts into a built site.
+        """Write the scripts' data into a built site.
 
         Sections of other pages move from the theme's index, which every page fetches, to an index
         of kbkit. The theme's worker reads them only where kbkit's engine cannot run.
@@ -265,7 +262,7 @@ class SiteSearch:
             "keywords": f"{ASSETS}/{_KEYWORDS}",
         }
         if any(core.get(kind, {}).get("model") for core in self.cores for kind in _VECTORS):
-            with suppress(EmbedderError):  # queries are embedded without it then
+            with suppress(EmbedderError):  # the fitted encoders then embed queries
                 about["model"] = f"{_MODEL}/{write_browser_model(site / _MODEL)}"
         (target / "site.js").write_bytes(encode_shard(about))
 
@@ -280,8 +277,8 @@ def _add_boot_script(output: str) -> str:
         return output
     boot = f'<script src="{bundle[1]}{ASSETS}/{scripts()["boot.js"][0]}"'
     boot += f' data-passage="{scripts()["passage.js"][0]}"'
-    if bundle[2] is None:  # scripts behind the theme's may need it
+    if bundle[2] is None:  # later scripts may need the theme's
         return f"{output[: bundle.start()]}{boot}></script>{output[bundle.start() :]}"
-    # The page can be read before the theme's script has come
+    # deferred, so that the page appears before the theme's script is loaded
     output = f"{output[: bundle.end()]} defer{output[bundle.end() :]}"
     return output.replace("</head>", f"{boot} defer></script></head>", 1)

@@ -1,8 +1,7 @@
-"""The sidebar of exported pages: only the part of the tree that a page needs.
+"""The sidebar of exported pages: the sections above a page with their entries.
 
-A page has the sections above it with their entries, and the documents beside it. A script loads
-other sections when a reader unfolds them; without scripts their names lead to their pages. So the
-size of a page does not grow with the number of documents.
+A script loads other sections when a reader unfolds them; without scripts their names are links. So
+the size of a page does not grow with the number of documents.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MAX_SHOWN = 40
 MAX_UNFOLDED = 500
 """Maximum entries of an unfolded section."""
 FOLDER = "contents"
-"""Folder of the files of sections, beside the scripts."""
+"""Folder of the files of sections, next to the scripts."""
 
 _TEMPLATE = "partials/nav.html"
 _NAV = """{% if page and page.sidebar %}
@@ -49,8 +48,8 @@ class _Entry:
     """A page or a section in the tree.
 
     Attributes:
-        listing: Path of the section's full list.
-        ends: The documents end before it.
+        listing: Address of the section's full list.
+        ends: Whether it is the first entry after the documents.
     """
 
     title: str
@@ -92,7 +91,7 @@ class Sidebar:
             url = self._address(path)
             if url is None:
                 continue
-            # members of a class need not repeat its name
+            # members of a class do not repeat its name
             title = str(item["title"])
             short = title.removeprefix(f"{prefix}.") if prefix else title
             entry = _Entry(short, url, over=over, ends=path == BROWSE)

@@ -31,12 +31,11 @@ _TABLE = """
     create table if not exists pages
     (path text primary key, key blob not null, page blob not null) without rowid
 """
-_WAIT = 0.1
-"""Seconds to wait for another build of the same site, which keeps pages instead of this one."""
+_WAIT = 0.1  # seconds to wait for another build of the site, which then stores pages instead
 
 
 class RenderCache:
-    """Rendered pages of a site; those that cannot be cached are rendered again."""
+    """A cache of a site's rendered pages; works without storage, too."""
 
     def __init__(self, folder: Path | None) -> None:
         self.hits = 0
@@ -69,10 +68,12 @@ class RenderCache:
             return Rendered(
                 cached["plain"], cached["html"], cached["toc"], anchors=frozenset(cached["anchors"])
             )
-        found: dict[str, dict[str, str | None]] = {name: {} for name in finders}
-        links, pictures, images = (_recording(find, found[name]) for name, find in finders.items())
+        targets: dict[str, dict[str, str | None]] = {name: {} for name in finders}
+        links, pictures, images = (
+            _recording(find, targets[name]) for name, find in finders.items()
+        )
         page = render(text, links, document=document, picture=pictures, image=images)
-        values = {**found, "plain": page.plain, "html": page.html}
+        values = {**targets, "plain": page.plain, "html": page.html}
         self._store(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
         return page
 
@@ -82,10 +83,10 @@ class RenderCache:
         try:
             with self._database:
                 paths = [path for (path,) in self._database.execute("select path from pages")]
-                gone = [(path,) for path in paths if path not in self._used]
-                self._database.executemany("delete from pages where path = ?", gone)
+                unused = [(path,) for path in paths if path not in self._used]
+                self._database.executemany("delete from pages where path = ?", unused)
         except sqlite3.Error:
-            pass  # a full disk costs speed, no more
+            pass  # a full disk only slows the next build
         self._database.close()
         self._database = None
 
@@ -166,13 +167,11 @@ class ExportedPage(Page):
     path: str
     """Path of its Markdown file in the export."""
     renderer: RenderCache
-    """Renders it, unless it has been."""
     is_document = False
-    """Whether it is a document's page."""
     coloured = ""
-    """Its HTML with coloured code; the search reads ``content``, which has plain code."""
+    """HTML with coloured code; the search reads ``content``, with plain code."""
     checked = ""
-    """Day on which its document was fetched last (ISO), where it is that of a document."""
+    """Day of its document's last fetch (ISO)."""
     pictures: frozenset[str] = frozenset()
     """Paths of allowed pictures."""
     images = ""
@@ -180,7 +179,7 @@ class ExportedPage(Page):
     found = False
     """Whether an index of its export covers it."""
     sidebar = ""
-    """Items of its own sidebar, HTML."""
+    """HTML of its sidebar's items."""
 
     def add_below_lead(self, part: str) -> None:
         self.content = _LEAD.sub(lambda lead: lead[0] + part, self.content or "", count=1)
@@ -190,7 +189,7 @@ class ExportedPage(Page):
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
         if since := self.meta.get("since"):
-            self.update_date = str(since)  # what sitemap.xml says
+            self.update_date = str(since)  # for sitemap.xml
         rendered = self.renderer.render(
             self.file.src_uri,
             self.markdown or "",
@@ -204,7 +203,7 @@ class ExportedPage(Page):
         if self.found:
             self.meta["search"] = {"exclude": True}
         self.meta["description"] = description(plain)
-        # Pages of large sites fill the memory, so none is held twice without need
+        # pages of large sites fill the memory, so one string is shared if possible
         self.content = self.coloured if self.found else plain
         self.toc = get_toc(cast(Any, rendered.toc))
         self.present_anchor_ids = set(rendered.anchors)
@@ -220,7 +219,7 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
     path, hash_, fragment = href.partition("#")
     path, mark, query = path.partition("?")
     target, page = _target(path, file, files)
-    # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
+    # other files are for programs; documents cannot link to them, see LinkMap
     if page is None:
         return None
     for_programs = page.name in _FOR_PROGRAMS or target.endswith(".zip")

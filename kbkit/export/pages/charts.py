@@ -18,7 +18,7 @@ from kbkit.models.values import pluralize
 from kbkit.text.markdown.sanitizing import escape
 
 COLOURS = ("#1b9e77", "#66a61e", "#c8b400", "#e69100", "#d95f02", "#a0522d")
-"""From green to brown; all are seen on white and on black."""
+"""From green to brown, visible on white and on black."""
 
 _WIDTH = 640
 _LABELS = 130
@@ -32,7 +32,7 @@ _SWATCH = 105
 def bar_chart(
     title: str, unit: str, rows: Sequence[tuple[str, Mapping[str, int]]], names: Sequence[str]
 ) -> str:
-    """Return horizontal bars as SVG: a label and parts by name each, whose order `names` gives."""
+    """Return horizontal bars as SVG, each with a label and parts in the order of `names`."""
     most = max((sum(parts.values()) for _, parts in rows), default=0) or 1
     total = sum(sum(parts.values()) for _, parts in rows)
     legend = _LEGEND if len(names) > 1 else 0
@@ -78,7 +78,6 @@ def _text(x: int, y: int, text: str, more: str = "") -> str:
 
 
 FOLDER = "plots"
-"""Folder of the pictures."""
 
 _AGES = (("up to a week", 7), ("a month", 30), ("a quarter", 90), ("a year", 365))
 _OLDER = "longer"
@@ -166,7 +165,7 @@ def _types(outline: SiteOutline) -> str:
 DOCUMENTS = "documents.json"
 FULL_TEXT = "llms-full.txt"
 LICENSES = 100
-"""Maximum licenses listed one by one."""
+"""Maximum number of listed licenses."""
 
 _KINDS = {
     "words": "words",
@@ -180,7 +179,6 @@ _KINDS = {
 
 
 def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
-    """Sources, licenses as documents state them, days, fidelity, embedder."""
     entries = outline.entries.values()
     days = sorted(entry.day for entry in entries)
     lines = [
@@ -245,19 +243,19 @@ def _licenses(stated: Sequence[License]) -> list[str]:
 
 
 def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
-    kept: dict[str, int] = {}
-    wanted: dict[str, int] = {}
+    retained: dict[str, int] = {}
+    total: dict[str, int] = {}
     for source in sources:
         for kind, (one, other) in source.fidelity.items():
-            kept[kind] = kept.get(kind, 0) + one
-            wanted[kind] = wanted.get(kind, 0) + other
+            retained[kind] = retained.get(kind, 0) + one
+            total[kind] = total.get(kind, 0) + other
     rows = [
-        f"| {label} | {kept[kind]:,} of {wanted[kind]:,} | {kept[kind] / wanted[kind]:.1%} |"
+        f"| {label} | {retained[kind]:,} of {total[kind]:,} | {retained[kind] / total[kind]:.1%} |"
         for kind, label in _KINDS.items()
-        if wanted.get(kind)
+        if total.get(kind)
     ]
     if not rows:
         return ["It was not measured: these sources are no web pages."]
-    pages = pluralize(wanted.get("pages", 0), "page")
+    pages = pluralize(total.get("pages", 0), "page")
     head = f"How much of the sources the pages keep, measured on {pages}."
     return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]

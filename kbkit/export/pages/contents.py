@@ -17,7 +17,7 @@ from kbkit.text.markdown.structure import split_anchor
 
 _FRONT = ("index", "readme")
 _NAMES = (*_FRONT, "_sidebar", "summary", "contents", "toc", "docs", "documentation", "sitemap")
-_NO_SECTIONS = ("sitemap",)  # lists everything, under headings that say nothing
+_NO_SECTIONS = ("sitemap",)  # lists everything under meaningless headings
 _LINE = re.compile(
     r"^(?:[ ]{0,3}(?P<hashes>\#{1,6})[ \t]+(?P<heading>[^\n]*)"
     r"|(?P<indent>[ ]*(?:[-*+][ \t]+)*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?P<item>[^\n]*)"
@@ -27,11 +27,10 @@ _LINE = re.compile(
 )
 _LINK = re.compile(r"^[*_]{0,3}\[((?:\\.|[^\[\]\\])+)(?=\]\()")
 _ARROW = re.compile(r"^[\s\u25b2-\u25c5\u2b9c-\u2b9f\u203a\u00bb+]+|[\s\u25b2-\u25c5]+$")
-_NAME = 120
-"""Maximum characters of a heading or item above documents."""
-_NEVER = 1_000_000
+_MAX_NAME = 120  # characters of a heading or item above documents
+_UNLISTED = 1_000_000
+# from these numbers of listed pages and headings, a heading above this share of pages is dropped
 _MIN_LISTED, _MIN_HEADINGS, _SHARED = 8, 3, 0.9
-"""Listed pages, headings, and share of the pages from which a shared heading divides nothing."""
 
 Trail = tuple[tuple[str, str], ...]
 """Headings and items above a document, outermost first, with addresses."""
@@ -43,8 +42,7 @@ class ContentsLink:
 
     Attributes:
         address: Normalized target address.
-        trail: The headings and items of lists that it is listed under; empty for links in running
-            text.
+        trail: Headings and list items above it; empty for links in running text.
     """
 
     address: str
@@ -74,21 +72,18 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
     joined = cache(lambda target: bare(urljoin(uri, target)))
     sections = uri_parts(uri)[1].casefold() not in _NO_SECTIONS
     for target, trail in _listed(text):
-        with suppress(ValueError):  # an address that is none
+        with suppress(ValueError):  # an invalid address
             address = joined(target)
             above = tuple((name, joined(to) if to else "") for name, to in trail if sections)
             previous = links.get(address)
             if previous is None or (above and not previous.trail):
-                # in the place where it was met first, under what it is listed under first
+                # keeps the position of the first link, with the first trail
                 links[address] = ContentsLink(address, above)
     return tuple(_divided(list(links.values()), joined("."), text))
 
 
 def _divided(links: list[ContentsLink], folder: str, text: str) -> list[ContentsLink]:
-    """Drop a heading that lists nearly all pages, and so divides nothing.
-
-    Sphinx puts the contents of a manual at the end of its front page, below the last heading.
-    """
+    """Drop a heading above nearly all pages: Sphinx lists a manual below a page's last heading."""
     inside = [link.trail[0] for link in links if link.trail and link.address.startswith(folder)]
     headings = sum(bool(line["hashes"]) for line in _LINE.finditer(text))
     if len(inside) < _MIN_LISTED or headings < _MIN_HEADINGS:
@@ -115,7 +110,7 @@ def _listed(text: str) -> Iterator[tuple[str, Trail]]:
             level = len(line["hashes"])
             headings = [(one, name) for one, name in headings if one < level]
             name = _name(line["heading"])
-            if level > 1 and 0 < len(name) <= _NAME:
+            if level > 1 and 0 < len(name) <= _MAX_NAME:
                 headings.append((level, name))
             items = []
             yield from ((target, ()) for target in _targets(line["heading"]))
@@ -124,7 +119,7 @@ def _listed(text: str) -> Iterator[tuple[str, Trail]]:
             yield from ((target, ()) for target in _targets(line["text"]))
             continue
         indent, item = len(line["indent"]), line["item"]
-        outer = indent - len(line["indent"].lstrip())  # of a list that begins in an item of its own
+        outer = indent - len(line["indent"].lstrip())  # of a list that starts within an item
         items = [one for one in items if one[0] < outer]
         trail = (*((name, "") for _, name in headings), *((name, to) for _, name, to in items))
         link = _LINK.match(item)
@@ -132,7 +127,7 @@ def _listed(text: str) -> Iterator[tuple[str, Trail]]:
         if first:
             yield first, trail
         yield from ((target, ()) for target in others if target)
-        items.append((indent, _name(link[1] if link else item)[:_NAME], first))
+        items.append((indent, _name(link[1] if link else item)[:_MAX_NAME], first))
 
 
 def _targets(text: str) -> Iterator[str]:
@@ -146,11 +141,7 @@ def _name(text: str) -> str:
 
 
 class ReadingOrder:
-    """The reading order of a source.
-
-    Documents that name their next page follow that order; others the contents pages of their folder
-    or of one above it.
-    """
+    """The reading order of a source: by links to next pages, else by contents pages."""
 
     def __init__(
         self, contents: Mapping[str, Sequence[ContentsLink]], following: Mapping[str, str]
@@ -158,7 +149,7 @@ class ReadingOrder:
         self._places: dict[tuple[str, ...], dict[str, int]] = {}
         for uri in sorted(contents, key=lambda uri: (rank(uri) or 0, uri)):
             places = self._places.setdefault(uri_parts(uri)[0], {})
-            # a contents page comes before what it names
+            # a contents page precedes its links
             for address in (bare(uri), *(link.address for link in contents[uri])):
                 places.setdefault(address, len(places))
         self._ranks = {uri: number for number, uri in enumerate(self._chained(following))}
@@ -166,7 +157,7 @@ class ReadingOrder:
     def place(self, folders: tuple[str, ...], uri: str) -> tuple[int, int, int]:
         """Return a sort key for a folder's documents; unlisted ones come last."""
         upwards = range(len(folders), -1, -1)
-        return self._ranks.get(uri, _NEVER), *self._named(folders, uri, upwards)
+        return self._ranks.get(uri, _UNLISTED), *self._named(folders, uri, upwards)
 
     def _named(self, folders: tuple[str, ...], uri: str, depths: Iterable[int]) -> tuple[int, int]:
         address = bare(uri)
@@ -174,7 +165,7 @@ class ReadingOrder:
             place = self._places.get(folders[:depth], {}).get(address)
             if place is not None:
                 return steps, place
-        return _NEVER, 0
+        return _UNLISTED, 0
 
     def _from_top(self, uri: str) -> tuple[int, int]:
         folders = uri_parts(uri)[0]
@@ -185,7 +176,7 @@ class ReadingOrder:
         heads = sorted(uri for uri in following if uri not in targets)
         seen: set[str] = set()
         chains: list[list[str]] = []
-        # what is left after the heads goes round in circles
+        # documents that are left after the heads form cycles
         for head in (*heads, *sorted(following)):
             chain = []
             uri = head
@@ -195,6 +186,6 @@ class ReadingOrder:
                 uri = following.get(uri, "")
             if chain:
                 chains.append(chain)
-        # a chain may break where a page is missing; it stands where any of it is named first
+        # a chain may break at a missing page; its first listed document gives its position
         chains.sort(key=lambda chain: min(map(self._from_top, chain)))
         return [uri for chain in chains for uri in chain]

@@ -25,16 +25,11 @@ from kbkit.text.markdown.rendering import NEXT, PREVIOUS
 from kbkit.text.markdown.sanitizing import escape, prepare
 
 IMAGES = "images"
-"""Folder of the pictures of documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """Everything around a document on its page.
-
-    Attributes:
-        footer: Related pages, and previous and next.
-    """
+    """Everything around a document on its page."""
 
     front_matter: str
     breadcrumbs: str
@@ -63,7 +58,7 @@ def document_page(
     *,
     dead: list[str],
 ) -> str:
-    """Write a document's page; relative links that lead nowhere stay, and go into ``dead``."""
+    """Write a document's page; relative links without a target stay, and are added to ``dead``."""
     images = document.images
 
     def rewrite(href: str) -> str | None:
@@ -77,8 +72,7 @@ def document_page(
 
     body = prepare(document.content, title=title, rewrite=rewrite)
     anchor = f" {{#{body.anchor}}}" if body.anchor else ""
-    # The renderer knows what stands before the title, the paragraph behind it, and what follows
-    # the last rule
+    # the renderer relies on this order: breadcrumbs, title, byline; the footer after the last rule
     return (
         f"{layout.front_matter}\n{layout.breadcrumbs}\n\n# {escape(title)}{anchor}\n\n"
         f"{layout.byline}\n\n"

@@ -19,11 +19,11 @@ from kbkit.text.markdown.sanitizing import escape
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1_000_000
-"""Characters after which YAML may break a line: never."""
+"""Prevents line breaks in YAML."""
 
 
 def html_title(text: str) -> str:
-    # Braces would be templates to plugins that render the front matter
+    # plugins that render the front matter would read braces as templates
     return html.escape(plain(text), quote=False).replace("{", "&#123;").replace("}", "&#125;")
 
 
@@ -37,7 +37,7 @@ def _yaml(value: Any) -> str:
         return f"{{{', '.join(f'{name}: {_yaml(one)}' for name, one in value.items())}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_yaml, value))}]"
-    # JSON is YAML where it is plain, and made in no time; of other text it escapes halves
+    # JSON of ASCII text is YAML, and fast; in other text it escapes surrogate pairs
     if not isinstance(value, str) or (value.isprintable() and value.isascii()):
         return json.dumps(value)
     text = yaml.dump(value, Dumper=_DUMPER, default_style='"', width=_WIDTH)
@@ -50,7 +50,6 @@ def stars(average: float) -> str:
 
 
 def breadcrumbs(outline: SiteOutline, above: Sequence[TreeSection], here: str) -> str:
-    """Return the breadcrumbs of a page, outermost first."""
     steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]
     steps += [
         f"[{escape(section.label)}]({relative(outline.page_of(section), here)})"
@@ -69,7 +68,7 @@ def unsearched_page(
     above: Sequence[TreeSection] = (),
     meta: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a page that lists others, so that searches leave it out."""
+    """Return a page that searches exclude, since it lists others."""
     head = {"title": html_title(title), "search": {"exclude": True}, **(meta or {})}
     top = [front_matter(head), breadcrumbs(outline, above, here), "", f"# {escape(title)}", ""]
     return "\n".join([*top, *lines, ""])
@@ -81,7 +80,7 @@ def license_link(license: License) -> str:
 
 @lru_cache(maxsize=64)
 def address_link(address: str, label: str = "") -> str:
-    """Return a link to a web address; plain text if it is none or must not be followed."""
+    """Return a link to a web address, or plain text for other addresses."""
     text = escape(label or address)
     if not address.startswith(("http://", "https://")):
         return text

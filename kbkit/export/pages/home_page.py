@@ -31,7 +31,7 @@ from kbkit.text.markdown.sanitizing import escape
 QUESTIONS = 8
 """Maximum questions on the home page."""
 NAMED = 3
-"""Documents that the home page names for a section without a description."""
+"""Documents that the home page lists for a section without a description."""
 MAX_DOCUMENTS = 40
 """Maximum documents without a section on the home page."""
 CHANGES = 10
@@ -67,7 +67,6 @@ def _front_description(outline: SiteOutline) -> str:
 
 
 def _questions(outline: SiteOutline) -> list[str]:
-    """Questions with the pages that answer them; questions that no page answers are left out."""
     lines = []
     for example in outline.facts.questions:
         answers = [uri for uri in example.uris if uri in outline.paths]
@@ -138,11 +137,10 @@ def _end(outline: SiteOutline) -> list[str]:
 LISTED = 200
 """Maximum entities on the page."""
 FORMAT = 2
-"""Version of the data."""
 
 
 def graph_pages(outline: SiteOutline) -> dict[str, str]:
-    """The page and the data by their paths; nothing where there is no graph."""
+    """Return the graph's page and data by path; empty without a graph."""
     graph = outline.facts.graph
     if graph is None:
         return {}
@@ -185,7 +183,7 @@ def _page(graph: GraphFacts, outline: SiteOutline) -> str:
             f"- {f'[{label}]({_link(place, outline)})' if place else label} "
             f"({escape(node.type)}){f': {escape(node.description)}' if node.description else ''}"
         )
-    # a table of one entry would take room from the picture
+    # a table of contents with one entry would take space from the picture
     return unsearched_page(outline, GRAPH, "Knowledge graph", lines, meta={"hide": ["toc"]})
 
 
@@ -195,9 +193,9 @@ def _link(place: GraphPlace, outline: SiteOutline) -> str:
 
 
 def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
-    """Return the graph as JSON, a node or relation a line; repeated texts appear once.
+    """Return the graph as JSON, one node or relation per line; repeated texts appear once.
 
-    The address of each document's page is added when a site is built.
+    A site's build adds the addresses of documents.
     """
     types = [*(node.type for node in graph.nodes), *(node.type for node in graph.undrawn)]
     names = _numbered(types)

@@ -70,7 +70,6 @@ def _listing(
 
 
 def numbered(path: str, number: int) -> str:
-    """Path of a further page of a list; the first (0) is the path itself."""
     return path if number == 0 else f"{path.removesuffix('.md')}-page-{number + 1}.md"
 
 
@@ -102,7 +101,6 @@ def section_line(outline: SiteOutline, section: TreeSection, here: str) -> str:
 
 
 def document_list(outline: SiteOutline, uris: Sequence[str], here: str) -> list[str]:
-    """Return a list of links to documents; empty without any."""
     lines = [document_line(outline, uri, here) for uri in uris]
     return [*lines, ""] if lines else []
 

@@ -20,17 +20,13 @@ from kbkit.models.documents import Navigation
 from kbkit.models.values import disambiguated, plain
 
 Change = Literal["first", "new", "changed"]
-"""``first``: it was there when the knowledge base was first exported."""
+"""``first``: existed at the first export."""
 _CHANGES: dict[str, Change] = {"first": "first", "new": "new", "changed": "changed"}
 
 
 @dataclass(frozen=True, slots=True)
 class TextRevision:
-    """Since when a document has its current text.
-
-    Attributes:
-        day: Day on which it was first fetched like this (ISO), as far as exports know.
-    """
+    """Revision of a document's text; `day` is the first known fetch of this text (ISO)."""
 
     day: str
     change: Change
@@ -38,7 +34,7 @@ class TextRevision:
 
     @classmethod
     def of(cls, document: Document, before: str | None, *, first: bool) -> TextRevision:
-        """Return a revision, based on the one of the export before."""
+        """Return a document's revision, given the encoded one of the previous export."""
         digest = _digest(document)
         if before is None:
             change: Change = "first" if first else "new"
@@ -62,7 +58,7 @@ def _digest(document: Document) -> str:
 def latest_changes(
     history: Mapping[str, TextRevision], number: int
 ) -> list[tuple[str, TextRevision]]:
-    """The newest changes since the first export, the newest first."""
+    """Return the newest changes since the first export, the newest first."""
     changes = [(uri, revision) for uri, revision in history.items() if revision.change != "first"]
     return sorted(changes, key=lambda change: (change[1].day, change[0]), reverse=True)[:number]
 
@@ -74,7 +70,7 @@ ABOUT = "about.md"
 GRAPH = "graph.md"
 GRAPH_DATA = "graph.json"
 TAG_PAGES = 200
-"""Maximum tags with a page, the most frequent ones."""
+"""Maximum number of tags with a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ class OutlineEntry:
 
     Attributes:
         label: Title in lists; equal titles also have a part of their path.
-        description: Description in a line of plain text.
+        description: One line of plain text.
         contents: Links of a contents page.
     """
 
@@ -109,13 +105,12 @@ class SiteOutline:
     """Structure of an export's pages.
 
     Attributes:
-        title: Title of the knowledge base's part of the site.
-        entries: The documents that have a page, by URI, in order of URI.
+        entries: The documents with a page, by URI, in order of URI.
         section_paths: Path of the first list page of each section, by key.
-        ancestors: Sections above each document's page, outermost first, by its URI.
-        neighbours: The documents before and after each in reading order, by its URI.
-        type_paths: Path of the first page of each type, by its name.
-        tag_paths: Path of the first page of each tag that has one.
+        ancestors: Sections above each document's page, outermost first, by URI.
+        neighbours: The documents before and after each in reading order, by URI.
+        type_paths: Path of the first page of each type.
+        tag_paths: Path of the first page of each tag with a page.
     """
 
     title: str
@@ -137,8 +132,8 @@ class SiteOutline:
 
 
 def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[OutlineEntry]:
-    """Iterate over documents without their texts; those that are gone are left out."""
-    first = not before.history  # an export that was killed has not yet written any
+    """Yield the outline entries of documents that still exist."""
+    first = not before.history  # also after a killed first export
     for document in documents:
         if document.state is not DocumentState.GONE:
             yield OutlineEntry(
@@ -162,7 +157,6 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[Ou
 def make_outline(
     title: str, listed: Iterable[OutlineEntry], facts: Facts, before: Manifest, directory: Path
 ) -> SiteOutline:
-    """Give every document a page and a place."""
     entries = {entry.uri: entry for entry in listed}
     labels = disambiguated({uri: entry.title for uri, entry in entries.items()})
     entries = {uri: replace(entry, label=labels[uri]) for uri, entry in entries.items()}
@@ -179,7 +173,7 @@ def make_outline(
     ancestors: dict[str, tuple[TreeSection, ...]] = dict.fromkeys(root.documents, (root,))
     for over, section in root.walk():
         if not section.page or len(section.items) >= MIN_DOCUMENTS:
-            # The digest keeps sections apart whose names differ in case or in odd characters
+            # the digest distinguishes names that differ only in case or special characters
             name = natural_path((), " ".join(section.key[len(root.key) :]))
             section_paths[section.key] = f"sections/{name}-{digest('/'.join(section.key))}.md"
         if section.page:

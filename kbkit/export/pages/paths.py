@@ -13,9 +13,9 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from kbkit.text.markdown.plain_text import SAFE_SCHEMES
 
 PART_BYTES = 80
-"""Longest file or folder name, in bytes without suffix."""
+"""Maximum bytes of a file or folder name, without suffix."""
 PATH_BYTES = 160
-"""Longest path in bytes, so that it fits under a project folder on Windows (260)."""
+"""Maximum bytes of a path; leaves room for a project folder on Windows (260)."""
 
 _UNSAFE = re.compile(r"[^\w.+-]+")
 _SUFFIX = re.compile(r"\.(?:x?html?|md|markdown|rst|txt|ipynb|php|aspx?|jsp)$", re.IGNORECASE)
@@ -53,19 +53,19 @@ def uri_parts(uri: str) -> tuple[tuple[str, ...], str]:
 
 
 def safe_name(text: str) -> str:
-    """Turn any text into a name that every file system takes and MkDocs does not hide.
+    """Turn any text into a file name that is valid everywhere and visible to MkDocs.
 
-    Letters and digits of any script, ``_``, ``.``, ``+`` and ``-`` stay; the rest becomes ``-``.
-    Neither ``..`` nor a leading dot survives, nor do the device names of Windows.
+    Letters, digits, ``_``, ``.``, ``+`` and ``-`` stay; other characters become ``-``. Device names
+    of Windows, ``..`` and leading dots are replaced.
     """
     name = _UNSAFE.sub("-", unicodedata.normalize("NFC", text)).strip("-. ")
     if not name:
-        # "C++", "..", "" and "?" must not all become one empty name
+        # "..", "" and "?" must not all become one empty name
         name = "_" + digest(text) if text.strip(". ") else "_"
     if _RESERVED.fullmatch(name):
         name = f"_{name}"
     if name == "README":
-        # MkDocs takes README.md for the index of its folder
+        # MkDocs treats README.md as the index of its folder
         name = "readme"
     if len(name.encode()) > PART_BYTES:
         short = name.encode()[: PART_BYTES - 9].decode("utf-8", "ignore")
@@ -74,8 +74,8 @@ def safe_name(text: str) -> str:
 
 
 def natural_path(folders: Iterable[str], name: str) -> str:
-    """The path, without suffix, that a name in folders has when nothing else claims it."""
-    # A folder "a.html" would stand in the way of the page "a" once the site is built
+    """Return the path, without suffix, of a name in folders, if it does not collide."""
+    # a folder "a.html" would collide with the page "a" in the built site
     safe_folders = [_OUTPUT_SUFFIX.sub(r"-\1", safe_name(part)) for part in folders]
     path = "/".join([*safe_folders, safe_name(name)])
     if len(path.encode()) > PATH_BYTES:
@@ -89,8 +89,7 @@ def natural_path(folders: Iterable[str], name: str) -> str:
 def collision_key(path: str) -> str:
     """Return a key that is equal for paths that cannot coexist.
 
-    File systems may ignore case, and a site with directory URLs writes ``a.md`` and ``a/index.md``
-    to one place.
+    File systems may ignore case; with directory URLs, ``a.md`` and ``a/index.md`` are one page.
     """
     return unicodedata.normalize("NFKC", path).casefold().removesuffix("/index")
 
@@ -129,10 +128,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @lru_cache(maxsize=65_536)
 def canonical(uri: str) -> str:
-    """Return the canonical form of a URI.
-
-    Its fragment is dropped unless it is a route of scripts (``#/guide``), which is a page.
-    """
+    """Return the canonical form of a URI, without fragments except routes (``#/guide``)."""
     try:
         split = urlsplit(uri)
         port = split.port
@@ -152,11 +148,11 @@ def canonical(uri: str) -> str:
 
 
 class LinkMap:
-    """Knows which addresses are pages of the export."""
+    """Maps addresses to pages of the export."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = {canonical(uri): path for uri, path in paths.items()}
-        # "/guide/", "/guide" and "/guide/index.html" are one place on nearly every site
+        # "/guide/", "/guide" and "/guide/index.html" are one page on nearly every site
         for uri, path in list(self._paths.items()):
             if uri.startswith(("http://", "https://")) and "?" not in uri:
                 bare = uri.removesuffix("index.html").rstrip("/")
@@ -190,7 +186,7 @@ class LinkMap:
         if page is not None:
             _, hash_, fragment = target.partition("#")
             if fragment.removeprefix("!").startswith("/"):
-                # a route; the place in its page follows
+                # a route, with the anchor as a parameter
                 _, hash_, fragment = fragment.partition("?id=")
             return relative(page, path) + (in_page(fragment) if hash_ else "")
         if scheme in SAFE_SCHEMES:
@@ -198,20 +194,20 @@ class LinkMap:
         return None
 
     def _file(self, href: str, base: str) -> str | None:
-        """The page of a file that another links to, as it is written or as file systems read it."""
+        """Return the page of a linked file, also in another case or normal form."""
         name = unquote(href.partition("#")[0].partition("?")[0])
         folder = posixpath.dirname(base)
-        if name.startswith("/"):  # from the folder that was read
+        if name.startswith("/"):  # relative to the source's folder
             folder, name = base.partition("/")[0], name.lstrip("/")
         target = _name(posixpath.normpath(posixpath.join(folder, name)))
-        for way in (target, *(f"{target}{end}" for end in _ENDS)):
-            if page := self._files.get(way) or self._files.get(way.casefold()):
+        for candidate in (target, *(f"{target}{end}" for end in _ENDINGS)):
+            if page := self._files.get(candidate) or self._files.get(candidate.casefold()):
                 return page
         return None
 
 
-_ENDS = (".md", "/index.md", "/README.md", "/index.html", "/index.rst")
-"""What a link to a folder, or to a file without its suffix, leaves out."""
+_ENDINGS = (".md", "/index.md", "/README.md", "/index.html", "/index.rst")
+"""Endings that links to folders or pages may omit."""
 
 
 def _name(uri: str) -> str:
@@ -225,7 +221,7 @@ def _scheme(uri: str) -> str:
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
-# a page's links to the parts of another are many
+# cached because many links of a page have the same target
 _joined = lru_cache(maxsize=4_096)(urljoin)
 
 
@@ -234,13 +230,13 @@ def in_page(anchor: str) -> str:
 
 
 def relative(target: str, path: str) -> str:
-    there, folder = _quoted(target), _quoted(path[: path.rfind("/") + 1])
+    quoted, folder = _quoted(target), _quoted(path[: path.rfind("/") + 1])
     above = 0
-    while not there.startswith(folder):
+    while not quoted.startswith(folder):
         folder = folder[: folder.rfind("/", 0, -1) + 1]
         above += 1
-    return "../" * above + there[len(folder) :]
+    return "../" * above + quoted[len(folder) :]
 
 
-# many links lead to one page
+# cached because many links have the same target
 _quoted = lru_cache(maxsize=65_536)(quote)

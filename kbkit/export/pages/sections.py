@@ -1,4 +1,4 @@
-"""The tree of sections, by breadcrumbs and contents pages of a source, or else by its folders."""
+"""The tree of sections, by breadcrumbs and contents pages of a source, else by its folders."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from kbkit.models.documents import Navigation
 MIN_DOCUMENTS = 3
 """Minimum size of a section without an introduction."""
 MAX_DEPTH = 6
-"""Deeper sections are not divided any further."""
+"""Deeper sections are not divided."""
 
 Key = tuple[str, ...]
 """Identity of a section: folders and headings."""
-_NAME, _PAGE = "\0", "\1"
-"""Markers in a key for names and documents that are not folders."""
+_NAME, _PAGE = "\0", "\1"  # markers in a key for names and documents that are not folders
 _INDEXES = frozenset({"genindex", "py-modindex", "modindex", "search"})
-_DEEPEST = 12
-"""Maximum sections above a document."""
+_MAX_ANCESTORS = 12
 
 
 @dataclass(slots=True)
@@ -33,7 +31,7 @@ class TreeSection:
 
     Attributes:
         page: URI of the document that introduces it, or ``""``.
-        items: URIs of documents, and the sections that it is divided into, in reading order.
+        items: URIs of documents, and subsections, in reading order.
     """
 
     key: Key
@@ -56,7 +54,7 @@ class TreeSection:
         )
 
     def walk(self) -> Iterator[tuple[tuple[TreeSection, ...], TreeSection]]:
-        """Every section below this one, with the sections above it, outermost first."""
+        """Yield every section below this one after its ancestors, outermost first."""
         for section in self.sections:
             yield (self,), section
             for above, inner in section.walk():
@@ -80,8 +78,8 @@ def section_tree(
 ) -> TreeSection:
     """Divide documents into sections, in reading order and then by name.
 
-    Folders that hold one folder only are skipped: a site under ``https://host/en/latest/`` begins
-    with the folders below it.
+    Skips folders that contain only one folder: a site at ``https://host/en/latest/`` starts with
+    the folders below.
     """
     ordered = sorted(set(uris), key=lambda uri: (natural_key(uri), uri))
     root = _Tree(ordered, contents or {}, navigation or {}, labels or {}).grow()
@@ -99,7 +97,7 @@ def section_tree(
         if uri in existing and (target := by_address.get(bare(place.next)) if place.next else None)
     }
     _sort(root, ReadingOrder(contents or {}, following))
-    # a source begins with its front page, wherever that is listed, and ends with its indexes
+    # a source starts with its front page and ends with its indexes, whatever the lists say
     root.items.sort(key=lambda item: not (isinstance(item, str) and _is_front(item, root)))
     if any(uri_parts(uri)[1] == "genindex" for uri in ordered):
         root.items.sort(key=_is_index)
@@ -107,7 +105,7 @@ def section_tree(
 
 
 def _is_index(item: str | TreeSection) -> bool:
-    """Whether an item is an index or a search page of Sphinx, or a section of nothing else."""
+    """Whether an item is an index or search page of Sphinx, or a section of such pages."""
     if isinstance(item, str):
         return uri_parts(item)[1] in _INDEXES
     return not item.page and all(map(_is_index, item.items))
@@ -118,7 +116,7 @@ def _is_front(uri: str, root: TreeSection) -> bool:
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key with numbers: ``chapter 9`` before ``chapter 10``, in any case."""
+    """Return a sort key without case: ``chapter 9`` is before ``chapter 10``."""
     return tuple(
         (0, int(part), "") if part.isdecimal() and len(part) < 20 else (1, 0, part)
         for part in re.split(r"(\d+)", text.casefold())
@@ -127,7 +125,7 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 class _Tree:
-    """Documents and the sections that they belong to; a document may introduce one."""
+    """Documents and their sections."""
 
     def __init__(
         self,
@@ -143,7 +141,7 @@ class _Tree:
         self._by_address: dict[str, str] = {}
         for uri in uris:
             self._by_address.setdefault(bare(uri), uri)
-        self._pages: dict[Key, str] = {}  # the document that introduces a section, by its key
+        self._pages: dict[Key, str] = {}  # documents that introduce sections
         self._keys: dict[str, Key] = {}
         folders_used = {
             folders[:depth] for folders, _ in places.values() for depth in range(len(folders) + 1)
@@ -156,11 +154,11 @@ class _Tree:
             self._pages[own] = uri
             self._keys[uri] = own
         self._folders = {uri: self._folder(folders) for uri, (folders, _) in places.items()}
-        # where each source begins: breadcrumbs start there
-        several: dict[Key, list[Key]] = defaultdict(list)
+        # breadcrumbs start at the root of each source
+        by_source: dict[Key, list[Key]] = defaultdict(list)
         for folders, _ in places.values():
-            several[folders[:1]].append(folders)
-        self._starts = {first: self._folder(_common(same)) for first, same in several.items()}
+            by_source[folders[:1]].append(folders)
+        self._starts = {first: self._folder(_common(same)) for first, same in by_source.items()}
         self._front = min(
             (uri for uri in uris if self._folders[uri] == self._top and introduces(uri)),
             key=lambda uri: (rank(uri) or 0, uri),
@@ -188,7 +186,7 @@ class _Tree:
         return self._section(self._top, inner)
 
     def _is_reached(self, key: Key, over: Mapping[Key, Key]) -> bool:
-        for _ in range(_DEEPEST):
+        for _ in range(_MAX_ANCESTORS):
             key = over[key]
             if key == self._top:
                 return True
@@ -203,7 +201,7 @@ class _Tree:
         return TreeSection(key, self._labels.get(page) or (key[-1] if key else ""), page, items)
 
     def _folder(self, folders: Key) -> Key:
-        inside = folders[: len(self._top) + _DEEPEST - 1]
+        inside = folders[: len(self._top) + _MAX_ANCESTORS - 1]
         return inside if len(inside) > len(self._top) else self._top
 
     def _over(self, key: Key) -> Key:
@@ -213,7 +211,7 @@ class _Tree:
         navigation = self._navigation.get(uri)
         start = self._starts[self._folders[uri][:1]] if self._folders[uri] else self._top
         if navigation is not None and navigation.breadcrumbs == () and key != start:
-            return start  # it is said to stand there
+            return start  # its breadcrumbs are empty
         index = (
             None
             if navigation is None or key == start
@@ -236,14 +234,11 @@ class _Tree:
             if page is not None:
                 key = self._keys[page]
             elif not crumb.uri or uri_parts(crumb.uri)[0][: len(start)] == start:
-                key = (*key, _NAME, crumb.title)  # what lies elsewhere leads to the source
+                key = (*key, _NAME, crumb.title)  # crumbs outside the source are skipped
         return key
 
     def _by_contents(self, uri: str, key: Key) -> Key:
-        """Return a document's place on the contents page of a section.
-
-        Folders without a contents page use that of a folder above.
-        """
+        """Return a document's place on the contents page of its folder or of one above."""
         holder, trail = self._listed.get(uri, (key, ()))
         above = key
         while above != holder:
@@ -264,7 +259,7 @@ def _families(places: Mapping[str, tuple[Key, str]]) -> dict[str, str]:
     named: dict[str, list[str]] = {}
     for uri, (folders, name) in places.items():
         if not uri.startswith(("http://", "https://")):
-            continue  # functions are named alike and belong to none of them
+            continue  # names of functions share stems without being related
         stems = (name[: mark.start()] for mark in re.finditer(r"(?<=\w)[_-](?=\w)", name))
         named[uri] = [pages[folders, stem] for stem in stems if (folders, stem) in pages]
     size = Counter(page for above in named.values() for page in above)
@@ -279,10 +274,10 @@ def _common(folders: Sequence[Key]) -> Key:
 
 
 def _prune(section: TreeSection, depth: int) -> None:
-    kept: list[str | TreeSection] = []
+    items: list[str | TreeSection] = []
     for item in section.items:
         if isinstance(item, str):
-            kept.append(item)
+            items.append(item)
             continue
         child = item
         while not child.page and len(child.items) == 1 and isinstance(child.items[0], TreeSection):
@@ -291,11 +286,11 @@ def _prune(section: TreeSection, depth: int) -> None:
                 only.label = f"{child.label} / {only.label}"
             child = only
         if depth > MAX_DEPTH or (not child.page and child.size < MIN_DOCUMENTS):
-            kept += child.reading()
+            items += child.reading()
         else:
             _prune(child, depth + 1)
-            kept.append(child)
-    section.items = kept
+            items.append(child)
+    section.items = items
 
 
 def _sort(section: TreeSection, order: ReadingOrder) -> None:

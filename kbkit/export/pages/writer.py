@@ -40,11 +40,11 @@ from kbkit.recipes import SiteSpec
 from kbkit.runtime.progress import OnProgress
 
 _REVISION = 3
-"""Goes up when the same document becomes another page."""
+"""Raise it when the page of an unchanged document changes."""
 
 
 class PageFingerprints:
-    """The fingerprints of the pages of an export, and of the one before."""
+    """The fingerprints of the pages of an export and the previous one."""
 
     def __init__(self, directory: Path, before: Mapping[str, str], outline: SiteOutline) -> None:
         self._directory = directory
@@ -58,12 +58,12 @@ class PageFingerprints:
         return _digest("\0".join(parts).encode("utf-8", "replace"))
 
     def keep(self, path: str, sources: str) -> bool:
-        """Whether a page is up to date; it keeps its fingerprint then."""
-        sources_before, _, became = self._before.get(path, "").partition(" ")
+        """Whether a page is up to date; if so, keep its fingerprint."""
+        sources_before, _, output_before = self._before.get(path, "").partition(" ")
         if sources_before != sources:
             return False
         try:
-            same = _digest((self._directory / path).read_bytes()) == became
+            same = _digest((self._directory / path).read_bytes()) == output_before
         except OSError:
             return False
         if same:
@@ -78,11 +78,11 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=10).hexdigest()
 
 
-_NAMED = 5  # links of a page that lead nowhere
+_MAX_LOGGED = 5  # links of a page without a target
 _log = logging.getLogger(__name__)
 _LOCK = ".kbkit-export.lock"
 ReadImage = Callable[[str], bytes | None]
-"""Gives a picture by its name, if it is there."""
+"""Returns a picture by name, or ``None``."""
 
 
 def export_pages(
@@ -95,10 +95,9 @@ def export_pages(
     facts: Facts | None = None,
     images: ReadImage = lambda _: None,
 ) -> ExportReport:
-    """Write one Markdown page per document, and list pages, into a folder.
+    """Write a Markdown page per document, and list pages, into a folder.
 
-    Unchanged pages are not touched, pages of deleted documents are removed, and files that no
-    export wrote are left alone.
+    Removes pages of deleted documents; leaves unchanged pages and files of others untouched.
     """
     start = time.perf_counter()
     facts = facts or Facts()
@@ -121,20 +120,19 @@ def export_pages(
         }
         names = sorted({name for entry in outline.entries.values() for name in entry.images})
         archives = {each.path: each.read for each in (facts.downloads or {}).values()}
-        wanted = {*outline.paths.values(), *lists, FULL_TEXT, *archives}
-        wanted |= {f"{IMAGES}/{name}" for name in names}
+        paths = {*outline.paths.values(), *lists, FULL_TEXT, *archives}
+        paths |= {f"{IMAGES}/{name}" for name in names}
         for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
-            if path in wanted and path not in before.files and (directory / path).exists():
+            if path in paths and path not in before.files and (directory / path).exists():
                 raise ExportError(
                     f"{directory / path}: not written by kbkit; "
                     "choose an empty folder for the export"
                 )
         notes = {uri: revision.encode() for uri, revision in outline.history().items()}
         manifest = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)
-        # Every file is claimed before it is written, so that an export that is killed can be
-        # resumed. It keeps the history of the one before, so that what it had not come to is news
-        # later
-        claimed = tuple(sorted(wanted | set(before.files)))
+        # the manifest lists every file before it is written, so that a killed export can resume; it
+        # keeps the previous history, so that unwritten changes still count as new then
+        claimed = tuple(sorted(paths | set(before.files)))
         replace(
             manifest, files=claimed, history=before.history, fingerprints=before.fingerprints
         ).write(directory)
@@ -146,19 +144,19 @@ def export_pages(
                 written += changed
                 unchanged += not changed
                 if on_progress:
-                    on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
-        for name in names:  # named after what they hold, so that one that is there is as it was
+                    on_progress(Progress("export", written + unchanged, len(paths) - 1, path))
+        for name in names:  # names depend on content, so existing files are current
             target = directory / IMAGES / name
             if target.exists():
                 continue
             if (data := images(name)) is not None:
                 write_file(target, data)
             else:
-                _log.warning("%s: no such picture; a page goes without", name)
+                _log.warning("%s: no such picture; a page lacks it", name)
         for path, archive in archives.items():
             _write(directory / path, archive())
-        removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
-        files, nav = tuple(sorted(wanted)), tuple(navigation(outline))
+        removed = sum(_remove(directory, path) for path in sorted(set(before.files) - paths))
+        files, nav = tuple(sorted(paths)), tuple(navigation(outline))
         replace(manifest, files=files, nav=nav, fingerprints=fingerprints.current).write(directory)
     seconds = {"pages": time.perf_counter() - start}
     return ExportReport(
@@ -204,7 +202,7 @@ def _texts(
     lists: Mapping[str, str],
     fingerprints: PageFingerprints,
 ) -> Iterator[tuple[str, str | None]]:
-    """The path and the text of every page; no text where the page stands as it should."""
+    """Yield the path and text of every page; ``None`` for an unchanged page."""
     links = LinkMap(outline.paths)
     yield from lists.items()
     for document in documents:
@@ -221,7 +219,9 @@ def _texts(
         dead: list[str] = []
         text = document_page(document, entry.title, layout, links, path, dead=dead)
         if dead:
-            _log.warning("%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_NAMED]))
+            _log.warning(
+                "%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_MAX_LOGGED])
+            )
         fingerprints.add(path, sources, text)
         yield path, text
 

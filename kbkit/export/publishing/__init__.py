@@ -3,7 +3,7 @@
 ::
 
     publisher        pages, search index and site of one knowledge base
-    facts            facts beside the documents
+    facts            facts in addition to the documents
     index_content    content of the search index
-    published_index  searches that index as browsers do
+    published_index  search of that index, as in browsers
 """

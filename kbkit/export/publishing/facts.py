@@ -1,4 +1,4 @@
-"""Facts on published pages beside the documents."""
+"""Facts on published pages, in addition to the documents."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 NEIGHBOURS = 4
 """Maximum related passages of a page."""
 NEAR_ENOUGH = 0.3
-"""Least cosine of two documents' means, once the mean of all is taken off."""
-_ROWS = 256
-"""Documents that are compared with all others at once, so that the products stay small."""
+"""Minimum cosine of two documents' centred means."""
+_ROWS = 256  # documents compared with all others at once; bounds memory
 
 
 def gather_facts(
@@ -32,7 +31,6 @@ def gather_facts(
     questions: Sequence[Question] = (),
     graph: GraphView | GraphFacts | None = None,
 ) -> Facts:
-    """Gather all of it in one reading transaction."""
     lists = corpus.indexes(transaction, kb_id)
     numbers = {document_id: number for number, document_id in enumerate(snapshot.document_ids)}
     mentions = entity_mentions(transaction, kb_id, snapshot)
@@ -60,7 +58,7 @@ def _examples(
     if not questions:
         return []
     uris = list(reading.uris_of(transaction, snapshot.document_ids).values())
-    uris.sort(key=lambda uri: (len(uri), uri))  # what is named by its end is rather near the top
+    uris.sort(key=lambda uri: (len(uri), uri))  # a suffix more likely means a page near the top
     return [
         ExampleQuestion(
             question.question,
@@ -73,43 +71,44 @@ def _examples(
 def related_passages(
     transaction: Transaction, snapshot: Snapshot
 ) -> dict[str, tuple[RelatedPassage, ...]]:
-    """Return the passages of other documents that are nearest to each document, by its id.
+    """Return the nearest passages of other documents, by document id.
 
-    Documents are compared by the means of their chunks' vectors, less the mean of all documents.
-    The passage is the chunk of the other document that is nearest to the mean.
+    Compares the means of the documents' chunk vectors, minus the mean of all chunks. The passage is
+    the other document's chunk that is nearest to that difference.
     """
-    # a snapshot may remember documents that have no chunks any more
-    held, owners = np.unique(snapshot.owners, return_inverse=True)
-    if len(held) < 2:
+    # a snapshot may have documents without chunks
+    documents, owners = np.unique(snapshot.owners, return_inverse=True)
+    if len(documents) < 2:
         return {}
     rows = np.argsort(owners, kind="stable")
-    starts = np.searchsorted(owners[rows], np.arange(len(held) + 1)).tolist()
+    starts = np.searchsorted(owners[rows], np.arange(len(documents) + 1)).tolist()
     vectors = np.asarray(snapshot.vectors, np.float32)[rows]
     sums = np.add.reduceat(vectors, starts[:-1], axis=0)
     means = sums / np.diff(starts)[:, None].astype(np.float32) - vectors.mean(axis=0)
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
     chosen: list[tuple[int, int, int]] = []
     for number, other in _nearest(means):
-        # the mean of all would take the same off each of them
+        # subtracting the mean of all here would lower all scores equally
         best = int((vectors[starts[other] : starts[other + 1]] @ means[number]).argmax())
-        chosen.append((int(held[number]), int(held[other]), int(rows[starts[other] + best])))
+        row = int(rows[starts[other] + best])
+        chosen.append((int(documents[number]), int(documents[other]), row))
     return _passages(transaction, snapshot, chosen)
 
 
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
-    wanted, count = min(NEIGHBOURS, len(means) - 1), len(means)
-    behind = np.arange(count, 0, -1, dtype=np.int32)
+    limit, count = min(NEIGHBOURS, len(means) - 1), len(means)
+    descending = np.arange(count, 0, -1, dtype=np.int32)
     for first in range(0, count, _ROWS):
-        # In thousandths, so that equal ones do not change places with the weather; of those the
-        # first documents are nearer
+        # in thousandths, so that rounding errors do not change the order of ties; the first
+        # documents win ties
         cosines = means[first : first + _ROWS] @ means.T
         cosines *= 1000
         near = np.rint(cosines, out=cosines).astype(np.int32)
         near[np.arange(len(near)), np.arange(first, first + len(near))] = -2_000
         near *= np.int32(count)
-        near += behind
-        near.partition(count - wanted, axis=1)
-        best = np.sort(near[:, count - wanted :], axis=1)[:, ::-1] - 1
+        near += descending
+        near.partition(count - limit, axis=1)
+        best = np.sort(near[:, count - limit :], axis=1)[:, ::-1] - 1
         thousandths, others = np.divmod(best, count)
         for row, place in np.argwhere(thousandths >= 1000 * NEAR_ENOUGH).tolist():
             yield first + row, int(count - 1 - others[row, place])
@@ -135,10 +134,10 @@ def _passages(
     return {document: tuple(passages) for document, passages in by_document.items()}
 
 
-def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
+def _ratings(totals_by_target: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
     owners = dict(zip(snapshot.seqs.tolist(), snapshot.owners.tolist(), strict=True))
     of_chunks: dict[str, list[RatingTotal]] = {}
-    for seq, total in given.chunks.items():
+    for seq, total in totals_by_target.chunks.items():
         if seq in owners:
             of_chunks.setdefault(snapshot.document_ids[owners[seq]], []).append(total)
     averages = {}
@@ -147,13 +146,14 @@ def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float
         average = sum(total.average * total.raters for total in totals) / people
         averages[document] = (average, max(total.raters for total in totals))
     return averages | {
-        document: (total.average, total.raters) for document, total in given.documents.items()
+        document: (total.average, total.raters)
+        for document, total in totals_by_target.documents.items()
     }
 
 
 def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
     ended = runs.finished_runs(transaction, row.id)
-    # A refresh measures changed pages only, so the run counts that measured most
+    # a refresh measures changed pages only, so take the run that measured most
     measured: Mapping[str, tuple[int, int]] = max(
         (report.get("fidelity") or {} for _, report in ended),
         key=lambda fidelity: fidelity.get("pages", (0, 0))[1],
@@ -163,5 +163,7 @@ def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
         type=row.type,
         place=row.place,
         day=ended[0][0].date().isoformat() if ended else "",
-        fidelity={kind: (int(kept), int(wanted)) for kind, (kept, wanted) in measured.items()},
+        fidelity={
+            kind: (int(retained), int(total)) for kind, (retained, total) in measured.items()
+        },
     )

@@ -1,7 +1,7 @@
-"""The part of the graph that is published with a knowledge base.
+"""The published part of the graph.
 
-Published are its own names and documents of an entity, and a description that a person or one of
-these documents gives. Authors, notes of relations and people's questions are left out.
+It has the knowledge base's names and documents of entities, and descriptions by people or these
+documents, but no authors, notes of relations and questions of people.
 """
 
 from __future__ import annotations
@@ -37,18 +37,17 @@ from kbkit.stores.stores import Stores
 
 MAIN = 5
 """Maximum main subjects of a page."""
-_OFTEN = 2
-"""Minimum passages and pages that mention a main subject."""
+_MIN_MENTIONS = 2  # passages and pages that mention a main subject
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityMentions:
-    """Mentions of entities by id, in this knowledge base only; merged ones count as one.
+    """Mentions of entities by id, in this knowledge base only; merged entities count as one.
 
     Attributes:
         names: Most frequent names.
-        documents: Documents that mention it, by number in the snapshot, with the number of
-            passages; the most first.
+        documents: Numbers of documents in the snapshot, and of their mentioning passages, the most
+            first.
     """
 
     names: Mapping[str, str]
@@ -56,18 +55,15 @@ class EntityMentions:
     documents: Mapping[str, tuple[Integers, Integers]]
 
     def main_subjects(self, without: Collection[int] = ()) -> dict[int, tuple[str, ...]]:
-        """Map documents to main subjects: entities that they mention more than others do.
-
-        Ranked by ``n / sqrt(N)`` for ``n`` passages of the document and ``N`` of all.
-        """
+        """Map documents to their main subjects, ranked by ``n / sqrt(N)`` of ``N`` mentions."""
         scores: dict[int, list[tuple[float, str]]] = {}
         for id_, (owners, counts) in self.documents.items():
-            if len(owners) < _OFTEN:
+            if len(owners) < _MIN_MENTIONS:
                 continue
             everywhere = float(counts.sum()) ** 0.5
             for owner, count in zip(owners.tolist(), counts.tolist(), strict=True):
-                if count >= _OFTEN and owner not in without:
-                    # rounded, so that a page stays as it is where little has changed elsewhere
+                if count >= _MIN_MENTIONS and owner not in without:
+                    # rounded, so that small changes elsewhere do not change a page
                     score = round(count / everywhere, 1)
                     scores.setdefault(owner, []).append((-score, self.names[id_]))
         return {
@@ -85,20 +81,18 @@ def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) ->
         if subject and subject.kind is SubjectKind.ENTITY and plain(subject.name):
             groups.setdefault(subject.root, []).append(subject_id)
     names, aliases, documents = {}, {}, {}
-    for root, held in groups.items():
-        called, *others = sorted(
-            held, key=lambda known: (-len(mentioned[known]), known != root, known)
-        )
-        if root in held and 2 * len(mentioned[root]) >= len(mentioned[called]):
-            called, others = root, [subject_id for subject_id in held if subject_id != root]
-        names[root] = plain(subjects[called].name)
+    for root, members in groups.items():
+        main, *others = sorted(members, key=lambda id_: (-len(mentioned[id_]), id_ != root, id_))
+        if root in members and 2 * len(mentioned[root]) >= len(mentioned[main]):
+            main, others = root, [subject_id for subject_id in members if subject_id != root]
+        names[root] = plain(subjects[main].name)
         aliases[root] = tuple(sorted({plain(subjects[subject_id].name) for subject_id in others}))
         seqs = np.array(
-            sorted({seq for subject_id in held for seq in mentioned[subject_id]}), np.int64
+            sorted({seq for subject_id in members for seq in mentioned[subject_id]}), np.int64
         )
         rows = np.minimum(np.searchsorted(snapshot.seqs, seqs), max(len(snapshot.seqs) - 1, 0))
-        there = rows[snapshot.seqs[rows] == seqs] if len(snapshot.seqs) else rows[:0]
-        owners, counts = np.unique(snapshot.owners[there], return_counts=True)
+        rows = rows[snapshot.seqs[rows] == seqs] if len(snapshot.seqs) else rows[:0]
+        owners, counts = np.unique(snapshot.owners[rows], return_counts=True)
         order = np.argsort(-counts, kind="stable")
         documents[root] = owners[order].astype(np.int64), counts[order].astype(np.int64)
     return EntityMentions(names, aliases, documents)
@@ -114,8 +108,7 @@ EDGES = 10_000
 """Maximum relations in the picture, the strongest."""
 FURTHER = 100_000
 """Maximum relations outside the picture."""
-_MAX_LENGTH = 200
-"""Characters of a property's value."""
+_MAX_LENGTH = 200  # characters of a property's value
 
 _Triple = tuple[Target, str, Target]
 _Defined = Mapping[str, Sequence[tuple[str, str]]]
@@ -133,13 +126,13 @@ class GraphView:
 
 def look_at_graph(stores: Stores, name: str, state: str = "") -> GraphView | None:
     """Return a knowledge base's graph for drawing, after updating it."""
-    whole = Graph(stores, "")
-    layout = whole.layout(kbs=[name], limit=MAX_DRAWN)
+    graph_of_all = Graph(stores, "")
+    layout = graph_of_all.layout(kbs=[name], limit=MAX_DRAWN)
     if not layout.edges:
         return None
-    # questions that people asked are theirs
-    gaps = [gap for gap in whole.gaps(kbs=[name], limit=GAPS) if gap.kind != GapKind.UNANSWERED]
-    return GraphView(layout, gaps, state)
+    gaps = graph_of_all.gaps(kbs=[name], limit=GAPS)
+    # questions of people are private
+    return GraphView(layout, [gap for gap in gaps if gap.kind != GapKind.UNANSWERED], state)
 
 
 def graph_facts(
@@ -149,15 +142,14 @@ def graph_facts(
     view: GraphView,
     mentions: EntityMentions,
 ) -> GraphFacts:
-    """Return the data of the graph's page."""
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
     entity_of = {
         each.id: each
         for each in entities.of(transaction, [node.target.id for node in drawn], counted=False)
     }
-    lacking = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
-    defined = _defined(transaction, kb_id, {*mentions.names, *lacking})
+    of_gaps = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
+    defined = _defined(transaction, kb_id, {*mentions.names, *of_gaps})
     descriptions = _descriptions(
         transaction, kb_id, {each: defined[each] for each in entity_of if each in defined}
     )
@@ -250,24 +242,24 @@ def _node(
     )
 
 
-def _defined(transaction: Transaction, kb_id: str, wanted: set[str]) -> _Defined:
+def _defined(transaction: Transaction, kb_id: str, ids: set[str]) -> _Defined:
     aliases = entities.aliases_of(transaction)
     definitions: dict[str, list[tuple[str, str]]] = {}
     for name in graph.given_names(transaction, kb_id):
         if name.defines:
             id_ = entity_id(name.name)
             id_ = aliases.get(id_, id_)
-            if id_ in wanted:
+            if id_ in ids:
                 definitions.setdefault(id_, []).append((name.document_id, name.anchor))
     return definitions
 
 
 def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> dict[str, str]:
-    """Return the beginning of each entity's first defining section."""
+    """Return the first sentence of each entity's first defining section."""
     anchored = {
         place: id_
-        for id_, held in reversed(list(defined.items()))
-        for place in reversed(held)
+        for id_, definitions in reversed(list(defined.items()))
+        for place in reversed(definitions)
         if place[1]
     }
     seqs: dict[str, int] = {}

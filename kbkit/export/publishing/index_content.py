@@ -58,27 +58,27 @@ def indexed_annotations(
             masks[numbers[seq]] |= bits[frame]
             if position == 0:
                 first[numbers[seq]] = frame
-    given = {entity_id(name) for spec in curated for name in (spec.name, *spec.aliases)}
-    subjects, entities = _subjects(transaction, kb_id, numbers, given)
+    curated_ids = {entity_id(name) for spec in curated for name in (spec.name, *spec.aliases)}
+    subjects, entities = _subjects(transaction, kb_id, numbers, curated_ids)
     if not masks.any() and not subjects:
         return None
     return IndexedAnnotations(masks, first, entities, subjects)
 
 
 def _subjects(
-    transaction: Transaction, kb_id: str, numbers: dict[int, int], given: AbstractSet[str]
+    transaction: Transaction, kb_id: str, numbers: dict[int, int], curated_ids: AbstractSet[str]
 ) -> tuple[list[IndexedSubject], list[tuple[str, ...]]]:
-    """Map names to subjects, and chunks to the entities shown with them.
+    """Return the subjects, and each chunk's rarest entities.
 
-    A chunk shows its rarest entities, as in `kbkit.stores.catalog.chunk_annotations.summaries`.
+    The latter are as in `kbkit.stores.catalog.chunk_annotations.summaries`.
     """
     mentioned = reading.mentions(transaction, kb_id)
     names = reading.names(transaction)
     rows: dict[str, Integers] = {}
     for subject_id, chunk_seqs in mentioned.items():
-        there = [numbers[seq] for seq in chunk_seqs if seq in numbers]
-        if there and subject_id in names:
-            rows[subject_id] = np.sort(np.array(there, np.int64))
+        indexed = [numbers[seq] for seq in chunk_seqs if seq in numbers]
+        if indexed and subject_id in names:
+            rows[subject_id] = np.sort(np.array(indexed, np.int64))
     shown: list[list[tuple[int, str]]] = [[] for _ in numbers]
     groups: dict[str, list[str]] = {}
     for subject_id, own in rows.items():
@@ -87,30 +87,30 @@ def _subjects(
         if subject.kind is SubjectKind.ENTITY:
             for number in own.tolist():
                 shown[number].append((len(own), plain(subject.name)))
-    for subject_id in (given & names.keys()) - rows.keys():
+    for subject_id in (curated_ids & names.keys()) - rows.keys():
         if names[subject_id].root in groups:
             groups[names[subject_id].root].append(subject_id)
-    found_subjects = []
-    for held in groups.values():
-        named = [rows[subject_id] for subject_id in held if subject_id in rows]
-        own = named[0] if len(named) == 1 else np.unique(np.concatenate(named))
-        for subject_id in held:
+    subjects = []
+    for members in groups.values():
+        parts = [rows[subject_id] for subject_id in members if subject_id in rows]
+        union = parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+        for subject_id in members:
             subject = names[subject_id]
             if name := plain(subject.name):
-                found_subjects.append(IndexedSubject(subject.key, subject.kind, name, own))
+                subjects.append(IndexedSubject(subject.key, subject.kind, name, union))
     entities = [tuple(name for _, name in sorted(each)[:ENTITIES] if name) for each in shown]
-    return found_subjects, entities
+    return subjects, entities
 
 
 def with_questions(
-    snapshot: Snapshot, asked: Mapping[str, Sequence[int]], language: str
+    snapshot: Snapshot, chunks_of_questions: Mapping[str, Sequence[int]], language: str
 ) -> Snapshot:
-    """Return a snapshot whose chunks also have the words of their questions; lengths stay."""
+    """Add the words of questions to their chunks; lengths stay."""
     of = analyzer(language)
     rows = {int(seq): row for row, seq in enumerate(snapshot.seqs)}
     pairs = {
         (term, rows[seq])
-        for question, seqs in asked.items()
+        for question, seqs in chunks_of_questions.items()
         for term in of.query_terms(question)
         for seq in seqs
         if seq in rows
@@ -120,11 +120,11 @@ def with_questions(
     terms = sorted({*snapshot.terms, *(term for term, _ in pairs)})
     places = {term: place for place, term in enumerate(terms)}
     moved = np.array([places[term] for term in snapshot.terms], np.int64)
-    held = np.repeat(moved, np.diff(snapshot.starts)) * len(snapshot) + snapshot.rows
-    more = np.array([places[term] * len(snapshot) + row for term, row in pairs], np.int64)
-    keys, which = np.unique(np.concatenate([held, more]), return_inverse=True)
-    once = np.ones(len(more), np.int64)
-    counts = np.bincount(which, np.concatenate([snapshot.counts.astype(np.int64), once]))
+    old = np.repeat(moved, np.diff(snapshot.starts)) * len(snapshot) + snapshot.rows
+    new = np.array([places[term] * len(snapshot) + row for term, row in pairs], np.int64)
+    keys, key_numbers = np.unique(np.concatenate([old, new]), return_inverse=True)
+    ones = np.ones(len(new), np.int64)
+    counts = np.bincount(key_numbers, np.concatenate([snapshot.counts.astype(np.int64), ones]))
     return replace(
         snapshot,
         terms=terms,
@@ -147,17 +147,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
-    """List the query encoders that a site needs.
-
-    Static embeddings need none: a query's vector is the sum of its words' vectors.
-    """
+    """List the query encoders that a site needs; none for static embeddings, which sum words."""
     config = spec_of(row)
-    wanted: list[EncoderTarget] = []
+    targets: list[EncoderTarget] = []
     if config.retrieval.query_encoder == "fitted" or not row.embedder.startswith(_STATIC):
-        wanted.append("chunks")
+        targets.append("chunks")
     if row.summary_embedder and not row.summary_embedder.startswith(_STATIC):
-        wanted.append("summaries")
-    return wanted
+        targets.append("summaries")
+    return targets
 
 
 def index_state(
@@ -167,8 +164,8 @@ def index_state(
         row = knowledge_bases.get_by_id(transaction, kb_id)
         encoders = [query_encoders.state(transaction, kb_id, target) for target in _TARGETS]
         totals = ratings.totals(transaction, kb_id)
-        asked = _published_questions(transaction, row)
-        # when documents were fetched changes no version
+        questions = _published_questions(transaction, row)
+        # dates of fetches do not change the version
         listed = list(reading.iter_listed(transaction, kb_id))
         annotated = reading.state(transaction, kb_id)
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
@@ -176,7 +173,7 @@ def index_state(
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
     parts += [row.config, manifest.title, model, annotated]
     parts += [sorted(manifest.documents.items()), sorted(manifest.sections().items())]
-    parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
+    parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), questions]
     parts += sorted(
         (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
     )
@@ -186,14 +183,13 @@ def index_state(
 def index_content(
     stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None = None
 ) -> IndexContent | None:
-    """Collect all that the search index of a knowledge base says."""
     pages, sections = manifest.documents, manifest.sections()
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         snapshot = stores.snapshots.made(transaction, row)
         stored = {target: query_encoders.load(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
-        asked = _published_questions(transaction, row)
+        questions = _published_questions(transaction, row)
         lists = set(corpus.indexes(transaction, kb_id))
         of_documents = {
             document.id: replace(
@@ -242,7 +238,7 @@ def index_content(
         name=row.name,
         title=manifest.title,
         language=config.language,
-        snapshot=with_questions(snapshot, asked, config.language),
+        snapshot=with_questions(snapshot, questions, config.language),
         rows=rows,
         prior=prior,
         documents=[
@@ -295,7 +291,6 @@ def _summaries(
 
 
 def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) -> IndexedDocument:
-    """Return a document's facts before its chunks are counted."""
     return IndexedDocument(
         path=pages[document.uri],
         title=plain(document.title) or plain(document.uri),

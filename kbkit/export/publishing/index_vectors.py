@@ -20,7 +20,7 @@ from kbkit.models import DocumentState, Filters, SubjectKind
 from kbkit.text.subject_keys import subject_key
 
 FIRST = 50
-"""Best rows by words whose clusters are read."""
+"""Number of best rows by words that select further clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,7 @@ class Clusters:
     """Number of clusters that a query reads.
 
     Attributes:
-        further: Additional clusters with the best rows by words, each weighted ``1 / (10 + its
-            place)``.
+        further: Clusters with the best rows by words, each weighted ``1 / (10 + its place)``.
     """
 
     near: int
@@ -44,11 +43,10 @@ MODEL_CLUSTERS = Clusters(near=8, further=4)
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """State of a search over clusters of vectors.
+    """Result of a search over clusters of vectors.
 
     Attributes:
-        cosines: Cosines with the query, shape ``(n,)``; of the centroid for unread vectors, 0
-            without a vector.
+        cosines: Cosines with the query, shape ``(n,)``; those of centroids for unread vectors.
         vectors: Unit vectors, zeros for unread ones; shape ``(n, dimensions)``.
     """
 
@@ -70,17 +68,17 @@ class IndexVectors:
     ) -> None:
         self.dimensions: int = about.get("dimensions", 0)
         self.modelled: bool = about.get("model", False)
-        """Whether query vectors of the model fit them."""
+        """Whether the browsers' model embeds queries for them."""
         self._rows, self._read, self._shard, self._decode = rows, read, shard, decode
         self._scales = np.array(about.get("scales", ()))
-        # -1 for what has no vector
+        # -1 without a vector
         self._clusters = decode_varints(about["clusters"]) - 1 if about else np.full(rows, -1)
         steps = np.array(about.get("steps", ()))
         centroids = decode_nibbles(about.get("centroids", ""), max(1, self.dimensions))
         self._centroids = centroids * (steps / UNIT)[:, None]
 
     @property
-    def there(self) -> NDArray[np.bool_]:
+    def has_vector(self) -> NDArray[np.bool_]:
         return np.asarray(self._clusters >= 0)
 
     def projected(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -112,7 +110,7 @@ class IndexVectors:
         for position, row in enumerate(best[:FIRST].tolist()):
             if self._clusters[row] >= 0:
                 weights[self._clusters[row]] += 1 / (10 + position)
-        # sums in another order, as browsers make them, differ in the last digits
+        # rounded, since browsers sum in another order
         nearest = np.argsort(-np.rint(near * 1e9), kind="stable")
         if allowed is not None:
             nearest = nearest[np.isin(nearest, self._clusters[allowed])]
@@ -153,9 +151,7 @@ class IndexFilters:
         for field in fields(filters):
             if field.name not in _FIELDS and getattr(filters, field.name) not in ((), "", None):
                 names = ", ".join(sorted(_FIELDS))
-                raise ConfigError(
-                    f"filters: a published index cannot tell {field.name}; it has {names}"
-                )
+                raise ConfigError(f"filters: a published index has no {field.name}; it has {names}")
         mask = self._documents(filters)[self._owners]
         if filters.frame:
             mask = mask & self._stating([frame.value for frame in filters.frame])
@@ -170,13 +166,13 @@ class IndexFilters:
         days = decode_varints(core["days"])
         mask = np.ones(len(days), np.bool_)
         if filters.document_type:
-            wanted = [
+            kinds = [
                 core["kinds"].index(kind) for kind in filters.document_type if kind in core["kinds"]
             ]
-            mask &= np.isin(decode_varints(core["kind"]), wanted)
+            mask &= np.isin(decode_varints(core["kind"]), kinds)
         for tag in filters.tags:
             number = core["tags"].index(tag) if tag in core["tags"] else -1
-            mask &= np.array([number in held for held in core["tag"]] or [False] * len(mask))
+            mask &= np.array([number in tags for tags in core["tag"]] or [False] * len(mask))
         if filters.min_rating is not None:
             ratings = np.zeros(len(mask))
             for owner, rating in core["ratings"]:
@@ -208,14 +204,14 @@ class IndexFilters:
             return mask
         firsts = [utf16_key(first) for first in self._shard("a")["firsts"]]
         keys = {(subject_key(kind, name), KINDS.index(kind)) for kind in kinds}
-        for wanted, kind in keys:
-            number = bisect_right(firsts, utf16_key(wanted)) - 1
+        for subject, kind in keys:
+            number = bisect_right(firsts, utf16_key(subject)) - 1
             if number < 0:
                 continue
             values = self._shard(f"s/{number}")
             ends = np.cumsum([0, *values["n"]])
             postings = decode_varints(values["p"])
             for place, key in enumerate(values["k"]):
-                if key == wanted and values["d"][place] == kind:
+                if key == subject and values["d"][place] == kind:
                     mask[np.cumsum(postings[ends[place] : ends[place + 1]])] = True
         return mask

@@ -1,15 +1,14 @@
-"""Search a published index as browsers do.
+"""Search a published index as ``engine.js`` does in browsers.
 
-``engine.js`` does the same in the browser. Ranking is that of all searches
-(`kbkit.retrieval.ranking`); candidates differ, since not all vectors are loaded:
+`kbkit.retrieval.ranking` ranks the hits; candidates differ from those of other searches, since not
+all vectors are loaded:
 
-1. Lexical candidates and the words of whole documents are exact, from the postings.
-2. The query's vector is the sum of its terms' rows. `kbkit.export.publishing.index_vectors` reads
-   some clusters of chunks: the nearest, and those that hold the best lexical candidates. Their
-   chunks are the dense candidates.
-3. Summaries have rows and clusters of their own, and are searched likewise.
-4. A browser with the model uses its vector in place of the sums.
-5. A vector of an unread cluster has the cosine of the centroid.
+1. Lexical candidates and scores of whole documents are exact.
+2. The query's vector is the sum of its terms' rows. Dense candidates are from the nearest clusters
+   of chunks and those with the best lexical candidates (`index_vectors`).
+3. Summaries have separate rows and clusters.
+4. A browser with the model uses its vector instead of the sums.
+5. Vectors of unread clusters have the cosine of the centroid.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from kbkit.retrieval.ranking import CandidatePool, rank
 from kbkit.text.analysis import analyzer
 
 ASKED = 64
-"""Terms of a query that count in its vector."""
+"""Maximum terms of a query in its vector."""
 _NO_FILTERS = Filters()
 
 
@@ -61,8 +60,7 @@ class PublishedHit:
 
     Attributes:
         chunk: Its number in the index.
-        page: The page of its document, ``.md`` and all, within the export.
-        anchor: Anchor on its page, or ``""``.
+        page: Path of its document's page in the export, with ``.md``.
         frame: Main statement type, if known.
         entities: Names in it, the rarest first.
     """
@@ -81,12 +79,6 @@ class PublishedHit:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """A term of the index.
-
-    Attributes:
-        vector: Row of the chunks' query encoder, zeros if missing.
-    """
-
     rows: Integers
     counts: NDArray[np.uint16]
     in_title: NDArray[np.bool_]
@@ -99,11 +91,10 @@ class PublishedIndex:
     """The search index of one published knowledge base.
 
     Attributes:
-        folder: Folder of its shards.
-        read: Names of the shards that were read so far, in order.
+        read: Names of the shards read so far, in order.
 
     Raises:
-        ExportError: It is missing, damaged, or of another kbkit.
+        ExportError: It is missing, damaged, or of another version of kbkit.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -112,7 +103,7 @@ class PublishedIndex:
         self._shards: dict[str, Mapping[str, Any]] = {}
         self._core = self._shard("core")
         if self._core.get("format") != FORMAT:
-            raise ExportError(f"{self.folder}: an index of another kbkit; export again")
+            raise ExportError(f"{self.folder}: an index of another version; export again")
         self._columns = columns = _Columns(self._core)
         self._vectors = IndexVectors(
             self._core.get("vectors", {}),
@@ -130,11 +121,7 @@ class PublishedIndex:
 
     @classmethod
     def open(cls, folder: str | Path) -> PublishedIndex:
-        """Open the index in the pages' folder of an export.
-
-        Raises:
-            ExportError: There is no index.
-        """
+        """Open the index in the pages' folder of an export; `ExportError` without one."""
         return cls(index_folder(Path(folder)))
 
     def search(
@@ -150,7 +137,7 @@ class PublishedIndex:
         Args:
             query: A question or some words.
             limit: Maximum number of hits.
-            vector: MiniLM's vector of the query, where MiniLM embedded the index.
+            vector: MiniLM's vector of the query, if MiniLM embedded the index.
             filters: Conditions on type, tags, rating, date, state, statement type, subject and
                 entity; see `KnowledgeBase.search`.
 
@@ -165,10 +152,10 @@ class PublishedIndex:
     def pool(
         self, query: str, vector: Vector | None = None, filters: Filters = _NO_FILTERS
     ) -> CandidatePool:
-        """The candidates for a query; see `search`."""
+        """Return the candidates for a query; see `search`."""
         columns = self._columns
-        asked = tuple(analyzer(columns.language).query_terms(query))
-        terms = {name: term for name in asked if (term := self._term(name)) is not None}
+        query_terms = tuple(analyzer(columns.language).query_terms(query))
+        terms = {name: term for name in query_terms if (term := self._term(name)) is not None}
         statistics = CorpusStatistics(
             columns.chunks, columns.average, {name: len(term.rows) for name, term in terms.items()}
         )
@@ -178,10 +165,10 @@ class PublishedIndex:
         matching = np.flatnonzero(scores if mask is None else np.where(mask, scores, 0))
         lexical = matching[top_indices(scores[matching], size)]
         counted = list(terms.values())[:ASKED]
-        asking = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
+        query_vector = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
-            asking = self._vectors.projected(vector, self._shard("m")["vectors"])
-        near = self._vectors.near(asking, lexical, mask)
+            query_vector = self._vectors.projected(vector, self._shard("m")["vectors"])
+        near = self._vectors.near(query_vector, lexical, mask)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
         documents = self._documents(terms, counted, vector)
         best = documents.best_rows(
@@ -192,15 +179,15 @@ class PublishedIndex:
             mask=mask,
         )
         chosen, ranked = merge_candidates(dense, lexical, size, best)
-        whole = max(1, len(asked))
+        term_count = max(1, len(query_terms))
         counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
         for name, term in terms.items():
-            places, there = _postings_in(term, chosen)
-            for i, count in zip(places.tolist(), term.counts[there].tolist(), strict=True):
+            places, postings = _postings_in(term, chosen)
+            for i, count in zip(places.tolist(), term.counts[postings].tolist(), strict=True):
                 counts[i][name] = count
-            title[places] += term.in_title[there]
-            heading[places] += term.in_heading[there]
+            title[places] += term.in_title[postings]
+            heading[places] += term.in_heading[postings]
         owners = columns.owners[chosen]
         pages = documents.of_candidates(columns, owners)
         candidates = Candidates(
@@ -208,8 +195,8 @@ class PublishedIndex:
             ranked=ranked,
             document_ids=[str(owner) for owner in owners.tolist()],
             sizes=columns.sizes[owners],
-            title=title / whole,
-            heading=heading / whole,
+            title=title / term_count,
+            heading=heading / term_count,
             lengths=columns.lengths[chosen].tolist(),
             counts=counts,
             vectors=near.vectors[chosen],
@@ -220,7 +207,7 @@ class PublishedIndex:
             kb=columns.name,
             language=columns.language,
             retrieval=columns.retrieval,
-            terms=asked,
+            terms=query_terms,
             candidates=candidates,
             columns={
                 "cosine": near.cosines[chosen],
@@ -268,10 +255,10 @@ class PublishedIndex:
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
         summary = summaries.near(query, best).cosines
-        there = self._summaries.there
-        summary[~there] = summary[there].mean() if there.any() else 0.0
-        found = SummaryScores(summary.astype(np.float32), self._columns.summary_embedder)
-        return replace(scores, summaries=found)
+        known = self._summaries.has_vector
+        summary[~known] = summary[known].mean() if known.any() else 0.0
+        summary_scores = SummaryScores(summary.astype(np.float32), self._columns.summary_embedder)
+        return replace(scores, summaries=summary_scores)
 
     def _term(self, term: str) -> _Term | None:
         number = bisect_right(self._columns.firsts, utf16_key(term)) - 1
@@ -361,5 +348,5 @@ def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArra
 
 def _postings_in(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:
     places = np.minimum(np.searchsorted(term.rows, chosen), len(term.rows) - 1)
-    there = np.flatnonzero(term.rows[places] == chosen)
-    return there, places[there]
+    matching = np.flatnonzero(term.rows[places] == chosen)
+    return matching, places[matching]

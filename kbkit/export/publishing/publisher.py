@@ -44,10 +44,9 @@ FOLDER = "downloads"
 """Folder of the archives in an export."""
 
 Attachments = Callable[[str], Mapping[str, bytes]]
-"""Gives the files of a document by their paths within it, by the document's URI."""
+"""Returns the files of a document by relative path, for the document's URI."""
 
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""Earliest date of an archive, so that equal content makes equal archives."""
+_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that equal files give equal archives
 
 
 def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, Download]:
@@ -69,7 +68,7 @@ def _archive(name: str, attachments: Attachments, uri: str) -> bytes:
     target = BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for path, data in sorted(attachments(uri).items()):
-            info = zipfile.ZipInfo(f"{name}/{path}", _LONG_AGO)
+            info = zipfile.ZipInfo(f"{name}/{path}", _DATE)
             archive.writestr(info, data, zipfile.ZIP_DEFLATED)
     return target.getvalue()
 
@@ -77,8 +76,7 @@ def _archive(name: str, attachments: Attachments, uri: str) -> bytes:
 class StoredDocuments:
     """The documents of a knowledge base in one transaction, read one at a time.
 
-    In a workspace's files, links by name become links to files. Entries have their category, and
-    the reason why they are unusable, among their tags.
+    Converts links by name in a workspace's files; adds category and status to the tags of entries.
     """
 
     def __init__(self, transaction: Transaction, kb_id: str) -> None:
@@ -98,10 +96,10 @@ class StoredDocuments:
         if "[[" not in document.content:
             return document
         path = document.uri
-        leads = {link.target: link.leads_to for link in files.links(self._transaction, path)}
+        targets = {link.target: link.leads_to for link in files.links(self._transaction, path)}
 
         def address(name: str, heading: str) -> str | None:
-            target = leads.get(name) or leads.get(f"/{name}")
+            target = targets.get(name) or targets.get(f"/{name}")
             if not target:
                 return None
             href = quote(posixpath.relpath(target, posixpath.dirname(path) or "."))
@@ -120,13 +118,10 @@ def _labelled(document: Document) -> Document:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes one knowledge base.
+    """Publishes one knowledge base; `model` and `graph` default to the settings of its `site`.
 
     Attributes:
-        fit: Fits the query encoders; called when the content changed.
-        model: Whether browsers get the query model; by default the recipe's.
-        graph: Whether the graph gets a page; by default the recipe's.
-        attachments: Returns the attachments of its documents.
+        fit: Fits a query encoder; called when the content changed.
     """
 
     stores: Stores
@@ -161,8 +156,8 @@ class Publisher:
     def export_pages(
         self, folder: Path, *, on_progress: OnProgress | None = None, project: Path | None = None
     ) -> ExportReport:
-        """Write only the pages and their index, into a folder of the documentation of a site."""
-        check_stemmers()  # before the work is done
+        """Write only the pages and their index, into a site's documentation folder."""
+        check_stemmers()  # early, since stemmers may be missing
         graph = self._graph(folder)
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
@@ -204,7 +199,7 @@ class Publisher:
         return replace(report, seconds=seconds)
 
     def _graph(self, folder: Path) -> GraphView | GraphFacts | None:
-        """Return the graph for its page, if there is to be one; the folder's if it is current."""
+        """Return the graph for its page, if any, or the folder's existing files if current."""
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             graph_state = reading.graph_state(transaction, self.kb_id)
@@ -212,8 +207,8 @@ class Publisher:
         if not (site.graph if self.graph is None else self.graph):
             return None
         state = f"{version('kbkit')} {graph_state} {site.title or row.name}"
-        if kept := kept_pages(folder, state):
-            return GraphFacts(state=state, pages=kept)
+        if pages := kept_pages(folder, state):
+            return GraphFacts(state=state, pages=pages)
         return look_at_graph(self.stores, row.name, state)
 
     def _fit(self, on_progress: OnProgress | None) -> dict[str, float]:
@@ -225,14 +220,14 @@ class Publisher:
         start = time.perf_counter()
         for number, target in enumerate(due):
             _report_progress(on_progress, "fit", number, f"query encoder for {target}", len(due))
-            # no chunk has a word, or the model is missing: these vectors are not searched then
+            # without words or the model, the index omits these vectors
             with suppress(EmbedderError):
                 self.fit(target)
         _report_progress(on_progress, "fit", len(due), "query encoders", len(due))
         return {"fit": time.perf_counter() - start}
 
     def _write_index(self, folder: Path) -> dict[str, float]:
-        """Write the search index of exported pages; none without chunks."""
+        """Write the search index of exported pages, or remove it without chunks."""
         start = time.perf_counter()
         manifest = Manifest.read(folder)
         of = (self.stores, self.kb_id, manifest)
