@@ -69,7 +69,7 @@ def cat(path: FilePath, as_json: AsJson = False) -> None:
     if printed({**info.to_dict(), "content": text}, as_json):
         return
     if sys.stdout.isatty():  # a terminal would obey control characters
-        text = without_controls("\n".join(plain(line) for line in text.split("\n")))
+        text = without_controls(text)
     typer.echo(text, nl=not text.endswith("\n"))
 
 

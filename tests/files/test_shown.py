@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -170,3 +175,15 @@ def test_the_command_line_does_the_same(tmp_path):
     done = CliRunner().invoke(app, ["--workspace", str(folder), "compact", "--yes", "--json"])
     assert json.loads(done.stdout)["files"] == 1
     assert json.loads(run(folder, "undelete", "--json")) == []
+
+
+def test_a_terminal_shows_the_spaces_of_a_file_without_its_control_characters(tmp_path):
+    folder = tmp_path / "ws"
+    run(folder, "write", "a.py", given="if x:\n\treturn  1\x1b[31m\n    # end\n")
+    terminal, output = pty.openpty()
+    command = [Path(sys.executable).parent / "kbkit", "--workspace", folder, "files", "cat", "a.py"]
+    subprocess.run(command, stdout=output, check=True)
+    os.close(output)
+    shown = os.read(terminal, 1_000).replace(b"\r", b"")
+    os.close(terminal)
+    assert shown == b"if x:\n\treturn  1[31m\n    # end\n"
