@@ -187,10 +187,10 @@ def test_a_server_starts_no_process_for_each_document(workspace, monkeypatch):
     stores_of(workspace).vectors.gather()
     at_work = improving.Improving(handle_of(workspace.create("drinks")))
     for _ in range(5):
-        at_work._start_now_and_then()
+        at_work._start_with_pause()
     assert again.wait(10)
     assert len(started) == 1
-    at_work._start_now_and_then()
+    at_work._start_with_pause()
     timer = improving._timers.pop(workspace.path)
     assert 0 < timer.interval <= improving._PAUSE
     timer.cancel()

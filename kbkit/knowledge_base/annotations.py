@@ -42,9 +42,8 @@ if TYPE_CHECKING:
     from kbkit.ingest.pipeline import Stop
 
 
-_NEAR = 5
-_WEIGHED = 2_000
-"""Maximum chunks to weigh."""
+_MAX_SUGGESTIONS = 5
+_MAX_WEIGHTED_CHUNKS = 2_000
 
 
 def list_subjects(
@@ -68,37 +67,36 @@ def list_subjects(
 
 
 def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) -> About:
-    """See `Workspace.about`."""
     check_integer("limit", limit, 1)
     asked = " ".join(check_text("query", query).split())
     if not asked:
         raise ConfigError("the query is empty: give some words")
     kb_ids = [handle.id for handle in handles]
     with stores.database.read() as transaction:
-        subject_ids = _named(transaction, asked)
+        subject_ids = _ids_of_name(transaction, asked)
         matches = (
             subjects.listed(transaction, ids=subject_ids, kb_ids=kb_ids) if subject_ids else []
         )
         if not matches:
-            raise _nothing(transaction, asked, kb_ids)
+            raise _no_subject(transaction, asked, kb_ids)
         ids = subjects.ids_of(transaction, [subject.id for subject in matches])
         words = {name.casefold() for each in matches for name in (each.name, *each.aliases)}
         chunks: list[SpeakingChunk] = []
         documents: list[SpeakingDocument] = []
         seqs: set[int] = set()
         for handle in handles:
-            own = subjects.chunk_seqs(transaction, ids, kb_id=handle.id)[:_WEIGHED]
-            there = reading.get_chunks(transaction, own)
-            made = chunk_annotations.of(transaction, own)
+            kb_seqs = subjects.chunk_seqs(transaction, ids, kb_id=handle.id)[:_MAX_WEIGHTED_CHUNKS]
+            found = reading.get_chunks(transaction, kb_seqs)
+            annotations = chunk_annotations.of(transaction, kb_seqs)
             chunks += [
-                _speaking(handle.name, *there[seq], made[seq], words)
-                for seq in own
-                if seq in there and seq in made
+                _speaking(handle.name, *found[seq], annotations[seq], words)
+                for seq in kb_seqs
+                if seq in found and seq in annotations
             ]
-            documents += _documents(transaction, handle, there, words)
-            seqs.update(own)
-        telling = subjects.beside(transaction, seqs, without=ids, limit=limit)
-        beside = {each.id: each for each in subjects.listed(transaction, ids=telling)}
+            documents += _documents(transaction, handle, found, words)
+            seqs.update(kb_seqs)
+        related_ids = subjects.beside(transaction, seqs, without=ids, limit=limit)
+        related = {each.id: each for each in subjects.listed(transaction, ids=related_ids)}
     chunks.sort(key=lambda each: -each.weight)
     documents.sort(key=lambda each: (not each.defines, -each.chunks))
     return About(
@@ -106,7 +104,7 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
         tuple(matches),
         tuple(chunks[:limit]),
         tuple(documents[:limit]),
-        tuple(beside[subject_ids] for subject_ids in telling if subject_ids in beside),
+        tuple(related[subject_id] for subject_id in related_ids if subject_id in related),
     )
 
 
@@ -117,20 +115,21 @@ def _kind(kind: str | SubjectKind) -> SubjectKind:
         raise ConfigError(f"kind={kind!r}: choose from {', '.join(SubjectKind)}") from None
 
 
-def _named(transaction: Transaction, query: str) -> set[str]:
+def _ids_of_name(transaction: Transaction, query: str) -> set[str]:
     keys = {kind: subject_key(kind, query) for kind in SubjectKind}
     ids = [SubjectName(kind, key, query).id for kind, key in keys.items() if key]
     return subjects.ids_of(transaction, ids)
 
 
-def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> NotFoundError:
+def _no_subject(transaction: Transaction, query: str, kb_ids: Collection[str]) -> NotFoundError:
     word = max(query.split(), key=len)
     near = [
-        each.name for each in subjects.listed(transaction, like=word, kb_ids=kb_ids, limit=_NEAR)
+        each.name
+        for each in subjects.listed(transaction, like=word, kb_ids=kb_ids, limit=_MAX_SUGGESTIONS)
     ]
     if not near:
-        often = subjects.listed(transaction, kb_ids=kb_ids, limit=1_000)
-        near = get_close_matches(query, [each.name for each in often], _NEAR)
+        frequent = subjects.listed(transaction, kb_ids=kb_ids, limit=1_000)
+        near = get_close_matches(query, [each.name for each in frequent], _MAX_SUGGESTIONS)
     meant = f"; near it are {', '.join(map(repr, near))}" if near else ""
     return NotFoundError(
         f"no subject is called {query!r}{meant}; list the subjects to see all (only annotated "
@@ -139,12 +138,16 @@ def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> N
 
 
 def _speaking(
-    kb: str, chunk: Chunk, document: Document, made: Sequence[Annotation], words: Collection[str]
+    kb: str,
+    chunk: Chunk,
+    document: Document,
+    annotations: Sequence[Annotation],
+    words: Collection[str],
 ) -> SpeakingChunk:
     """Return a chunk about a subject, weighted by its other subjects."""
-    others = {name for each in made for name in each.entities}
+    others = {name for each in annotations for name in each.entities}
     in_heading = any(word in heading.casefold() for heading in chunk.heading_path for word in words)
-    best = max(made, key=lambda each: each.confidence)
+    best = max(annotations, key=lambda each: each.confidence)
     return SpeakingChunk(
         kb=kb,
         chunk_id=chunk.id,
@@ -161,11 +164,11 @@ def _speaking(
 def _documents(
     transaction: Transaction,
     handle: Handle,
-    there: Mapping[int, tuple[Chunk, Document]],
+    chunks: Mapping[int, tuple[Chunk, Document]],
     words: Collection[str],
 ) -> list[SpeakingDocument]:
-    counts = Counter(document.id for _, document in there.values())
-    by_id = {document.id: document for _, document in there.values()}
+    counts = Counter(document.id for _, document in chunks.values())
+    by_id = {document.id: document for _, document in chunks.values()}
     defining = names.defining(transaction, handle.id, words)
     return [
         SpeakingDocument(
@@ -183,9 +186,9 @@ def _documents(
 
 @explained
 class Annotations(Items):
-    """The annotations of a knowledge base's chunks, in order of their documents' URIs.
+    """The annotations of chunks, ordered by document URI; made after an ingest, as set in a recipe.
 
-    Iterating gives them, ``len`` counts them. They are made behind an ingest, as its recipe says.
+    Iterate over them, or count them with ``len``.
     """
 
     _noun = "annotations"
@@ -206,7 +209,7 @@ class Annotations(Items):
         """Return annotated chunks.
 
         Args:
-            after: URI of a document and a place in it that they come after.
+            after: URI of a document and a position in it; only later chunks.
             limit: Maximum number of chunks; by default all.
 
         Raises:
@@ -246,16 +249,13 @@ class Annotations(Items):
     def subjects(
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
     ) -> list[Subject]:
-        """List subjects that chunks mention, the most mentioned first.
-
-        Takes what `Workspace.subjects` takes, and raises what that raises.
-        """
+        """List subjects by number of mentions; see `Workspace.subjects`."""
         return list_subjects(self._handle.stores, [self._handle], kind=kind, like=like, limit=limit)
 
     @property
     def waiting(self) -> int:
         """Number of chunks that still need annotation."""
-        maker = self._maker()
+        maker = maker_of(self._handle)
         return 0 if maker is None else maker.left()
 
     def make(
@@ -267,35 +267,32 @@ class Annotations(Items):
     ) -> AnnotationReport:
         """Annotate the remaining chunks; `KnowledgeBase.improve` does this too.
 
-        A language model gets all of them, whatever limit the recipe sets for an ingest. Answers are
-        stored, so each chunk is paid for once.
+        Ignores the recipe's limit on chunks for a language model. Answers are stored, so each chunk
+        is paid for once.
 
         Args:
             estimate: Only estimate the requests to a language model.
             on_progress: Called during the work; by default notebooks show a bar.
-            stop: Called often; true ends the work cleanly. Finished annotations are kept.
+            stop: Called often; true ends the work cleanly. Finished annotations stay.
 
         Returns:
-            Numbers of annotated chunks, and a model's cost so far and to come.
+            Number of annotated chunks, and a model's cost so far and to come.
 
         Raises:
             ConfigError: The recipe names a plugin that is missing or is no annotator.
             LanguageModelError: The recipe's language model is unavailable, or failed.
             NotFoundError: The knowledge base was deleted.
         """
-        maker = self._maker()
+        maker = maker_of(self._handle)
         if maker is None:
             return AnnotationReport(0, "none")
-        made, annotator = 0, maker.annotator
+        annotated, annotator = 0, maker.annotator
         if not estimate:
             with progress_bar(on_progress) as tell:
-                made = maker.make(on_progress=tell, stop=stop)
+                annotated = maker.make(on_progress=tell, stop=stop)
         if isinstance(annotator, LlmAnnotator):
-            return annotator.report(maker.passages(), made)
-        return AnnotationReport(made, annotator.fingerprint)
-
-    def _maker(self) -> AnnotationMaker | None:
-        return maker_of(self._handle)
+            return annotator.report(maker.passages(), annotated)
+        return AnnotationReport(annotated, annotator.fingerprint)
 
     def to_frame(self) -> pd.DataFrame:
         """Return all annotations as a DataFrame, one row each, with their chunks."""

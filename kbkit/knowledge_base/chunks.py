@@ -33,9 +33,9 @@ _MAX_POINTS = 5000
 
 @explained
 class Chunks(Items):
-    """The chunks of a knowledge base, in order of their documents' URIs.
+    """The chunks of a knowledge base, ordered by document URI.
 
-    Iterating gives them, ``len`` counts them, ``kb.chunks[id]`` looks one up.
+    Iterate over them, count them with ``len``, or look one up: ``kb.chunks[id]``.
     """
 
     _noun = "chunks"
@@ -95,13 +95,13 @@ class Chunks(Items):
         """Project chunk vectors onto the plane of the greatest variance.
 
         Args:
-            limit: Maximum number of chunks, 1 to 5,000; of more, so many are drawn at random.
-            seed: Another one draws others.
+            limit: Maximum number of chunks, 1 to 5,000; a larger number is sampled at random.
+            seed: Seed of the sample.
 
         Returns:
-            One row a chunk, indexed by id: ``x``, ``y``, ``title``, ``section``, ``snippet``,
-            ``document_type``, ``folder``, ``uri``. ``attrs`` has the ``variance`` of each axis, and
-            ``chunks``, the size of the population.
+            One row per chunk, indexed by id: ``x``, ``y``, ``title``, ``section``, ``snippet``,
+            ``document_type``, ``folder``, ``uri``. ``attrs`` has the ``variance`` of each axis and
+            the total number of ``chunks``.
 
         Raises:
             ConfigError: The limit is out of range.
@@ -115,11 +115,11 @@ class Chunks(Items):
         return map_frame(sampled, vectors, chunks)
 
     def fit_query_encoder(self) -> Mapping[str, Any]:
-        """Fit the query encoder to the current chunks, whether due or not.
+        """Fit the query encoder to the current chunks, even if not due.
 
-        It embeds queries where the recipe says ``query_encoder: fitted``, and while the model is
-        unreachable. Ingests, refreshes and `configure` fit it after a fifth of the chunks changed,
-        if the recipe says so or the embedder may use the network.
+        It embeds queries if the recipe says ``query_encoder: fitted``, or while the model is
+        unreachable. For these recipes and remote embedders, ingests, refreshes and `configure` fit
+        it after a fifth of the chunks changed.
 
         Returns:
             Report of the fit; see `kbkit.embedding.fitted.FittedEncoder`.
@@ -132,7 +132,7 @@ class Chunks(Items):
 
 
 def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
-    """Chunks in order, with their vectors; of one state of the catalog."""
+    """Iterate over chunks with their vectors, from one snapshot of the catalog."""
     handle = chunks._handle
     with handle.stores.database.read() as transaction:
         dimensions = knowledge_bases.get_by_id(transaction, handle.id).dimensions
@@ -172,8 +172,7 @@ _CHUNK = {
     "text": "text",
 }
 _ROWS = 1_000
-_CHARACTERS = 16_000_000
-"""Maximum characters in memory at once."""
+_MAX_CHARACTERS_IN_MEMORY = 16_000_000
 
 
 def write_documents(documents: Iterable[Document], path: str | Path) -> int:
@@ -263,7 +262,7 @@ def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
     for row in rows:
         part.append(row)
         size += len(row.get("content") or row.get("text") or "")
-        if len(part) == _ROWS or size > _CHARACTERS:
+        if len(part) == _ROWS or size > _MAX_CHARACTERS_IN_MEMORY:
             yield part
             part, size = [], 0
     if part:

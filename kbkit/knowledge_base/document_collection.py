@@ -23,18 +23,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-_NAMED = 10
-"""Maximum sections in an error."""
+_MAX_LISTED_SECTIONS = 10
 
 
 def part_of(
     kb: str, document: Document, section: str = "", start: int = 0, end: int | None = None
 ) -> DocumentPart:
-    """Return a part of a document; see `DocumentCollection.part`."""
-    begin, behind = section_span(document, section)
+    begin, section_end = section_span(document, section)
     first = begin + check_integer("start", start, 0)
-    last = behind if end is None else min(behind, begin + check_integer("end", end, 0))
-    first = min(first, behind)
+    last = section_end if end is None else min(section_end, begin + check_integer("end", end, 0))
+    first = min(first, section_end)
     last = max(first, last)
     return DocumentPart(
         kb=kb,
@@ -59,10 +57,7 @@ def section_span(document: Document, section: str) -> tuple[int, int]:
 
 
 def anchor_span(document: Document, anchor: str) -> tuple[int, int]:
-    """Return the span that an anchor leads to: a section, or a page of a PDF.
-
-    All of the document where it leads to none.
-    """
+    """Return the span of an anchor, a section or a PDF page; the whole document if unknown."""
     content = document.content
     structure = outline(content)
     for at, (_, begin, number) in enumerate(structure.pages):
@@ -90,7 +85,7 @@ def _names(title: str, heading: Heading) -> set[str]:
 
 def _no_section(uri: str, section: str, headings: Sequence[Heading]) -> str:
     names = [plain(heading.path[-1])[:80] for heading in headings]
-    near = get_close_matches(section, names, 5, 0.4) or names[:_NAMED]
+    near = get_close_matches(section, names, 5, 0.4) or names[:_MAX_LISTED_SECTIONS]
     listed = ", ".join(repr(name) for name in near)
     return f"{uri[:200]}: has no section {section[:80]!r}" + (f"; it has {listed}" if near else "")
 
@@ -173,8 +168,8 @@ class DocumentCollection(Items):
             document: Its id or URI.
             section: Only the section with this heading, by text or anchor.
             start: Number of characters to skip, from the beginning of the text or the section.
-            end: Position after the last character, counted likewise; by default the end.
-            chunks: Instead of characters, the positions of the first and the last chunk, from 0.
+            end: Position after the last character, counted as ``start``; by default the end.
+            chunks: Positions of the first and the last chunk, from 0, instead of characters.
 
         Raises:
             ConfigError: A number is wrong, or a section is named together with chunks.
@@ -210,7 +205,7 @@ class DocumentCollection(Items):
         """Count documents by folder of their URI, sorted by folder.
 
         Args:
-            depth: Folders within folders that are counted apart.
+            depth: Levels of folders to count separately.
         """
         with self._database.read() as transaction:
             return reading.folder_counts(transaction, self._handle.id, depth)

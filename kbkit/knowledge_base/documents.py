@@ -38,9 +38,9 @@ _TRIES = 50
 
 @explained
 class Documents(DocumentCollection):
-    """Documents of a knowledge base by URI, including those that are gone from their source.
+    """Documents of a knowledge base by URI, including those that their source no longer has.
 
-    Iterating gives them, ``len`` counts them, ``kb.documents[id or URI]`` looks one up.
+    Iterate over them, count them with ``len``, or look one up: ``kb.documents[id or URI]``.
     """
 
     def __init__(self, handle: Handle, ingestion: Ingestion) -> None:
@@ -59,19 +59,7 @@ class Documents(DocumentCollection):
     ) -> DocumentInfo:
         """Add one document of Markdown text, or replace the one with the same source.
 
-        It is searchable when the call returns.
-
-        Args:
-            title: Its title.
-            content: Its text, Markdown.
-            source: URI that identifies it; by default ``text:`` and the title.
-            document_type: Type; by default the label of `update`, else detected.
-            tags: Free labels; by default those of `update`.
-            metadata: JSON values to keep with it.
-
-        Raises:
-            ConfigError: Title or content is empty, or the type is unknown.
-            EmbedderError: The embedder failed.
+        See `KnowledgeBase.add` for arguments and errors.
         """
         self._handle.check_own()
         title, source = check_text("title", title), check_text("source", source)
@@ -106,10 +94,9 @@ class Documents(DocumentCollection):
     ) -> Expansion:
         """Write document summaries and questions with a language model, for search.
 
-        Measure whether search gains by it. The model gets title, headings and the first 6,000
-        characters of each document. Answers are stored by their input: only new and changed
-        documents are sent, and those that failed. A document's answer becomes its summary, and its
-        description if it has none; other summaries do not change.
+        Measure whether it improves search. The model gets title, headings and the first 6,000
+        characters of each document. Only new, changed and failed documents are sent. An answer
+        becomes the document's summary, and its description if it has none.
 
         Args:
             llm: A llama-index language model, or its name as in a recipe's ``expand``
@@ -117,7 +104,7 @@ class Documents(DocumentCollection):
             questions: Number of questions for a document, 0 to 10; by default the recipe's, else 5.
             estimate: Only estimate the requests.
             on_progress: Called after each document; by default notebooks show a bar.
-            stop: Asked before each document; true ends the work cleanly.
+            stop: Called before each document; true ends the work cleanly.
 
         Returns:
             Documents described, failed, and left.
@@ -125,8 +112,7 @@ class Documents(DocumentCollection):
         Raises:
             ConfigError: No model is named, or the number of questions is wrong.
             ConflictError: Another process does the same.
-            LanguageModelError: The model cannot be opened, or failed several times in a row;
-                earlier results are kept.
+            LanguageModelError: The model cannot be opened, or failed repeatedly; results stay.
         """
         expander = self._expander(llm, questions)
         if estimate:
@@ -144,10 +130,7 @@ class Documents(DocumentCollection):
                 self._settle()
 
     def unexpand(self) -> int:
-        """Delete text that language models wrote; return the number of documents.
-
-        Their summaries are made of the documents alone again.
-        """
+        """Delete summaries and questions of language models; return the number of documents."""
         removed = remove_expansions(self._database, self._handle.id)
         self._settle()
         return removed
@@ -165,8 +148,8 @@ class Documents(DocumentCollection):
     ) -> DocumentInfo:
         """Change a document, given by id or URI; omitted values stay.
 
-        The change is searchable when the call returns. A type and tags set here stay, whatever its
-        source has later; title, content and metadata are replaced when they change in the source.
+        The change is searchable when the call returns. Type and tags set here override the source.
+        Title, content and metadata are replaced when they change in the source.
 
         Args:
             document: Its id or URI.
@@ -174,8 +157,8 @@ class Documents(DocumentCollection):
             content: Its text, Markdown.
             document_type: Its type.
             tags: Free labels.
-            metadata: JSON values to keep with it.
-            if_match: The ``content_hash`` that it must have now; by default any.
+            metadata: JSON values to store with it.
+            if_match: Expected ``content_hash``; by default any.
 
         Raises:
             ConfigError: Title or content is empty, or the type is unknown.
@@ -215,7 +198,7 @@ class Documents(DocumentCollection):
 
         Args:
             document: Its id or URI.
-            if_match: The ``content_hash`` that it must have now; by default any.
+            if_match: Expected ``content_hash``; by default any.
 
         Raises:
             NotFoundError: There is no such document.
@@ -236,7 +219,7 @@ class Documents(DocumentCollection):
             document: Its id or URI.
 
         Returns:
-            The document; ``None`` if the trash was emptied: then the next refresh reads it again.
+            The document; ``None`` if the trash was emptied. The next refresh then reads it again.
 
         Raises:
             NotFoundError: It is not in the trash; the message lists its content.
@@ -245,23 +228,23 @@ class Documents(DocumentCollection):
         self._handle.check_own()
         kb_id = self._handle.id
         with self._database.read() as transaction:
-            kept = None
+            deleted = None
             for name in self._handle.names(transaction, document):
                 with suppress(NotFoundError):
-                    kept = trash.get(transaction, kb_id, name)
+                    deleted = trash.get(transaction, kb_id, name)
                     break
-            if kept is None:
-                there = [each.uri for each in trash.listed(transaction, kb_id)]
-                hint = did_you_mean(document, there) if there else "the trash is empty"
+            if deleted is None:
+                uris = [each.uri for each in trash.listed(transaction, kb_id)]
+                hint = did_you_mean(document, uris) if uris else "the trash is empty"
                 raise NotFoundError(
                     f"{self._handle.name}: no deleted document is called {document!r}; {hint}"
                 )
-        if kept.document.content:
-            origin = Origin(kept.source_id, labels=kept.labels, undeleted=True)
-            return self._put(kept.document, origin)
+        if deleted.document.content:
+            origin = Origin(deleted.source_id, labels=deleted.labels, undeleted=True)
+            return self._put(deleted.document, origin)
         with self._database.write() as transaction:
-            trash.forget(transaction, kb_id, [kept.document.uri])
-            trash.read_again(transaction, kept.source_id, kept.document.uri)
+            trash.forget(transaction, kb_id, [deleted.document.uri])
+            trash.read_again(transaction, deleted.source_id, deleted.document.uri)
         return None
 
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
@@ -346,5 +329,5 @@ def _checked_type(document_type: DocumentType | str | None) -> DocumentType | No
 def _checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise ConfigError(f"tags={tags!r}: give a list of labels")
-    kept = dict.fromkeys(" ".join(valid(str(tag)).split()) for tag in tags)
-    return tuple(tag for tag in kept if tag)
+    distinct = dict.fromkeys(" ".join(valid(str(tag)).split()) for tag in tags)
+    return tuple(tag for tag in distinct if tag)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Ratings(Items):
     """The ratings of a knowledge base, oldest first.
 
-    Iterating gives them, ``len`` counts them, ``kb.ratings[id]`` looks one up.
+    Iterate over them, count them with ``len``, or look one up: ``kb.ratings[id]``.
     """
 
     _noun = "ratings"
@@ -75,19 +75,7 @@ class Ratings(Items):
     def add(
         self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
     ) -> Rating:
-        """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
-
-        Args:
-            target: A chunk or a document: its id, or the URI of a document.
-            score: 1 (useless) to 5 (exactly right).
-            query: The query that found it, if any.
-            note: A note.
-            rater: Name of the rater; by default ``KBKIT_RATER`` or the login name.
-
-        Raises:
-            ConfigError: The score is not 1 to 5.
-            NotFoundError: There is no such chunk or document.
-        """
+        """Rate a chunk or a document; see `KnowledgeBase.rate` for arguments and errors."""
         rater = self._handle.resources.settings.rater if rater == "" else rater
         resolved = self._handle.target(target)
         rating = rate(
@@ -135,7 +123,7 @@ class Ratings(Items):
     def to_frame(self) -> pd.DataFrame:
         """Return all ratings as a DataFrame, oldest first, indexed by id.
 
-        ``average`` and ``raters`` tell what all ratings of the same chunk or document come to.
+        ``average`` and ``raters`` summarize all ratings of the same chunk or document.
         """
         return ratings_frame(self)
 
@@ -158,10 +146,9 @@ class Feedback:
         self._ingestion = ingestion
 
     def judgements(self) -> Judgements:
-        """Return graded judgements made from ratings that name a query.
+        """Return judgements from ratings with a query (see `Judgements.from_ratings`).
 
-        See `Judgements.from_ratings` for how ratings become grades. Chunks that are gone are left
-        out, and come back with them.
+        Ratings of missing chunks are ignored until the chunks are restored.
         """
         return judgements_of(self._handle.stores.database, self._handle.id)
 
@@ -179,7 +166,7 @@ class Feedback:
         """Measure search with queries of known answers.
 
         Golden questions are measured by page, judgements by chunk. Unjudged results count as not
-        relevant. With judgements, ratings have no weight, since judgements are made from them.
+        relevant. With judgements, search ignores ratings, since judgements are made from them.
 
         Args:
             questions: Golden questions or judgements; by default those of `judgements`.
@@ -187,8 +174,7 @@ class Feedback:
             retrieval: Ranking settings, in place of the recipe's ``retrieval`` part.
             against: Baseline: another mode, other settings, or an evaluation of the same queries.
             k: Number of results for Recall@k, 1 to 100.
-            wait: Embed with models first, as `kb.improve()` does; otherwise a note says how much is
-                left.
+            wait: First run `kb.improve()`; otherwise a note reports the remaining work.
             on_progress: Called after each query; by default notebooks show a bar.
 
         Raises:
@@ -220,18 +206,16 @@ class Feedback:
     ) -> TuneReport:
         """Learn the weights of hybrid search from queries of known answers.
 
-        Other settings stay. The learned weights are proposed only if they win clearly on held-out
-        queries.
+        The learned weights are proposed only if they win clearly on held-out queries.
 
         Args:
             questions: Golden questions or judgements; by default those of `judgements`.
             others: Further knowledge bases to learn from, with questions or judgements (``None``
-                for their ratings). Each is held out in turn, whole.
-            keep: Write the proposed settings to the knowledge base, if they win. The next build of
-                a recipe overwrites them, unless the recipe contains `TuneReport.to_yaml`.
+                for their ratings). Each one is held out in turn.
+            keep: Store winning settings. The next build of a recipe overwrites them, unless the
+                recipe contains `TuneReport.to_yaml`.
             seed: Seed of the division of queries.
-            wait: Embed with models first, as `kb.improve()` does; otherwise a note says how much is
-                left.
+            wait: First run `kb.improve()`; otherwise a note reports the remaining work.
             on_progress: Called during the work; by default notebooks show a bar.
 
         Raises:
@@ -256,15 +240,14 @@ class Feedback:
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingPool:
-        """Return candidates for judging a query: hits of every mode, and some of none.
+        """Return candidates for judging a query: hits of every mode, and a sample of lower ranks.
 
-        Their order does not depend on how they were found or rated, and stays the same for a rater,
-        so that ratings do not only confirm the ranking.
+        Their order is random and fixed for a rater, so that ratings do not confirm the ranking.
 
         Args:
             query: The query.
             limit: Hits of each mode (``hybrid``, ``dense``, ``lexical``), 1 to 100.
-            unshown: Candidates drawn at random from further down, 0 to 100.
+            unshown: Candidates sampled from lower ranks, 0 to 100.
             seed: Seed of order and sample.
             rater: Rater whose ratings are marked; by default ``KBKIT_RATER`` or the login name.
 
@@ -273,9 +256,14 @@ class Feedback:
             EmbedderError: The embedder failed.
         """
         rater = rater or self._handle.resources.settings.rater
-        given = iter(self._ratings)
         return pool(
-            self._handle, query, limit=limit, unshown=unshown, seed=seed, ratings=given, rater=rater
+            self._handle,
+            query,
+            limit=limit,
+            unshown=unshown,
+            seed=seed,
+            ratings=iter(self._ratings),
+            rater=rater,
         )
 
     def judging(
@@ -288,10 +276,10 @@ class Feedback:
         Args:
             queries: Texts, golden questions, judgements, a recipe, or the path of a file (a recipe,
                 a TSV file of questions, or one query per line).
-            limit: See `pool`, also for the following arguments.
-            unshown: Candidates drawn from further down.
+            limit: See `pool` for this and the other arguments.
+            unshown: Candidates sampled from lower ranks.
             seed: Seed of order and sample.
-            rater: Name of the judge; by default ``KBKIT_RATER`` or the login name.
+            rater: Name of the judge.
 
         Raises:
             ConfigError: There are no queries, or a number is out of range.
@@ -309,9 +297,9 @@ class Feedback:
         )
 
     def agreement(self) -> Agreement:
-        """Measure agreement of people who rated the same chunks for the same queries.
+        """Measure agreement of raters on the same chunks for the same queries.
 
-        Krippendorff's alpha for the order of the stars, of all raters and of each two, and the
-        passages that they differ on most.
+        Includes ordinal Krippendorff's alpha, of all raters and each pair, and the passages with
+        the largest differences.
         """
         return agreement(self._ratings)

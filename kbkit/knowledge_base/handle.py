@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+# counts the words of 200,000 characters, which rarely change
 _judged_english = lru_cache(maxsize=8)(is_english)
-"""Cached, since it counts the words of 200,000 characters that rarely change."""
 
 
 class Handle:
@@ -74,13 +74,13 @@ class Handle:
         self._spec: tuple[Mapping[str, Any], KnowledgeBaseSpec] | None = None
 
     def _once(self, name: str, read: Callable[[Transaction], _T]) -> _T:
-        """Read something from the catalog, again only after changes of it."""
+        """Read from the catalog, cached until it changes."""
         changes = self.stores.database.changes()  # first, so that no change is missed
-        kept = self._read.get(name)
-        if kept is None or kept[0] != changes:
+        cached = self._read.get(name)
+        if cached is None or cached[0] != changes:
             with self.stores.database.read() as transaction:
-                kept = self._read[name] = changes, read(transaction)
-        value: _T = kept[1]
+                cached = self._read[name] = changes, read(transaction)
+        value: _T = cached[1]
         return value
 
     def row(self) -> KnowledgeBaseRow:
@@ -160,8 +160,8 @@ class Handle:
         with self.stores.database.read() as transaction:
             kind = reading.kind_of(transaction, self.id, id_)
             if kind is None and rated:
-                given = ratings.listed(transaction, self.id, [id_])
-                kind = given[-1].target.kind if given else None
+                rated_before = ratings.listed(transaction, self.id, [id_])
+                kind = rated_before[-1].target.kind if rated_before else None
             if kind is None:
                 document = self.find(transaction, id_)
                 id_, kind = (document.id, "document") if document else (id_, None)
@@ -171,7 +171,6 @@ class Handle:
         return resolved
 
     def ratings_of(self, targets: Sequence[str]) -> list[Rating]:
-        """List the ratings of chunks and documents by id, oldest first."""
         with self.stores.database.read() as transaction:
             return ratings.listed(transaction, self.id, targets)
 
@@ -202,7 +201,7 @@ class Handle:
         return self._embedder
 
     def summary_embedder(self, row: KnowledgeBaseRow) -> Embedder:
-        if row.summary_embedder.startswith("static:"):  # until the model has embedded all
+        if row.summary_embedder.startswith("static:"):  # until the model has embedded everything
             return self.resources.embedders.open(StaticEmbedding())
         if row.summary_embedder.startswith("multilingual:"):
             return self.resources.embedders.open(MultilingualEmbedding())
@@ -218,10 +217,7 @@ class Handle:
         return self.resources.embedders.of_summaries(english=self._is_english(spec))
 
     def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
-        """Whether settings and text are English.
-
-        English is the default setting, and only 30 languages have analyzers.
-        """
+        # the setting alone does not tell: English is the default
         if spec.language not in ("english", "porter"):
             return False
         with self.stores.database.read() as transaction:
@@ -239,10 +235,7 @@ class Handle:
         )
 
     def embed_questions(self) -> None:
-        """Embed the learned questions that have no vector yet, if that can be done now.
-
-        Without, they are compared by their words until the next ingest or rating.
-        """
+        """Embed new learned questions; without an embedder, their words are compared for now."""
         row = self.row()
         if self._spec_of(row).learning.questions:
             from kbkit.ingest.summaries import embed_questions
@@ -271,10 +264,7 @@ class Handle:
         )
 
     def graph(self) -> GraphTable:
-        """Return entities and relations of the current documents.
-
-        Of a large knowledge base that is still read in the background, as far as that is.
-        """
+        """Return entities and relations; incomplete while a background process reads documents."""
         changes = self.stores.database.changes()
         if changes != self._built_at:
             from kbkit.graph.building import build_small
@@ -298,7 +288,6 @@ class Items(Sized, Iterable[Any]):
     """Items of a knowledge base."""
 
     _noun: str
-    """Noun for the representation."""
     _kind: type
 
     def __init__(self, handle: Handle) -> None:
@@ -356,7 +345,7 @@ def new_knowledge_base(
             )
     embedder = resources.embedders.open(spec.embedding)
     if isinstance(spec.embedding, OnnxEmbedding) and resources.settings.improve != "wait":
-        # until the model has embedded all
+        # until the model has embedded everything
         embedder = resources.embedders.open(StaticEmbedding())
     enter = partial(
         knowledge_bases.create,

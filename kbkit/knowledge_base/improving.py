@@ -37,23 +37,18 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 PROCESS = "improver"
 """Lock of the background process."""
+# limits of immediate annotation: new chunks, and chunks in total
 _AT_ONCE, _SMALL = 500, 5_000
-"""Limits of immediate annotation: new chunks, and chunks in total."""
-_FOREGROUND = 60.0
-"""Seconds of summaries that an ingest embeds before it returns."""
+_FOREGROUND = 60.0  # seconds of summaries that an ingest embeds before it returns
+# stages of progress by kind of remaining work, in order
 _STAGES = {"summaries": "summaries", "annotations": "annotations", "chunks": "embed"}
-"""Kinds of remaining work with the name of their stage, in order."""
-_PAUSE = 30.0
-"""Seconds between processes that a server starts for single documents; static vectors serve
-meanwhile."""
-_SAMPLE = 16
-"""Number of texts timed for an estimate."""
-_POLL = 0.2
-"""Seconds between polls of another process."""
+_PAUSE = 30.0  # seconds between processes that a server starts for single documents
+_SAMPLE = 16  # texts timed for an estimate
+_POLL = 0.2  # seconds between checks of another process
 
 
 class Improving:
-    """Runs embedding models on what they have not embedded in a knowledge base."""
+    """Annotates and embeds the remaining texts of a knowledge base."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -89,24 +84,21 @@ class Improving:
         return left or None
 
     def after_few(self) -> None:
-        """Schedule work as after an ingest, for a few changed documents.
-
-        A server does it a moment later, for all that came by then.
-        """
+        """Schedule the work for a few changed documents; a server batches it."""
         self._stores.later.do(self._handle.id, self._improve_few)
 
     def _improve_few(self) -> None:
-        # does not count the rest, which would take longer for larger knowledge bases
-        made = self._make_summaries(False, None, lambda: False)
+        # remaining work is not counted: that takes long in large knowledge bases
+        left = self._make_summaries(False, None, lambda: False)
         if self._is_annotated_at_once():
             self._annotate_now(None, lambda: False)
         mode = self._mode
-        if mode == "off" or not (made.summaries or self._is_left()):
+        if mode == "off" or not (left.summaries or self._is_left()):
             return
         if mode == "wait":
             self.improve()
         elif self._stores.vectors.gathers:
-            self._start_now_and_then()
+            self._start_with_pause()
         else:
             self._start()
 
@@ -217,13 +209,13 @@ class Improving:
                 find = (transaction, row.id, embedder.fingerprint)
                 chunks = pending_vectors.count_without(*find)
                 rows = pending_vectors.without(*find, after=0, limit=chunks)
-                some = [each.seq for each in _some(rows)]
+                seqs = [each.seq for each in _sampled(rows)]
             else:
                 chunks = statement_vectors.count_lacking(transaction, row.id, spec.text)
-                some = _some(statement_vectors.lacking(transaction, row.id, spec.text, chunks))
-            for chunk, document in reading.get_chunks(transaction, some).values():
+                seqs = _sampled(statement_vectors.lacking(transaction, row.id, spec.text, chunks))
+            for chunk, document in reading.get_chunks(transaction, seqs).values():
                 texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
-        seconds = left * _seconds(model, _some(lacking)) + chunks * _seconds(embedder, texts)
+        seconds = left * _seconds(model, _sampled(lacking)) + chunks * _seconds(embedder, texts)
         numbers = left * model.dimensions + chunks * embedder.dimensions
         running = self.left.running
         return Improvement(left, chunks, round(seconds, 3), round(4e-6 * numbers, 1), running)
@@ -234,7 +226,7 @@ class Improving:
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
         spec = spec_of(row).embedded_by(embedding)
-        # its vectors serve until the new ones are complete
+        # searches use the old vectors until the new ones are complete
         if not row.embedder.startswith("static:"):
             if background:
                 raise ConfigError(
@@ -263,7 +255,7 @@ class Improving:
         self._embed_chunks(on_progress, stop)
 
     def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        """Annotate chunks, by a language model at most as many as the recipe allows."""
+        """Annotate chunks, unless a language model would get more than the recipe's limit."""
         spec = self._handle.spec.annotation
         maker = maker_of(self._handle)
         if maker is None or (isinstance(spec, LlmAnnotation) and maker.left() > spec.limit):
@@ -295,9 +287,9 @@ class Improving:
         first = left = self.left
         while left and not stop() and self._stores.locks.is_held(self._lock):
             if on_progress is not None:
-                what = next(kind for kind in _STAGES if getattr(left, kind))
-                stage, total = _STAGES[what], getattr(first, what)
-                done = total - getattr(left, what)
+                kind = next(kind for kind in _STAGES if getattr(left, kind))
+                stage, total = _STAGES[kind], getattr(first, kind)
+                done = total - getattr(left, kind)
                 on_progress(Progress(stage, max(0, done), total, "in the background"))
             time.sleep(_POLL)
             left = self.left
@@ -313,7 +305,7 @@ class Improving:
             return True
         return False
 
-    def _start_now_and_then(self) -> None:
+    def _start_with_pause(self) -> None:
         folder, now = self._stores.folder, time.monotonic()
 
         def start() -> None:
@@ -337,7 +329,7 @@ _next_start: dict[Path, float] = {}
 _timers: dict[Path, threading.Timer] = {}
 
 
-def _some(values: list[_T]) -> list[_T]:
+def _sampled(values: list[_T]) -> list[_T]:
     return values[:: max(1, len(values) // _SAMPLE)][:_SAMPLE]
 
 

@@ -25,7 +25,7 @@ from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.text.analysis import REVISION
 
-_PLACE = {
+_LOCATION_OPTIONS = {
     "crawl": ("url",),
     "page": ("url",),
     "mirror": ("path", "base_url"),
@@ -36,7 +36,6 @@ _PLACE = {
     "package": ("name",),
     "plugin": ("name", "options"),
 }
-"""Options of a source that locate it."""
 
 
 class Ingestion:
@@ -80,7 +79,9 @@ class Ingestion:
     ) -> Iterator[SourceEvent]:
         pipeline = self.pipeline()
         for spec in specs:
-            place = next(str(value) for key in _PLACE[spec.type] if (value := getattr(spec, key)))
+            place = next(
+                str(value) for key in _LOCATION_OPTIONS[spec.type] if (value := getattr(spec, key))
+            )
             yield from pipeline.read(open_reader(spec), place, base, stop)
 
     def sync(
@@ -132,7 +133,7 @@ class Ingestion:
         before = self._handle.row()
         old = spec_of(before)
         if (old.chunking, old.language) != (spec.chunking, spec.language):
-            # before the change is stored, so that a killed one is repeated
+            # before the settings are stored, so that a killed change is repeated
             renewed = self.pipeline(spec).renew(on_progress=on_progress, stop=stop)
             report = replace(
                 renewed,
@@ -188,7 +189,7 @@ class Ingestion:
         """Store a source for the next refresh; replaces one with the same location."""
         self._handle.check_own()
         spec = source.model_dump(mode="json")
-        key = runs.source_key(spec, _PLACE[source.type])
+        key = runs.source_key(spec, _LOCATION_OPTIONS[source.type])
         base = Path(base).absolute()
         with self._stores.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.id)
@@ -218,7 +219,7 @@ class Ingestion:
                 return
             runs.check_version(transaction, row.id, row.version)
             spec = source.model_dump(mode="json")
-            key = runs.source_key(spec, _PLACE[source.type])
+            key = runs.source_key(spec, _LOCATION_OPTIONS[source.type])
             moved = spec.get("path") != row.spec.get("path")
             name = self._place_name(transaction, spec, Path(row.base), row.key) if moved else None
             runs.change_source(transaction, row, key=key, spec=spec, name=name, enabled=enabled)
@@ -234,10 +235,7 @@ class Ingestion:
         return DiskPlace.of(path, base).apart(filter(None, others)).name
 
     def _forget_failed(self, rows: Sequence[SourceRow], report: IngestReport) -> None:
-        """Delete new sources that could not be read.
-
-        They are most likely mistyped, and would fail with each refresh.
-        """
+        """Delete new sources that could not be read: they are probably mistyped."""
         failed = {problem.uri for problem in report.failed_sources}
         stored = self.document_counts()
         for row in rows:
@@ -294,7 +292,6 @@ class Ingestion:
     def take_whole(
         self, documents: Iterable[SourceDocument], *, on_progress: OnProgress, stop: Stop
     ) -> IngestReport:
-        """Add documents, all at once or none; see `Pipeline.take_whole`."""
         self._handle.check_own()
         self._reindex(on_progress, stop)
         report = self.pipeline().take_whole(documents, on_progress=on_progress, stop=stop)

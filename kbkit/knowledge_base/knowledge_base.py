@@ -45,10 +45,7 @@ if TYPE_CHECKING:
 
 @explained
 class KnowledgeBase(Searches):
-    """One knowledge base; made by `Workspace`.
-
-    Its parts load what they need when they are first used: a search needs none of them.
-    """
+    """One knowledge base; made by `Workspace`. Its parts load on first use."""
 
     def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
         super().__init__(Handle(resources, row))
@@ -151,9 +148,9 @@ class KnowledgeBase(Searches):
             title: Its title.
             content: Its text, Markdown.
             source: URI that identifies it; by default ``text:`` and the title.
-            document_type: Type; by default the label of `update`, else detected.
-            tags: Free labels; by default those of `update`.
-            metadata: JSON values to keep with it.
+            document_type: Type; by default as set by `Documents.update`, else detected.
+            tags: Free labels; by default as set by `Documents.update`.
+            metadata: JSON values to store with it.
 
         Raises:
             ConfigError: Title or content is empty, or the type is unknown.
@@ -173,20 +170,19 @@ class KnowledgeBase(Searches):
     ) -> IngestReport:
         """Read sources into the knowledge base, and remember them for `refresh`.
 
-        Unchanged content is not fetched, cut or embedded again, and an interrupted ingest
-        continues. Sources and documents (`SourceDocument`, or those of llama-index readers) may be
-        mixed. A document replaces the one with its URI (see
+        Unchanged content is not fetched, cut or embedded again. An interrupted ingest continues.
+        Sources and documents may be mixed. A document replaces the one with its URI (see
         `kbkit.sources.llamaindex.document_events`); `refresh` does not change it.
 
         Args:
             sources: Parts of a recipe, such as ``CrawlSource(url="https://...")`` or the same as a
-                mapping (``{"type": "crawl", "url": "https://..."}``), documents, or the output of a
-                llama-index reader's ``load_data``.
+                mapping (``{"type": "crawl", "url": "https://..."}``); documents
+                (`SourceDocument`); or the output of a llama-index reader's ``load_data``.
             base: Folder of relative paths.
-            remember: Whether `refresh` reads the sources again; otherwise documents count as added
-                by hand.
+            remember: Let `refresh` read the sources again; otherwise documents count as added by
+                hand.
             on_progress: Called after each document; by default notebooks show a bar.
-            stop: Asked often; true ends the work cleanly.
+            stop: Called often; true ends the work cleanly.
 
         Returns:
             Report with failed and skipped pages and reasons.
@@ -210,12 +206,12 @@ class KnowledgeBase(Searches):
         Args:
             local: Only sources that read on this machine's disk.
             on_progress: Called after each document; by default notebooks show a bar.
-            stop: Asked often; true ends the work cleanly.
+            stop: Called often; true ends the work cleanly.
 
         Raises:
             ConfigError: It has no such sources.
-            ConflictError: Another process reads one of the sources right now.
-            EmbedderError: The embedder failed; stored entries stay.
+            ConflictError: Another process reads one of the sources now.
+            EmbedderError: The embedder failed; stored documents stay.
         """
         return self._ingestion.refresh(on_progress, stop, local=local)
 
@@ -227,10 +223,7 @@ class KnowledgeBase(Searches):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """Read the sources of a recipe; sources no longer named are removed.
-
-        Takes what `ingest` takes, and raises what it raises.
-        """
+        """Read the sources of a recipe, and remove those it no longer names; see `ingest`."""
         return self._ingestion.sync(sources, base, on_progress, stop)
 
     def improve(
@@ -242,13 +235,11 @@ class KnowledgeBase(Searches):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement:
-        """Annotate, and embed with models.
+        """Annotate chunks, and embed summaries and chunks with models.
 
-        An ingest begins this by itself, in a process of its own, if the setting `KBKIT_IMPROVE`
-        does not say otherwise; this waits for it, or does it. Models embed summaries, and chunks
-        where chosen, which static vectors serve meanwhile. Searches go on all the while, and change
-        once for summaries and once for chunks, when all of them are embedded. What was embedded is
-        kept by its content, whatever stops the work.
+        By default an ingest starts this in a background process (setting `KBKIT_IMPROVE`). This
+        call waits for that process, or does the work itself. Until all summaries or chunks are
+        embedded, searches use static vectors. Finished vectors survive an interruption.
 
         Args:
             embedding: New embedding of chunks, as in a recipe, or a preset (``"minilm"``); by
@@ -256,15 +247,15 @@ class KnowledgeBase(Searches):
             background: Return at once; another process does the work, and outlives this one.
             estimate: Only estimate the work, from a few texts.
             on_progress: Called during the work; by default notebooks show a bar.
-            stop: Asked often; true ends the work cleanly.
+            stop: Called often; true ends the work cleanly.
 
         Returns:
             Remaining work; false if there is none.
 
         Raises:
             ConfigError: There is no such preset.
-            EmbedderError: An embedder cannot be opened, or failed; finished vectors are kept.
-            LanguageModelError: The recipe has a language model annotate, which failed.
+            EmbedderError: An embedder cannot be opened, or failed; finished vectors stay.
+            LanguageModelError: The recipe's language model failed to annotate.
             NotFoundError: The knowledge base was deleted.
         """
         chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding
@@ -285,23 +276,22 @@ class KnowledgeBase(Searches):
     ) -> IngestReport:
         """Change the settings; documents are split and embedded again if needed.
 
-        Another embedder embeds all chunks again; searches go on with the old vectors until there is
-        a new one for each. A change of chunking or language cuts and indexes the stored documents
-        again. Either is taken up where it was stopped.
+        A new embedder embeds all chunks again; searches use the old vectors until it is done. New
+        chunking or another language cuts and indexes all documents again. Interrupted work resumes.
 
         Args:
             spec: New settings.
             description: New description; by default the current one.
-            if_match: The version that its spec must be of now (`KnowledgeBaseSpec.version`).
+            if_match: Expected version of the spec (`KnowledgeBaseSpec.version`).
             on_progress: Called during the work; by default notebooks show a bar.
-            stop: Asked often; true ends the work cleanly.
+            stop: Called often; true ends the work cleanly.
 
         Raises:
-            VersionConflictError: Its spec was changed since.
-            ConflictError: Another process changes the embedder right now.
+            VersionConflictError: Its spec has changed.
+            ConflictError: Another process changes the embedder now.
             ConfigError: The language is unknown, or there is no such annotator.
             PostprocessorError: The package of a postprocessor is not installed.
-            EmbedderError: An embedder cannot be opened, or failed; finished vectors are kept.
+            EmbedderError: An embedder cannot be opened, or failed; finished vectors stay.
         """
         return self._ingestion.configure(
             spec, description=description, if_match=if_match, on_progress=on_progress, stop=stop
@@ -343,22 +333,18 @@ class KnowledgeBase(Searches):
         Args:
             folder: Target folder; by default the recipe's, else ``export/NAME`` in the workspace.
             build: Also run MkDocs.
-            standalone: Add what others need to build the project: requirements, a workflow.
-            pages_only: Write only the pages, into a named documentation folder of your own MkDocs
-                site with the plugin ``kbkit``.
-            model: Whether browsers get the model for query vectors, 23 MB of files; by default the
-                recipe's `site.model` (yes).
-            graph: Whether the knowledge graph gets a page; by default the recipe's `site.graph`
-                (yes).
-            files: Whether the workspace's files are a section; by default the recipe's `site.files`
-                (no).
-            entries: Whether its entries are a section (`site.entries`).
+            standalone: Add requirements and a workflow, so that others can build the project.
+            pages_only: Write only the pages, into a documentation folder of your own MkDocs site
+                with the plugin ``kbkit``.
+            model: Include the 23 MB model for query vectors; default: the recipe's `site.model`.
+            graph: Add a page for the knowledge graph; default: the recipe's `site.graph`.
+            files: Add the workspace's files as a section; default: the recipe's `site.files`.
+            entries: Add its entries as a section; default: the recipe's `site.entries`.
             on_progress: Called as pages are written.
 
         Raises:
             ConfigError: Options contradict each other.
-            ExportError: The folder is not writable or has files of others, or MkDocs refuses the
-                project.
+            ExportError: The folder is not writable or has foreign files, or MkDocs failed.
         """
         from kbkit.export.publishing.publisher import Publisher
 
@@ -402,7 +388,7 @@ class KnowledgeBase(Searches):
         model: bool | None,
         on_progress: OnProgress | None,
     ) -> list[SiteSection]:
-        """Write the wanted built-in knowledge bases beside this one; remove the others."""
+        """Write the wanted built-in knowledge bases as sections; remove the others."""
         from kbkit.export.facts import SiteSection
         from kbkit.export.publishing.publisher import section_folder, withdraw
 
@@ -412,8 +398,8 @@ class KnowledgeBase(Searches):
                 continue
             folder = section_folder(project, kb_id)
             with self._stores.database.read() as transaction:
-                there = kb_id in knowledge_bases.names(transaction)
-                row = knowledge_bases.get(transaction, kb_id) if there else None
+                exists = kb_id in knowledge_bases.names(transaction)
+                row = knowledge_bases.get(transaction, kb_id) if exists else None
             if not is_wanted or row is None or row.id != kb_id:
                 withdraw(folder, kb_id)
                 continue

@@ -64,7 +64,7 @@ class Searches:
         """Find other chunks about the same subject as a chunk, nearest first.
 
         Compares stored vectors. Further chunks of one document rank lower. The hits' ``query`` is
-        the chunk's title and headings; their scores are not comparable with those of a search.
+        the chunk's title and headings. Scores are not comparable with those of a search.
 
         Args:
             chunk_id: Id of the chunk.
@@ -85,7 +85,7 @@ class Searches:
         return similar(self._handle.retriever, chunk_id, asked)
 
     def related(self, chunk_id: str, *, limit: int = 10) -> list[RelatedChunk]:
-        """Find chunks that share rare subjects with a chunk, in any words.
+        """Find chunks that share rare subjects with a chunk.
 
         Args:
             chunk_id: Id of the chunk.
@@ -99,14 +99,14 @@ class Searches:
         with self._handle.stores.database.read() as transaction:
             reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
             neighbors = related(transaction, self._handle.id, str(chunk_id), limit)
-            there = reading.get_chunks(transaction, [seq for seq, _, _ in neighbors])
+            chunks = reading.get_chunks(transaction, [seq for seq, _, _ in neighbors])
         return [
             RelatedChunk(
-                chunk_id=there[seq][0].id,
-                title=there[seq][1].title,
-                section=reading.heading_text(there[seq][1].title, there[seq][0].heading_path),
-                uri=there[seq][1].uri,
-                anchor=there[seq][0].anchor,
+                chunk_id=chunks[seq][0].id,
+                title=chunks[seq][1].title,
+                section=reading.heading_text(chunks[seq][1].title, chunks[seq][0].heading_path),
+                uri=chunks[seq][1].uri,
+                anchor=chunks[seq][0].anchor,
                 score=score,
                 shared=shared,
             )
@@ -123,13 +123,12 @@ class Searches:
     ) -> Answer:
         """Answer a question from the best passages with a language model.
 
-        The prompt contains the passages, numbered and quoted. Without a model the answer has
-        passages only.
+        The prompt contains the numbered passages. Without a model the answer has passages only.
 
         Args:
             query: The query.
             limit: Maximum number of passages.
-            llm: A llama-index language model; by default its ``Settings.llm``. A remote model sees
+            llm: A llama-index language model; by default its ``Settings.llm``. A remote model gets
                 question and passages.
             filters: Conditions on documents.
 
@@ -146,10 +145,9 @@ class Searches:
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """Return the search as a llama-index retriever, for query engines and agents.
+        """Return the search as a llama-index retriever; see `search` for the arguments.
 
-        Takes the arguments of `search`. Nodes have the ids of their chunks, and the hits' fields as
-        metadata.
+        Nodes have the ids of their chunks, and the fields of hits as metadata.
 
         Raises:
             ConfigError: Limit, mode or a filter is wrong.

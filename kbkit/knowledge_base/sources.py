@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @explained
 class Sources(Items):
-    """The sources of a knowledge base, oldest first. `KnowledgeBase.ingest` adds to them.
+    """The sources of a knowledge base, oldest first; `KnowledgeBase.ingest` adds them.
 
-    Iterating gives them, ``len`` counts them, ``kb.sources[id or location]`` looks one up.
+    Iterate over them, count them with ``len``, or look one up: ``kb.sources[id or location]``.
     """
 
     _noun = "sources"
@@ -71,10 +71,10 @@ class Sources(Items):
 
         Args:
             source: One or several sources; see `KnowledgeBase.ingest`.
-            base: Folder that relative paths start from.
+            base: Folder of relative paths.
 
         Raises:
-            ConfigError: Something is no source.
+            ConfigError: Something is not a source.
         """
         from kbkit.sources.llamaindex import split_sources
 
@@ -85,19 +85,19 @@ class Sources(Items):
         return [self[row.id] for row in rows]
 
     def update(self, source: str, *, if_match: str | None = None, **options: Any) -> SourceInfo:
-        """Change a source; its documents follow with the next refresh.
+        """Change a source; the next refresh updates its documents.
 
         Args:
             source: Its id, or its location.
             if_match: Expected version (`SourceInfo.version`); by default any.
-            options: Options as in a recipe: ``limit=500``, ``url="https://..."``,
-                ``exclude=["drafts/**"]``; ``None`` restores the default.
+            options: Options as in a recipe: ``limit=500``, ``exclude=["drafts/**"]``; ``None``
+                restores the default.
 
         Raises:
-            ConfigError: There is no such option, or its value cannot work.
-            ConflictError: Another source reads that already.
+            ConfigError: There is no such option, or its value is invalid.
+            ConflictError: Another source already reads that location.
             NotFoundError: There is no such source.
-            VersionConflictError: It changed since then.
+            VersionConflictError: It has changed.
         """
         from kbkit.sources.llamaindex import split_sources
 
@@ -109,16 +109,7 @@ class Sources(Items):
         return self[row.id]
 
     def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
-        """Let refreshes read a source again.
-
-        Args:
-            source: Its id, or its location.
-            if_match: Expected version; by default any.
-
-        Raises:
-            NotFoundError: There is no such source.
-            VersionConflictError: It was changed since.
-        """
+        """Let refreshes read a source again; see `disable`."""
         return self._switch(source, True, if_match)
 
     def disable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
@@ -130,7 +121,7 @@ class Sources(Items):
 
         Raises:
             NotFoundError: There is no such source.
-            VersionConflictError: It was changed since.
+            VersionConflictError: It has changed.
         """
         return self._switch(source, False, if_match)
 
@@ -141,12 +132,12 @@ class Sources(Items):
 
         Args:
             source: Its id, or its location.
-            keep_documents: Leave them, as if they had been added by hand.
+            keep_documents: Keep them as documents added by hand.
             if_match: Expected version; by default any.
 
         Raises:
             NotFoundError: There is no such source.
-            VersionConflictError: It was changed since.
+            VersionConflictError: It has changed.
         """
         self._ingestion.drop_source(
             self._find(source)[0].id, keep_documents=keep_documents, if_match=if_match
@@ -154,11 +145,7 @@ class Sources(Items):
         self._handle.stores.vectors.apply(self._handle.id)
 
     def paths(self) -> list[tuple[Path, tuple[str, ...]]]:
-        """Return local paths that sources read: globs, files or folders.
-
-        Returns:
-            The path of each, absolute, and the globs that it leaves out.
-        """
+        """Return globs, files and folders that sources read, with the globs they exclude."""
         return [
             (Path(row.base, row.spec["path"]), tuple(row.spec.get("exclude", ())))
             for row in self._ingestion.sources()
@@ -176,12 +163,12 @@ class Sources(Items):
 
     def _find(self, source: str) -> tuple[SourceInfo, SourceRow]:
         wanted = check_text("source", source)
-        there = list(self)
-        matches = [one for one in there if wanted in (one.id, one.location, one.name)]
+        infos = list(self)
+        matches = [one for one in infos if wanted in (one.id, one.location, one.name)]
         if not matches and len(wanted) >= 4:
-            matches = [one for one in there if one.id.startswith(wanted)]
+            matches = [one for one in infos if one.id.startswith(wanted)]
         if not matches:
-            names = ", ".join(one.location for one in there) or "none"
+            names = ", ".join(one.location for one in infos) or "none"
             raise NotFoundError(f"{self._handle.name}: no source {source!r}; there are: {names}")
         if len(matches) > 1:
             ids = ", ".join(f"{one.id[:8]} ({one.type} {one.location})" for one in matches)

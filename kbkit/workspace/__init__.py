@@ -5,8 +5,8 @@
     workspace         the workspace itself
     searches          searches across its knowledge bases
     doctor            finds damage, and repairs it
-    search_processes  searches in processes of their own, for a server
-    improver          the process in which models embed after an ingest
+    search_processes  searches in separate processes, for a server
+    improver          the background process for embedding models
 """
 
 from kbkit.workspace.workspace import (

@@ -37,7 +37,7 @@ class Doctor:
     _findings: list[Finding] = field(default_factory=list)
 
     def examine(self) -> Health:
-        """Check everything, what others derive from first."""
+        """Check everything; the catalog first, since the rest derives from it."""
         database = self.stores.database
         faults = self._catalog()
         if faults and self.repair:
@@ -133,7 +133,7 @@ class Doctor:
             inspection.end_jobs(transaction, jobs)
 
     def _mended_before(self) -> None:
-        """List automatic repairs until somebody has seen them and repairs."""
+        """List automatic repairs until a doctor run with ``repair``."""
         for part, problem in locks.notes(self.stores.folder):
             self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
         if self.repair:

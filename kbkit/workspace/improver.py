@@ -1,10 +1,9 @@
 """The background process in which models embed; until it ends, static vectors serve searches.
 
 A workspace has at most one: ``python -m kbkit.workspace.improver ADDRESS``. It outlives the process
-that started it, runs at low priority, and ends when nothing is left to embed. Where documents keep
-coming it waits a while and embeds them together, since some of its work takes as long as the
-knowledge base is large. Vectors are kept by content: a kill costs some seconds of work, and the
-next ingest or `kbkit improve` starts it again.
+that started it, runs at low priority, and ends when nothing is left to embed. It pauses after work,
+so that documents that arrive meanwhile are embedded together. Vectors are stored by content: a kill
+costs seconds of work, and the next ingest or `kbkit improve` starts it again.
 """
 
 from __future__ import annotations
@@ -23,20 +22,18 @@ from kbkit.stores.stores import StoresAddress
 from kbkit.workspace import Workspace
 
 _NICE = 15
-_PATIENCE = 2.0
-"""Seconds to wait for a lock that others only test."""
+_PATIENCE = 2.0  # seconds to wait for a lock that others only test
+# pause after work, as a multiple of its time, and its maximum in seconds
 _RESTS, _MAX_REST_LENGTH = 4, 30.0
-"""Pause after work, as a multiple of its time, and its maximum in seconds."""
 
 
 def main(address: str) -> None:
-    """Improve the knowledge bases of a workspace until nothing is left."""
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     stores = StoresAddress.from_json(address).open()
     failed: set[str] = set()
     with Workspace(stores.folder, stores=stores) as workspace:
-        # asked again when the lock is free: who stored something while it was held started nobody
+        # checked again after the lock is free: writers started no process while it was held
         while waiting := _waiting(workspace, failed):
             try:
                 with stores.locks.hold(PROCESS, wait=_PATIENCE):
@@ -59,7 +56,7 @@ def _improve(workspace: Workspace, info: KnowledgeBaseInfo) -> bool:
         kb = workspace[info.name]
         Improving(handle_of(kb)).once()
         return kb.info() != info
-    except KbkitError:  # `kbkit improve` says it to somebody
+    except KbkitError:  # `kbkit improve` reports it
         return False
 
 

@@ -1,7 +1,6 @@
 """Run searches and contexts in other processes, with JSON results.
 
-Python computes in one thread at a time, so a search would wait for each write. These processes see
-all commits, like other processes with the workspace open.
+Python computes in one thread at a time, so a search would wait for each write.
 """
 
 from __future__ import annotations
@@ -26,15 +25,11 @@ from kbkit.runtime.processes import Workers
 from kbkit.workspace import Workspace, settings_of
 
 _SECONDS = 300.0
-_WARMED = 20
-"""Knowledge bases whose snapshots a process has mapped when it takes its first search."""
-_FIRST = 5
-"""Queries after which the embedder has opened its model."""
-_PATIENCE = 10.0
-"""Seconds that a search waits for starting processes, rather than load the data here."""
+_WARMED = 20  # knowledge bases whose snapshots a process maps at its start
+_FIRST = 5  # queries after which the embedder has opened its model
+_PATIENCE = 10.0  # seconds that a search waits for starting processes
+# thread switch interval; with Python's 5 ms, searches during writes took twenty times as long
 SWITCH_SECONDS = 0.0005
-"""Thread switch interval. Python's 5 ms are long for a search beside writes: with 50 clients it
-took twenty times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +57,13 @@ class SearchTask:
             return error
 
     def broken(self, reason: str) -> None:
-        """A search whose process ended: it is made in this one."""
+        """Search in this process, since the other one has ended."""
         return
 
 
 @dataclass(frozen=True, slots=True)
 class WarmTask:
-    """Opens the workspace and maps snapshots in a process."""
+    """Opens the workspace and maps its snapshots in a process."""
 
     folder: Path
     settings: Settings
@@ -78,18 +73,17 @@ class WarmTask:
         return _SECONDS
 
     def perform(self) -> bool:
-        """Search once in each knowledge base, and a few times in one."""
         workspace = _opened(self.folder, self.settings)
         names = list(workspace)[:_WARMED]
         for number, name in enumerate(names + names[:1] * _FIRST):
-            with suppress(KbkitError):  # whoever searches is told
+            with suppress(KbkitError):  # later searches report it
                 workspace.context(f"first {number}", kbs=[name])
         gc.collect()
-        gc.freeze()  # what stays in memory is not looked through again, while searches wait
+        gc.freeze()  # spares the loaded data from garbage collection during searches
         return True
 
     def broken(self, reason: str) -> bool:
-        """Return ``False``: searches go on without such processes."""
+        """Return ``False``: searches continue without these processes."""
         return False
 
 
@@ -107,14 +101,13 @@ class SearchProcesses:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a search would begin at once: no process is starting."""
         return self._settled.is_set()
 
     def start(self) -> None:
-        """Begin to start the processes; searches wait for them a while."""
+        """Start the processes in the background; searches wait up to `_PATIENCE` for them."""
         if not self._count:
             return
-        with suppress(OSError):  # then this process goes on searching
+        with suppress(OSError):  # this process continues to search
             self._workers = Workers(self._count, preload="kbkit.workspace")
             self._settled.clear()
             threading.Thread(
@@ -122,7 +115,6 @@ class SearchProcesses:
             ).start()
 
     def close(self) -> None:
-        """End the processes."""
         if self._workers is not None:
             self._workers.close()
 
@@ -131,12 +123,12 @@ class SearchProcesses:
         self._settled.wait(_PATIENCE)
         reply: bytes | KbkitError | None = None
         if asked := self._asked(task):
-            with suppress(CancelledError):  # the server ends, and this is its last answer
+            with suppress(CancelledError):  # the server stops; this process gives the last answer
                 reply = asked.result()
         return _checked(_answered(self._workspace, task) if reply is None else reply)
 
     async def answer_async(self, method: str, query: str, **arguments: Any) -> bytes:
-        """Answer as `answer` does, without blocking a thread: writers need them all."""
+        """Answer as `answer` does, without blocking a thread: writers need them."""
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
         if not self._settled.is_set():
             await asyncio.to_thread(self._settled.wait, _PATIENCE)
@@ -158,9 +150,9 @@ class SearchProcesses:
     def _warm_up(self) -> None:
         assert self._workers is not None
         task = WarmTask(self._workspace.path, self._settings)
-        # one for each, since none takes a second before its first is done
+        # one task per process: none takes a second task before its first is done
         warming = [self._workers.submit(task) for _ in range(self._count)]
-        with suppress(CancelledError):  # the server ends
+        with suppress(CancelledError):  # the server stops
             self._warm = all(each.result() for each in warming)
         self._settled.set()
 

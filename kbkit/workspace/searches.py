@@ -33,19 +33,19 @@ class WorkspaceSearches(ABC):
     @property
     @abstractmethod
     def path(self) -> Path:
-        """Its folder."""
+        """Folder of the workspace."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[str]:
-        """Names of its knowledge bases."""
+        """Iterate over the names of knowledge bases."""
 
     @abstractmethod
     def __getitem__(self, name: str) -> KnowledgeBase:
-        """The knowledge base of that name."""
+        """Return a knowledge base by name."""
 
     @abstractmethod
     def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
-        """Return further retrievers of a context, beside passages and the graph."""
+        """Return retrievers of a context, in addition to passages and the graph."""
 
     def search(
         self,
@@ -63,16 +63,15 @@ class WorkspaceSearches(ABC):
         Args:
             query: A question or some words.
             kbs: Names, at least one; by default all.
-            limit: Maximum number of hits in all.
+            limit: Maximum number of hits in total.
             mode: ``hybrid``, ``dense`` or ``lexical``.
             filters: Conditions; see `KnowledgeBase.search`.
             retrieval: Ranking settings; by default those of each knowledge base.
-            graph: Weight of the graph, 0 to 5, in place of the knowledge bases' own; 0 switches it
-                off.
+            graph: Weight of the graph, 0 (off) to 5; by default that of each knowledge base.
 
         Raises:
             ConfigError: The query is empty, or limit, mode, a filter or ``kbs`` is invalid.
-            NotFoundError: A name is not there, or the workspace is empty.
+            NotFoundError: There is no such knowledge base, or the workspace is empty.
         """
         asked = Query.of(query, limit, mode, filters, retrieval, graph=graph)
         return search(list(self._retrievers(kbs).values()), asked)
@@ -92,7 +91,7 @@ class WorkspaceSearches(ABC):
 
         Raises:
             ConfigError: The query is empty, or the limit, a filter or ``kbs`` is invalid.
-            NotFoundError: A name is not there, or the workspace is empty.
+            NotFoundError: There is no such knowledge base, or the workspace is empty.
             LanguageModelError: The model failed.
         """
         return ask(self.search(query, kbs=kbs, limit=limit, filters=filters), llm)
@@ -108,18 +107,18 @@ class WorkspaceSearches(ABC):
     ) -> Context:
         """Collect passages that answer a question, as one text and as pieces with sources.
 
-        Contains passages of the search without repetitions, facts about entities of the question
-        (relations and mentions), fitting entries, the best rated first, and the root folders of the
-        files. Each is numbered, between random marks, with title, headings, address, day of
-        fetching and state. Tokens are counted by the tokenizer of the static embedder (Llama 2's),
-        which on most texts counts more than newer ones.
+        Contains passages without repetitions, facts about entities of the question, matching
+        entries, the best rated first, and the root folders of the files. Each is numbered, between
+        random marks, with title, headings, address, day of fetching and state. Tokens are counted
+        by Llama 2's tokenizer, which usually counts more than newer ones.
 
         Args:
             query: A question or some words.
             kbs: Names, at least one; by default all.
             max_tokens: Maximum tokens of the text, 100 or more.
             limit: Maximum number of passages; by default ``KBKIT_TOP_K``, else 3.
-            filters: Conditions; see `KnowledgeBase.search`. With some, only passages are returned.
+            filters: Conditions; see `KnowledgeBase.search`. With filters, only passages are
+                returned.
 
         Raises:
             ConfigError: The query is empty, the limit, a filter or ``kbs`` is invalid, or the
@@ -167,7 +166,7 @@ class WorkspaceSearches(ABC):
 
         Raises:
             ConfigError: The kind, the limit or ``kbs`` is invalid.
-            NotFoundError: A name of a knowledge base is not there.
+            NotFoundError: There is no such knowledge base.
         """
         handles = [handle_of(self[name]) for name in self._named(kbs)]
         from kbkit.knowledge_base.annotations import list_subjects
@@ -178,7 +177,7 @@ class WorkspaceSearches(ABC):
         """Find chunks, documents and entities about a subject.
 
         Args:
-            query: A name of a subject (``connection pool``), in any of its forms.
+            query: A name of a subject, in any of its forms (``connection pool``).
             kbs: Only in these knowledge bases, at least one; by default in all.
             limit: Maximum number of each.
 
@@ -199,14 +198,7 @@ class WorkspaceSearches(ABC):
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """Return the search over several knowledge bases as a llama-index retriever.
-
-        Takes the arguments of `search`; see `KnowledgeBase.as_retriever`.
-
-        Raises:
-            ConfigError: Limit, mode, a filter or ``kbs`` is invalid.
-            NotFoundError: There is no such knowledge base.
-        """
+        """Return `search` as a llama-index retriever; see `KnowledgeBase.as_retriever`."""
         from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
         for name in self._named(kbs):

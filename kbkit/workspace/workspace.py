@@ -62,7 +62,7 @@ class Workspace(WorkspaceSearches):
         stores: Stores | None = None,
         engine: str = LOCAL,
     ) -> None:
-        """Open a workspace, made when missing."""
+        """Open a workspace; create its folder if missing."""
         settings = settings or Settings.load()
         self._engine = open_engine(engine)
         self._stores = stores or Stores.of_settings(
@@ -77,7 +77,7 @@ class Workspace(WorkspaceSearches):
         )
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
-        self._stores.vectors.sweep()  # what a deletion that was killed has left
+        self._stores.vectors.sweep()  # removes the rest of a killed deletion
         if (self.path / JOURNAL).exists():
             from kbkit.bundles.restoring import settle_alone
 
@@ -85,18 +85,18 @@ class Workspace(WorkspaceSearches):
         for name in (FILES, ENTRIES):
             if not (self.path / name).is_dir():
                 continue
-            with suppress(KbkitError, OSError), progress_bar(None) as tell:  # `sync` says it
+            with suppress(KbkitError, OSError), progress_bar(None) as tell:  # `sync` reports it
                 content: Files | Entries = self.files if name == FILES else self.entries
                 content._index.level(wait=0, on_progress=tell)  # unless another process does
 
     @property
     def path(self) -> Path:
-        """Its folder."""
+        """Folder of the workspace."""
         return self._stores.folder
 
     @cached_property
     def graph(self) -> Graph:
-        """Entities of its knowledge bases and the relations between them; see `Graph`."""
+        """Entities of its knowledge bases and their relations; see `Graph`."""
         from kbkit.graph.graph import Graph
 
         return Graph(self._stores, self._resources.settings.rater)
@@ -110,7 +110,7 @@ class Workspace(WorkspaceSearches):
 
     @cached_property
     def entries(self) -> Entries:
-        """Solutions that worked, with votes, which agents find again; see `Entries`."""
+        """Reusable solutions with votes; see `Entries`."""
         from kbkit.entries.entries import open_entries
 
         return open_entries(self._stores, self._resources.settings, lambda: self._built_in(ENTRIES))
@@ -136,12 +136,11 @@ class Workspace(WorkspaceSearches):
             name: A slug: lower-case letters, digits and hyphens.
             description: Description of its topic.
             spec: Settings; the defaults suit English documentation.
-            embedding: Embedding of its chunks, as in a recipe, or a preset (``"minilm"``); by
-                default that of the spec.
+            embedding: Embedding of chunks, as in a recipe, or a preset (``"minilm"``); by default
+                that of the spec.
 
         Raises:
-            InvalidNameError: The name is not a slug, or that of one that is built in (``files``,
-                ``entries``).
+            InvalidNameError: The name is not a slug, or is reserved (``files``, ``entries``).
             ConflictError: The name is taken.
             ConfigError: The language is unknown.
             EmbedderError: The embedder cannot be loaded.
@@ -164,9 +163,9 @@ class Workspace(WorkspaceSearches):
         return self._knowledge_base(row)
 
     def _built_in(self, name: str) -> KnowledgeBase:
-        """A knowledge base that goes with the workspace, made when it is first wanted."""
+        """Return a built-in knowledge base; create it on first use."""
         if name not in self:
-            with suppress(ConflictError):  # another process was quicker
+            with suppress(ConflictError):  # another process has created it
                 self._enter(name, BUILT_IN[name], KnowledgeBaseSpec(), name)
         kb = self[name]
         if kb.id != name:
@@ -180,12 +179,12 @@ class Workspace(WorkspaceSearches):
     def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
         finders: dict[str, Finder] = {}
         if self._stores.other_home():
-            return finders  # what is told of them is found like all else
-        most = self._resources.settings.max_entries
-        if most and ENTRIES in kbs:
+            return finders  # the folders are on another machine; passages are found as usual
+        limit = self._resources.settings.max_entries
+        if limit and ENTRIES in kbs:
             from kbkit.entries import entries
 
-            finders["entries"] = lambda: entries.findings(self.entries, query, most)
+            finders["entries"] = lambda: entries.findings(self.entries, query, limit)
         if all_kbs and FILES in kbs:
             from kbkit.files import files
 
@@ -193,13 +192,13 @@ class Workspace(WorkspaceSearches):
         return finders
 
     def __getitem__(self, name: str) -> KnowledgeBase:
-        changes = self._stores.database.changes()  # before looking, lest one be missed
-        seen = self._named_at.get(name)
-        if seen is None or seen[0] != changes:
+        changes = self._stores.database.changes()  # first, so that no change is missed
+        cached = self._named_at.get(name)
+        if cached is None or cached[0] != changes:
             with self._stores.database.read() as transaction:
                 row = knowledge_bases.get(transaction, name)
-            seen = self._named_at[name] = changes, self._knowledge_base(row)
-        return seen[1]
+            cached = self._named_at[name] = changes, self._knowledge_base(row)
+        return cached[1]
 
     def __contains__(self, name: object) -> bool:
         with self._stores.database.read() as transaction:
@@ -214,12 +213,12 @@ class Workspace(WorkspaceSearches):
             return len(knowledge_bases.names(transaction))
 
     def list(self) -> list[KnowledgeBaseInfo]:
-        """Figures of all knowledge bases, in order of name."""
+        """Return figures of all knowledge bases, ordered by name."""
         with self._stores.database.read() as transaction:
             return knowledge_bases.describe_all(transaction)
 
     def to_frame(self) -> pd.DataFrame:
-        """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        """Return figures of all knowledge bases as a DataFrame, indexed by name."""
         from kbkit.frames import workspace_frame
 
         return workspace_frame(self.list())
@@ -228,14 +227,14 @@ class Workspace(WorkspaceSearches):
         """Move a knowledge base to the trash; `undelete` restores it.
 
         Args:
-            name: Its name, which then is free.
+            name: Its name, which is free afterwards.
             forever: Delete documents, chunks, vectors, ratings and collection at once.
             if_match: Expected version (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is no such knowledge base.
             VersionConflictError: Its version differs from ``if_match``.
-            ConflictError: It is the one of the files or the entries.
+            ConflictError: It contains the workspace's files or entries.
         """
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
@@ -253,7 +252,7 @@ class Workspace(WorkspaceSearches):
         """Restore a deleted knowledge base with its content.
 
         Args:
-            name: Its former name (the last one deleted), or its id.
+            name: Its former name (finds the last one deleted), or its id.
             to: New name, if the old one is taken.
 
         Raises:
@@ -269,7 +268,7 @@ class Workspace(WorkspaceSearches):
         return self._knowledge_base(row)
 
     def trash(self) -> builtins.list[DeletedKnowledgeBase]:
-        """The deleted knowledge bases that `undelete` can bring back, the last first."""
+        """List knowledge bases that `undelete` can restore, the last deleted first."""
         with self._stores.database.read() as transaction:
             return trash.knowledge_bases_in_trash(transaction)
 
@@ -281,7 +280,7 @@ class Workspace(WorkspaceSearches):
         sign: str | Path | None = None,
         on_progress: OnProgress | None = None,
     ) -> BundleInfo:
-        """Write knowledge bases into one portable file, which `restore` reads anywhere.
+        """Write knowledge bases into one portable file for `restore`.
 
         The file is a consistent snapshot, even while others write. It contains documents, chunks,
         vectors, ratings, annotations, the graph, sources and settings, but neither trash nor
@@ -295,12 +294,12 @@ class Workspace(WorkspaceSearches):
 
         Raises:
             NotFoundError: There is no such knowledge base.
-            ImpossibleError: One of them is the one of the files or the entries.
+            ImpossibleError: One of ``kbs`` contains the workspace's files or entries.
             BundleError: The file cannot be written.
             ConflictError: The file exists, or others keep writing files.
             ConfigError: The key is invalid.
             MissingExtraError: Signing needs ``kbkit[sign]``.
-            WorkspaceError: Files and entries are in the folder of another machine.
+            WorkspaceError: Files and entries are on another machine.
         """
         from kbkit.bundles.making import make_bundle
 
@@ -318,25 +317,24 @@ class Workspace(WorkspaceSearches):
         trust: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Restoration:
-        """Restore a bundle, all or nothing; nothing is crawled or embedded.
+        """Restore a bundle, all or nothing, without crawling or embedding.
 
-        A missing knowledge base is restored with all its ids. An existing one gets the documents
-        and ratings that it lacks; its own documents, and those deleted by hand, do not change.
-        Files and entries never replace existing ones.
+        A missing knowledge base is restored with all its ids. An existing one gets missing
+        documents and ratings; its own documents, and those deleted by hand, do not change. Files
+        and entries never replace existing ones.
 
         Args:
             path: The file.
-            name: New name of its only knowledge base; beside an existing one, it becomes a copy
+            name: New name of its only knowledge base; next to an existing one, it becomes a copy
                 with new ids.
             verify: The public Ed25519 key (PEM) of the required signer, who is trusted.
             trust: Trust the author: refreshes read its sources, and its models are used. Otherwise
-                its sources are disabled (`KnowledgeBase.sources`), and a knowledge base that needs
-                more than kbkit is refused.
+                its sources are disabled, and other models or code than kbkit's are refused.
             on_progress: Called during the work; by default notebooks show a bar.
 
         Raises:
-            BundleError: The file is not a bundle, damaged, from a newer kbkit, not signed as
-                required, or needs trust.
+            BundleError: The file is not a bundle, is damaged or from another kbkit version, lacks
+                the required signature, or needs trust.
             ConflictError: A name is taken or in the trash, settings differ, or another process
                 restores now.
             WorkspaceError: The workspace cannot be written.
@@ -346,10 +344,10 @@ class Workspace(WorkspaceSearches):
             return restored(self, path, name=name, verify=verify, trust=trust, tell=heard)
 
     def compact(self) -> Compaction:
-        """Empty the trash (of all kinds), and make the workspace smaller.
+        """Empty all trash, and make the workspace smaller.
 
-        Deleted items cannot be restored then. Refreshes still do not read deleted documents again.
-        Unused pictures are deleted, too, unless a source is being read.
+        Refreshes still do not read deleted documents again. Unused pictures are deleted, too,
+        unless a source is being read.
 
         Raises:
             WorkspaceError: Other processes keep using the catalog.
@@ -372,8 +370,8 @@ class Workspace(WorkspaceSearches):
     def doctor(self, *, repair: bool = False) -> Health:
         """Check the workspace by content; list defects and remedies.
 
-        Checks the catalog (file, rows, vectors, words), embedders, each id and vector of the index,
-        snapshots, files and entries. This takes about as long as reading them.
+        Reads and checks the catalog (file, rows, vectors, words), embedders, each id and vector of
+        the index, snapshots, files and entries.
 
         Args:
             repair: Rebuild damaged data that derives from the catalog.
@@ -390,13 +388,10 @@ class Workspace(WorkspaceSearches):
         return Doctor(self._stores, repair, lambda name: handle_of(self[name]), skipped).examine()
 
     def rebuild(self, names: Iterable[str] | None = None) -> builtins.list[str]:
-        """Rebuild what derives from the catalog: word and vector indexes, snapshots.
+        """Rebuild word and vector indexes and snapshots from the catalog; return the names.
 
         Args:
             names: Names of knowledge bases; all by default.
-
-        Returns:
-            Their names.
 
         Raises:
             NotFoundError: There is no such knowledge base.
@@ -407,7 +402,7 @@ class Workspace(WorkspaceSearches):
         return rebuild(self._stores, builtins.list(self) if names is None else names)
 
     def runs(self, names: Iterable[str] | None = None) -> builtins.list[Run]:
-        """List when sources were read, with duration and outcome, the last first.
+        """List runs of sources with time, duration and outcome, the last first.
 
         Args:
             names: Names of knowledge bases; all by default.
@@ -424,12 +419,12 @@ class Workspace(WorkspaceSearches):
 
         Args:
             name: Its name.
-            to: Another one.
+            to: New name.
             if_match: Expected version (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is no such knowledge base.
-            VersionConflictError: It was changed since.
+            VersionConflictError: It has changed.
             ConflictError: The new name is taken.
             InvalidNameError: The new name is not a slug.
         """
@@ -494,7 +489,7 @@ class Workspace(WorkspaceSearches):
         return collection_html(caption, KnowledgeBaseInfo, self.list(), None)
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
-        """Return a knowledge base, one object each, so that its data is loaded once."""
+        """Return the object of a knowledge base, one each, so that its data is loaded once."""
         if row.id not in self._knowledge_bases:
             self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
         return self._knowledge_bases[row.id]
@@ -539,7 +534,7 @@ def restored(
     paths: bool = True,
     tell: OnProgress,
 ) -> Restoration:
-    """Restore a bundle, for kbkit's own interfaces; see `Workspace.restore`."""
+    """Restore a bundle with the options of kbkit's own interfaces."""
     from kbkit.bundles.restoring import restore_bundle
 
     if name:
