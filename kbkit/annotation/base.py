@@ -13,7 +13,7 @@ from kbkit.models import Annotation, Chunk, Document
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with the document it is of, whose content may be left out."""
+    """A chunk with its document, whose content may be empty."""
 
     chunk: Chunk
     document: Document
@@ -34,10 +34,10 @@ class Gazetteer(Protocol):
         """Find the names in a text, the longest match first, without overlaps."""
 
     def __contains__(self, name: object) -> bool:
-        """Whether a name is known, in this or another normal form."""
+        """Whether a name is known in any form."""
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names as they are defined."""
+        """Iterate over the names in their defined form."""
 
 
 class Annotator(Protocol):
@@ -45,7 +45,7 @@ class Annotator(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Names it and its version: where that changes, chunks are annotated again."""
+        """Name and version; chunks are annotated again when it changes."""
 
     def annotate(
         self, passages: Sequence[Passage], gazetteer: Gazetteer
@@ -63,12 +63,12 @@ _SPACELESS = (
 _SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
 _WORDS = re.compile(r"(\w+)")
-# letters and digits of twice the width, as Chinese and Japanese texts have them
+# full-width letters and digits of Chinese and Japanese texts
 _WIDE = re.compile("[\uff01-\uff5e\u3000]")
 
 
 class _Folding(dict[int, str]):
-    """Characters in lower case and in NFKC, as long as each stays one character."""
+    """Maps characters to lower case and NFKC if the result is one character."""
 
     def __missing__(self, point: int) -> str:
         low = unicodedata.normalize("NFKC", chr(point)).lower()
@@ -83,7 +83,7 @@ def folded(text: str) -> str:
     low = text.lower()
     if len(low) != len(text) or (not low.isascii() and _WIDE.search(low)):
         low = text.translate(_FOLDING)
-    # one after another: each is a search in C
+    # separate calls are fast: each is a search in C
     for space in ("\n", "\t", "\r", "\f", "\v", "\xa0", MARK):
         if space in low:
             low = low.replace(space, " ")
@@ -91,7 +91,7 @@ def folded(text: str) -> str:
 
 
 def marked(text: str) -> str:
-    """A folded text with marks; a character of a script without spaces is a word."""
+    """Mark words of a folded text; each character of a script without spaces is a word."""
     if text.isascii() or not _SPACELESS_CHARACTER.search(text):
         return MARK.join(_WORDS.split(text))
     return _WORD.sub(lambda word: MARK + word[0] + MARK, text)

@@ -1,8 +1,8 @@
 """Find the known names of a knowledge base in texts, in one pass.
 
-Texts and names are folded alike: lower case, each word between marks. Aho-Corasick then finds whole
-words, and the longest of several names. The spelling decides about each: an identifier must match
-exactly, a phrase in any case, and a common word (``make``, ``open``) must be code or have ``()``.
+Texts and names are folded: lower case, each word between marks. Aho-Corasick then finds the longest
+names of whole words. An identifier must match exactly, a phrase matches in any case, and a common
+word (``make``, ``open``) must be code or have ``()``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ from kbkit.models import EntityType, SubjectKind
 from kbkit.text.subject_keys import subject_key
 
 MAX_NAME_LENGTH = 120
-"""Maximum characters of a known name."""
 WITNESSES = 2
 """Minimum number of documents for an unmarked name."""
-_MANY_WITNESSES = 5
-"""The same for a common word, which may be a parameter."""
+_MANY_WITNESSES = 5  # the same for a common word, which may be a parameter
 
-# Addresses hold no names, nor do anchors but qualified ones; escapes and indentation stand within
+# addresses and unqualified anchors contain no names; escapes and indentation occur within names
 _SKIPPED = re.compile(
     r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
     r"|https?:[^\s<>\[\]()\"'`]+"
@@ -46,7 +44,7 @@ _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _SENTENCE_START = re.compile(
     r"(?:\A|[.!?:]\s+|\n\s*(?:[-*+>#]+|\d+[.)])?\s*|[-*+|]\s+)[\"'“(*_\[]*\Z"
 )
-# Signs before a name that tie it to a word before them, and to these signs
+# signs that join a name to a word before it
 _TIES = ".-/\\:@"
 _TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
 
@@ -89,7 +87,7 @@ class NameGazetteer:
         rules.add_suffixes(self.types)
         self._rules = rules.by_fold
         self._patterns = list(self._rules)
-        # most words of a text are ordinary: what these need to be names is looked at first
+        # most words of a text are ordinary: their conditions are checked first
         self._ordinary = [
             all(rule.marked for rule in same_fold) and fold.count(MARK) == 2
             for fold, same_fold in self._rules.items()
@@ -125,9 +123,9 @@ class NameGazetteer:
 
     @cached_property
     def surfaces(self) -> Mapping[str, tuple[str, ...]]:
-        """Each way to write names, folded, and the names that it may mean, and when.
+        """Folded spellings, with the names and conditions of each.
 
-        Where two gazetteers differ in these, texts that hold them may have other names.
+        Texts with spellings that differ between two gazetteers may get other names.
         """
         return {fold: tuple(map(str, rules)) for fold, rules in self._rules.items()}
 
@@ -211,7 +209,7 @@ class NameGazetteer:
 
 
 def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """Remove parts without names from a text, and return the position map."""
+    """Remove parts without names from a text, and return a position map."""
     places = [(0, 0)]
     parts: list[str] = []
     at = length = 0
@@ -249,16 +247,16 @@ class _Look:
         if before.isspace() and after.isspace():
             return True
         name = plain[start:end]
-        if after in "+#" and name.isalpha() and len(name) == 1:  # C++ is no C
+        if after in "+#" and name.isalpha() and len(name) == 1:  # C++ is not C
             return False
-        if not _wordy(name, 0):  # a flag, say
+        if not _wordy(name, 0):  # such as a flag
             joined = after == "-" and _wordy(plain, end + 1)  # --all of --all-files
             return not (joined or _wordy(before, 0) or before == name[0])
         if before in _TIES and start > 1 and plain[start - 2] in _TIED[before]:
             return False
         if before in _TIES and _wordy(plain, start - 2):
             return False
-        # an ordinary word is nothing of its own in path.to or read-only
+        # in path.to or read-only, an ordinary word is not a separate name
         return not (
             after in ".:-/" and _wordy(plain, end + 1) and name.isalnum() and name.islower()
         )
@@ -278,10 +276,7 @@ class _Look:
         return before == "[" and after == "]"
 
     def is_subject(self, start: int, end: int) -> bool:
-        """Whether the match is a subject: a finite verb follows, or it is a single letter.
-
-        ``Go is compiled`` and ``R plots`` speak of languages, ``Go to the page`` does not.
-        """
+        """Whether a verb follows (``Go is compiled``), or the match is a single letter (``R``)."""
         alone = end - start == 1 and self.plain[start] not in "AI"
         return alone or _FINITE.match(self.plain, end) is not None
 
@@ -318,7 +313,7 @@ class _GroupOf:
         self.key = subject_key(SubjectKind.ENTITY, best.name)
         self.name = best.name
         self.type = best.type
-        # others that few documents give were seen once in passing
+        # unconfirmed names of few documents are often accidental
         sure = [one for one in names if one.confirmed or one.documents >= WITNESSES] or names
         self.written = {one.name: one.type for one in sure}
         documents = sum(one.documents for one in names)

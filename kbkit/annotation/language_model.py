@@ -1,7 +1,6 @@
-"""Annotates passages by a language model of llama-index.
+"""Annotate passages with a language model of llama-index.
 
-Answers are stored by a hash of the request, so each passage is paid for once, even if the work
-stops or names come and go.
+Answers are stored by a hash of the request, so each passage is paid for once.
 """
 
 from __future__ import annotations
@@ -45,9 +44,7 @@ REVISION = 2
 STATEMENTS = 8
 """Maximum statements of a passage."""
 STATEMENT_LENGTH = 500
-"""Maximum characters of a statement."""
 NAME_LENGTH = 120
-"""Maximum characters of a domain, an entity or a context."""
 NAMES = 20
 """Maximum names of a kind in a statement."""
 
@@ -159,11 +156,7 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
 def annotations_of(
     passage: Passage, statements: Sequence[Mapping[str, Any]], gazetteer: Gazetteer, made_by: str
 ) -> list[Annotation]:
-    """Convert a model's statements about a passage to annotations.
-
-    Names that occur in the passage are kept, in the gazetteer's spelling; invented ones are
-    dropped.
-    """
+    """Convert a model's statements about a passage to annotations, without invented names."""
     text = passage.chunk.text
     folded = text.casefold()
     spans = [_span(text, each["quote"]) for each in statements]
@@ -174,7 +167,7 @@ def annotations_of(
     written = {text[m.start : m.end].casefold(): m.name for m in reversed(standing)}
 
     def canonical_name(name: str) -> str:
-        """A name that stands in the passage, as the gazetteer has it; else ``""``."""
+        """Return the gazetteer's spelling of a name in the passage, else ``""``."""
         same = written.get(name.casefold())
         if same is not None or name.casefold() not in folded:
             return same or ""
@@ -250,7 +243,7 @@ def _problems(error: ValidationError | RecursionError) -> str:
 
 
 def _clean(statement: _Statement) -> dict[str, Any]:
-    """Return a valid statement as JSON values; empty if there is nothing in it."""
+    """Return a valid statement as JSON values; empty without content."""
     line = plain_line(statement.normalized_text, STATEMENT_LENGTH)
     if not line:
         return {}
@@ -290,18 +283,13 @@ def _span(text: str, quote: str) -> tuple[int, int]:
     return (start, start + len(words)) if start >= 0 else (0, len(text))
 
 
-_BATCH_LENGTH = 16_000
-"""Characters of a batch; a longer passage is sent alone."""
-_MAX_PROBLEMS = 20
-"""Problems of an answer that are sent back to the model."""
-_ANSWER_TOKENS = 150
-"""Estimated output tokens for a passage."""
-_WAIT = 1.0
-"""Seconds before a model that could not be reached is asked again."""
+_BATCH_LENGTH = 16_000  # characters; a longer passage is sent alone
+_MAX_PROBLEMS = 20  # problems of an answer that are sent back to the model
+_ANSWER_TOKENS = 150  # estimated output tokens for a passage
+_WAIT = 1.0  # seconds before an unreachable model is asked again
 
 
 def open_annotator(spec: LlmAnnotation, database: Database, kb_id: str) -> LlmAnnotator:
-    """The annotator that a recipe names; see `kbkit.annotation.maker.annotator_of`."""
     return LlmAnnotator(open_llm(spec, key="annotation"), spec, database, kb_id)
 
 
@@ -327,10 +315,10 @@ class LlmAnnotator:
     def annotate(
         self, passages: Sequence[Passage], gazetteer: Gazetteer
     ) -> Sequence[Sequence[Annotation]]:
-        """Annotate passages; see `kbkit.annotation.base.Annotator`.
+        """Annotate passages.
 
-        A passage that fails gets one annotation of its text without a statement type, and is sent
-        again when the annotation is renewed.
+        A failed passage gets one annotation without a statement type, and is sent again when the
+        annotation is renewed.
         """
         answers = self._stored_answers(passages)
         left = [passage for passage in passages if self._key(passage) not in answers]
@@ -347,10 +335,7 @@ class LlmAnnotator:
         ]
 
     def report(self, passages: Sequence[Passage] = (), annotated: int = 0) -> AnnotationReport:
-        """Estimate the cost of new passages, and report the cost so far.
-
-        Nothing is sent.
-        """
+        """Estimate the cost of new passages, and report the cost so far; send nothing."""
         answered = self._stored_answers(passages)
         left = [passage for passage in passages if self._key(passage) not in answered]
         batches = list(_batches(left, self._spec.batch_size))

@@ -1,8 +1,7 @@
-"""Annotate the chunks of a knowledge base after an ingest, as far as something changed.
+"""Annotate new and affected chunks of a knowledge base after an ingest.
 
-The names in a chunk depend on all documents: a new document may define a name that old ones use.
-Annotated are chunks without an annotation by this annotator, and those that contain a name which
-was added or removed. The result equals that of annotating all chunks.
+A new document may define a name that old ones use. So chunks that contain an added or removed name
+are annotated again. The result equals that of annotating all chunks.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ from kbkit.text.subject_keys import subject_key
 CHUNKS = 500
 """Chunks of a batch, with a fast annotator."""
 
-_WRITTEN = 100
-"""Chunks whose annotations are written at once, in some hundredths of a second: others wait."""
+_WRITTEN = 100  # chunks of a transaction; more would block other writers
 _DOCUMENTS = 64
 
 
@@ -120,7 +118,7 @@ class AnnotationMaker:
             chunks = reading.get_chunks(transaction, seqs)
         passages = [Passage(chunk, document) for chunk, document in chunks.values()]
         annotator = self.annotator.fingerprint
-        nothing = Annotation("", "")  # so that it is not asked again
+        nothing = Annotation("", "")  # marks a chunk as done
         answers = self.annotator.annotate(passages, gazetteer)
         made = {
             seq: [replace(annotation, annotator=annotator) for annotation in each or (nothing,)]

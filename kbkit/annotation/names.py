@@ -75,7 +75,7 @@ def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> I
         if match["colon"]:
             for span in SPAN.finditer(match["code"]):
                 yield from of_span(span[2], path, anchor=anchor, defines=True)
-        elif not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # one of a list of names
+        elif not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # item of a list of names
             yield from of_span(match["code"].strip("`"), path, linked=True)
         return
     term = inline_text(match["bold"]).rstrip(": ")
@@ -170,7 +170,7 @@ def of_span(
     low = code.lower()
     if len(code) == 1 or (not defines and (len(code) <= 2 or is_everywhere(low))):
         return
-    # one lower-case word may be the name of a parameter, or a word
+    # a single lower-case word may be a parameter or an ordinary word
     confirmed = linked or defines or not (code.replace("-", "").isalpha() and code.islower())
     rank = (0 if defines else 1) if confirmed else 2
     yield Mark(rank, Name(name, kind, defines, anchor, confirmed))
@@ -184,19 +184,15 @@ def of_declarations(code: str) -> Iterator[Mark]:
 
 
 REVISION = 4
-"""Counts changes of these rules: names of documents are read again."""
+"""Version of these rules; raise it to read names again."""
 MAX_NAMES = 800
-"""Names of one document; those that it defines come first."""
-_WHOLE_MANUAL = 200_000
-"""Characters of a page from which on it is a whole manual."""
-_CHAPTERS = 3
-"""Chapters of such a page that must contain a candidate; of others, two pages."""
-_LETTERS_OF_ONE = 150
-"""Characters of a document, however long, that have one name more: a whole manual may be a page."""
+"""Maximum names of one document; definitions come first."""
+_WHOLE_MANUAL = 200_000  # minimum characters of a page with a whole manual
+_CHAPTERS = 3  # chapters of a whole manual that must contain a candidate
+_CHARACTERS_PER_NAME = 150  # longer documents may have more than `MAX_NAMES`
 MAX_LENGTH = 100
 """Characters of a name."""
-_MAX_READ = 2_000_000
-"""Characters read of a document."""
+_MAX_READ = 2_000_000  # characters of a document
 _SPHINX = re.compile(
     r"(?:(?P<term>term)|(?P<module>module)|(?P<flag>cmdoption)|(?P<envvar>envvar)|(?P<index>index)"
     r"|std-(?P<std>[a-z]+)|(?:c|cpp|js|rst|py)(?=\.))[-.](?P<rest>.+)"
@@ -229,7 +225,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def names_of(document: Document) -> list[Name]:
-    """Return the names that a document gives, definitions first, each normal form once."""
+    """Return the names of a document, definitions first, each normal form once."""
     best: dict[str, Mark] = {}
     seen: dict[str, set[str]] = {}
     whole = len(document.content) >= _WHOLE_MANUAL
@@ -241,11 +237,11 @@ def names_of(document: Document) -> list[Name]:
         if text.isupper() and text.lower() in _NAMELESS:
             continue  # a heading of manual pages, such as NOTES
         if mark.name.type is EntityType.NAME and is_single(text) and text.lower() in ordinary:
-            continue  # with a capital for some reason, and without one elsewhere
+            continue  # capitalized here, but an ordinary word elsewhere
         if text != mark.name.name:
             mark = Mark(mark.rank, replace(mark.name, name=text))  # noqa: PLW2901
         key = subject_key(SubjectKind.ENTITY, text)
-        if whole and mark.rank == 2 and key:  # its chapters are what pages are elsewhere
+        if whole and mark.rank == 2 and key:  # chapters count as pages
             chapters = seen.setdefault(key, set())
             chapters.add(mark.chapter)
             if len(chapters) >= _CHAPTERS:
@@ -254,7 +250,7 @@ def names_of(document: Document) -> list[Name]:
         if key and (previous is None or mark.rank < previous.rank):
             best[key] = mark
     ranked = sorted(best.values(), key=lambda mark: mark.rank)  # stable: in order of the text
-    most = max(MAX_NAMES, len(document.content) // _LETTERS_OF_ONE)
+    most = max(MAX_NAMES, len(document.content) // _CHARACTERS_PER_NAME)
     names = dict.fromkeys(mark.name.name for mark in ranked[:most])
     by_name = {mark.name.name: mark.name for mark in reversed(ranked)}
     return [by_name[name] for name in names]
@@ -336,7 +332,7 @@ def _of_heading(
         return
     written = _LOWER_HEADING.match(text)
     if written and (block.level > 1 or text != written[1] or not text.isalpha()):
-        # titles begin with a capital, unless they are names
+        # titles are capitalized, unless they are names
         if not is_everywhere(written[1]):
             yield defined(written[1], EntityType.SYMBOL, anchor)
         return
@@ -385,7 +381,7 @@ def _named_of(match: re.Match[str], title: str, anchor: str) -> str:
 
 
 def _of_index(content: str) -> Iterator[Mark]:
-    """The entries of an index page: of symbols the qualified name, of all else the words."""
+    """Read entries of an index page: qualified names of symbols, and words of other entries."""
     for link in LINK.finditer(content):
         words = _INDEX_REST.sub("", inline_text(link[1])).strip(" :")
         target = link[2].partition("#")[2]

@@ -209,7 +209,7 @@ def _platforms_in(text: str) -> Iterator[str]:
     low = folded(text)
     for number, start, end in automaton.find_matches_as_indexes(low):
         before, after = low[start - 1 : start], low[end : end + 1]
-        # whole words, of no address and no path
+        # whole words outside addresses and paths
         if not (
             before.isalnum() or after.isalnum() or before in _INSIDE or (after in "/_`" and after)
         ):
@@ -233,7 +233,6 @@ REVISION = 5
 """Version of the rules; raise it to annotate again."""
 
 _MAX_STATEMENT_LENGTH = 600
-"""Characters of a normalised statement."""
 _MAX_SENTENCES = 3
 _MAX_ENTITIES = 40
 _LAST = re.compile(r"[.#]|::")
@@ -250,8 +249,8 @@ class RulesAnnotator:
     ) -> list[tuple[Annotation, ...]]:
         """Annotate passages.
 
-        The first annotation covers the whole chunk: its main statement type, and its names. Others
-        are single sentences of another type. Code, tables and texts that are not English have one
+        The first annotation covers the whole chunk, with its main statement type and names. Others
+        are sentences of another type. Code, tables and other languages than English have one
         annotation without a type.
         """
         return [self._annotate(passage, gazetteer) for passage in passages]

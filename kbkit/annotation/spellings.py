@@ -22,9 +22,8 @@ CODE = {
     EntityType.ERROR,
     EntityType.FILE,
 }
-"""Types of code; there, common words are ordinary."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
-# Words that begin sentences and are names of programs or languages, too
+# names of programs or languages that also begin sentences
 _VERBS = frozenset(
     str.split("""
         access add apply be build change check click close commit copy create do double echo find
@@ -42,8 +41,8 @@ class Spelling(NamedTuple):
     """A spelling of a name, with conditions on its context.
 
     Attributes:
-        marked: It must look like a name: code, a link, or a call.
-        inside: It must not begin a sentence, unless it is marked.
+        marked: Must look like a name: code, a link, or a call.
+        inside: Must not begin a sentence, unless it is marked.
     """
 
     written: str
@@ -71,7 +70,7 @@ class Spellings:
         for form, rule in _forms(written, name, kind, curated):
             fold = fold_and_mark(form)
             if MARK not in fold:
-                continue  # signs alone are no name that could be told in a text
+                continue  # signs alone cannot be recognized in a text
             rules = self.by_fold.setdefault(fold, [])
             if rule not in rules:
                 rules.append(rule)
@@ -98,7 +97,7 @@ _SEPARATOR = re.compile(r"(\.|::|->|#)")
 
 
 def _parts(name: str) -> list[str]:
-    """The parts of a dotted name, each but the first behind its separator left out."""
+    """Split a dotted name at its separators."""
     if not _SEPARATOR.search(name) or not re.fullmatch(r"[\w.:>#-]+", name):
         return []
     pieces = _SEPARATOR.split(name)
@@ -121,7 +120,7 @@ def _forms(
     low = written.lower()
     is_word = _PLAIN_WORD.fullmatch(written) is not None and written.isascii()
     if is_word and (len(low) <= 3 or low in _STOP_WORDS or low in _VERBS):
-        # Go, C, R, make: one writes them with a capital within a sentence, or marks them
+        # Go, C, R, make: within a sentence they are capitalized or marked
         marked = written == low if curated else not written.isupper() or len(low) == 1
         yield written, Spelling(written, name, exact=True, marked=marked, inside=True)
         return

@@ -152,7 +152,6 @@ BEGINNING = re.compile(
     r"|(?P<existence>there (?:is|are) [^.]*"
     r"\b(?:two|three|four|five|six|types|kinds|categories)\b))"
 )
-"""Beginnings of sentences, in lower case: conditions, steps, purposes."""
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)*_]*\s+(?=[A-Z\"'“‘(`\[*_])")
@@ -191,19 +190,14 @@ _TITLES = (
     (_SAME, StatementType.EQUIVALENCE, 1.0),
 )
 
+# sentences that count for a statement type, each weighted `_FADING` times the one before
 _TELLING = 4
-"""Sentences that count for a statement type, each weighted `_FADING` times the one before."""
 _FADING = 0.4
-_DILUTION = 0.03
-"""Reduction by each further sentence."""
-_OF_OPTIONS = 0.6
-"""Factor for lists of options, which are descriptions."""
-_OF_CHANGES = 0.4
-"""Likewise in a list of changes."""
-_MIN = 1.6
-"""Minimum score of a statement type."""
-_SECOND = 2.0
-"""Weight of a sentence from which its kind of statement has an annotation of its own."""
+_DILUTION = 0.03  # reduction by each further sentence
+_OF_OPTIONS = 0.6  # factor for lists of options, which are descriptions
+_OF_CHANGES = 0.4  # factor for lists of changes
+_MIN = 1.6  # minimum score of a statement type
+_SECOND = 2.0  # minimum weight of a sentence for a separate annotation
 
 
 def _no_weights() -> dict[StatementType, float]:
@@ -230,7 +224,7 @@ class Reading:
 
     @property
     def types(self) -> list[StatementType]:
-        """The kinds of statement that it makes, the likeliest first."""
+        """Statement types, the most likely first."""
         ranked = sorted(self.scores, key=self.scores.__getitem__, reverse=True)
         ranked = [type_ for type_ in ranked if self.scores[type_] >= _MIN]
         if not ranked:
@@ -289,13 +283,13 @@ def _weigh(low: str, sentences: list[Sentence]) -> None:
         if begin is None:
             continue
         if begin["then"]:
-            # what has to be under a condition is a constraint
+            # an obligation under a condition is a constraint
             bound = sentence.weights[StatementType.CONSTRAINT] >= 1
             sentence.weights[StatementType.CAUSAL] += 0.4 if bound else 1.3
         elif begin["condition"]:
             sentence.weights[StatementType.CAUSAL] += 0.7
         elif begin["directions"]:
-            # to use it, you must ...: that is what has to be, rather than a step
+            # "to use it, you must ..." is a constraint rather than a step
             bound = sentence.weights[StatementType.CONSTRAINT] >= 2
             sentence.weights[StatementType.PROCEDURE] += 0.8 if bound else 2.0
         elif begin["step"]:
@@ -324,7 +318,7 @@ def _scores(
     options = sum(_OPTION.match(text, sentence.start) is not None for sentence in items)
     if sum(_TERM.match(text, sentence.start) is not None for sentence in items) >= 3:
         scores[StatementType.TAXONOMY] += 1.5
-    if options and 2 * options >= len(items):  # what each of them does is said, and no more
+    if options and 2 * options >= len(items):  # only describes options
         for type_ in StatementType:
             scores[type_] *= _OF_OPTIONS
     if changes:
@@ -332,7 +326,7 @@ def _scores(
         if 2 * len(items) >= len(sentences):
             for type_ in StatementType:
                 scores[type_] *= _OF_CHANGES
-    if _SIGNATURE.match(text):  # says what something does; conditions are details of that
+    if _SIGNATURE.match(text):  # describes a function; conditions are details
         scores[StatementType.CAUSAL] *= 0.6
     for pattern, type_, weight in _TITLES:
         if pattern.search(leaf) and not changes:
@@ -352,7 +346,7 @@ def _is_english(low: str) -> bool:
     if own >= 0.15 * len(words):
         return own >= sum(word in _FOREIGN for word in words)
     if len(_CODE_LIKE.findall(low)) > 0.12 * len(low):
-        return False  # code whose fence stands in another chunk
+        return False  # code whose fence is in another chunk
     return own > 0.05 * len(words) or own >= sum(word in _FOREIGN for word in words)
 
 

@@ -41,7 +41,6 @@ GENERIC = frozenset(
         english french german definition definitions terminology glossary
         """)
 )
-"""Words on every page, which identify none."""
 _GENERIC_PHRASES = frozenset({"quick start", "quick tour"})
 _VERB_START = re.compile(
     r"(?:how|why|what|when|where|which|who|using|use|writing|creating|create|adding|add|getting"
@@ -83,7 +82,7 @@ def is_everywhere(word: str) -> bool:
 
 
 def names_in_term(text: str) -> tuple[str, ...]:
-    """A term, or both of its names: ``Uniform Resource Identifier (URI)``."""
+    """Return a term, or both of its names: ``Uniform Resource Identifier (URI)``."""
     match = _PAREN.fullmatch(text)
     return (match[1], match[2]) if match else (text,)
 
@@ -263,5 +262,4 @@ def anchored(signed: str, anchor: str) -> str:
 
 
 def candidate(name: str, kind: EntityType) -> Mark:
-    """Make a mark of a likely name."""
     return Mark(2, Name(name, kind, confirmed=False))

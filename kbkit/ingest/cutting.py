@@ -30,9 +30,8 @@ def chunk(
 ) -> list[ChunkSpan]:
     """Cut a document into chunks.
 
-    A chunk that opens with headings belongs to the last of them: ``heading_path`` and ``anchor``
-    are that heading's. Headings without an anchor get MkDocs' default. Page marks are form feeds or
-    lines ``<!-- page N -->``.
+    ``heading_path`` and ``anchor`` are those of the last opening heading. Headings without an
+    anchor get MkDocs' default. Page marks are form feeds or lines ``<!-- page N -->``.
     """
     if not content or content.isspace():
         return []
@@ -44,26 +43,20 @@ def chunk(
 
 
 def size_for(spec: ChunkingSpec, form: str) -> int:
-    """Most characters of a chunk.
-
-    Pages of a PDF may take 3,000 where a recipe leaves strategy and size as they are.
-    """
+    """Return the maximum characters of a chunk; 3,000 for PDF pages with the default chunking."""
     default = spec.strategy == "auto" and spec.size == ChunkingSpec().size
     return _PAGE_SIZE if default and form == "pdf" else spec.size
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
-    """Return a chunk's text for search: title, heading path, and visible text.
-
-    Anchors and link targets are left out: their words are not visible.
-    """
+    """Return a chunk's text for search: title, heading path, and text without link targets."""
     headings = heading_path[1:] if tuple(heading_path[:1]) == (title,) else heading_path
     lines = (title, " > ".join(headings), without_link_targets(without_anchors(text)))
     return "\n".join(line for line in lines if line)
 
 
 def document_id(kb_id: str, uri: str) -> str:
-    """The id of a document that is stored for the first time under a URI."""
+    """Return the id of a document that is stored for the first time under a URI."""
     return digest(f"{kb_id}\0{uri}")
 
 
@@ -113,7 +106,7 @@ class CutTask:
 
 def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
     title, content = document.title, document.content
-    structure = outline(content)  # which takes as long as all that is made of it
+    structure = outline(content)  # parsed once, since this takes half of the time
     line = describe(title, content, document.metadata, structure=structure)
     terms_of = analyzer(spec.language).terms
     seen: Counter[tuple[tuple[str, ...], str]] = Counter()

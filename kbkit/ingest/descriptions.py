@@ -1,8 +1,7 @@
 """Describe documents in one line, and recognize index pages.
 
-A source keeps what a document states as ``description`` in its metadata: a page's ``<meta
-name="description">``, ``description`` of front matter, summaries of docstrings and of API
-descriptions.
+Sources store a document's own ``description`` in its metadata: of ``<meta>`` tags, front matter,
+docstrings and API descriptions.
 """
 
 from __future__ import annotations
@@ -25,13 +24,10 @@ from kbkit.text.markdown.structure import Outline, outline
 LENGTH = 300
 """Maximum characters of a description."""
 
-_START = 20_000
-"""Characters at the start of a document that may describe it."""
-_READ = 4_000
-"""Characters read of a paragraph."""
+_START = 20_000  # characters at the start of a document that may describe it
+_READ = 4_000  # characters read of a paragraph
 _LEAD_WORDS = 8
-_WIDE_LETTERS = 16
-"""Letters of scripts without spaces that equal `_LEAD_WORDS` words."""
+_WIDE_LETTERS = 16  # letters of scripts without spaces that equal `_LEAD_WORDS` words
 _LINKS = 10
 _BATCH = 64
 _WORD = re.compile(r"\w{2,}")
@@ -43,7 +39,6 @@ _ASIDE = re.compile(
     r"|last updated|availability|copyright)\b",
     re.IGNORECASE,
 )
-"""Beginnings of paragraphs that are asides."""
 _NAME = "name"
 _NAMED = re.compile(r"\s[-\u2013\u2014]+\s")
 
@@ -53,8 +48,8 @@ def describe(
 ) -> str:
     """Describe a document in one line.
 
-    The line under NAME of a manual page, or the document's own ``metadata["description"]``, or its
-    lead: the first paragraph that is long enough and no aside, or else the first one.
+    Take the line under NAME of a manual page, ``metadata["description"]``, or the lead: the first
+    long paragraph that is not an aside, else the first one.
     """
     parsed = _first_blocks(structure) if structure else outline(content[:_START]).blocks
     for text in (_name_line(content, parsed), stated(metadata), _lead(content, parsed)):
@@ -80,10 +75,7 @@ def describe_missing(database: Database, kb_id: str) -> None:
 
 
 def correct_shared(database: Database, kb_id: str) -> None:
-    """Replace descriptions that several documents share.
-
-    What all pages of a site state says nothing of one of them.
-    """
+    """Replace descriptions that several documents share: they describe the site, not the page."""
     with database.read() as transaction:
         listed = list(reading.iter_listed(transaction, kb_id))
     lines = {document.id: _cut(plain(stated(document.metadata))) for document in listed}
@@ -111,16 +103,13 @@ def stated(metadata: Mapping[str, Any]) -> str:
 
 
 def is_index(content: str) -> bool:
-    """Whether a document is mostly links: an index, a table of contents, a site map.
-
-    At least `_LINKS` links, whose texts hold more than half of all its words.
-    """
+    """Whether a document has at least `_LINKS` links, whose texts are more than half its words."""
     link_matches = links(content) if content.count("](") >= _LINKS else []
     if len(link_matches) < _LINKS:
         return False
     targets = sum(len(link[0]) - len(link[1]) for link in link_matches)
     if sum(len(link[1]) for link in link_matches) * 4 < len(content) - targets:
-        return False  # which takes less time to find out than to count words
+        return False  # this check is faster than counting words
     words = len(_ANY_WORD.findall(without_link_targets(content)))
     return 2 * sum(len(_ANY_WORD.findall(link[1])) for link in link_matches) > words
 
@@ -166,7 +155,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    """The first sentences of a paragraph, as far as there is room."""
+    """Return the first sentences of a paragraph that fit."""
     if len(text) <= LENGTH:
         return text
     ends = [match.end() for match in _SENTENCE.finditer(text, 0, LENGTH)]

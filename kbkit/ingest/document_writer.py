@@ -1,8 +1,7 @@
 """Split, embed and store documents, small ones together.
 
-A transaction, a lookup and an embedder call per small document would cost more than the documents.
-So documents are batched, up to 200,000 characters or half a second. After a kill they are read
-again, and nothing is lost.
+Batches of up to 200,000 characters or half a second save transactions, lookups and embedder calls.
+After a kill, unwritten documents are read again.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ class _ChangedError(Exception):
 
 
 class DocumentWriter(Batch):
-    """Stores documents; used as a ``with`` block, at whose end all are stored."""
+    """Stores documents; the end of its ``with`` block stores the last ones."""
 
     keeps_vectors = True
-    """Whether vectors made before an error are kept."""
+    """Whether to store vectors made before an error."""
 
     def __init__(
         self, destination: IngestTarget, counters: RunCounters, follower: IndexWriter | None = None
@@ -68,7 +67,7 @@ class DocumentWriter(Batch):
 
     def add(self, source: SourceDocument, origin: Origin) -> None:
         if source.uri in self._pending:
-            self.flush()  # in the order in which things happened
+            self.flush()  # keeps the order of versions
         self._pending[source.uri] = _Pending(self._illustrated(source), origin, datetime.now(UTC))
         self._grow(len(source.content))
 
@@ -94,22 +93,22 @@ class DocumentWriter(Batch):
                 before = writing.stored_versions(transaction, waiting)
             same, new = self._split_by_change(waiting, before)
             if self._keep(self._prepare(same, new, before)):
-                break  # else somebody has said something of them meanwhile, or changed the embedder
+                break  # otherwise documents or embedder changed meanwhile: try again
 
     def _without_deleted(
         self, pending: Mapping[str, _Pending], deleted: Mapping[str, tuple[str, str | None]]
     ) -> dict[str, _Pending]:
-        """Leave out documents that somebody deleted, though their source has them still."""
-        kept = dict(pending)
-        left: list[Origin] = []
+        """Leave out documents deleted by a person that their source still has."""
+        remaining = dict(pending)
+        skipped: list[Origin] = []
         for uri, (_, source_id) in deleted.items():
             origin = pending[uri].origin
             if origin.source_id and origin.source_id == source_id and not origin.undeleted:
-                left.append(kept.pop(uri).origin)
-        if left:
+                skipped.append(remaining.pop(uri).origin)
+        if skipped:
             with self._destination.stores.database.write() as transaction:
-                _record(transaction, left)
-        return kept
+                _record(transaction, skipped)
+        return remaining
 
     def _split_by_change(
         self, waiting: Mapping[str, _Pending], before: Mapping[str, StoredVersion]
@@ -234,7 +233,7 @@ class DocumentWriter(Batch):
 
     def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
         if self._destination.spec.embedding.text == CHUNK:
-            return texts  # the vectors of those that stay are found by their texts
+            return texts  # vectors of unchanged chunks are found by their texts
         new = [each for document in cut for each in document.chunks]
         with self._destination.stores.database.read() as transaction:
             staying = chunk_writing.staying(transaction, new)
@@ -283,7 +282,7 @@ class DocumentWriter(Batch):
             metadata=source.metadata,
             state=state,
             fetched_at=entry.seen if stored is None else stored.fetched_at,
-            # no hash, so that one that is gone is stored in full should it come back
+            # a document that is gone has no hash, so that it is stored in full if it returns
             content_hash="" if gone else digest(json.dumps(shaping, sort_keys=True, default=str)),
         )
 
@@ -298,7 +297,7 @@ def _ids(
     ids = {uri: id_ for uri, (id_, _) in deleted.items()}
     ids |= writing.ids_by_uri(transaction, kb_id, uris)
     new = {uri: document_id(kb_id, uri) for uri in uris if uri not in ids}
-    # another document may have been stored under that URI, which has changed since
+    # a document with that id may exist under another URI by now
     taken = writing.states(transaction, list(new.values()))
     again = {uri: document_id(kb_id, f"{uri}\0") for uri, id_ in new.items() if id_ in taken}
     return ids | new | again
@@ -327,15 +326,12 @@ def _record(transaction: Transaction, origins: list[Origin]) -> None:
 
 
 _EVENTS = 200
-"""Events that are stored together at the most."""
 
 
 class EventWriter(Batch):
-    """Stores events without a document in batches.
+    """Stores events without a document in batches of up to 200 events or half a second.
 
-    Most pages of a refresh are unchanged, and a transaction for each would cost more than
-    requesting it. A batch has up to 200 events, or those of half a second; after a kill they are
-    requested again.
+    Most pages of a refresh are unchanged; a transaction for each would cost more than its request.
     """
 
     def __init__(
@@ -365,19 +361,19 @@ class EventWriter(Batch):
         touched: dict[str, Touch] = {}
         visits = []
         for (event, at), stored_id in zip(events, ids, strict=True):
-            there = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
+            exists = states.get(stored_id, DocumentState.GONE) is not DocumentState.GONE
             match event.outcome:
-                case Outcome.UNCHANGED if there:
+                case Outcome.UNCHANGED if exists:
                     self._counters.count(stored_id, "same")
                     self._counters.read([stored_id])
                     touched[stored_id] = Touch(stored_id, DocumentState.CURRENT, at)
                 case Outcome.FAILED:
                     self._counters.failed.append(Problem(event.uri, event.reason))
-                    if there:
+                    if exists:
                         touched[stored_id] = Touch(stored_id, DocumentState.STALE, None)
-                case Outcome.SKIPPED if event.reason:  # else the source sums such pages up
+                case Outcome.SKIPPED if event.reason:  # the source counts others
                     self._counters.skipped.append(Problem(event.uri, event.reason))
-                case Outcome.GONE if there:
+                case Outcome.GONE if exists:
                     changes = writing.retire_document(transaction, self._kb_id, stored_id)
                     self._counters.counts["gone"] += 1
                     self._counters.counts["chunks_removed"] += changes.removed
@@ -395,19 +391,11 @@ def _uri(event: SourceEvent) -> str:
     return event.record.document_uri if event.record and event.record.document_uri else event.uri
 
 
-_CHARACTERS_AT_ONCE = 20_000
-"""Characters split together for each process."""
-
-
-def _nothing(_: Transaction) -> None:
-    """Store nothing beside."""
+_CHARACTERS_AT_ONCE = 20_000  # for each process
 
 
 class WholeWriter(DocumentWriter):
-    """Cuts and embeds documents as they come, and stores all at the end of the ``with`` block.
-
-    Where that was stopped, or the block failed, nothing is stored, not for a moment.
-    """
+    """Cuts and embeds documents at once; the end of its ``with`` block stores all, or none."""
 
     keeps_vectors = False
 
@@ -418,7 +406,7 @@ class WholeWriter(DocumentWriter):
         follower: IndexWriter,
         *,
         stop: Callable[[], bool],
-        first: Callable[[Transaction], object] = _nothing,
+        first: Callable[[Transaction], object] | None = None,
     ) -> None:
         super().__init__(destination, counters, follower)
         self._limit = _CHARACTERS_AT_ONCE * destination.engine.count
@@ -439,8 +427,8 @@ class WholeWriter(DocumentWriter):
         if kind is not None:
             return
         if not (self._counters.interrupted or self._stop()):
-            self.flush()  # which may take a while
-        self._counters.interrupted |= self._stop()
+            self.flush()
+        self._counters.interrupted |= self._stop()  # again, since flushing may take long
         if not self._counters.interrupted and not self._store(self._prepared, self._first):
             raise ConflictError(
                 "another writer changed the same meanwhile; nothing was stored: try again"

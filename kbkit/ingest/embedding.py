@@ -87,8 +87,8 @@ class Origin:
 
     Attributes:
         labels: Current labels by a person; ``None`` keeps the former ones.
-        stored: The stored document, if its source was not read: state and time of fetching stay,
-            and nothing is done if it changed meanwhile.
+        stored: The stored document, if its source was not read: its state and time of fetching
+            stay, and it must not have changed meanwhile.
         expected: Expected content hash; ``None`` for any.
     """
 
@@ -106,7 +106,7 @@ class IngestTarget:
     """Target knowledge base with its settings.
 
     Attributes:
-        reopen: Returns the destination again after another process changed it.
+        reopen: Returns the current embedder after another process changed it.
     """
 
     stores: Stores
@@ -119,10 +119,10 @@ class IngestTarget:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Documents that are cut and embedded, and not stored yet.
+    """Documents that are cut and embedded, but not stored yet.
 
     Attributes:
-        before: Known facts by id, which must still hold when stored.
+        before: Stored versions by id, which must not change before storing.
     """
 
     same: list[tuple[Document, Origin]]
@@ -133,12 +133,11 @@ class Prepared:
     vectors: Vectors
 
 
-_SECONDS = 0.5
-"""Longest that anything waits."""
+_MAX_SECONDS = 0.5
 
 
 class Batch(ABC):
-    """Work that is written together; used as a ``with`` block, at whose end all is written."""
+    """Batch of work; the end of its ``with`` block writes the rest."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -165,12 +164,12 @@ class Batch(ABC):
         now = time.monotonic()
         self._since = self._since if self._size else now
         self._size += max(1, size)
-        if self._size >= self._limit or now - self._since >= _SECONDS:
+        if self._size >= self._limit or now - self._since >= _MAX_SECONDS:
             self.flush()
 
     @abstractmethod
     def _write(self) -> None:
-        """Write all that waits, in one transaction."""
+        """Write the batch in one transaction."""
 
 
 _WORST = 3  # pages that a warning names
@@ -198,7 +197,7 @@ class RunCounters:
     """Outcomes by document id, if several sources may yield one document."""
 
     def count(self, document_id: str, outcome: str) -> None:
-        """Count a document as ``new``, ``changed`` or ``same``, once a run: its first change."""
+        """Count a document once a run as ``new``, ``changed`` or ``same``: by its first change."""
         self.stored += 1
         if self.outcomes is not None:
             before = self.outcomes.get(document_id)
@@ -210,7 +209,7 @@ class RunCounters:
         self.counts[outcome] += 1
 
     def read(self, document_ids: Iterable[str]) -> None:
-        """Note documents that are stored now as their source has them."""
+        """Note documents that now equal their source."""
         self.documents += islice(document_ids, MAX_DOCUMENTS - len(self.documents))
 
     def measured(self, document: SourceDocument) -> None:
@@ -283,10 +282,7 @@ def embedded_texts(
 
 
 def texts_of_source(source: Source, document: Document, chunk: Chunk) -> tuple[str, ...]:
-    """Return the texts behind a chunk's vector, for another embedder.
-
-    Where its annotations have changed since, it is of what they say now, and is computed again.
-    """
+    """Return the texts of a chunk's vector for another embedder, from its current annotations."""
     own = embedded_texts(CHUNK, document, chunk, ())
     if hash_of(own) == source.embed_hash:
         return own
@@ -325,7 +321,7 @@ def embed_statements(
     def lacking(transaction: Transaction) -> list[tuple[int, Source, Chunk, Document]]:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
-            return []  # another process has changed what is wanted
+            return []  # another process has changed the settings
         seqs = statement_vectors.lacking(transaction, kb_id, text, size)
         sources = statement_vectors.sources(transaction, seqs)
         passages = reading.get_chunks(transaction, seqs)
@@ -389,7 +385,7 @@ def _embed(
     tell: Callable[[str, int, int], None],
     stop: Callable[[], bool],
 ) -> bool:
-    """Embed what the new embedder lacks; ``False`` if stopped."""
+    """Embed texts without a vector of the new embedder; ``False`` if stopped."""
     database, kb_id = destination.stores.database, destination.kb_id
     embedder = destination.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
@@ -421,7 +417,7 @@ def _embed(
 
 
 def _take_over(destination: IngestTarget) -> bool:
-    """Switch to the new vectors if every chunk has one; documents may have come meanwhile."""
+    """Switch to the new vectors if every chunk has one; new documents may lack some."""
     kb_id, embedder = destination.kb_id, destination.embedder
     with destination.stores.database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)

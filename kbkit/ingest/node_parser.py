@@ -14,11 +14,10 @@ from kbkit.text.markdown.structure import Outline, outline
 
 
 class SpanParser(NodeParser):
-    """Cuts Markdown into nodes; ``start_char_idx`` and ``end_char_idx`` are always exact.
+    """Cuts Markdown into nodes with exact ``start_char_idx`` and ``end_char_idx``.
 
-    The text of a node is ``document.text[start_char_idx:end_char_idx]``; its metadata hold
-    ``heading_path``, ``anchor`` and ``page``. With the strategy ``auto`` it chooses by
-    ``document_type`` and ``format`` in a document's metadata and by what the text is like.
+    The metadata of nodes contain ``heading_path``, ``anchor`` and ``page``. The strategy ``auto``
+    considers a document's text, and ``document_type`` and ``format`` in its metadata.
     """
 
     strategy: str = "auto"
@@ -60,7 +59,7 @@ class SpanParser(NodeParser):
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
-        # The base class looks offsets up by text, and finds a repeated text too early.
+        # the base class searches offsets by text, and finds repeated texts too early
         exact = [
             (node, node.start_char_idx, node.end_char_idx)
             for node in nodes

@@ -33,7 +33,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline(IngestTarget):
-    """Everything that ingesting into one knowledge base needs."""
+    """Ingests documents into one knowledge base."""
 
     settings: Settings
 
@@ -47,8 +47,8 @@ class Pipeline(IngestTarget):
     ) -> IngestReport:
         """Read sources and store their documents.
 
-        An interrupted run continues. Another process updates Chroma, which is complete at the end;
-        until then new chunks are searched from the catalog.
+        An interrupted run continues. Another process updates Chroma during the run; until then new
+        chunks are searched from the catalog.
         """
         counters = RunCounters(outcomes={} if len(sources) > 1 else None)
         with self._follower() as follower:
@@ -87,7 +87,7 @@ class Pipeline(IngestTarget):
     def read(
         self, source: SourceReader, place: str, base: Path, stop: Stop
     ) -> Iterator[SourceEvent]:
-        """Iterate over a source's events without memory of earlier visits."""
+        """Iterate over the events of a source without memory of earlier visits."""
         try:
             yield from source.events(self.context(base, stop))
         except SourceError as error:
@@ -101,7 +101,7 @@ class Pipeline(IngestTarget):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """Store documents that belong to no source: all of them at once, or none."""
+        """Store documents without a source, all or none."""
         counters = RunCounters()
         with self._follower() as follower:
             run = _Run(counters, follower, on_progress, stop)
@@ -126,14 +126,13 @@ class Pipeline(IngestTarget):
                     documents.add(event.document, Origin())
                 elif event.outcome is not Outcome.SKIPPED:
                     counters.failed.append(Problem(event.uri, event.reason))
-                elif event.reason:  # else the source sums such pages up
+                elif event.reason:  # the source counts others
                     counters.skipped.append(Problem(event.uri, event.reason))
                 if run.on_progress is not None:
                     run.on_progress(Progress("store", done, None, event.uri, counters.report()))
-            counters.interrupted |= run.stop()  # a source may have been told, and ended early
+            counters.interrupted |= run.stop()  # a stopped source ends early
 
     def store(self, document: SourceDocument, origin: Origin | None = None) -> IngestReport:
-        """Store one document, which belongs to no source where none is named."""
         counters = RunCounters()
         with self._writer(counters) as documents:
             documents.add(document, origin or Origin())
@@ -182,7 +181,7 @@ class Pipeline(IngestTarget):
             place=disk_place(row),
         )
         done = 0
-        before = counters.report().fidelity  # of the sources that were read before this one
+        before = counters.report().fidelity  # of the sources before this one
         others = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
         documents = self._writer(counters, run.follower)
         with closing(_closable(source.events(context))) as events, others, documents:
@@ -191,7 +190,7 @@ class Pipeline(IngestTarget):
                     event = next(events, None)
                 if event is None:
                     break
-                # one of the two waits at a time, in the order in which things happened
+                # only one of the two has a batch at a time, which keeps the order of events
                 if event.document is None:
                     documents.flush()
                     others.add(event)
@@ -249,6 +248,5 @@ def _read(counters: RunCounters) -> int:
 
 
 def disk_place(row: SourceRow) -> DiskPlace | None:
-    """Return the folder of a source on disk, with its name in URIs."""
     path = row.spec.get("path")
     return replace(DiskPlace.of(path, Path(row.base)), name=row.name) if path else None

@@ -43,7 +43,7 @@ class Cut(Enum):
 
 
 class Piece(NamedTuple):
-    """Text that fills chunks, ``content[start:end]``, and where items of a list in it begin."""
+    """Text that fills chunks, ``content[start:end]``, with the starts of list items in it."""
 
     start: int
     end: int
@@ -59,7 +59,6 @@ _FORMATS = {
     "data": "fixed",
     "code": "fixed",
 }
-"""Strategies of ``auto`` by format."""
 
 
 def cut(
@@ -71,7 +70,6 @@ def cut(
     *,
     lines: bool = False,
 ) -> Iterator[ChunkSpan]:
-    """Split a document into spans, in order, each with its headings."""
     for start, end in _spans(content, structure, strategy, size, overlap, lines=lines):
         yield _placed(content, structure, start, end)
 
@@ -79,9 +77,8 @@ def cut(
 def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
     """Resolve the strategy ``auto`` for a document.
 
-    PDFs are split by page. Paragraphs of a Word document fill the chunks of a chapter. Tables, data
-    and source code are split by size below their headings, at line ends. Other texts are split by
-    headings; without any, by marked pages or paragraphs.
+    Split PDFs by page, Word documents by chapter and paragraph, tables, data and source code by
+    headings and size, and other texts by headings; without headings, by marked pages or paragraphs.
     """
     if form in _FORMATS:
         return _FORMATS[form]
@@ -124,8 +121,7 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
     else:
         marks = list(_chapters(content, structure))
     start = 0
-    # A heading without text of its own goes with the deeper heading below it, and a page mark
-    # without a page with the next.
+    # a heading without text joins the deeper heading below it; an empty page joins the next one
     pending: tuple[int, int] | None = None
     for low, behind, level in marks:
         if pending is None or content[pending[0] : low].strip() or 0 < level <= pending[1]:
@@ -140,7 +136,7 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
 
 
 def _chapters(content: str, structure: Outline) -> Iterator[tuple[int, int, int]]:
-    """Iterate over the chapters (two heading levels) that begin a chunk; short ones share one."""
+    """Iterate over chapters (two heading levels) that start a chunk; short ones share one."""
     headings = [heading for heading in structure.headings if heading.level <= 2]
     ends = [heading.start for heading in headings[1:]] + [len(content)]
     gathered = len(content[: headings[0].start].strip()) if headings else 0
@@ -153,11 +149,7 @@ def _chapters(content: str, structure: Outline) -> Iterator[tuple[int, int, int]
 
 
 def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan:
-    """Return a span under the last of its opening headings.
-
-    Its anchor is that heading's, or that of a paragraph or item further down, the last that does
-    not begin behind it.
-    """
+    """Return a span with the path of its last opening heading and the nearest anchor above."""
     headings = structure.headings
     index = bisect_right(headings, start, key=lambda heading: heading.start) - 1
     while (
@@ -189,10 +181,7 @@ def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan
 
 
 def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[Piece]:
-    """The pieces of a range in order; only white space lies between them.
-
-    Headings, code and raw HTML are some, and so is what blank lines part of all else.
-    """
+    """Iterate over headings, code, raw HTML, and paragraphs of a range in order."""
     first, last = (
         bisect_left(structure.blocks, place, key=lambda block: block.start)
         for place in (content.rfind("\n", 0, start) + 1, end)
@@ -239,7 +228,7 @@ def _piece(content: str, start: int, end: int, held: Sequence[Block]) -> Piece:
 
 
 def _runs(pieces: Iterator[Piece]) -> Iterator[Piece]:
-    """Neighbouring paragraphs and lists as one piece, so that sentences fill chunks."""
+    """Join adjacent paragraphs and lists, so that sentences fill chunks."""
     run: Piece | None = None
     for piece in pieces:
         if piece.cut in {Cut.SENTENCES, Cut.ITEMS}:
@@ -254,11 +243,11 @@ def _runs(pieces: Iterator[Piece]) -> Iterator[Piece]:
 
 
 def _pack(content: str, pieces: Iterator[Piece], limit: int, size: int) -> Iterator[Span]:
-    """Fill chunks with whole pieces. Headings that would end a chunk begin the next."""
+    """Fill chunks with whole pieces. Headings at the end of a chunk move to the next."""
     queue = deque(pieces)
     start = end = -1  # the chunk so far
-    body = -1  # end of its last piece that is no heading
-    head = -1  # start of the headings behind that
+    body = -1  # end of its last piece that is not a heading
+    head = -1  # start of the headings after it
     while queue:
         piece = queue.popleft()
         if piece.end - piece.start > (size if piece.cut is Cut.LINES else limit):
@@ -329,7 +318,7 @@ def _sentences(content: str, start: int, end: int, limit: int) -> Iterator[Span]
 
 
 def load_splitter() -> None:
-    """Import the sentence splitter, which takes a second, ahead of its first use."""
+    """Import the sentence splitter early, since this takes a second."""
     _splitter(1)
 
 
@@ -347,10 +336,9 @@ def _splitter(limit: int) -> SentenceSplitter:
 
 
 def _small_pieces(text: str, limit: int) -> list[str]:
-    """Split text into sentences, or clauses or words of long ones; joined, they equal the text.
+    """Split text into sentences; long ones into clauses or words. Joined, they equal the text.
 
-    No piece is longer than the limit: the splitter would process a longer one letter by letter,
-    which takes seconds for a megabyte without spaces.
+    No piece exceeds the limit: the splitter processes longer ones slowly, letter by letter.
     """
     pieces = []
     for sentence in _split(_SENTENCE, text):

@@ -1,7 +1,6 @@
 """Document summaries, so that search can rank whole documents.
 
-A summary has the title, the description (`kbkit.ingest.descriptions`) and the outline of the
-headings. It depends on the document alone, and is made after the ingest.
+A summary consists of title, description and outline of headings. It is made after the ingest.
 """
 
 from __future__ import annotations
@@ -31,13 +30,12 @@ from kbkit.text.markdown.plain_text import plain_text
 from kbkit.text.markdown.structure import Outline, outline
 
 REVISION = 2
-"""Version of summaries; raise it when `summary_text` changes, to make them again."""
+"""Version of `summary_text`; raise it to make summaries again."""
 LENGTH = 600
 """Maximum characters of a summary."""
 
 _TITLE_LENGTH = 200
-_READ = 4_000
-"""Characters read of a list or table."""
+_READ = 4_000  # characters of a list or table
 _HEADINGS = 400
 _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 
@@ -57,7 +55,7 @@ def summary_text(
 
 
 def expanded_text(title: str, summary: str, questions: Sequence[str]) -> str:
-    """The summary of a document that a language model wrote about (`kbkit.ingest.expansion`)."""
+    """Return the summary of a document with text of a language model."""
     text = ". ".join(filter(None, (_without_number(title)[:_TITLE_LENGTH].rstrip("."), summary)))
     for question in questions:
         if len(text) + 1 + len(question) <= LENGTH:
@@ -81,11 +79,9 @@ def _without_number(title: str) -> str:
     return _NUMBER.sub("", " ".join(title.split()), count=1) if _NUMBER.match(title) else title
 
 
-_SAMPLE = 24
-"""Summaries that a model embeds in one to three seconds; their time gives the estimate."""
+_SAMPLE = 24  # summaries that a model embeds in one to three seconds, for an estimate
+# share of documents that may lack a vector of the model in use; they count as the mean of others
 _FEW = 0.1
-"""Share of the documents that may lack a vector of the model while its vectors are searched: they
-count as the mean of the others."""
 _BATCH = 64
 
 
@@ -160,9 +156,9 @@ class SummaryMaker:
             return summaries.lacking(transaction, self.kb_id, embedder.fingerprint)
 
     def _settle(self, *, changed: bool) -> int:
-        """Switch to the best complete vectors, in one commit; return how many the model lacks.
+        """Switch to the best complete vectors in one commit; return how many the model lacks.
 
-        The model's if it has embedded all, or nearly all while they are in use; else static ones.
+        Use the model's if complete, or nearly complete and in use; else static ones.
         """
         model = self.model.fingerprint
         with self.database.read() as transaction:
@@ -172,7 +168,7 @@ class SummaryMaker:
         if left and (row.summary_embedder != model or left > total * _FEW):
             try:
                 static = self.static()
-            except EmbedderError:  # then words alone find documents, until the model is done
+            except EmbedderError:  # search uses words alone until the model is done
                 return left
             changed |= self._embed(static, self._missing(static)) > 0
             chosen = static.fingerprint
