@@ -30,10 +30,9 @@ def make_bundle(
     key_file: str | Path | None,
     tell: OnProgress,
 ) -> BundleInfo:
-    """Write a bundle."""
     began = time.monotonic()
     if key_file is not None:
-        private_key(key_file)  # before all the work
+        private_key(key_file)  # fails before the work, if at all
     path = bundle_path(place)
     skipped: list[str] = []
     counts: dict[str, int] = {}
@@ -42,7 +41,7 @@ def make_bundle(
         locked = stack.enter_context(ExitStack())
         folders = _locked_folders(locked, stores) if kbs is None else {}
         transaction = stack.enter_context(stores.database.read())
-        names = knowledge_bases.names(transaction)  # from here on, one state of the catalog
+        names = knowledge_bases.names(transaction)  # begins the snapshot of the catalog
         if kbs is not None:
             names = [knowledge_bases.get(transaction, name).name for name in _own(kbs)]
         for folder, store in folders.items():

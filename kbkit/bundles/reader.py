@@ -21,12 +21,11 @@ from kbkit.extras import extra
 from kbkit.files.paths import parts_of
 from kbkit.regular_files import open_file
 
-_MAX_LENGTH = 200_000_000
-"""Bytes of one line."""
+_MAX_LENGTH = 200_000_000  # bytes of one line
 _MAX_MEMBERS = 1_000_000
 _LARGEST_MANIFEST = 100_000_000
+# a bundle may unpack to 100 times its size, and to 50 MB in any case
 _RATIO, _FREE = 100, 50_000_000
-"""A bundle may unpack to so many times its size, and to so many bytes in any case."""
 _BLOCK = 1 << 20
 _FOLDERS = ("files", "entries")
 _TABLE = re.compile(r"tables/[a-z_]+\.jsonl")
@@ -41,11 +40,7 @@ class _Member(BaseModel):
 
 
 class BundleManifest(BaseModel):
-    """Manifest of a bundle.
-
-    Attributes:
-        members: Size and SHA-256 of all other members but the signature.
-    """
+    """Manifest of a bundle; ``members`` has size and SHA-256 of all others but the signature."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -58,7 +53,7 @@ class BundleManifest(BaseModel):
 
 
 class BundleReader:
-    """A bundle, opened and checked but for its signature."""
+    """An open bundle, checked except for its signature."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -86,7 +81,7 @@ class BundleReader:
             raise self._bad(f"is no zip file, or was cut off ({error})") from None
 
     def rows(self, table: str) -> Iterator[Any]:
-        """Iterate over the rows of a table, if it exists; checks its digest again."""
+        """Iterate over the rows of a table, if it exists; check its digest again."""
         name = f"tables/{table}.jsonl"
         if name not in self._about:
             return
@@ -170,24 +165,24 @@ class BundleReader:
     def _parsed(self) -> BundleManifest:
         try:
             values = json.loads(self.manifest_bytes)
-            made = values.get("format")
-            if isinstance(made, int) and made != FORMAT:
+            version = values.get("format")
+            if isinstance(version, int) and version != FORMAT:
                 age, mend = (
-                    ("a newer", "upgrade") if made > FORMAT else ("an older", "use that version")
+                    ("a newer", "upgrade") if version > FORMAT else ("an older", "use that version")
                 )
                 raise BundleError(
                     f"{self.path}: made by {age} kbkit ({str(values.get('kbkit'))[:20]}, format "
-                    f"{made}; this one reads {FORMAT}); {mend}; nothing was changed"
+                    f"{version}; this one reads {FORMAT}); {mend}; nothing was changed"
                 )
             return BundleManifest.model_validate_json(self.manifest_bytes)
         except (ValidationError, ValueError, AttributeError, RecursionError):
             raise self._bad(f"{MANIFEST}: is not a manifest") from None
 
     def _check_members(self) -> None:
-        there = self._about.keys() - {MANIFEST, SIGNATURE}
-        if missing := self.manifest.members.keys() - there:
+        names = self._about.keys() - {MANIFEST, SIGNATURE}
+        if missing := self.manifest.members.keys() - names:
             raise self._bad(f"lacks {ascii(min(missing))[:100]}")
-        if unknown := there - self.manifest.members.keys():
+        if unknown := names - self.manifest.members.keys():
             raise self._bad(f"{min(unknown)}: the manifest does not name it")
         for name, member in self.manifest.members.items():
             if self._about[name].file_size != member.bytes:
@@ -287,7 +282,7 @@ def private_key(path: str | Path) -> Any:
 
 
 def public_pem(path: str | Path) -> str:
-    """A public key as PEM, and nothing else that the file holds."""
+    """Return only the public key of a file, as PEM."""
     key = _key(path, private=False)
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 

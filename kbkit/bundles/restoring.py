@@ -40,7 +40,6 @@ from kbkit.stores.catalog.restoring import Restorer
 from kbkit.stores.stores import Stores
 
 LOCK = "restore"
-"""Lock of a restoration."""
 
 
 @dataclass
@@ -125,10 +124,7 @@ class Placement:
 
 
 def settle(stores: Stores) -> None:
-    """Remove folders that an incomplete restoration has placed.
-
-    Nothing is done where it did, or while somebody restores.
-    """
+    """Remove files of an incomplete restoration, if it was not committed."""
     journal = stores.folder / bundled.JOURNAL
     try:
         record = json.loads(journal.read_text(encoding="utf-8"))
@@ -148,7 +144,7 @@ def settle(stores: Stores) -> None:
 
 
 def settle_alone(stores: Stores) -> None:
-    """Do as `settle`, unless a restoration is running."""
+    """Run `settle`, unless a restoration is running."""
     if (stores.folder / bundled.JOURNAL).exists():
         with suppress(ConflictError, KbkitError), stores.locks.hold(LOCK, wait=0):
             settle(stores)
@@ -166,7 +162,7 @@ def _remove(folder: Path, place: str, digest: str) -> None:
 
 
 def _missing(store: FileStore, folder: str, name: str) -> bool:
-    """Whether a file or entry does not exist; an entry is placed whole or not at all."""
+    """Whether a file, or the whole entry of a file, does not exist."""
     root = store.root
     if folder == ENTRIES:
         slug = name.partition("/")[0]
@@ -176,8 +172,8 @@ def _missing(store: FileStore, folder: str, name: str) -> bool:
     return not (root / name).exists()
 
 
-_OWN = frozenset({"static", "multilingual", "rules", "none"})
-"""Embedders and annotators that use only kbkit's own code and no network."""
+# embedders and annotators that need neither foreign code nor the network
+_SAFE_TYPES = frozenset({"static", "multilingual", "rules", "none"})
 
 
 def restore_bundle(
@@ -190,7 +186,6 @@ def restore_bundle(
     paths: bool = True,
     tell: OnProgress,
 ) -> Restoration:
-    """Restore a bundle."""
     began = time.monotonic()
     trust = trust or key_file is not None
 
@@ -205,25 +200,27 @@ def restore_bundle(
         for each in images:  # before anything is stored
             _image(bundle, each)
         with stores.locks.hold(LOCK, wait=0, task="restoring a bundle"):
-            settle(stores)  # what was killed before
-            for each in images:  # which nobody sees before a document shows them
+            settle(stores)  # cleans up after a killed restoration
+            for each in images:  # invisible until a document shows them
                 stores.images.add(_image(bundle, each))
             files = Placement(bundle, stores)
             with files.ready(), stores.database.write() as transaction:
                 restorer = Restorer(
                     transaction, bundle.rows, chunk_id=chunk_id, name=name, enabled=may_read
                 )
-                came = restorer.run()
+                restored = restorer.run()
                 files.put(transaction)
         rows = bundle.rows("sources")
-        shut = sum(row["enabled"] and not may_read(row["spec"]) for row in rows)
+        disabled = sum(row["enabled"] and not may_read(row["spec"]) for row in rows)
     with stores.database.read() as transaction:
-        ids = [knowledge_bases.get(transaction, each.name).id for each in came]
+        ids = [knowledge_bases.get(transaction, each.name).id for each in restored]
     for kb_id in ids:
-        with suppress(KbkitError):  # what fails is done when it is wanted
+        with suppress(KbkitError):  # a failed update is repeated later
             stores.vectors.apply(kb_id, lambda done: tell(Progress("index", done)))
     seconds = round(time.monotonic() - began, 3)
-    return Restoration(str(path), came, tuple(files.placed), tuple(files.kept), shut, seconds)
+    return Restoration(
+        str(path), restored, tuple(files.placed), tuple(files.kept), disabled, seconds
+    )
 
 
 def _check(bundle: BundleReader, name: str, trust: bool) -> None:
@@ -276,7 +273,7 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
 
 
 def _image(bundle: BundleReader, name: str) -> Image:
-    """A picture, which draws and does nothing else."""
+    """Read a picture; refuse files with active content."""
     image = kept_image(bundle.read(f"images/{name}"))
     if image is None or image.name != name:
         raise BundleError(f"{bundle.path}: images/{name}: is no picture; nothing was changed")
@@ -287,7 +284,7 @@ def _foreign(spec: KnowledgeBaseSpec) -> list[str]:
     names_of_code: list[str] = []
     parts: tuple[Any, ...] = (spec.embedding, spec.summary_embedding, spec.annotation)
     for part in parts:
-        if part is None or part.type in _OWN:
+        if part is None or part.type in _SAFE_TYPES:
             continue
         if part.type != "onnx" or part.model is not None or part.tokenizer is not None:
             names = (getattr(part, key, None) for key in ("llm", "model", "name", "tokenizer"))

@@ -18,8 +18,7 @@ from kbkit.errors import BundleError, ConflictError
 FORMAT = 2
 MANIFEST = "manifest.json"
 SIGNATURE = "signature.json"
-_BEGIN = (1980, 1, 1, 0, 0, 0)
-"""Modification time of all members."""
+_BEGIN = (1980, 1, 1, 0, 0, 0)  # modification time of all members
 _LEVEL = 6
 _ENDING = ".kbkit.zip"
 
@@ -37,7 +36,7 @@ def bundle_path(place: str | Path) -> Path:
 
 
 class NewFile:
-    """A file that is being written, under another name until it is whole."""
+    """A file under a temporary name until it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,13 +72,13 @@ class NewFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # a full disk has no room for what waits to be written
+        with suppress(OSError):  # a full disk has no room for buffered bytes
             self.stream.close()
         self._draft.unlink(missing_ok=True)
 
 
 class BundleWriter:
-    """A bundle that is being written, under another name until it is whole."""
+    """A bundle under a temporary name until it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -105,7 +104,7 @@ class BundleWriter:
             for row in rows:
                 count += 1
                 text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-                # lone surrogates, which no text has that was read as UTF-8
+                # replaces lone surrogates, which UTF-8 cannot encode
                 yield text.encode("utf-8", "replace") + b"\n"
 
         self.add(name, lines())
@@ -135,7 +134,7 @@ class BundleWriter:
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
-            self._zip.fp = None  # there is no use in its end
+            self._zip.fp = None  # a discarded file needs no central directory
         self._file.__exit__()
 
 
@@ -150,7 +149,6 @@ def _about(name: str) -> zipfile.ZipInfo:
 
 @contextmanager
 def unwritten(path: Path) -> Iterator[None]:
-    """Explain errors of a bundle that cannot be written."""
     try:
         yield
     except OSError as error:

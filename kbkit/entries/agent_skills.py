@@ -1,8 +1,7 @@
 """Convert entries to Agent Skills (https://agentskills.io/specification) and back.
 
-A skill is a folder with a ``SKILL.md``: front matter (``name``, equal to the folder's,
-``description``, ``license``, ``compatibility``, flat ``metadata``, ``allowed-tools``), then
-instructions. Votes are left out, since they would change the digests of served files.
+A skill is a folder with a ``SKILL.md``: front matter and instructions. Votes are left out, since
+they would change the digests of served files.
 """
 
 from __future__ import annotations
@@ -27,15 +26,13 @@ from kbkit.stores.locks import Locks
 
 FILE = "SKILL.md"
 _FILES = (FILE, FILE.lower())
+# limits of the specification
 MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_COMPATIBILITY_LENGTH = 64, 1024, 500
-"""Characters, as the specification has it."""
-MAX_SKILLS = 1_000
-"""Skills of one import."""
-_MAX_BODY_LENGTH = 20_000
-"""Characters of instructions; longer ones are a file of their own, read when they are needed."""
+MAX_SKILLS = 1_000  # in one import
+_MAX_BODY_LENGTH = 20_000  # characters; longer instructions become a separate file
 _MAX_VALUE_LENGTH = 5_000
+# folders of an entry and of a skill
 _FOLDERS = (("code/", "scripts/"), ("artifacts/", "assets/"))
-"""Different names in a skill."""
 _LONG = "references/prompt.md"
 _README = f"references/{README}"
 _OWN = ("license", "compatibility", "allowed-tools")
@@ -44,11 +41,7 @@ _NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
 class Skill(NamedTuple):
-    """A skill as an entry.
-
-    Attributes:
-        values: Values of its ``skill.yaml``.
-    """
+    """A skill as an entry, with values for ``skill.yaml``."""
 
     slug: str
     values: Mapping[str, Any]
@@ -101,8 +94,8 @@ def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) 
 
 def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
     skill = stored.skill
-    kept = skill.extra.get("metadata")
-    others = {**skill.extra, **(kept if isinstance(kept, dict) else {})}
+    metadata_values = skill.extra.get("metadata")
+    others = {**skill.extra, **(metadata_values if isinstance(metadata_values, dict) else {})}
     metadata = {
         key: _line(str(value))
         for key, value in others.items()
@@ -236,23 +229,23 @@ def _entry(
     back = tuple((new, old) for old, new in _FOLDERS)
     metadata = dict(extra.get("metadata", {}))
     is_long = metadata.pop("prompt", "") == _LONG and _LONG in files
-    kept: dict[str, bytes] = {}
+    entry: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for path, data in files.items():
         if is_long and path == _LONG:
             continue
         made = README if path == _README and README not in files else _renamed(path, back)
-        if made in kept or made.casefold() in (NAME, PROMPT):
+        if made in entry or made.casefold() in (NAME, PROMPT):
             made = f"references/{path}"
-        kept[made] = data
+        entry[made] = data
         renamed[path] = made
     prompt = _with_names(_text(files[_LONG]) if is_long else body.lstrip("\r\n"), renamed)
     if prompt:
-        kept[PROMPT] = prompt.encode()
-    if README in kept:
-        kept[README] = _with_names(_text(kept[README]), renamed).encode()
+        entry[PROMPT] = prompt.encode()
+    if README in entry:
+        entry[README] = _with_names(_text(entry[README]), renamed).encode()
     others = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
-    return Skill(name if not slug_fault(name) else slug_of(name), values, others, kept)
+    return Skill(name if not slug_fault(name) else slug_of(name), values, others, entry)
 
 
 def entry_files(
@@ -327,8 +320,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _quoted(value: str) -> str:
-    made = scalar(value)
-    return made if made.startswith('"') else f'"{made}"'
+    text = scalar(value)
+    return text if text.startswith('"') else f'"{text}"'
 
 
 def write(

@@ -24,10 +24,8 @@ from kbkit.models import (
 from kbkit.runtime.validation import check_text
 from kbkit.stores.catalog.entries import EntryRecord
 
-_MAX_TEXT_LENGTH = 500_000
-"""Characters of a prompt or a readme."""
-_MAX_CODE_LENGTH = 50_000
-"""Characters of all code."""
+_MAX_TEXT_LENGTH = 500_000  # characters of a prompt or a readme
+_MAX_CODE_LENGTH = 50_000  # characters of all code
 _FACTS = frozenset(each.name for each in fields(EntryInfo))
 
 
@@ -58,7 +56,7 @@ def title_of(stored: StoredEntry) -> str:
 
 
 def text_of(stored: StoredEntry, path: str) -> str:
-    """Return the text of a file, ``""`` if missing; invalid UTF-8 is replaced."""
+    """Return the text of a file, ``""`` if missing; replace invalid UTF-8."""
     return stored.files.get(path, b"").decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
@@ -93,7 +91,7 @@ def _facts(record: EntryRecord) -> dict[str, Any]:
 
 
 def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
-    """Read an entry's folder; its id comes from the catalog, which knows of copies."""
+    """Convert an entry; its id comes from the catalog, since copies have the same id on disk."""
     known_as = record.id if record and record.version else stored.skill.id or stored.slug
     own = (NAME, PROMPT, README)
     return Entry(
@@ -139,14 +137,14 @@ def time_of(nanoseconds: int) -> datetime:
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
-_OWN = frozenset({NAME, PROMPT.casefold(), README.casefold()})
-"""Files that have an argument of their own."""
+# files with a separate argument
+_ARGUMENT_FILES = frozenset({NAME, PROMPT.casefold(), README.casefold()})
 
 
-def checked(**said: Any) -> dict[str, Any]:
+def checked(**arguments: Any) -> dict[str, Any]:
     values = {
         key: value if key in ("tags", "status") else check_text(key, value)
-        for key, value in said.items()
+        for key, value in arguments.items()
     }
     for key, most in (("title", MAX_TITLE_LENGTH), ("category", MAX_TITLE_LENGTH)):
         if key in values:
@@ -190,7 +188,7 @@ def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | 
     contents: dict[str, bytes | None] = {}
     for path, content in files.items():
         parts = parts_of(path)
-        if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _OWN):
+        if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _ARGUMENT_FILES):
             raise InvalidPathError(
                 f"{path}: name a file such as 'code/run.py'; the prompt, the "
                 "readme and what skill.yaml says have their own arguments"

@@ -47,7 +47,6 @@ from kbkit.runtime.validation import check_integer, check_text, explained
 from kbkit.stores.stores import Stores
 
 SORTS = ("rating", "updated", "title")
-"""Sort orders of entries."""
 _TICK = timedelta(microseconds=1)
 
 
@@ -55,8 +54,8 @@ _TICK = timedelta(microseconds=1)
 class Entries:
     """Reusable solutions, each a folder with a ``skill.yaml``; ``workspace.entries``.
 
-    Editors and git may change them, too. Several processes may read, write and vote at once:
-    readers see the old or the new state, and no vote is lost.
+    Editors and git may change them. Several processes may read, write and vote at once: readers see
+    the old or the new state, and no vote is lost.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class Entries:
 
     @property
     def path(self) -> Path:
-        """The folder that they lie in."""
+        """Folder that contains the entries."""
         return self._store.root
 
     # ---- reading
@@ -85,7 +84,7 @@ class Entries:
 
         Raises:
             MissingPathError: There is no such entry.
-            EntryFormatError: Its ``skill.yaml`` cannot be read; names line and column.
+            EntryFormatError: Its ``skill.yaml`` is invalid; names line and column.
         """
         stored = self._store.read_entry(slug)
         return entry_of(stored, self._index.records().get(slug))
@@ -101,14 +100,14 @@ class Entries:
         limit: int | None = 50,
         offset: int = 0,
     ) -> EntryPage:
-        """Entries in order, without their text.
+        """List entries without their text.
 
         Args:
-            status: Only ``active``, ``draft`` or ``deprecated`` ones.
-            category: Only of this category, in capitals or not.
-            tag: Only with this tag, in capitals or not.
-            text: Only entries that contain this text, in any case.
-            sort: ``rating``: the best first, damped for few votes; ``updated``: the last first;
+            status: ``active``, ``draft`` or ``deprecated``; by default any.
+            category: Category, in any case.
+            tag: Tag, in any case.
+            text: Text that entries contain, in any case.
+            sort: ``rating`` (best first, damped for few votes), ``updated`` (last first) or
                 ``title``.
             limit: Maximum number; ``None`` for all.
             offset: Number of entries to skip.
@@ -119,7 +118,7 @@ class Entries:
         self._index.level(on_progress=lambda _: None)
         if sort not in SORTS:
             raise ConfigError(f"sort={sort!r}: choose from {', '.join(SORTS)}")
-        most = None if limit is None else check_integer("limit", limit, 1)
+        limit = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
         records = self._index.listed(
             status=None if status is None else checked_status(status).value,
@@ -128,7 +127,7 @@ class Entries:
             text=check_text("text", text),
             sort=sort,
         )
-        end = None if most is None else start + most
+        end = None if limit is None else start + limit
         return EntryPage(tuple(info_of(each) for each in records[start:end]), len(records), start)
 
     def open(self, slug: str, path: str) -> BinaryIO:
@@ -141,7 +140,7 @@ class Entries:
         Raises:
             MissingPathError: There is no such entry, or no such file in it.
             IsFolderError: It is a folder.
-            PathOutsideError: The path leads out of the entry.
+            PathOutsideError: The path is outside the entry.
         """
         return self._store.open(joined((check_slug(slug), *parts_of(path))))
 
@@ -193,24 +192,24 @@ class Entries:
         if check_text("slug", slug):
             check_slug(slug)
         with self._store.locked():
-            there = (
+            taken = (
                 {each.name.casefold() for each in self.path.iterdir()}
                 if (self.path.is_dir())
                 else set()
             )
-            made = slug or slug_of(cleaned["title"], there)
+            new_slug = slug or slug_of(cleaned["title"], taken)
             ids = self._index.ids().values()
             now = datetime.now(UTC)
             values = {key: value for key, value in cleaned.items() if key not in _TEXTS}
             values |= {
-                "id": unique(made, ids),
+                "id": unique(new_slug, ids),
                 "source": EntrySource.MANUAL.value,
                 "created_at": now,
                 "updated_at": now,
             }
             texts = {name: cleaned[key].encode() for key, name in _TEXTS.items() if cleaned[key]}
-            self._store.place(made, {NAME: new_skill(values).encode(), **texts, **others})
-        return self._levelled(made)
+            self._store.place(new_slug, {NAME: new_skill(values).encode(), **texts, **others})
+        return self._levelled(new_slug)
 
     def update(
         self,
@@ -238,13 +237,13 @@ class Entries:
             category: Its domain.
             status: ``active``, ``draft`` or ``deprecated``.
             files: Files to write, by path within the entry; ``None`` deletes one.
-            if_match: Expected version (`EntryInfo.version`); votes leave it.
+            if_match: Expected version (`EntryInfo.version`); votes do not change it.
 
         Raises:
-            MissingPathError: There is no such entry, or a file to delete is not there.
+            MissingPathError: There is no such entry, or a file to delete does not exist.
             ConfigError: An argument is wrong; the message begins with its name.
             VersionConflictError: Another change came first.
-            EntryFormatError: Its ``skill.yaml`` cannot be read or changed; nothing is.
+            EntryFormatError: Its ``skill.yaml`` cannot be read or changed.
         """
         given = {
             "title": title,
@@ -287,7 +286,7 @@ class Entries:
             skill = self._store.read_skill(slug)
             record = self._index.records().get(slug)
             entry_id = skill.id or (record.id if record else slug)
-            # first what may find no room; by itself it changes nothing
+            # first, since it may fail on a full disk; alone it changes nothing
             self._store.write(f"{slug}/{NAME}", edited(skill.text, {"id": entry_id}).encode())
             self._store.move(slug, to)
         return self._levelled(to)
@@ -309,7 +308,7 @@ class Entries:
         who = " ".join(check_text("rater", rater or self._settings.rater).split())
         with self._store.locked():
             votes = self._store.read_skill(slug).rating.votes
-            # what identifies a vote has its time in it
+            # the identity of a vote includes its time
             now = max([datetime.now(UTC), *(vote.timestamp + _TICK for vote in votes[-1:])])
             self._index.add_votes(slug, [Vote(now, who, stars)])
         return self._levelled(slug)
@@ -324,7 +323,7 @@ class Entries:
         Raises:
             MissingPathError: There is no such entry.
             VersionConflictError: Another change came first.
-            EntryFormatError: A version is expected, and the ``skill.yaml`` is unreadable.
+            EntryFormatError: ``if_match`` is given, but the ``skill.yaml`` is invalid.
         """
         check_slug(slug)
         with self._store.locked():
@@ -336,7 +335,7 @@ class Entries:
         return deleted
 
     def undelete(self, slug: str, *, to: str = "") -> Entry:
-        """Restore the entry of a slug that was last deleted or replaced.
+        """Restore the last deleted or replaced entry of a slug.
 
         Args:
             slug: Its former slug, or its id in the trash.
@@ -360,16 +359,16 @@ class Entries:
     ) -> EntrySyncReport:
         """Import changes made outside kbkit, and write votes of searches.
 
-        Opening a workspace does that too, and `kbkit watch` all the time. A folder whose
-        ``skill.yaml`` cannot be read is reported and left alone; its last known state stays. Votes
-        on both sides of a git merge are combined.
+        Opening a workspace does so, too, and `kbkit watch` continuously. Entries with an invalid
+        ``skill.yaml`` are reported; their last state stays. Votes on both sides of a git merge are
+        combined.
 
         Args:
             on_progress: Called as entries are stored; by default notebooks show a bar.
-            stop: Asked often; true ends the work cleanly.
+            stop: Called often; true ends the work cleanly.
 
         Raises:
-            ConflictError: Another process does the same all the time.
+            ConflictError: Another process does the same for too long.
             EmbedderError: The embedder failed; stored entries stay.
         """
         self._store.sweep()
@@ -379,14 +378,11 @@ class Entries:
         return replace(report, skipped=(*report.skipped, *wrong))
 
     def revision(self) -> str:
-        """Return a text that changes with entries and votes.
-
-        It takes no time where nothing changed, so that one may ask every second.
-        """
+        """Return a text that changes with entries and votes; fast enough to poll."""
         return self._index.revision()
 
     def _levelled(self, slug: str) -> Entry:
-        """An entry that was changed on the disk, once all else knows of that."""
+        """Update the index after a change on disk; return the entry."""
         with saying_done(slug):
             self._index.level()
             return self.read(slug)
@@ -414,8 +410,8 @@ class Entries:
     def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
         """Return active entries that fit a prompt, as a short numbered list for an agent.
 
-        Each has its stars, purpose and files, between random marks; ordered by relevance and
-        rating. `Workspace.context` has the best of them beside passages.
+        Each has stars, purpose and files, between random marks; ordered by relevance and rating.
+        `Workspace.context` combines the best of them with passages.
 
         Args:
             prompt: The task.
@@ -436,9 +432,8 @@ class Entries:
     def learn(self, folder: str | Path, *, task_id: str = "") -> Entry:
         """Create or update an entry from a task's folder ``.knowledge``.
 
-        Its ``skill.yaml`` needs a title, from which the slug is made; `learning_prompt` asks agents
-        to write it. Votes, status and times of an existing entry stay; replaced files go to the
-        trash.
+        Its ``skill.yaml`` needs a title, from which the slug is made. Votes, status and times of an
+        existing entry stay; replaced files go to the trash.
 
         Args:
             folder: ``.knowledge``, or the task's folder that contains it.
@@ -446,9 +441,9 @@ class Entries:
 
         Raises:
             MissingPathError: There is no such folder, or no ``skill.yaml`` in it.
-            EntryFormatError: The ``skill.yaml`` is unreadable (names line and column), or the
-                folder is too large.
-            PathOutsideError: There are links in it.
+            EntryFormatError: The ``skill.yaml`` is invalid (names line and column), or the folder
+                is too large.
+            PathOutsideError: The folder contains links.
             SecretsError: A file contains a likely key or password; names the line.
             ConflictError: A person wrote the entry of that slug.
         """
@@ -457,7 +452,7 @@ class Entries:
         return self._levelled(slug)
 
     def learning_prompt(self) -> str:
-        """Return a section for an agent's system prompt that has it record what it learned."""
+        """Return a section of a system prompt that asks an agent to write ``.knowledge``."""
         return learning.LEARNING_PROMPT
 
     # ---- Agent Skills
@@ -479,30 +474,29 @@ class Entries:
 
         Raises:
             MissingPathError: There is no entry of one of the slugs.
-            EntryFormatError: An entry cannot be read; nothing is written.
-            PathExistsError: A name is taken by something else than a skill; nothing is written.
+            EntryFormatError: An entry is invalid; nothing is written.
+            PathExistsError: A name is taken, but not by a skill; nothing is written.
         """
         place = Path(folder).expanduser().absolute()
         self._index.level(on_progress=lambda _: None)
-        wanted = sorted(self._index.records()) if slugs is None else dict.fromkeys(slugs)
-        made = {}
-        for slug in wanted:
+        selected = sorted(self._index.records()) if slugs is None else dict.fromkeys(slugs)
+        skills = {}
+        for slug in selected:
             stored = self._store.read_entry(slug)
-            made[slug] = agent_skills.skill_files(stored, title_of(stored))
-        return agent_skills.write(place, made, self.path)
+            skills[slug] = agent_skills.skill_files(stored, title_of(stored))
+        return agent_skills.write(place, skills, self.path)
 
     def import_skills(self, folder: str | Path) -> tuple[Entry, ...]:
-        """Import Agent Skills: each becomes an entry, or replaces the one of its name.
+        """Import Agent Skills, all or none: each creates or replaces the entry of its name.
 
-        Votes of existing entries stay, and replaced files go to the trash. If one skill is invalid,
-        none is imported.
+        Votes of existing entries stay, and replaced files go to the trash.
 
         Args:
             folder: A skill, or a folder of skills.
 
         Raises:
             MissingPathError: The folder does not exist.
-            EntryFormatError: A skill is invalid; names the file and the line.
+            EntryFormatError: A skill is invalid; names file and line.
             FilesError: A skill has links, or names that are invalid on some systems.
         """
         skills = [
@@ -529,7 +523,6 @@ class Entries:
 
 
 _TEXTS = {"prompt": PROMPT, "readme": README}
-"""Arguments that are files."""
 
 
 def _check_version(stored: StoredEntry, wanted: str) -> None:

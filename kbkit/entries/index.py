@@ -1,4 +1,4 @@
-"""Keep the index of entries level with their folders, which are authoritative.
+"""Update the index of entries from their folders.
 
 The state of the files is stored after the index of an entry, so interrupted work is repeated. Votes
 for the document of an entry are written to its folder.
@@ -31,12 +31,10 @@ from kbkit.stores.catalog.entries import EntryRecord
 from kbkit.stores.stores import Stores
 
 _BATCH = 100
-"""Entries that are stored together."""
 _FEW = 3
 
 
-_MAX_WATCHED = 500
-"""Entries whose files are polled."""
+_MAX_WATCHED = 500  # entries whose files are polled
 
 
 class EntryIndex:
@@ -64,10 +62,10 @@ class EntryIndex:
         with self._database.read() as transaction:
             return entries.records(transaction)
 
-    def listed(self, **wanted: Any) -> list[EntryRecord]:
+    def listed(self, **conditions: Any) -> list[EntryRecord]:
         """List entries in order; see `kbkit.stores.catalog.entries.listed`."""
         with self._database.read() as transaction:
-            return entries.listed(transaction, **wanted)
+            return entries.listed(transaction, **conditions)
 
     def ids(self) -> dict[str, str]:
         return {slug: record.id for slug, record in self.records().items()}
@@ -83,13 +81,13 @@ class EntryIndex:
         skipped: dict[str, str] = {}
         looks = self._store.looks(skipped.__setitem__)
         records = self.records()
-        given = self._given(records)
+        new_votes = self._given(records)
         changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
         gone = [slug for slug in records if slug not in looks]
         report = EntrySyncReport()
-        if changed or gone or given:
+        if changed or gone or new_votes:
             with self._store.locked(wait=wait):
-                report = self._level(records, given, on_progress, stop)
+                report = self._level(records, new_votes, on_progress, stop)
             records = self.records()
         problems = {slug: each.problem for slug, each in records.items() if each.problem}
         reported = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
@@ -110,12 +108,12 @@ class EntryIndex:
     def _level(
         self,
         records: Mapping[str, EntryRecord],
-        given: Mapping[str, list[tuple[int, Vote]]],
+        new_votes: Mapping[str, list[tuple[int, Vote]]],
         on_progress: OnProgress | None,
         stop: Stop,
     ) -> EntrySyncReport:
         kb = self._knowledge_base()
-        for slug, votes in given.items():
+        for slug, votes in new_votes.items():
             self._write_votes(kb, slug, votes)
         records, looks = self.records(), self._store.looks()
         changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
@@ -126,7 +124,7 @@ class EntryIndex:
                 break
             part = changed[start : start + _BATCH]
             last = start + _BATCH >= len(changed)
-            # what is gone goes last: its folder may only have another name
+            # deleted entries are last: a folder may only have a new name
             report = self._store_part(kb, part, gone if last else (), gone, report)
             if on_progress is not None and part:
                 on_progress(Progress("store", start + len(part), len(changed), part[-1]))
@@ -138,13 +136,13 @@ class EntryIndex:
             improving.after_few()
         return report
 
-    def _write_votes(self, kb: KnowledgeBase, slug: str, given: list[tuple[int, Vote]]) -> None:
+    def _write_votes(self, kb: KnowledgeBase, slug: str, votes: list[tuple[int, Vote]]) -> None:
         try:
-            self.add_votes(slug, [vote for _, vote in given])
+            self.add_votes(slug, [vote for _, vote in votes])
         except FilesError:
-            return  # once its folder can be read
+            return  # tried again when the folder is valid
         with self._database.write() as transaction:
-            for rating_id, _ in given:
+            for rating_id, _ in votes:
                 ratings.remove(transaction, kb.id, rating_id)
 
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
@@ -181,7 +179,7 @@ class EntryIndex:
                 continue
             else:
                 if stored.files[NAME].decode("utf-8-sig") != stored.skill.text:
-                    # a merge, or somebody by hand, left figures that are not those of the votes
+                    # a merge or an editor has left wrong figures
                     self._store.write(f"{slug}/{NAME}", stored.skill.text.encode())
                     read[slug] = self._store.read_entry(slug)
         moved = self._moved(read, records, gone)
@@ -253,7 +251,7 @@ class EntryIndex:
         away = {*removed, *moved.values(), *read}
         taken = {each.id for slug, each in records.items() if slug not in away}
         ids: dict[str, str] = {}
-        # of a folder and a copy of it, the one that was there before is meant
+        # of a folder and its copy, the older one has the id
         for slug in sorted(
             read, key=lambda each: (each not in records and each not in moved, each)
         ):

@@ -1,4 +1,4 @@
-"""Look entries up before a task, and learn from it after it."""
+"""Find entries before a task, and learn from it afterwards."""
 
 from __future__ import annotations
 
@@ -82,19 +82,17 @@ def find_credential(data: bytes) -> tuple[str, int] | None:
 
 
 MAX_FILES = 500
-"""Maximum files of a folder."""
-MAX_BYTES = 20_000_000
-"""Bytes of all of them."""
+MAX_BYTES = 20_000_000  # of all files
 
 
 def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
-    """The files of a folder, by path within it; hidden ones are left out."""
+    """Read the files of a folder, by path within it, without hidden ones."""
     store = FileStore(folder, locks)
     wrong: list[str] = []
     files: dict[str, bytes] = {}
     names: dict[str, str] = {}
     size = 0
-    store.stat("")  # says what is wrong with the folder itself
+    store.stat("")  # raises errors of the folder itself
     for item in store.walk("", lambda path, why: wrong.append(f"{folder / path}: {why}")):
         if wrong:
             raise EntryFormatError(f"{wrong[0]}; nothing was imported")
@@ -131,8 +129,7 @@ def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
 
 FOLDER = ".knowledge"
 """Folder of a task's result."""
-_SETTLED = 2.0
-"""Seconds for which nothing in it has changed once a task has finished."""
+_SETTLED = 2.0  # seconds without changes after which a task has finished
 
 LEARNING_PROMPT = f"""\
 ## What you learned
@@ -176,7 +173,7 @@ def knowledge_folder(folder: Path) -> Path:
 
 
 def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, bytes]]:
-    """Read and check what a task left."""
+    """Read and check the result of a task."""
     files = read_folder(place, locks)
     if NAME not in files:
         raise EntryFormatError(f"{place / NAME}: is no file that can be read")
@@ -207,8 +204,8 @@ class Learner:
         with self._store.locked():
             ids = self._index.ids()
             slug = next((each for each, known_as in ids.items() if known_as == slug), slug)
-            there = self._store.look(slug) is not None
-            before = self._store.read_entry(slug) if there else None
+            exists = self._store.look(slug) is not None
+            before = self._store.read_entry(slug) if exists else None
             if before is not None and before.skill.source is not EntrySource.AUTO:
                 raise ConflictError(
                     f"{slug}: a person wrote the entry of that slug; give what the task left "
@@ -220,7 +217,7 @@ class Learner:
         return slug
 
     def learn_finished(self, folder: Path | None) -> list[Problem]:
-        """Learn finished tasks, each state once; return those that failed."""
+        """Learn from finished tasks, each state once; return those that failed."""
         if folder is None:
             return []
         learned = self._learned()
@@ -286,12 +283,10 @@ def finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
 
 
 NOTHING = "No entry fits; solve it afresh."
-_SOUGHT = 4
-"""Passages that are sought for each entry."""
-_WEIGHT = 0.5
-"""Share of the score that ratings can add or remove."""
+_PASSAGES_PER_ENTRY = 4  # passages to search for each entry
+_WEIGHT = 0.5  # share of the score that ratings can add or remove
+# minimum share of the best score; minimum cosine without common words
 _MIN_SHARE, _MIN_COSINE = 0.1, 0.35
-"""Minimum share of the best score; minimum cosine without common words."""
 _DESCRIPTION_TOKENS = 60
 _FILES_TOKENS = 60
 _TITLE_TOKENS = 60
@@ -299,11 +294,7 @@ _MAX_FILES = 12
 
 
 class Found(NamedTuple):
-    """An entry that fits a prompt.
-
-    Attributes:
-        lines: Title, slug and stars; purpose; files.
-    """
+    """An entry that fits a prompt; ``lines`` show title, slug and stars; purpose; files."""
 
     slug: str
     score: float
@@ -321,7 +312,6 @@ class EntryLookup:
         self._knowledge_base = knowledge_base
 
     def find(self, prompt: str, limit: int) -> list[Found]:
-        """Active entries that fit a prompt, the best first."""
         with self._database.read() as transaction:
             records = catalog.records(transaction)
         usable = {
@@ -332,7 +322,8 @@ class EntryLookup:
         if not usable or not limit:
             return []
         hits = self._knowledge_base().search(
-            prompt[:MAX_QUERY_LENGTH], limit=_SOUGHT * (limit + len(records) - len(usable))
+            prompt[:MAX_QUERY_LENGTH],
+            limit=_PASSAGES_PER_ENTRY * (limit + len(records) - len(usable)),
         )
         scores: dict[str, float] = {}
         for hit in hits:
@@ -397,10 +388,9 @@ class EntryLookup:
 
 
 def rating_prior(record: EntryRecord) -> float:
-    """Return the prior of votes, from -1 to 1, as for ratings in search.
+    """Return the prior of votes, -1 to 1, as in search.
 
-    The average's distance from the middle of the scale, as if five more people had chosen the
-    middle (a Bayesian average).
+    It is the distance of the Bayesian average, with five votes for the middle, from the middle.
     """
     return (record.average - PRIOR_SCORE) / 2 * record.votes / (record.votes + PRIOR_VOTES)
 

@@ -28,13 +28,12 @@ from kbkit.models import EntryRating, EntrySource, EntryStatus
 
 NAME = "skill.yaml"
 MAX_TITLE_LENGTH = 300
-"""Characters."""
 MAX_DESCRIPTION_LENGTH = 5_000
 MAX_TAGS = 100
 
 _PLAIN = re.compile(r"[A-Za-z_][\w ./()-]*(?<! )")
+# words that YAML parsers may not read as text
 _WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"])
-"""Words that YAML readers may not take for text."""
 _FIELDS = (
     "id",
     "title",
@@ -57,10 +56,7 @@ class SkillFile:
     """Content of a ``skill.yaml`` with defaults.
 
     Attributes:
-        text: Text to store: with votes of both sides after a merge.
-        id: Id, or ``""``.
-        title: Title, or ``""``.
-        created_at: Creation time, or ``None``.
+        text: Text to store, with votes of both sides after a merge.
     """
 
     text: str
@@ -163,7 +159,6 @@ def _time(mapping: YamlMapping, key: str) -> datetime | None:
 
 
 def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
-    """A ``skill.yaml``, keys in their order."""
     lines = []
     for key in _FIELDS:
         if key == KEY:
@@ -201,24 +196,24 @@ def edited(text: str, changes: Mapping[str, Any]) -> str:
         key: time_text(value) if isinstance(value, datetime) else value
         for key, value in changes.items()
     }
-    wanted = {**mapping.values, **{key: _plain(value) for key, value in changes.items()}}
-    if wanted == mapping.values:
+    expected = {**mapping.values, **{key: _plain(value) for key, value in changes.items()}}
+    if expected == mapping.values:
         return text
     block, rest = _cut(text, mapping)
-    made = _edited(rest, mapping, changes)
+    result = _edited(rest, mapping, changes)
     if block:
-        made = re.sub(rf"^{KEY}: {_KEPT}$", lambda _: block, made, count=1, flags=re.MULTILINE)
+        result = re.sub(rf"^{KEY}: {_KEPT}$", lambda _: block, result, count=1, flags=re.MULTILINE)
     if "\r\n" in text:
-        made = made.replace("\r\n", "\n").replace("\n", "\r\n")
+        result = result.replace("\r\n", "\n").replace("\n", "\r\n")
     try:
-        same = read_yaml(made).values == wanted
+        same = read_yaml(result).values == expected
     except EntryFormatError:
         same = False
     if not same:
         raise EntryFormatError(
             f"{NAME}: cannot be changed so that all else in it stays; edit it by hand"
         )
-    return made
+    return result
 
 
 def _plain(value: Any) -> Any:
@@ -226,9 +221,9 @@ def _plain(value: Any) -> Any:
 
 
 def _cut(text: str, mapping: YamlMapping) -> tuple[str, str]:
-    """The block of votes, which no general reader of YAML has to go through, and the text without.
+    """Split a text into the block of votes and the rest, which a slow YAML parser reads.
 
-    A line stays in its place.
+    One line stays in place of the block.
     """
     span = span_of(text, mapping)
     if span is None:
@@ -244,7 +239,7 @@ def _edited(text: str, front_matter: YamlMapping, changes: Mapping[str, Any]) ->
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
     class SkillTexts(VersionedResolver):
-        """Takes every scalar for text, so that numbers and times stay as they are written."""
+        """Reads every scalar as text, so that numbers and times do not change."""
 
         @property
         def versioned_resolver(self) -> Any:
@@ -283,9 +278,9 @@ def _edited(text: str, front_matter: YamlMapping, changes: Mapping[str, Any]) ->
 def _flow(items: list[str]) -> Any:
     from ruamel.yaml.comments import CommentedSeq
 
-    made = CommentedSeq(items)
-    made.fa.set_flow_style()
-    return made
+    sequence = CommentedSeq(items)
+    sequence.fa.set_flow_style()
+    return sequence
 
 
 def _is_time(value: str) -> bool:

@@ -11,7 +11,6 @@ from kbkit.files.paths import fault
 from kbkit.runtime.validation import check_text
 
 MAX_LENGTH = 64
-"""Characters of a slug."""
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
@@ -34,8 +33,8 @@ def slug_of(title: str, taken: Container[str] = ()) -> str:
     plain = unicodedata.normalize("NFKD", title.casefold())
     letters = "".join(each for each in plain if not unicodedata.combining(each))
     words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:MAX_LENGTH].strip("-")
-    made = words if words and not slug_fault(words) else f"entry-{words}".strip("-")[:MAX_LENGTH]
-    return unique(made.strip("-"), taken)
+    slug = words if words and not slug_fault(words) else f"entry-{words}".strip("-")[:MAX_LENGTH]
+    return unique(slug.strip("-"), taken)
 
 
 def unique(slug: str, taken: Container[str]) -> str:

@@ -1,4 +1,4 @@
-"""Entries on disk: a folder each. Changes of several files are written beside it, then renamed."""
+"""Entries on disk: a folder each. Changes of several files go to a new folder, then renamed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from kbkit.models import FileKind
 
 PROMPT, README = "prompt.md", "README.md"
 MAX_FILES = 1_000
-"""Maximum files of an entry."""
 MAX_BYTES = 100_000_000
-"""Maximum bytes of an entry."""
 _NEXT = f"{PART}next-"
 """Prefix of complete folders that will replace an entry."""
 _ATTRIBUTES = ".gitattributes"
@@ -30,23 +28,14 @@ _UNION = b"# votes of two people, a line each, are both kept by a merge\nskill.y
 
 
 class Look(NamedTuple):
-    """Status of an entry's files, without their content.
-
-    Attributes:
-        changed: When the last of them was changed, in nanoseconds.
-    """
+    """Status of an entry's files; ``changed`` is the last change in nanoseconds."""
 
     stamp: str
     changed: int
 
 
 class StoredEntry(NamedTuple):
-    """A folder of an entry as it was read.
-
-    Attributes:
-        skill: Content of its ``skill.yaml``.
-        made: When the oldest of its files was written, in nanoseconds.
-    """
+    """The folder of an entry; ``made`` is the time of its oldest file in nanoseconds."""
 
     slug: str
     skill: SkillFile
@@ -116,7 +105,7 @@ class EntryStore(FileStore):
         try:
             return self._read_entry(slug)
         except MissingPathError:
-            with self.locked():  # another may just put a folder in its place
+            with self.locked():  # another process may be replacing the folder
                 return self._read_entry(slug)
 
     def read_skill(self, slug: str) -> SkillFile:
@@ -154,10 +143,10 @@ class EntryStore(FileStore):
 
     @contextmanager
     def locked(self, *, wait: float | None = None) -> Iterator[None]:
-        """Lock all files; first finishes writes of a killed process."""
-        held = getattr(self._held, "now", False)
+        """Lock all files; first finish writes of a killed process."""
+        is_held = getattr(self._held, "now", False)
         with super().locked(wait=wait):
-            if not held and self.root.exists():
+            if not is_held and self.root.exists():
                 with self._root() as root:
                     for name in root.names():
                         if name.startswith(_NEXT):
@@ -165,7 +154,7 @@ class EntryStore(FileStore):
             yield
 
     def place(self, slug: str, files: Mapping[str, bytes], *, replace: bool = False) -> None:
-        """Write a whole entry, which is there at once or not at all."""
+        """Write a whole entry atomically."""
         check_slug(slug)
         paths = {parts_of(path): data for path, data in files.items()}
         size = sum(map(len, paths.values()))
@@ -177,12 +166,12 @@ class EntryStore(FileStore):
             if not replace and root.stat(slug) is not None:
                 raise PathExistsError(f"{slug}: is there already; choose another slug")
             with private_folder(root, slug, paths) as part:
-                # whole from here on, whatever is killed
+                # from here on, a killed write is finished later
                 root.move(part, root, f"{_NEXT}{slug}", slug)
             try:
                 self._take_place(root, f"{_NEXT}{slug}")
             except FilesError:
-                if root.stat(slug) is not None:  # the one before stays
+                if root.stat(slug) is not None:  # the old entry stays
                     root.remove(f"{_NEXT}{slug}")
                 raise
 
@@ -198,7 +187,7 @@ class EntryStore(FileStore):
                 self._put(slug, path, data)
         except BaseException:
             for path in reversed(done):
-                with suppress(FilesError):  # a disk that is full may have no room for this, either
+                with suppress(FilesError):  # a full disk may have no room for this, either
                     self._put(slug, path, before.get(path))
             raise
 
@@ -211,7 +200,7 @@ class EntryStore(FileStore):
     def _take_place(self, root: Directory, name: str) -> None:
         slug = name.removeprefix(_NEXT)
         if slug_fault(slug):
-            return  # nothing that this module put here
+            return  # not written by this module
         if root.stat(slug) is not None:
             with self._trash(root, make=True) as trash:
                 trash.put(root, slug, slug, FileKind.FOLDER, {})
@@ -235,7 +224,7 @@ class EntryStore(FileStore):
 def private_folder(
     root: Directory, shown: str, files: Mapping[tuple[str, ...], bytes]
 ) -> Iterator[str]:
-    """Write files into a folder that the block moves to its place; an error removes it."""
+    """Write files into a folder for the block to move; an error removes it."""
     part = f"{PART}{secrets.token_hex(8)}"
     root.make(part)
     try:

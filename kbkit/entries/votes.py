@@ -1,7 +1,7 @@
 """Votes in a ``skill.yaml``: read, add, merge. Pure functions.
 
-A vote is one line, so that git's merge driver ``union`` keeps both people's votes. Only the
-average, the number of votes, and lines of new votes are written; all other text stays unchanged.
+A vote is one line, so that git's merge driver ``union`` keeps both people's votes. Only average,
+number and new lines of votes are written; other text stays.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from kbkit.errors import EntryFormatError
 from kbkit.models import EntryRating, Vote
 from kbkit.sources.json_yaml import scalar_value
 
-MAX_BYTES = 4_000_000
-"""Maximum bytes of a text, some 40,000 votes."""
-_KEPT = 200_000
-"""Characters of a text whose values are kept."""
+MAX_BYTES = 4_000_000  # about 40,000 votes
+_MAX_CACHED_LENGTH = 200_000
 _DEEPEST = 30
 _MAX = 500_000
 
@@ -42,11 +40,7 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class YamlMapping:
-    """Values of a text; equal only to itself.
-
-    Attributes:
-        flow: The paths of mappings and lists that are written in brackets.
-    """
+    """Values of a text; ``flow`` has the paths of mappings and lists in brackets."""
 
     values: dict[str, Any]
     keys: dict[Path, Place] = field(default_factory=dict)
@@ -66,7 +60,7 @@ def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
     """Parse a mapping, cached; callers must not change it."""
     if len(text) > MAX_BYTES:
         raise EntryFormatError(f"has more than {MAX_BYTES / 1e6:g} MB")
-    return (_read_once if len(text) <= _KEPT else _read)(text, as_texts)
+    return (_read_once if len(text) <= _MAX_CACHED_LENGTH else _read)(text, as_texts)
 
 
 def _read(text: str, as_texts: bool) -> YamlMapping:
@@ -86,8 +80,7 @@ def _read(text: str, as_texts: bool) -> YamlMapping:
         ) from None
 
 
-_read_once = lru_cache(maxsize=16)(_read)
-"""One vote reads the same texts a dozen times."""
+_read_once = lru_cache(maxsize=16)(_read)  # one vote reads the same texts a dozen times
 
 
 class _Reader:
@@ -179,13 +172,12 @@ _HEAD = re.compile(r"rating\s*:\s*(#.*)?")
 _UPDATED = re.compile(rf"^{UPDATED}[ \t]*:[ \t]*(\S*).*\n?", re.MULTILINE)
 _VOTE = re.compile(r"\s+- \{score: .*\}")
 _SHORT = re.compile(r"[\w-]+:\s+[^\s|>&*!].*")
-"""A key with its value on one line."""
 _FIGURE = re.compile(r"\s+(average|count|votes)\s*:.*")
 
 
 @lru_cache(maxsize=16)
 def rating_of(mapping: YamlMapping) -> EntryRating:
-    """Summarize votes in a text; average and number are computed from them."""
+    """Compute average and number of the votes in a text."""
     rating = mapping.values.get(KEY)
     if rating is None:
         return EntryRating()
@@ -215,7 +207,7 @@ def _vote(mapping: YamlMapping, value: Any, path: Path) -> Vote:
 
 
 def read_time(value: Any) -> datetime:
-    """A time in ISO 8601; one without a zone is in UTC."""
+    """Parse a time in ISO 8601; without a zone it is in UTC."""
     if not isinstance(value, str):
         raise ValueError("no time")
     at = datetime.fromisoformat(value.strip())
@@ -240,16 +232,16 @@ def with_votes(text: str, votes: Iterable[Vote]) -> str:
             "is one line in braces; write a line for each key, so that votes "
             "can be written below 'rating:'"
         )
-    made = _written(text, mapping, before, after)
-    _check(mapping, made, after)
-    return made
+    result = _written(text, mapping, before, after)
+    _check(mapping, result, after)
+    return result
 
 
 def with_rating(text: str, rating: EntryRating) -> str:
     mapping = read_yaml(text)
-    made = _with_block(text, mapping, rating, "\r\n" if "\r\n" in text else "\n")
-    _check(mapping, made, rating)
-    return made
+    result = _with_block(text, mapping, rating, "\r\n" if "\r\n" in text else "\n")
+    _check(mapping, result, rating)
+    return result
 
 
 def _agrees(mapping: YamlMapping, rating: EntryRating) -> bool:
@@ -266,13 +258,13 @@ def _agrees(mapping: YamlMapping, rating: EntryRating) -> bool:
 
 def _written(text: str, mapping: YamlMapping, before: EntryRating, after: EntryRating) -> str:
     end = "\r\n" if "\r\n" in text else "\n"
-    there = (mapping.values.get(KEY) or {}).get("votes") or []
+    votes = (mapping.values.get(KEY) or {}).get("votes") or []
     places = mapping.places
     lines = (
         all(path in places for path in (_AVERAGE, _COUNT, _VOTES))
         and _RATING not in mapping.flow
-        and not (_VOTES in mapping.flow and there)
-        and len(there) == before.count
+        and not (_VOTES in mapping.flow and votes)
+        and len(votes) == before.count
     )
     if not lines:
         return _with_block(text, mapping, after, end)
@@ -282,9 +274,9 @@ def _written(text: str, mapping: YamlMapping, before: EntryRating, after: EntryR
         (places[_COUNT].start, places[_COUNT].end, str(after.count)),
     ]
     if new:
-        if there:
+        if votes:
             column = places[_VOTES].column - 1
-            at = stop = _line_end(text, _leaf_end(mapping, (*_VOTES, len(there) - 1)))
+            at = stop = _line_end(text, _leaf_end(mapping, (*_VOTES, len(votes) - 1)))
         else:
             column = mapping.keys[_VOTES].column + 1
             at, stop = len(text[: places[_VOTES].start].rstrip(" ")), places[_VOTES].end
@@ -364,20 +356,20 @@ def _rest(values: Mapping[str, Any], *without: str) -> dict[str, Any]:
 def united(text: str) -> str:
     """Resolve a merge conflict in a text's votes, if there is one.
 
-    Handles git's conflict marks and the result of its driver ``union``: keeps each vote once,
-    counts average and number again, and keeps the later of two times of change.
+    Handles git's conflict marks and the result of its driver ``union``: keep each vote once,
+    compute average and number again, and keep the later time of change.
     """
     if any(_MARKER.fullmatch(line) and line.startswith("<") for line in _lines(text)):
         return _of_sides(text)
     try:
         read_yaml(text)
     except EntryFormatError as error:
-        made = _with_last_update(_of_union(text) or text)
+        result = _with_last_update(_of_union(text) or text)
         try:
-            read_yaml(made)
+            read_yaml(result)
         except EntryFormatError:
             raise error from None
-        return made
+        return result
     return text
 
 
@@ -423,11 +415,7 @@ def _of_sides(text: str) -> str:
 
 
 def _of_union(text: str) -> str | None:
-    """Merge the lines of votes from both sides.
-
-    Lines that ``union`` duplicated are kept once. ``None`` if there are other lines among the
-    votes.
-    """
+    """Merge the votes of both sides, each once; ``None`` if other lines are among them."""
     kept, votes = list[str](), list[str]()
     at, inside = -1, False
     lines, seen = _lines(text), set[str]()
