@@ -1,7 +1,7 @@
 """An open directory: operations stay inside, whatever others move or link meanwhile.
 
-On POSIX, names are looked up relative to the open directory without following links, so nobody can
-swap a folder for a link between check and use. Elsewhere each name is checked before use.
+On POSIX, names are resolved relative to the open directory without following links. So a folder
+cannot be swapped for a link between check and use. Elsewhere each name is checked before use.
 """
 
 from __future__ import annotations
@@ -34,14 +34,12 @@ RELATIVE = (
     and os.scandir in os.supports_fd
     and hasattr(os, "O_NOFOLLOW")
 )
-"""Whether names are looked up relative to open directories."""
 PART = ".kbkit-"
 """Prefix of unfinished files."""
 MAX_BYTES = 50_000_000
-"""Maximum bytes of a file."""
 
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-# a pipe that somebody put there would be waited for
+# without O_NONBLOCK, opening a pipe would block
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _READ |= getattr(os, "O_BINARY", 0)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -82,7 +80,7 @@ class Directory:
         return {"dir_fd": self._fd} if self._fd is not None else {}
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """Iterate over entries in any order, symbolic links included."""
+        """Iterate over entries, including symbolic links, in any order."""
         with os.scandir(self._path if self._fd is None else self._fd) as entries:
             yield from entries
 
@@ -144,7 +142,6 @@ class Directory:
         return about is not None and modes.S_ISDIR(about.st_mode)
 
     def make(self, name: str) -> None:
-        """Create a directory in it, unless it exists."""
         try:
             os.mkdir(self._at(name), **self._in)
             self._sync()
@@ -158,10 +155,7 @@ class Directory:
             os.rmdir(self._at(name), **self._in)
 
     def write(self, name: str, data: bytes, *, new: bool, shown: str) -> os.stat_result:
-        """Write a file atomically: readers see the old or the new content.
-
-        What was written outlives a crash of the machine when this returns.
-        """
+        """Write a file atomically and durably: readers see the old or the new content."""
         part = f"{PART}{secrets.token_hex(8)}"
         before = self.stat(name)
         try:
@@ -188,7 +182,7 @@ class Directory:
         return about
 
     def move(self, name: str, target: Directory, new_name: str, shown: str) -> None:
-        """Move a file or directory; there must be nothing under the new name."""
+        """Move a file or directory; the new name must be free."""
         try:
             self._rename(name, target, new_name)
             self._sync()
@@ -206,7 +200,7 @@ class Directory:
             shutil.rmtree(self._path / name)
 
     def sweep(self) -> None:
-        """Remove half-written files of a killed process; the caller excludes writers."""
+        """Remove unfinished files of a killed process; the caller holds the lock."""
         for name in self.names():
             if name.startswith(PART):
                 with suppress(OSError):
@@ -222,7 +216,7 @@ class Directory:
         """Give a file its name, unless it is taken."""
         try:
             if self._fd is None:
-                (self._path / part).rename(self._path / name)  # Windows refuses what is there
+                (self._path / part).rename(self._path / name)  # fails on Windows if taken
                 return
             os.link(part, name, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
         except FileExistsError:
@@ -243,7 +237,7 @@ class Directory:
 def refuse_link(about: os.stat_result | None, shown: str) -> None:
     if about is None:
         return
-    # a junction of Windows is no symbolic link, and leads elsewhere all the same
+    # junctions of Windows are not symbolic links, but lead elsewhere, too
     tag, junction = "st_reparse_tag", getattr(modes, "IO_REPARSE_TAG_MOUNT_POINT", -1)
     if modes.S_ISLNK(about.st_mode) or getattr(about, tag, 0) == junction:
         raise PathOutsideError(f"{shown}: is a link, and links are not followed")
@@ -290,8 +284,8 @@ class Kept(NamedTuple):
     """An item in the trash.
 
     Attributes:
-        created: When the files in it were made, in nanoseconds, by their paths within it (``""``
-            for a file by itself).
+        created: Creation times of its files in nanoseconds, by path within it (``""`` for a single
+            file).
     """
 
     deleted: DeletedFile
@@ -329,11 +323,11 @@ class Trash:
 
     def find(self, path: str) -> Kept:
         """Find the item last deleted at a path, or of an id."""
-        there = self.listed()
-        for kept in there:
+        items = self.listed()
+        for kept in items:
             if path in (kept.deleted.path, kept.deleted.id):
                 return kept
-        names = ", ".join(dict.fromkeys(kept.deleted.path for kept in there[:5]))
+        names = ", ".join(dict.fromkeys(kept.deleted.path for kept in items[:5]))
         raise MissingPathError(
             f"{path}: is not in the trash, which has {names}" if names else "the trash is empty"
         )
@@ -368,4 +362,4 @@ class Trash:
                 )
                 yield Kept(deleted, {str(key): int(at) for key, at in note["created"].items()})
             except (FilesError, ValueError, KeyError, TypeError, AttributeError):
-                continue  # nothing that this module put here
+                continue  # not written by this module

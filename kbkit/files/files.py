@@ -28,15 +28,14 @@ from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import Stores
 
 FOLDER = "files"
-"""The folder of a workspace that they are in."""
 
 
 @explained
 class Files:
     """Folders and files of text that agents and people write; ``workspace.files``.
 
-    They are plain files in a folder, open to any editor. A path is text with forward slashes from
-    the root (``"notes/today.md"``), and never leads out of the folder. Several processes may read
+    They are plain files in a folder, open to any editor. A path is relative to the root, with
+    forward slashes (``"notes/today.md"``), and cannot leave the folder. Several processes may read
     and write at once: readers see the old or the new state, and no write is lost.
     """
 
@@ -48,7 +47,7 @@ class Files:
 
     @property
     def path(self) -> Path:
-        """The folder that they lie in."""
+        """Folder that contains the files."""
         return self._store.root
 
     def list(self, path: str = "") -> builtins.list[FileInfo]:
@@ -82,7 +81,7 @@ class Files:
         """Return kind, size, times and version of a path.
 
         Raises:
-            MissingPathError: Nothing does.
+            MissingPathError: Nothing is there.
         """
         if parts := self._of_knowledge_bases(path):
             return self._shown.info(parts)
@@ -94,11 +93,10 @@ class Files:
         return _of(self._store.read(path), record.created if record else None)
 
     def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
-        """Return a folder with its content; as text, a drawing.
+        """Return a folder with its content; converted to text, a drawing.
 
         Args:
-            path: Start; by default the root. From there, knowledge bases are listed without
-                content.
+            path: Start; by default the root, which lists knowledge bases without content.
             depth: Maximum depth; unlimited by default.
 
         Raises:
@@ -108,7 +106,7 @@ class Files:
         return self._tree(info, depth)
 
     def roots(self) -> builtins.list[FileInfo]:
-        """The folders at the root."""
+        """List the folders at the root."""
         return [info for info in self.list() if info.is_folder]
 
     def read(self, path: str) -> str:
@@ -117,7 +115,7 @@ class Files:
         Raises:
             MissingPathError: Nothing is there.
             IsFolderError: It is a folder.
-            NotTextError: It is no text in UTF-8.
+            NotTextError: It is not text in UTF-8.
         """
         if parts := self._of_knowledge_bases(path):
             return self._shown.read(parts)
@@ -144,7 +142,7 @@ class Files:
 
         Raises:
             MissingPathError: Nothing is there.
-            NotTextError: It is no text in UTF-8.
+            NotTextError: It is not text in UTF-8.
             ConfigError: There are no such lines.
         """
         try:
@@ -163,16 +161,16 @@ class Files:
             if_match: Expected version (`FileInfo.version`); ``""`` if the file must not exist.
 
         Raises:
-            InvalidPathError: The path cannot be one.
+            InvalidPathError: The path is invalid.
             IsFolderError: A folder is there.
-            PathExistsError: A file is there under the same name in other capitals.
+            PathExistsError: A file exists whose name differs only in case.
             VersionConflictError: Another change came first.
-            ReadOnlyPathError: It shows a knowledge base.
+            ReadOnlyPathError: The path is in a knowledge base.
         """
         return self._written(self._store.write(path, _bytes(path, content), if_match=if_match))
 
     def append(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
-        """Add text at the end of a file, on a line of its own; makes the file.
+        """Append text to a file on a new line; create the file if missing.
 
         Args:
             path: The file.
@@ -200,7 +198,7 @@ class Files:
 
         Raises:
             MissingPathError: Nothing is there.
-            NotUniqueError: The text does not occur, or several times; says how often.
+            NotUniqueError: The text does not occur, or occurs several times.
             FilesError: See `write`.
         """
         check_text("new", new)
@@ -241,7 +239,7 @@ class Files:
         """Create a folder and its parents; an existing one stays.
 
         Raises:
-            InvalidPathError: The path cannot be one.
+            InvalidPathError: The path is invalid.
             PathExistsError: A file is there.
         """
         return _info(self._store.mkdir(path))
@@ -289,13 +287,13 @@ class Files:
             to: New path; by default the former one.
 
         Raises:
-            MissingPathError: The trash has nothing of that path.
+            MissingPathError: The trash has nothing with that path.
             PathExistsError: The path is taken.
         """
         item, created = self._store.undelete(path, to)
-        made = {"/".join(filter(None, (item.path, each))): at for each, at in created.items()}
+        times = {"/".join(filter(None, (item.path, each))): at for each, at in created.items()}
         with saying_done(item.path):
-            self._index.level(item.path, created=made)
+            self._index.level(item.path, created=times)
         return self.info(item.path)
 
     def trash(self) -> builtins.list[DeletedFile]:
@@ -307,18 +305,18 @@ class Files:
     ) -> SyncReport:
         """Import changes made outside kbkit, for search.
 
-        Opening a workspace does so, too, and `kbkit watch` all the time. Files of unchanged size
-        and times are skipped; others are compared by content.
+        Opening a workspace does so, too, and `kbkit watch` continuously. Files of unchanged size
+        and times are skipped.
 
         Args:
             on_progress: Called as files are stored; by default notebooks show a bar.
-            stop: Asked often; true ends the work cleanly.
+            stop: Called often; true ends the work cleanly.
 
         Returns:
             Files added, updated and removed, and those that cannot be searched, with reasons.
 
         Raises:
-            ConflictError: Another process keeps doing the same.
+            ConflictError: Another process does the same for too long.
             EmbedderError: The embedder failed; stored files stay.
         """
         self._store.sweep()
@@ -329,10 +327,10 @@ class Files:
         """Return a text that changes with files and knowledge bases; fast enough to poll.
 
         Args:
-            paths: Folders and files to check on disk, too: outside changes in them are imported.
+            paths: Folders and files to check on disk, too; imports outside changes in them.
 
         Raises:
-            InvalidPathError: One of them is not a path.
+            InvalidPathError: One of ``paths`` is invalid.
         """
         if self._disk.changed(paths):
             self.sync(on_progress=lambda _: None)
@@ -348,7 +346,7 @@ class Files:
         return [FileLink(link.target.lstrip("/"), link.leads_to) for link in links]
 
     def backlinks(self, path: str) -> builtins.list[str]:
-        """Return the sorted paths of the files that link to one.
+        """Return the sorted paths of files that link to a file.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -359,7 +357,7 @@ class Files:
         """Return a handler for commands of the memory tool that models are trained on.
 
         Args:
-            folder: Folder behind ``/memories``; by default the root.
+            folder: Folder shown as ``/memories``; by default the root.
         """
         return MemoryTool(self, folder)
 
@@ -388,14 +386,14 @@ class Files:
         return FileTree(
             info,
             tuple(
-                # from the root, knowledge bases are named
+                # at the root, knowledge bases are listed without content
                 self._tree(each, named if each.path == ROOT and not info.path else below)
                 for each in self.list(info.path)
             ),
         )
 
     def _of_knowledge_bases(self, path: str) -> tuple[str, ...]:
-        """The names of a path that shows a knowledge base; none of any other."""
+        """Return the names of a path in a knowledge base, else none."""
         parts = parts_of(path)
         return parts if parts[:1] == (ROOT,) else ()
 

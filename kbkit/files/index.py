@@ -1,7 +1,7 @@
-"""Keep the index of files level with the disk: every file is a document.
+"""Update the index of files from the disk: every file is a document.
 
-The state of a file is stored after its index, so interrupted work is repeated; unchanged size and
-times mean an unchanged file. Documents are ingested like those of other sources.
+The state of a file is stored after its index, so interrupted work is repeated. Unchanged size and
+times mean an unchanged file.
 """
 
 from __future__ import annotations
@@ -35,18 +35,12 @@ from kbkit.stores.stores import Stores
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-_LINKING = frozenset({"markdown", "text"})
-"""Formats whose files may link to others, and have tags in their text."""
+_LINKING = frozenset({"markdown", "text"})  # formats with links and tags
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Searchable content of a file.
-
-    Attributes:
-        documents: Searchable documents; none if it cannot be searched.
-        names: Names for links, normalized.
-    """
+    """Searchable content of a file; ``names`` are normalized names for links."""
 
     documents: Sequence[SourceDocument]
     names: frozenset[str]
@@ -78,20 +72,17 @@ def _links(path: str) -> bool:
 
 
 LOCK = "files-index"
-"""Lock of the index."""
 _WAIT = 600.0
 _POLL = 0.01
-_BATCH = 200
-"""Files that are stored together, while others wait to store theirs."""
-_FEW = 3
-"""Up to this number, files are stored one by one."""
+_BATCH = 200  # files stored under one lock
+_FEW = 3  # up to this number, files are stored one by one
 TICK = 100_000_000
 """Nanoseconds within which two changes may have the same time."""
 
 
 @contextmanager
 def saying_done(what: str) -> Iterator[None]:
-    """Explain errors after a change on disk: the change itself was made."""
+    """Explain in errors that the change on disk was made."""
     try:
         yield
     except WorkspaceError as error:
@@ -152,7 +143,7 @@ class FileIndex:
                 if stop():
                     break
                 if number:
-                    time.sleep(2 * _POLL)  # whoever waits has a turn
+                    time.sleep(2 * _POLL)  # lets waiting processes take the lock
                 with self._stores.locks.hold(LOCK, wait=wait, task="storing files", poll=_POLL):
                     gone_now = gone if number == 0 else []
                     report = _sum(report, self._store_part(kb, part, gone_now, created, reader))
@@ -271,8 +262,7 @@ def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> Non
 def is_stale(record: FileRecord | None, about: stat_result) -> bool:
     """Whether a file may have changed since it was indexed.
 
-    A change within the same clock tick as the check leaves all times equal, so recent files are
-    checked again.
+    A change in the same clock tick leaves all times equal, so recent files are checked again.
     """
     if record is None or not record.digest:
         return True

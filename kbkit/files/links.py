@@ -17,30 +17,28 @@ from kbkit.stores.catalog.files import Link
 from kbkit.text.markdown.blocks import blocks
 from kbkit.text.markdown.plain_text import CODE_SPAN, WIKI_LINK, destinations
 
-SUFFIXES = (".md", ".markdown", ".txt")
-"""Suffixes that links may omit."""
+SUFFIXES = (".md", ".markdown", ".txt")  # links may omit these
 
 _BRACKETS = re.compile(r"\[\[[^\[\]\n]{0,2000}\]\]")
 _TAG = re.compile(r"(?<![^\s(\[{,;:>\"'])#([\w][\w/-]{0,99})(?![\w#])")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_MAX_FILE_LENGTH = 2_000_000
-"""Characters that are searched for links and tags."""
+_MAX_FILE_LENGTH = 2_000_000  # characters searched for links and tags
 
 
 def prose(content: str) -> str:
     text = content[:_MAX_FILE_LENGTH]
-    kept, at = [], 0
+    parts, at = [], 0
     for block in blocks(text):
         if block.is_verbatim:
-            kept.append(text[at : block.start])
+            parts.append(text[at : block.start])
             at = block.end
-    kept.append(text[at:])
-    return CODE_SPAN.sub(" ", "".join(kept)) if "`" in text else "".join(kept)
+    parts.append(text[at:])
+    return CODE_SPAN.sub(" ", "".join(parts)) if "`" in text else "".join(parts)
 
 
 def tags_of(text: str) -> list[str]:
     """Return the tags in a text without code (``#tea``, ``#drinks/tea``), each once."""
-    plain = _BRACKETS.sub(" ", text) if "#" in text else ""  # of a link, it names a heading
+    plain = _BRACKETS.sub(" ", text) if "#" in text else ""  # in links, # precedes a heading
     tags = (match[1].rstrip("/-") for match in _TAG.finditer(plain))
     return list(dict.fromkeys(tag for tag in tags if any(each.isalpha() for each in tag)))
 
@@ -76,8 +74,8 @@ def _bare(name: str) -> str:
 
 
 def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
-    given = [aliases] if isinstance(aliases, str) else aliases
-    others = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    names = [aliases] if isinstance(aliases, str) else aliases
+    others = [each for each in names if isinstance(each, str)] if isinstance(names, list) else []
     keys = {key_of(path), *(collision_key(each.strip()) for each in (title, *others))}
     return {key for key in keys if key}
 
@@ -85,7 +83,7 @@ def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
 def meant(link: Link, candidates: Sequence[str]) -> str:
     """Resolve a link among files of that name; ``""`` if there is none.
 
-    Names win over titles, then files beside the note, then the file nearest to the root.
+    Names win over titles, then files next to the note, then the file nearest to the root.
     """
     target = link.target
     if target.startswith("/"):

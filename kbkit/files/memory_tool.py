@@ -24,7 +24,6 @@ from kbkit.models import FileInfo, FileTree
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines; none for an empty text."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -54,10 +53,7 @@ def _range(lines: Sequence[int], count: int) -> tuple[int, int]:
 
 
 def replaced(text: str, old: str, new: str) -> tuple[str, int]:
-    """Replace a part of a text; return how often it occurs, too.
-
-    Where lines end as on Windows, those of both texts are taken to do so.
-    """
+    """Replace a part of a text; also return how often it occurs. Keeps Windows line ends."""
     if "\r\n" in text and "\r" not in old:
         old, new = old.replace("\n", "\r\n"), new.replace("\r\n", "\n").replace("\n", "\r\n")
     places = list(occurrences(text, old))
@@ -92,20 +88,17 @@ def _kept(text: str) -> list[str]:
 
 
 def with_newline(data: bytes) -> bytes:
-    """Return a file's content with a final newline."""
     if not data or data.endswith(b"\n"):
         return data
     return data + (b"\r\n" if b"\r\n" in data else b"\n")
 
 
 ROOT = "/memories"
-"""Prefix of paths."""
 MAX_LINES = 999_999
 """Maximum lines shown: numbers have six places."""
 
 _DEPTH = 2
-_AROUND = 4
-"""Lines shown around a change."""
+_AROUND = 4  # lines shown before and after a change
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _UNITS = ("K", "M", "G", "T")
 
@@ -152,7 +145,7 @@ class FileOperations(Protocol):
 
 
 class _RefusedError(Exception):
-    """A failed command, with the message for the model."""
+    """A failed command; its message is for the model."""
 
 
 class MemoryTool:
@@ -160,11 +153,11 @@ class MemoryTool:
 
     Args:
         files: The files of a workspace.
-        folder: Folder behind ``/memories``.
+        folder: Folder shown as ``/memories``.
 
     Attributes:
         name: Name of the tool.
-        description: Description for tools declared by a schema.
+        description: Description for APIs that need a schema.
     """
 
     name = "memory"
@@ -188,12 +181,12 @@ class MemoryTool:
 
     @property
     def definition(self) -> dict[str, str]:
-        """Definition for the ``tools`` of a request to the Anthropic API."""
+        """Return the definition for ``tools`` in a request to the Anthropic API."""
         return {"type": "memory_20250818", "name": self.name}
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of its arguments, for APIs where a tool is a function."""
+        """Return the JSON schema of the arguments, for APIs where a tool is a function."""
         text, line = {"type": "string"}, {"type": "integer"}
         return {
             "type": "object",
@@ -224,34 +217,33 @@ class MemoryTool:
     def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
         """Run a model's command, and return the answer for it.
 
+        Failures are answers with ``is_error``, never exceptions.
+
         Args:
             command: The input of a tool call: a mapping, its JSON, or an object with
                 ``model_dump``.
-
-        Returns:
-            Answer for the model. Failures are answers with ``is_error``, never exceptions.
         """
         try:
-            given = _mapping(command)
-            command_of = self._commands.get(str(given.get("command")))
+            arguments = _mapping(command)
+            command_of = self._commands.get(str(arguments.get("command")))
             if command_of is None:
                 names = ", ".join(self._commands)
-                name = given.get("command")
+                name = arguments.get("command")
                 raise _RefusedError(f"Error: Unknown command: {name}. It is one of {names}")
-            return MemoryAnswer(command_of(given))
+            return MemoryAnswer(command_of(arguments))
         except _RefusedError as refused:
             return MemoryAnswer(str(refused), is_error=True)
-        except (KbkitError, OSError) as error:  # a full disk, say
+        except (KbkitError, OSError) as error:  # such as a full disk
             return MemoryAnswer(f"Error: {error}", is_error=True)
 
-    def _view(self, given: Mapping[str, Any]) -> str:
-        shown = _text(given, "path")
+    def _view(self, arguments: Mapping[str, Any]) -> str:
+        shown = _text(arguments, "path")
         path = self._inside(shown)
         missing = f"The path {shown} does not exist. Please provide a valid path."
         try:
             is_folder = not path or self._files.info(path).is_folder
         except MissingPathError:
-            if path != self._folder:  # the root is there, whether anything is in it or not
+            if path != self._folder:  # a missing root is an empty folder
                 raise _RefusedError(missing) from None
             is_folder = True
         if is_folder:
@@ -259,29 +251,29 @@ class MemoryTool:
         lines = lines_of(self._files.read(path))
         if len(lines) > MAX_LINES:
             raise _RefusedError(f"File {shown} exceeds maximum line limit of 999,999 lines.")
-        wanted = given.get("view_range")
+        view_range = arguments.get("view_range")
         try:
-            body = numbered("\n".join(lines) + "\n" if lines else "", wanted)
+            body = numbered("\n".join(lines) + "\n" if lines else "", view_range)
         except ConfigError:
             raise _RefusedError(
-                f"Error: Invalid `view_range` parameter: {wanted}. It should be within the range "
-                f"of lines of the file: [1, {len(lines)}]"
+                f"Error: Invalid `view_range` parameter: {view_range}. It should be within "
+                f"the range of lines of the file: [1, {len(lines)}]"
             ) from None
         return f"Here's the content of {shown} with line numbers:\n{body}"
 
-    def _create(self, given: Mapping[str, Any]) -> str:
-        shown = _text(given, "path")
+    def _create(self, arguments: Mapping[str, Any]) -> str:
+        shown = _text(arguments, "path")
         path = self._inside(shown, inner=True)
         try:
-            self._files.write(path, _text(given, "file_text"), if_match="")
+            self._files.write(path, _text(arguments, "file_text"), if_match="")
         except (VersionConflictError, PathExistsError, IsFolderError):
             raise _RefusedError(f"Error: File {shown} already exists") from None
         return f"File created successfully at: {shown}"
 
-    def _str_replace(self, given: Mapping[str, Any]) -> str:
-        shown = _text(given, "path")
+    def _str_replace(self, arguments: Mapping[str, Any]) -> str:
+        shown = _text(arguments, "path")
         path = self._inside(shown)
-        old, new = _text(given, "old_str"), _text(given, "new_str", "")
+        old, new = _text(arguments, "old_str"), _text(arguments, "new_str", "")
         missing = f"Error: The path {shown} does not exist. Please provide a valid path."
         if not old:
             raise _RefusedError("Error: `old_str` is empty: give the text to replace")
@@ -307,10 +299,10 @@ class MemoryTool:
             f"{', '.join(map(str, places))}. Please ensure it is unique"
         )
 
-    def _insert(self, given: Mapping[str, Any]) -> str:
-        shown = _text(given, "path")
+    def _insert(self, arguments: Mapping[str, Any]) -> str:
+        shown = _text(arguments, "path")
         path = self._inside(shown)
-        line, text = given.get("insert_line"), _text(given, "insert_text")
+        line, text = arguments.get("insert_line"), _text(arguments, "insert_text")
         try:
             count = len(lines_of(self._files.read(path)))
             if type(line) is not int or not 0 <= line <= count:
@@ -323,8 +315,8 @@ class MemoryTool:
             raise _RefusedError(f"Error: The path {shown} does not exist") from None
         return f"The file {shown} has been edited."
 
-    def _delete(self, given: Mapping[str, Any]) -> str:
-        shown = _text(given, "path")
+    def _delete(self, arguments: Mapping[str, Any]) -> str:
+        shown = _text(arguments, "path")
         path = self._inside(shown, inner=True)
         try:
             self._files.delete(path)
@@ -332,8 +324,8 @@ class MemoryTool:
             raise _RefusedError(f"Error: The path {shown} does not exist") from None
         return f"Successfully deleted {shown}"
 
-    def _rename(self, given: Mapping[str, Any]) -> str:
-        old, new = _text(given, "old_path"), _text(given, "new_path")
+    def _rename(self, arguments: Mapping[str, Any]) -> str:
+        old, new = _text(arguments, "old_path"), _text(arguments, "new_path")
         source, target = self._inside(old, inner=True), self._inside(new, inner=True)
         try:
             self._files.move(source, target)
@@ -381,7 +373,7 @@ def _total(tree: FileTree) -> int:
 
 
 def _size(count: int) -> str:
-    """Bytes as a person reads them: ``512B``, ``5.5K``, ``1.2M``."""
+    """Format bytes: ``512B``, ``5.5K``, ``1.2M``."""
     if count < 1024:
         return f"{count}B"
     size = float(count)
@@ -393,7 +385,7 @@ def _size(count: int) -> str:
 
 
 def _around(text: str, at: int, new: str) -> str:
-    """The lines of a change with some before and behind, numbered."""
+    """Return the changed lines with some before and after, numbered."""
     lines = lines_of(text)
     first = text.count("\n", 0, at) + 1
     last = first + new.count("\n") + _AROUND
@@ -401,8 +393,8 @@ def _around(text: str, at: int, new: str) -> str:
     return numbered(text, shown) if lines and shown[0] <= shown[1] else ""
 
 
-def _text(given: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    value = given.get(name, default)
+def _text(arguments: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = arguments.get(name, default)
     if value is None and default is not None:
         value = default
     if not isinstance(value, str):

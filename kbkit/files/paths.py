@@ -1,7 +1,7 @@
 """Valid paths of files: portable, and inside the folder. Pure functions.
 
-Refused are names that are commands on some system (`CON`, `a:b`), names with a leading dot
-(`.git`), and names that only look alike, so that the folder can be checked out on any machine.
+Names that are special on some system (`CON`, `a:b`), names with a leading dot (`.git`), and names
+with misleading characters are invalid, so that the folder can be checked out on any machine.
 """
 
 from __future__ import annotations
@@ -16,29 +16,26 @@ from threading import Lock
 
 from kbkit.errors import InvalidPathError, PathOutsideError
 
-MAX_NAME = 255
-"""Bytes of a name; file systems allow no more."""
-MAX_PATH = 3_000
-"""Bytes of a path: an operating system takes 4,096 with the folder of the workspace in front."""
-MAX_DEPTH = 50
-"""Folders within one another."""
+MAX_NAME = 255  # bytes; the limit of file systems
+MAX_PATH = 3_000  # bytes; operating systems allow 4,096 with the folder of the workspace
+MAX_DEPTH = 50  # nested folders
 
+# valid names, except for reserved ones
 _PLAIN = re.compile(r"\w(?:[\w \-.,+@()]*[\w\-,+@()])?", re.ASCII)
-"""Names that need no closer look, but for reserved ones."""
 _FORBIDDEN = re.compile(r'[<>:"|?*\x00-\x1f\x7f-\x9f\\]')
+# characters that look like a slash or end a line
 _SEPARATORS = frozenset("\u2044\u2215\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c\u2028\u2029")
-"""Characters that look like a slash or end a line."""
 _RESERVED = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\s*(?:\..*)?|git~[0-9]+",
     re.IGNORECASE | re.DOTALL,
 )
 _DRIVE = re.compile(r"[A-Za-z]:")
+# zero-width characters within words of some languages and within emoji
 _JOINERS = frozenset("\u200c\u200d")
-"""Characters without width that words of some languages, and emoji, are made with."""
 
 
 def parts_of(path: str | PurePath) -> tuple[str, ...]:
-    """The names of a path, in one form of Unicode; none for the root."""
+    """Split a path into names in NFC; none for the root."""
     text = path.as_posix() if isinstance(path, PurePath) else path
     if not isinstance(text, str):
         raise InvalidPathError(f"{path!r}: give a path as text, such as 'notes/today.md'")
@@ -58,7 +55,6 @@ def parts_of(path: str | PurePath) -> tuple[str, ...]:
 
 
 def _normal(name: str, path: str) -> str:
-    """A name in the form in which names are written (NFC), if it may be one."""
     if reason := fault(name):
         raise InvalidPathError(f"{_shown(path)}: {reason}")
     return name if name.isascii() else unicodedata.normalize("NFC", name)
@@ -90,9 +86,9 @@ def fault(name: str) -> str:
 
 
 def collision_key(name: str) -> str:
-    """The same for names that some file system takes for one: in capitals or not, composed or not.
+    """Return a key that is equal for names that some file system does not distinguish.
 
-    Invisible joiners count for nothing.
+    Ignores case, Unicode composition and invisible joiners.
     """
     if name.isascii():
         return name.lower()
@@ -105,22 +101,20 @@ def same_name(name: str, other: str) -> bool:
 
 
 def joined(parts: tuple[str, ...]) -> str:
-    """Names as a path; ``""`` for the root."""
     return "/".join(parts)
 
 
 def _shown(path: str) -> str:
-    """A path in a message: short, and without characters that a terminal would obey."""
+    """Shorten a path for a message, and escape control characters."""
     text = path if len(path) <= 100 else f"{path[:97]}..."
     return text if text.isprintable() and text else ascii(os.fsdecode(text))
 
 
-_MAX = 10_000
-"""Places that are remembered."""
+_MAX = 10_000  # remembered places
 
 
 class DiskLook:
-    """Remembers when places were changed; may be used by several threads."""
+    """Remembers when places changed; thread-safe."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -20,16 +20,12 @@ from kbkit.stores.catalog.files import PageRow
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 ROOT = "kb"
-"""The name at the root under which knowledge bases are shown."""
+"""Folder at the root that shows knowledge bases."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """The pages of one version of a knowledge base.
-
-    Attributes:
-        pages: Pages by path from the root of the files.
-    """
+    """The pages of one version of a knowledge base, by path from the root of the files."""
 
     version: int
     pages: Mapping[str, PageRow]
@@ -37,7 +33,7 @@ class _Folder:
 
 
 class ShownKnowledgeBases:
-    """The knowledge bases of a workspace, but for the one of the files themselves."""
+    """The knowledge bases of a workspace, except that of the files."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -53,7 +49,6 @@ class ShownKnowledgeBases:
         return [row for row in rows if row.id != FILES]
 
     def list(self, parts: Sequence[str]) -> list[FileInfo]:
-        """List a folder, folders first."""
         folders = self._look(parts)
         path = joined(tuple(parts))
         if path not in folders:
@@ -112,11 +107,11 @@ class ShownKnowledgeBases:
         return folder.children
 
     def _folder(self, row: KnowledgeBaseRow) -> _Folder:
-        """The pages of a knowledge base as it is now, looked up once for each version."""
-        held = self._folders.get(row.id)
+        """Return the current pages of a knowledge base, cached for each version."""
+        cached = self._folders.get(row.id)
         root = f"{ROOT}/{row.name}"
-        if held is not None and held.version == row.version and root in held.children:
-            return held
+        if cached is not None and cached.version == row.version and root in cached.children:
+            return cached
         with self._database.read() as transaction:
             rows = {page.uri: page for page in files.pages(transaction, row.id)}
         paths = assign_paths(rows, "")
@@ -152,12 +147,10 @@ def _folder_info(path: str, created: datetime, changed: datetime) -> FileInfo:
     return FileInfo(path, FileKind.FOLDER, 0, created, changed, read_only=True)
 
 
-MAX = 30
-"""Maximum folders and knowledge bases listed."""
+MAX = 30  # listed folders and knowledge bases
 
 
 def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
-    """A section of a system prompt."""
     lines = [
         "## Files",
         "",

@@ -1,7 +1,6 @@
 """The files of a workspace on disk: confined to their folder, written atomically.
 
-One process writes at a time, under a lock; readers see the old or the new state. This module knows
-neither documents nor search.
+One process writes at a time, under a lock; readers see the old or the new state.
 """
 
 from __future__ import annotations
@@ -35,10 +34,8 @@ from kbkit.models import DeletedFile, FileKind
 from kbkit.stores.locks import Locks
 
 _POLL = 0.005
-_ROOM = 8_000_000
-"""Free bytes required before a change: the catalog writes its changes twice."""
-_TIMES = 16
-"""Further bytes required for each byte of a file."""
+_ROOM = 8_000_000  # free bytes required before a change; the catalog writes its changes twice
+_TIMES = 16  # further bytes required for each byte of a file
 
 
 class Item(NamedTuple):
@@ -105,10 +102,7 @@ class FileStore:
             return folder.open_file(self._name(folder, parts), joined(parts))
 
     def list(self, path: str = "") -> list[Item]:
-        """List a folder, folders first, then by name.
-
-        Hidden names, links, and names that cannot be one on every system are left out.
-        """
+        """List a folder, folders first, without hidden names, links and invalid names."""
         parts = self._parts(path)
         if not parts and not self.root.exists():
             return []
@@ -118,7 +112,7 @@ class FileStore:
     def walk(
         self, path: str = "", skipped: Callable[[str, str], None] = lambda path, why: None
     ) -> Iterator[Item]:
-        """Iterate over everything below a folder, or the file itself."""
+        """Iterate over everything below a folder, or over a single file."""
         parts = self._parts(path)
         if not self.root.exists():
             return
@@ -177,7 +171,7 @@ class FileStore:
             try:
                 about = entry.stat(follow_symlinks=False)
             except OSError:
-                continue  # it went meanwhile
+                continue  # deleted meanwhile
             mode = about.st_mode
             if modes.S_ISREG(mode):
                 yield Item(path, about, False)
@@ -189,7 +183,7 @@ class FileStore:
     def write(
         self, path: str, data: bytes, *, new: bool = False, if_match: str | None = None
     ) -> Stored:
-        """Write a file, all at once; folders above are made, unless a version is expected."""
+        """Write a file atomically; create parent folders unless a version is expected."""
         try:
             return self.change(
                 path, lambda before: data, new=new, old=bool(if_match), if_match=if_match
@@ -208,7 +202,7 @@ class FileStore:
         old: bool = False,
         if_match: str | None = None,
     ) -> Stored:
-        """Change a file with a function of its content, under a lock."""
+        """Apply a function to the content of a file, under a lock."""
         parts = self._writable(path)
         shown = joined(parts)
         with self.locked(), self._folder(parts[:-1], make=not old) as folder:
@@ -277,17 +271,17 @@ class FileStore:
     def undelete(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
         """Restore what was last deleted at a path."""
         with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
-            kept = trash.find(joined(parts_of(path)))
-            parts = self._writable(to or kept.deleted.path)
+            item = trash.find(joined(parts_of(path)))
+            parts = self._writable(to or item.deleted.path)
             self._require_room(joined(parts))
             with self._folder(parts[:-1], make=True) as folder:
                 existing, alike = folder.find(parts[-1], exact=self._exact)
-                if (there := existing or alike) is not None:
+                if (taken := existing or alike) is not None:
                     raise PathExistsError(
-                        f"{_alike(joined(parts), there)}; bring it back under another path"
+                        f"{_alike(joined(parts), taken)}; bring it back under another path"
                     )
-                trash.take(kept.deleted.id, folder, parts[-1])
-        return self.stat(joined(parts)), kept.created
+                trash.take(item.deleted.id, folder, parts[-1])
+        return self.stat(joined(parts)), item.created
 
     def trash(self) -> builtins.list[DeletedFile]:
         try:
@@ -314,7 +308,7 @@ class FileStore:
                     with self._folder(tuple(filter(None, path.split("/")))) as folder:
                         folder.sweep()
                 except FilesError:
-                    continue  # it went meanwhile
+                    continue  # deleted meanwhile
 
     # ---- how
 
@@ -341,20 +335,17 @@ class FileStore:
         return parts
 
     def _require_room(self, shown: str, size: int = 0) -> None:
-        """Check for space on disk, for the catalog's data, too.
-
-        Else a file would be changed of which no search could ever hear.
-        """
-        wanted = _ROOM + _TIMES * size
+        """Check for space on disk, also for the catalog, so that a change can be indexed."""
+        required = _ROOM + _TIMES * size
         place = self.root if self.root.is_dir() else self.root.parent
         try:
             usage = shutil.disk_usage(place)
         except OSError:
-            return  # what is written next says what is wrong
-        if usage.total and usage.free < wanted:
+            return  # the following write reports the cause
+        if usage.total and usage.free < required:
             raise FilesError(
                 f"{shown}: the disk has too little room, {usage.free / 1e6:,.1f} MB of "
-                f"{wanted / 1e6:,.1f} that this may take; nothing was changed: free some space"
+                f"{required / 1e6:,.1f} that this may take; nothing was changed: free some space"
             )
 
     def _found(self, folder: Directory, parts: tuple[str, ...]) -> tuple[str, Item]:
@@ -366,7 +357,7 @@ class FileStore:
         return name, Item.of(joined(parts), about)
 
     def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
-        """Return the last name of a path as it is spelled on disk."""
+        """Return the last name of a path as spelled on disk."""
         existing, alike = folder.find(parts[-1], exact=self._exact)
         if existing is None:
             raise _missing(joined(parts), alike)
@@ -403,25 +394,25 @@ class FileStore:
     @contextmanager
     def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[Directory]:
         opened: list[Directory] = []
-        made: list[tuple[Directory, str]] = []
+        created: list[tuple[Directory, str]] = []
         with self._root(make=make) as root:
-            here = root
+            current = root
             try:
                 for number, name in enumerate(parts, 1):
                     shown = joined(parts[:number])
-                    existing, alike = here.find(name, exact=self._exact)
+                    existing, alike = current.find(name, exact=self._exact)
                     if existing is None:
                         if not make:
                             raise _missing(shown, alike)
                         if alike is not None:
                             raise PathExistsError(_alike(shown, alike))
-                        here.make(name)
-                        made.append((here, name))
-                    here = here.child(existing or name, shown)
-                    opened.append(here)
-                yield here
+                        current.make(name)
+                        created.append((current, name))
+                    current = current.child(existing or name, shown)
+                    opened.append(current)
+                yield current
             except BaseException:
-                for above, name in reversed(made):
+                for above, name in reversed(created):
                     above.remove_empty(name)
                 raise
             finally:
@@ -460,7 +451,7 @@ def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
 
 
 def _sorted(items: Iterator[Item]) -> list[Item]:
-    by_name = sorted(items, key=itemgetter(0))  # in three passes, which take less than one
+    by_name = sorted(items, key=itemgetter(0))  # three passes are faster than one
     return [*filter(itemgetter(2), by_name), *filterfalse(itemgetter(2), by_name)]
 
 
