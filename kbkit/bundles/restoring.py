@@ -129,8 +129,6 @@ def settle(stores: Stores) -> None:
     try:
         record = json.loads(journal.read_text(encoding="utf-8"))
         token, files = str(record["token"]), dict(record["files"])
-    except FileNotFoundError:
-        return
     except (OSError, ValueError, TypeError, KeyError):
         return
     with stores.database.write() as transaction:

@@ -81,7 +81,7 @@ class EntryIndex:
         skipped: dict[str, str] = {}
         looks = self._store.looks(skipped.__setitem__)
         records = self.records()
-        new_votes = self._given(records)
+        new_votes = self._new_votes(records)
         changed = [slug for slug, look in looks.items() if _is_stale(records.get(slug), look)]
         gone = [slug for slug in records if slug not in looks]
         report = EntrySyncReport()
@@ -97,7 +97,7 @@ class EntryIndex:
             synced=sum(not each.problem for each in records.values()),
         )
 
-    def _given(self, records: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
+    def _new_votes(self, records: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
         slugs = {each.document_id: slug for slug, each in records.items() if each.document_id}
         if not slugs:
             return {}
