@@ -303,7 +303,7 @@ class KnowledgeBase(Searches):
         """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
 
         Args:
-            target: Id of a chunk or a document.
+            target: Id of a chunk or a document, or URI of a document.
             score: 1 (useless) to 5 (exactly right).
             query: The query that found it, if any.
             note: A note.
