@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 486, "code": 78_710, "docstrings": 11_350}
+BUDGET = {"modules": 483, "code": 78_540, "docstrings": 9_160}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
