@@ -143,7 +143,7 @@ def test_what_was_gathered_is_handed_over_when_it_is_much(workspace, monkeypatch
     assert kb.info().pending == 0
 
 
-@pytest.mark.parametrize("size", [10, votes._KEPT + 10])
+@pytest.mark.parametrize("size", [10, votes._MAX_CACHED_LENGTH + 10])
 def test_long_texts_are_not_kept(size):
     misses = votes._read_once.cache_info().misses
     text = f"title: {'x' * size}{size}\n"

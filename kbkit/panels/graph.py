@@ -343,9 +343,9 @@ class GraphPanel(JobPanel):
             field = "relation" if field == "name" else field
             if isinstance(error, NotFoundError):
                 field = "target"
-        elif isinstance(error, ConflictError) and " names" in str(error):
+        elif isinstance(error, ConflictError) and " already names" in str(error):
             named = repr(" ".join(str(message.get("name")).split()))
-            field = "name" if f"{named} names" in str(error) else "aliases"
+            field = "name" if f"{named} already" in str(error) else "aliases"
         now = None
         if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
             node = text_in(message, "id")

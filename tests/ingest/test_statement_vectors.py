@@ -286,7 +286,9 @@ def test_a_recipe_that_cannot_be_names_the_key(tmp_path):
     with pytest.raises(RecipeError, match=r"r\.yaml:7: annotation: none: leaves nothing"):
         load_recipe(recipe)
     recipe.write_text(f"name: r\n{sources}summary_embedding:\n  type: static\n  text: both\n")
-    with pytest.raises(RecipeError, match=r"r\.yaml:4: summary_embedding: text: says what"):
+    with pytest.raises(
+        RecipeError, match=r"r\.yaml:4: summary_embedding: text: is for chunks only"
+    ):
         load_recipe(recipe)
     with pytest.raises(ConfigError, match="annotation: none: leaves nothing"):
         KnowledgeBaseSpec(embedding=StaticEmbedding(text="both"), annotation=NoAnnotation())

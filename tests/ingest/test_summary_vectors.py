@@ -245,7 +245,7 @@ def test_without_the_model_static_vectors_serve_summaries(workspace, tmp_path, m
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     (line,) = ended.stderr.splitlines()  # once
-    assert line.startswith("kbkit: static vectors serve the summaries of documents, since ")
+    assert line.startswith("kbkit: summaries of documents get static vectors, since ")
     assert ("onnxruntime" if missing == "onnxruntime" else "minilm model") in line
     old, embedder, new = ended.stdout.splitlines()
     # what the model embedded before is left aside, and that is said

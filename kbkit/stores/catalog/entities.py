@@ -292,7 +292,8 @@ def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | N
     elif alias_of is not None and row.alias_of != alias_of:
         if find(transaction, named) is not None:
             raise ConflictError(
-                f"{named.name!r} names an entity of its own; merge the two, or choose another name"
+                f"{named.name!r} already names another entity; merge the two, or choose another "
+                "name"
             )
         own = subjects.c.id == named.id
         transaction.execute(subjects.update().where(own).values(alias_of=alias_of))
