@@ -1,6 +1,6 @@
 """Weights that were chosen without the set they are measured on, and what each retriever brings.
 
-The candidates of all questions are fetched once (`kbkit.feedback.candidate_cache`, which ranks as
+The candidates of all questions are fetched once (`kbkit.feedback.evaluate`, which ranks as
 search does; that is checked). For each set in turn, weights are chosen that do well on the others,
 by the mean of their nDCG@10: the mean of the best of some hundred combinations, and from there one
 weight after the other moved to where it is best. They are measured on the set that was left out.
@@ -18,7 +18,7 @@ from _figures import FRESH, MANUALS
 from quality import CHUNKS_ALONE, HITS, kbkit_search
 from scipy.stats import qmc
 
-from kbkit.feedback.candidate_cache import CandidateCache
+from kbkit.feedback.evaluate import CandidateCache
 from kbkit.feedback.evaluation_set import EvaluationQuery, EvaluationSet
 from kbkit.feedback.statistics import Values, difference
 from kbkit.feedback.tune import RANGES

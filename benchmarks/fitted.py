@@ -35,8 +35,7 @@ from kbkit.recipes import (
     RetrievalSpec,
     StaticEmbedding,
 )
-from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
-from kbkit.retrieval.fusion import Features, Weights, fuse
+from kbkit.retrieval.fusion import CorpusStatistics, Features, Weights, fuse, impacts, length_norms
 from kbkit.text.analysis import analyzer
 
 DEPTH = 10

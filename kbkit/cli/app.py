@@ -39,7 +39,7 @@ _MODULES = (
     ("serve", "serve"),
     ("subjects", "subjects about"),
     ("subjects", "delete undelete trash compact rename describe"),
-    ("config", "config"),
+    ("workspace", "config"),
     ("entries", "entries"),
     ("files", "files"),
     ("graph", "graph"),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import SyncReport
     from kbkit.runtime.progress import OnProgress
-    from kbkit.workflows.watching import SyncedFolder
+    from kbkit.workflows.builder import SyncedFolder
     from kbkit.workspace import Workspace
 
 
@@ -214,7 +214,7 @@ def watch(
     if port is not None and not build:
         raise typer.BadParameter("--port serves the site that --no-build does not build")
     from kbkit.export import serve_site as serve
-    from kbkit.workflows.watching import watch as keep_watching
+    from kbkit.workflows.builder import watch as keep_watching
 
     with open_workspace() as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
         with progress() as on_progress:
@@ -243,7 +243,7 @@ def watch(
 
 @contextmanager
 def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
-    from kbkit.workflows.watching import watch_files
+    from kbkit.workflows.builder import watch_files
 
     def on_sync(report: SyncReport) -> None:
         say(

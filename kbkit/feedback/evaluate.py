@@ -1,4 +1,4 @@
-"""Evaluate search with golden questions and judgements."""
+"""Evaluate search with golden questions and judgements; fetch candidates once for many rankings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix
 from kbkit.feedback.evaluation_report import Evaluation, MissingPage, QueryResult, Unit, compare
 from kbkit.feedback.evaluation_set import (
     EvaluationQuery,
@@ -17,13 +21,15 @@ from kbkit.feedback.evaluation_set import (
     unfinished,
 )
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.statistics import DEPTH, Ranking, measure
+from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
 from kbkit.models import Mode, Progress
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.retrieval.query import check_mode, check_retrieval
+from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
+from kbkit.retrieval.query import Query, check_mode, check_retrieval
+from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates, weights_of
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer
-from kbkit.stores.catalog import reading
+from kbkit.stores.catalog import corpus, reading
 
 _NOTED = 10
 """Missing pages listed one by one in notes."""
@@ -170,3 +176,177 @@ class _Configuration:
             if len(names) == depth or len(hits) < limit:
                 break
         return tuple(names)
+
+
+Rows = NDArray[np.int64]
+
+_DISCOUNTS = 1 / np.log2(np.arange(DEPTH) + 2)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateCache:
+    """The candidates of all queries, concatenated in arrays of shape ``(n,)``.
+
+    Attributes:
+        features: Normalised within each query; a document number belongs to one query only.
+        items: Number of each candidate, or of its page.
+        gains: Gain of each item, 0 without a judgement.
+        ideal: Ideal DCG of each query, shape ``(queries,)``.
+        near_duplicates: Offset and vectors of the candidates, of queries with near duplicates.
+        factors: See `document_factors`.
+    """
+
+    features: Features
+    queries: Rows
+    items: Rows
+    gains: Values
+    ideal: Values
+    near_duplicates: tuple[tuple[int, Matrix], ...]
+    threshold: float
+    factors: tuple[float, float]
+
+    @classmethod
+    def fetch(
+        cls,
+        kb: Searchable,
+        queries: EvaluationSet,
+        retrieval: RetrievalSpec,
+        report: OnProgress | None = None,
+    ) -> CandidateCache:
+        parts, pools = [], []
+        for number, query in enumerate(queries, 1):
+            search_query = Query.of(query.text, DEPTH, retrieval=retrieval)
+            # a query must not be ranked by what was learned from its own judgements
+            pool = kb.retriever.pool(replace(search_query, unlearned=queries.unit == "chunk"))
+            pools.append(pool)
+            parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
+            if report is not None:
+                report(Progress("candidates", number, len(queries), query.text))
+        (factors,) = document_factors(pools[:1]) or [(1.0, 1.0)]
+        return cls._joined(parts, queries, retrieval.duplicates, factors)
+
+    @classmethod
+    def _joined(
+        cls,
+        parts: Sequence[_QueryCandidates],
+        queries: EvaluationSet,
+        threshold: float,
+        factors: tuple[float, float],
+    ) -> CandidateCache:
+        starts = np.cumsum([0] + [len(part.items) for part in parts])
+        documents = _disjoint([part.documents for part in parts])
+        features = Features.joined([part.columns for part in parts], documents)
+        if queries.unit == "chunk":
+            features = replace(features, rating=np.zeros(starts[-1]))
+        return cls(
+            features=features,
+            queries=np.repeat(np.arange(len(parts)), np.diff(starts)),
+            items=_disjoint([part.items for part in parts]),
+            gains=np.concatenate([part.gains for part in parts]),
+            ideal=np.array([_ideal_dcg(query) for query in queries]),
+            near_duplicates=tuple(
+                (int(start), part.vectors)
+                for start, part in zip(starts, parts, strict=False)
+                if _has_duplicates(part.vectors, threshold)
+            ),
+            threshold=threshold,
+            factors=factors,
+        )
+
+    def varies(self, name: str) -> bool:
+        return bool(np.any(getattr(self.features, name)))
+
+    def ndcg(self, retrieval: RetrievalSpec) -> Values:
+        """Return nDCG@10 of each query, shape ``(queries,)``."""
+        weights = weights_of(retrieval, Mode.HYBRID, self.factors)
+        fused = fuse(self.features, weights)
+        factors = discounts(
+            fused.total,
+            self.features.documents,
+            self._near_duplicates(fused.total),
+            retrieval.per_document,
+        )
+        ranked = np.flatnonzero(fused.common)
+        total = fused.discounted(factors).total[ranked]
+        order = ranked[np.lexsort((-total, self.queries[ranked]))]
+        _, first = np.unique(self.items[order], return_index=True)
+        best = order[np.sort(first)]  # best candidate of each item, by query
+        queries = self.queries[best]
+        starts = np.searchsorted(queries, np.arange(len(self.ideal)))
+        places = np.arange(len(best)) - starts[queries]
+        top = places < DEPTH
+        discounted = self.gains[best[top]] * _DISCOUNTS[places[top]]
+        figures: Values = np.bincount(queries[top], discounted, len(self.ideal)) / self.ideal
+        return figures
+
+    def _near_duplicates(self, total: Values) -> NDArray[np.bool_]:
+        marked = np.zeros(len(total), np.bool_)
+        for start, vectors in self.near_duplicates:
+            part = slice(start, start + len(vectors))
+            marked[part] = mark_duplicates(vectors, total[part], self.threshold)
+        return marked
+
+
+@dataclass(frozen=True, slots=True)
+class _QueryCandidates:
+    columns: dict[str, Values]
+    documents: Rows
+    items: Rows
+    gains: Values
+    vectors: Matrix
+
+    @classmethod
+    def of(
+        cls, kb: Searchable, pool: CandidatePool, query: EvaluationQuery, by_page: bool
+    ) -> _QueryCandidates:
+        candidates = pool.candidates
+        ranked = slice(0, candidates.ranked)
+        columns = {name: values[ranked] for name, values in pool.columns.items()}
+        for name in ("cosine", "bm25", "summary", "page"):
+            columns[name] = normalise(columns[name])
+        documents = _codes(candidates.document_ids[ranked])
+        if by_page:
+            items, gains = _by_page(kb, candidates.seqs[ranked], query)
+        else:
+            items = np.arange(candidates.ranked)
+            gains = _by_chunk(kb, candidates.seqs[ranked], query)
+        return cls(columns, documents, items, gains, candidates.vectors[ranked])
+
+
+def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -1)
+    return threshold < 1 and bool((cosines > threshold).any())
+
+
+def _by_chunk(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> Values:
+    with kb.retriever.stores.database.read() as transaction:
+        seq_of = corpus.seqs_by_id(transaction, list(query.gains))
+    gain_of = {seq: float(query.gains[chunk_id]) for chunk_id, seq in seq_of.items()}
+    return np.array([gain_of.get(seq, 0.0) for seq in seqs.tolist()])
+
+
+def _by_page(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> tuple[Rows, Values]:
+    """Return the page and gain of each candidate; two URIs of one page are one item."""
+    rows = kb.retriever.chunks(seqs.tolist())
+    uris = [rows[seq][1].uri if seq in rows else "" for seq in seqs.tolist()]
+    names = {uri: matching_page(uri, query) for uri in dict.fromkeys(uris)}
+    pages = [("relevant", names[uri]) if names[uri] else ("uri", uri) for uri in uris]
+    gains = [float(query.gains.get(names[uri] or "", 0)) for uri in uris]
+    return _codes(pages), np.array(gains)
+
+
+def _ideal_dcg(query: EvaluationQuery) -> float:
+    gains = sorted(query.gains.values(), reverse=True)[:DEPTH]
+    return float(gains @ _DISCOUNTS[: len(gains)])
+
+
+def _codes(values: Sequence[object]) -> Rows:
+    numbers: dict[object, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
+
+
+def _disjoint(parts: Sequence[Rows]) -> Rows:
+    """Concatenate arrays of numbers, shifted so that no two parts share a number."""
+    ends = np.cumsum([0] + [int(part.max(initial=-1)) + 1 for part in parts])
+    return np.concatenate([part + end for part, end in zip(parts, ends, strict=False)])

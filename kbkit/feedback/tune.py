@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ImpossibleError
-from kbkit.feedback.candidate_cache import CandidateCache
+from kbkit.feedback.evaluate import CandidateCache
 from kbkit.feedback.evaluation_set import Searchable, evaluation_set, unfinished
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Values, difference

@@ -1,20 +1,31 @@
-"""Split documents into chunks, here or on a worker."""
+"""Split documents into chunks, here or on a worker, describe them, and recognize index pages.
+
+Sources store a document's own ``description`` in its metadata: of ``<meta>`` tags, front matter,
+docstrings and API descriptions.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from kbkit.ingest.descriptions import describe, is_index
 from kbkit.ingest.spans import cut, strategy_for
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
+from kbkit.models.values import plain
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
+from kbkit.stores.catalog import reading, writing
 from kbkit.stores.catalog.chunk_writing import NewChunk
+from kbkit.stores.catalog.database import Database, batches
+from kbkit.stores.catalog.writing import Description
 from kbkit.text.analysis import analyzer
-from kbkit.text.markdown.plain_text import without_link_targets
+from kbkit.text.markdown.blocks import Block, Kind
+from kbkit.text.markdown.plain_text import link_texts, links, plain_text, without_link_targets
 from kbkit.text.markdown.structure import Outline, outline, without_anchors
 
 _PAGE_SIZE = 3000
@@ -150,3 +161,146 @@ def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurr
         anchor=span.anchor,
         page=span.page,
     )
+
+
+DESCRIPTION_LENGTH = 300
+"""Maximum characters of a description."""
+
+_START = 20_000  # characters at the start of a document that may describe it
+_READ = 4_000  # characters read of a paragraph
+_LEAD_WORDS = 8
+_WIDE_LETTERS = 16  # letters of scripts without spaces that equal `_LEAD_WORDS` words
+_LINKS = 10
+_BATCH = 64
+_WORD = re.compile(r"\w{2,}")
+_ANY_WORD = re.compile(r"\w+")
+_WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_SENTENCE = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f]")
+_ASIDE = re.compile(
+    r"source:\s|(?:deprecated|(?:new|added|changed) in|note|warning|see also|source code"
+    r"|last updated|availability|copyright)\b",
+    re.IGNORECASE,
+)
+_NAME = "name"
+_NAMED = re.compile(r"\s[-\u2013\u2014]+\s")
+
+
+def describe(
+    title: str, content: str, metadata: Mapping[str, Any], *, structure: Outline | None = None
+) -> str:
+    """Describe a document in one line.
+
+    Take the line under NAME of a manual page, ``metadata["description"]``, or the lead: the first
+    long paragraph that is not an aside, else the first one.
+    """
+    parsed = _first_blocks(structure) if structure else outline(content[:_START]).blocks
+    for text in (_name_line(content, parsed), stated(metadata), _lead(content, parsed)):
+        line = _shortened(plain(text))
+        if line and line.casefold().rstrip(". ") not in title.casefold():
+            return line
+    return ""
+
+
+def _first_blocks(structure: Outline) -> Sequence[Block]:
+    blocks = structure.blocks
+    first = blocks[: bisect_left(blocks, _START, key=lambda block: block.start)]
+    return [block._replace(end=min(block.end, _START)) for block in first]
+
+
+def describe_missing(database: Database, kb_id: str) -> None:
+    for documents in batches(database, lambda read: reading.undescribed(read, kb_id, _BATCH)):
+        descriptions = {
+            document.id: _description(document, document.metadata) for document in documents
+        }
+        with database.write() as transaction:
+            writing.describe_documents(transaction, kb_id, descriptions)
+
+
+def correct_shared(database: Database, kb_id: str) -> None:
+    """Replace descriptions that several documents share: they describe the site, not the page."""
+    with database.read() as transaction:
+        listed = list(reading.iter_listed(transaction, kb_id))
+    lines = {document.id: _shortened(plain(stated(document.metadata))) for document in listed}
+    counts = Counter(line for line in lines.values() if line)
+    shared = [
+        document.id
+        for document in listed
+        if counts[lines[document.id]] > 1 and document.description == lines[document.id]
+    ]
+    for start in range(0, len(shared), _BATCH):
+        with database.write() as transaction:
+            documents = reading.documents_of(transaction, shared[start : start + _BATCH])
+            descriptions = {document.id: _description(document, {}) for document in documents}
+            writing.describe_documents(transaction, kb_id, descriptions)
+
+
+def _description(document: Document, metadata: Mapping[str, Any]) -> Description:
+    line = describe(document.title, document.content, metadata)
+    return Description(document.content_hash, line, is_index(document.content))
+
+
+def stated(metadata: Mapping[str, Any]) -> str:
+    text = metadata.get("description")
+    return text[:_READ] if isinstance(text, str) else ""
+
+
+def is_index(content: str) -> bool:
+    """Whether a document has at least `_LINKS` links, whose texts are more than half its words."""
+    link_matches = links(content) if content.count("](") >= _LINKS else []
+    if len(link_matches) < _LINKS:
+        return False
+    targets = sum(len(link[0]) - len(link[1]) for link in link_matches)
+    if sum(len(link[1]) for link in link_matches) * 4 < len(content) - targets:
+        return False  # this check is faster than counting words
+    words = len(_ANY_WORD.findall(without_link_targets(content)))
+    return 2 * sum(len(_ANY_WORD.findall(link[1])) for link in link_matches) > words
+
+
+def _name_line(content: str, blocks: Sequence[Block]) -> str:
+    heading = ""
+    for block in blocks:
+        if block.kind is Kind.HEADING:
+            heading = block.title.strip().casefold()
+        elif heading == _NAME and _is_paragraph(block) and _NAMED.search(_text(content, block)):
+            return _text(content, block)
+    return ""
+
+
+def _lead(content: str, blocks: Sequence[Block]) -> str:
+    first = ""
+    for block in filter(_is_paragraph, blocks):
+        text = _text(content, block)
+        if _ASIDE.match(text) or _is_link_list(content[block.start : block.end], text):
+            continue
+        if _is_prose(text):
+            return text
+        first = first or text
+    return first
+
+
+def _is_paragraph(block: Block) -> bool:
+    return block.kind is Kind.TEXT and block.outermost and not block.item
+
+
+def _text(content: str, block: Block) -> str:
+    return plain_text(content[block.start : min(block.end, block.start + _READ)])
+
+
+def _is_link_list(markdown: str, text: str) -> bool:
+    texts = link_texts(markdown)
+    linked = sum(len(_ANY_WORD.findall(each)) for each in texts)
+    return len(texts) > 1 and 2 * linked > len(_ANY_WORD.findall(text))
+
+
+def _is_prose(text: str) -> bool:
+    return len(_WORD.findall(text)) >= _LEAD_WORDS or len(_WIDE.findall(text)) >= _WIDE_LETTERS
+
+
+def _shortened(text: str) -> str:
+    """Return the first sentences of a paragraph that fit."""
+    if len(text) <= DESCRIPTION_LENGTH:
+        return text
+    ends = [match.end() for match in _SENTENCE.finditer(text, 0, DESCRIPTION_LENGTH)]
+    if ends and ends[-1] >= DESCRIPTION_LENGTH * 0.4:
+        return text[: ends[-1]]
+    return text[:DESCRIPTION_LENGTH].rsplit(" ", 1)[0]

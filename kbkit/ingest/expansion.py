@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import LanguageModelError
-from kbkit.ingest.descriptions import LENGTH as DESCRIPTION_LENGTH
+from kbkit.ingest.cutting import DESCRIPTION_LENGTH
 from kbkit.ingest.summaries import text_hash
 from kbkit.models import Document, Expansion, Problem, Progress
 from kbkit.models.values import plain, quotation_mark

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kbkit.errors import SourceError
-from kbkit.ingest.descriptions import correct_shared, stated
+from kbkit.ingest.cutting import correct_shared, stated
 from kbkit.ingest.document_writer import DocumentWriter, EventWriter, WholeWriter
 from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument

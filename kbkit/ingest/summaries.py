@@ -15,9 +15,7 @@ import numpy as np
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import EmbedderError
-from kbkit.ingest.cutting import digest
-from kbkit.ingest.descriptions import LENGTH as DESCRIPTION_LENGTH
-from kbkit.ingest.descriptions import describe_missing
+from kbkit.ingest.cutting import DESCRIPTION_LENGTH, describe_missing, digest
 from kbkit.ingest.embedding import embed
 from kbkit.models import Document, Progress
 from kbkit.runtime.progress import OnProgress

@@ -301,7 +301,7 @@ class Improving:
             return False
         with suppress(OSError):  # the next ingest tries again
             if not locks.is_held(PROCESS):
-                start_module("kbkit.workspace.improver", address.to_json())
+                start_module("kbkit.workspace.processes", address.to_json())
             return True
         return False
 

@@ -1,9 +1,11 @@
-"""Rank the candidates of one or several knowledge bases."""
+"""Rank the candidates of one or several knowledge bases; passages with a quoted phrase go first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +13,19 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix
 from kbkit.models import Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
 from kbkit.retrieval.candidates.base import Candidates
 from kbkit.retrieval.fusion import (
+    CorpusStatistics,
     Features,
     Fused,
     Scores,
     Weights,
+    bm25_scores,
     discounts,
     fuse,
     near_duplicates,
 )
+from kbkit.text.analysis import fold
 
 _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 """Dense weights of the modes with one retriever."""
@@ -211,3 +215,31 @@ def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArra
 def _split(scores: Scores, parts: Sequence[slice]) -> list[Scores]:
     ends = np.cumsum([part.stop - part.start for part in parts])
     return np.split(scores, ends[:-1])
+
+
+_T = TypeVar("_T")
+
+PHRASED = 50
+"""Number of best hits that are reordered by phrases."""
+_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]*\S\s+\S[^\"“”„«»]*)[\"”“»]")
+
+
+def phrases_in(query: str) -> list[str]:
+    """Return the phrases of two words or more in a query, folded."""
+    return [_folded(phrase) for phrase in _QUOTED.findall(query)]
+
+
+def phrases_first(
+    hits: Sequence[_T], phrases: Sequence[str], text_of: Callable[[_T], str]
+) -> list[_T]:
+    """Move hits that contain all phrases to the front; otherwise keep the order."""
+
+    def lacks(hit: _T) -> bool:
+        text = _folded(text_of(hit))
+        return not all(phrase in text for phrase in phrases)
+
+    return sorted(hits, key=lacks) if phrases else list(hits)
+
+
+def _folded(text: str) -> str:
+    return " ".join(fold(text).split())

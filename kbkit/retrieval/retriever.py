@@ -15,9 +15,14 @@ from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Mode, RatingTotal
 from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
-from kbkit.retrieval.bm25 import bm25_scores
-from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, QueryGraph, cosines
-from kbkit.retrieval.candidates.masks import FilterMasks
+from kbkit.retrieval.candidates.base import (
+    Candidates,
+    Corpus,
+    EncodedQuery,
+    FilterMasks,
+    QueryGraph,
+    cosines,
+)
 from kbkit.retrieval.candidates.snapshot import (
     CatalogCorpus,
     SnapshotCorpus,
@@ -26,7 +31,7 @@ from kbkit.retrieval.candidates.snapshot import (
 )
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
-from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
+from kbkit.retrieval.fusion import Scores, bm25_scores, hits_needed, rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
 from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings

@@ -18,9 +18,16 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import LazySnippet
 from kbkit.retrieval.delimiting import quoted
 from kbkit.retrieval.fusion import hits_needed, postprocess
-from kbkit.retrieval.phrases import PHRASED, phrases_first, phrases_in
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
+from kbkit.retrieval.ranking import (
+    PHRASED,
+    CandidatePool,
+    RankedCandidate,
+    phrases_first,
+    phrases_in,
+    rank,
+    with_joint_statistics,
+)
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime.language_models import model_name
 from kbkit.text.markdown.structure import NEAR, opening_words, shown_words

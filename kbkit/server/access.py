@@ -14,7 +14,7 @@ from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.server.jobs import Jobs
 from kbkit.workspace import Workspace
-from kbkit.workspace.search_processes import SearchProcesses
+from kbkit.workspace.processes import SearchProcesses
 
 _bearer = HTTPBearer(
     auto_error=False,

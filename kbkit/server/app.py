@@ -43,7 +43,7 @@ from kbkit.server.routes import jobs as of_jobs
 from kbkit.server.routes import searches as of_searches
 from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace, stores_of
-from kbkit.workspace.search_processes import SearchProcesses
+from kbkit.workspace.processes import SearchProcesses
 
 ROUTERS: tuple[APIRouter, ...] = tuple(
     each.router

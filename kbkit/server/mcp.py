@@ -25,7 +25,7 @@ from kbkit.server.app import MountedApp
 from kbkit.server.problems import MEDIA_TYPE, missing_scope_header, problem
 from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace
-from kbkit.workspace.search_processes import SearchProcesses
+from kbkit.workspace.processes import SearchProcesses
 
 PATH = "/mcp"
 

@@ -24,7 +24,7 @@ from kbkit.server.mcp import http_protocol
 from kbkit.server.settings import ServerSettings
 from kbkit.stores.stores import Stores
 from kbkit.workspace import Workspace, stores_of
-from kbkit.workspace.search_processes import SWITCH_SECONDS, SearchProcesses
+from kbkit.workspace.processes import SWITCH_SECONDS, SearchProcesses
 
 _GRACE_SECONDS = 60
 """Seconds that a shutdown waits for running requests."""

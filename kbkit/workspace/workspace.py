@@ -79,7 +79,7 @@ class Workspace(WorkspaceSearches):
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
         self._stores.vectors.sweep()  # removes the rest of a killed deletion
         if (self.path / JOURNAL).exists():
-            from kbkit.bundles.restoring import settle_alone
+            from kbkit.bundles.bundling import settle_alone
 
             settle_alone(self._stores)
         for name in (FILES, ENTRIES):
@@ -301,7 +301,7 @@ class Workspace(WorkspaceSearches):
             MissingExtraError: Signing needs ``kbkit[sign]``.
             WorkspaceError: Files and entries are on another machine.
         """
-        from kbkit.bundles.making import make_bundle
+        from kbkit.bundles.bundling import make_bundle
 
         with progress_bar(on_progress) as tell:
             return make_bundle(
@@ -535,7 +535,7 @@ def restored(
     tell: OnProgress,
 ) -> Restoration:
     """Restore a bundle with the options of kbkit's own interfaces."""
-    from kbkit.bundles.restoring import restore_bundle
+    from kbkit.bundles.bundling import restore_bundle
 
     if name:
         _check(name)

@@ -290,8 +290,8 @@ def test_a_backup_is_of_one_moment_while_others_write(tmp_path):
 KILLED = """
 import os, signal, sys
 import kbkit
-from kbkit.bundles import restoring
-from kbkit.bundles import restoring
+from kbkit.bundles import bundling as restoring
+from kbkit.bundles import bundling as restoring
 from kbkit.entries.store import EntryStore
 place, folder, bundle = sys.argv[1:]
 def kill(*_):

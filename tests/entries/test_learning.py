@@ -13,7 +13,7 @@ import kbkit
 from kbkit.entries.learning import find_credential
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
 from kbkit.runtime.config import Settings
-from kbkit.workflows.watching import watch_files
+from kbkit.workflows.builder import watch_files
 
 
 @pytest.fixture

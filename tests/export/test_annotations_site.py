@@ -19,7 +19,7 @@ from kbkit.export.publishing.index_content import index_content, index_state
 from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
-from kbkit.retrieval.candidates.masks import filter_mask
+from kbkit.retrieval.candidates.base import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
 from kbkit.text.language import stop_words
 from kbkit.text.subject_keys import subject_key

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kbkit.feedback.candidate_cache import _disjoint, _ideal_dcg
+from kbkit.feedback.evaluate import _disjoint, _ideal_dcg
 
 
 def test_the_best_possible_order_begins_with_the_best():

@@ -6,7 +6,8 @@ import pytest
 
 import kbkit
 from kbkit.ingest import cutting
-from kbkit.ingest.descriptions import LENGTH, describe, is_index
+from kbkit.ingest.cutting import DESCRIPTION_LENGTH as LENGTH
+from kbkit.ingest.cutting import describe, is_index
 from kbkit.text.markdown.structure import outline
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kbkit.ingest.descriptions import LENGTH as LINE
-from kbkit.ingest.descriptions import describe
+from kbkit.ingest.cutting import DESCRIPTION_LENGTH as LINE
+from kbkit.ingest.cutting import describe
 from kbkit.ingest.summaries import LENGTH, summary_text
 from tests.growth import grows_with
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.retrieval.bm25 import K1, B, CorpusStatistics, bm25_scores, impacts, length_norms
+from kbkit.retrieval.fusion import K1, B, CorpusStatistics, bm25_scores, impacts, length_norms
 
 pytestmark = pytest.mark.local
 

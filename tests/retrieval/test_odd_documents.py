@@ -6,8 +6,7 @@ import math
 import pytest
 
 import kbkit
-from kbkit.ingest.cutting import chunk
-from kbkit.ingest.descriptions import describe
+from kbkit.ingest.cutting import chunk, describe
 from kbkit.ingest.summaries import LENGTH, summary_text
 from kbkit.knowledge_base import handle_of
 from kbkit.models import DocumentType, Mode

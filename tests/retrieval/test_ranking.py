@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.bm25 import CorpusStatistics
 from kbkit.retrieval.candidates.base import Candidates, WholeDocuments
+from kbkit.retrieval.fusion import CorpusStatistics
 from kbkit.retrieval.ranking import CandidatePool, document_factors, rank, with_joint_statistics
 
 pytestmark = pytest.mark.local

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.candidates import words
 from kbkit.retrieval.candidates.base import top_indices
 from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores, _rows_of
 from kbkit.retrieval.candidates.words import ChunkWords
+from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.snapshot import MappedTexts
 

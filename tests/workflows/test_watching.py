@@ -7,7 +7,7 @@ import pytest
 
 from kbkit import Workspace
 from kbkit.recipes import FilesSource
-from kbkit.workflows.watching import file_fingerprint, watch, watch_files
+from kbkit.workflows.builder import file_fingerprint, watch, watch_files
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from kbkit.knowledge_base import handle_of
 from kbkit.knowledge_base.improving import Improving
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, OnnxEmbedding, load_recipe
 from kbkit.runtime import processes
-from kbkit.workspace import improver, stores_of
+from kbkit.workspace import processes as improver
+from kbkit.workspace import stores_of
 from tests.waiting import until
 
 MINILM = OnnxEmbedding(preset="minilm")

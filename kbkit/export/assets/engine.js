@@ -278,7 +278,7 @@ function savesData() {
   return Boolean(/** @type {any} */ (globalThis).navigator?.connection?.saveData);
 }
 
-// As in kbkit/retrieval/phrases.py: hits with a phrase in quotation marks come first.
+// As in kbkit/retrieval/ranking.py: hits with a phrase in quotation marks come first.
 const PHRASED = 50;
 const QUOTED = /["“„«]([^"“”„«»]*\S\s+\S[^"“”„«»]*)["”“»]/gu;
 

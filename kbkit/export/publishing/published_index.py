@@ -42,11 +42,10 @@ from kbkit.export.publishing.index_vectors import (
 )
 from kbkit.models import Filters, Mode, StatementType
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts, length_norms
 from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
 from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores
-from kbkit.retrieval.phrases import PHRASED, phrases_first, phrases_in
-from kbkit.retrieval.ranking import CandidatePool, rank
+from kbkit.retrieval.fusion import CorpusStatistics, bm25_scores, impacts, length_norms
+from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
 from kbkit.text.analysis import analyzer
 
 ASKED = 64

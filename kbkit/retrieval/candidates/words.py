@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.models import Mode
-from kbkit.retrieval.bm25 import K1, CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.candidates.base import (
     Candidates,
     Corpus,
@@ -30,10 +29,12 @@ from kbkit.retrieval.candidates.base import (
 from kbkit.retrieval.candidates.documents import (
     DocumentScores,
     SummaryScores,
+    document_starts,
+    graph_scores,
     learned_rows,
     learned_scores,
 )
-from kbkit.retrieval.candidates.graph import document_starts, graph_scores
+from kbkit.retrieval.fusion import K1, CorpusStatistics, impacts, length_norms
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.text.analysis import analyzer
 
