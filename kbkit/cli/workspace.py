@@ -25,8 +25,7 @@ from kbkit.cli.terminal import (
     progress,
     say,
 )
-from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
-from kbkit.mcp.replies import MIN_TOKENS
+from kbkit.mcp.options import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
 from kbkit.models import BundleInfo
 from kbkit.models.values import pluralize

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kbkit.errors import IsFolderError, MissingPathError, NotFolderError
-from kbkit.export.pages.elements import front_matter
+from kbkit.export.pages.document_page import front_matter
 from kbkit.export.pages.paths import assign_paths
 from kbkit.files.paths import joined
 from kbkit.models import FileInfo, FileKind

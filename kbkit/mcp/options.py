@@ -17,6 +17,8 @@ SETS = {
 SET_NAMES = tuple(SETS)
 USUAL_TOKENS = 2500
 """Default maximum tokens of an answer."""
+MIN_TOKENS = 400
+"""Smallest budget of a reply that holds a passage with its source."""
 
 
 def check_sets(names: Sequence[str]) -> tuple[str, ...]:

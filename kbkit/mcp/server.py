@@ -39,10 +39,10 @@ from mcp_types import Tool as ToolListing
 from pydantic import AnyUrl, ValidationError
 
 from kbkit import __version__
-from kbkit.mcp import collections, core, entries, files, graph, memory, replies, resources, skills
-from kbkit.mcp.options import USUAL_TOKENS, check_sets
+from kbkit.mcp import collections, core, entries, files, graph, memory, replies, resources
+from kbkit.mcp.entries import Skills
+from kbkit.mcp.options import MIN_TOKENS, USUAL_TOKENS, check_sets
 from kbkit.mcp.resources import ListPage, ResourceHandlers, current_page, usage
-from kbkit.mcp.skills import Skills
 from kbkit.mcp.tools import (
     LOCAL,
     MAX_TOKENS,
@@ -244,7 +244,7 @@ class WorkspaceServer(MCPServer[Any]):
         return [*await anyio.to_thread.run_sync(self._skills.first), *page_resources]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        return [resources.TEMPLATE, skills.TEMPLATE]
+        return [resources.TEMPLATE, entries.TEMPLATE]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
@@ -254,12 +254,12 @@ class WorkspaceServer(MCPServer[Any]):
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
         for scheme, read in (
             (resources.SCHEME, self._documents.read),
-            (skills.SCHEME, self._skills.read),
+            (entries.SCHEME, self._skills.read),
         ):
             if address.startswith(scheme):
                 return [await anyio.to_thread.run_sync(read, address)]
         raise ResourceNotFoundError(
-            f"{address[:200]}: begins neither with {resources.SCHEME} nor with {skills.SCHEME}"
+            f"{address[:200]}: begins neither with {resources.SCHEME} nor with {entries.SCHEME}"
         )
 
     async def get_prompt(
@@ -326,7 +326,7 @@ def server(
 ) -> WorkspaceServer:
     """Return an MCP server, which opens its workspace on first use."""
     sets = check_sets(tools)
-    max_tokens = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
+    max_tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
     collected = Tools(
         LazyWorkspace(open_workspace),
         max_tokens=max_tokens,

@@ -16,8 +16,7 @@ from pydantic import Field, ValidationError
 
 from kbkit.errors import KbkitError, PathOutsideError
 from kbkit.mcp import replies
-from kbkit.mcp.options import USUAL_TOKENS
-from kbkit.mcp.replies import MIN_TOKENS
+from kbkit.mcp.options import MIN_TOKENS, USUAL_TOKENS
 
 if TYPE_CHECKING:
     from kbkit.mcp.replies import Budget, Reply

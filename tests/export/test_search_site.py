@@ -19,9 +19,8 @@ from kbkit.errors import ExportError
 from kbkit.export.index import IndexedSummaries, write_index
 from kbkit.export.index.packing import VectorForm
 from kbkit.export.manifest import Manifest
-from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
-from kbkit.export.mkdocs.search import SiteSearch
+from kbkit.export.mkdocs.search import SiteSearch, guides_content
 from kbkit.export.publishing.index_content import index_content
 from kbkit.export.publishing.published_index import ASKED, PublishedIndex
 from kbkit.models import SourceDocument

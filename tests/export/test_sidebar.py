@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 
-from kbkit.export.mkdocs.sidebar import MAX_SHOWN, MAX_UNFOLDED, Sidebar
+from kbkit.export.mkdocs.site_pages import MAX_SHOWN, MAX_UNFOLDED, Sidebar
 
 
 def entry(title, children=(), listing=""):

@@ -11,9 +11,9 @@ from kbkit.errors import NotFoundError
 from kbkit.models import Progress
 from kbkit.server import app as rest_app
 from kbkit.server.access import WRITE, JobsOf
-from kbkit.server.jobs import TASKS
 from kbkit.server.middleware import Once
 from kbkit.server.responses import answer
+from kbkit.server.tasks import TASKS
 
 router = APIRouter()
 DONE = []

@@ -20,7 +20,7 @@ from kbkit.models import JobState
 from kbkit.models.jobs import KINDS
 from kbkit.runtime.config import Settings
 from kbkit.server.jobs import Jobs
-from kbkit.server.jobs.tasks import TASKS
+from kbkit.server.tasks import TASKS
 from kbkit.stores.snapshots import codes
 from kbkit.stores.snapshots.chunk_table import read_arrays, write_arrays
 

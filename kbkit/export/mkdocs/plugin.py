@@ -34,8 +34,14 @@ from kbkit.export.mkdocs.page_head import (
     write_scripts,
 )
 from kbkit.export.mkdocs.search import ASSETS, PAGE, SiteSearch
-from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
-from kbkit.export.mkdocs.site_pages import ExportedPage, RenderCache, SearchPage
+from kbkit.export.mkdocs.site_pages import (
+    FOLDER,
+    ExportedPage,
+    RenderCache,
+    SearchPage,
+    Sidebar,
+    with_sidebar,
+)
 from kbkit.export.pages.document_page import IMAGES
 from kbkit.export.pages.machine_readable import publish_documents, read_documents
 from kbkit.export.pages.outline import GRAPH, GRAPH_DATA, HOME

@@ -10,7 +10,7 @@ from itertools import cycle, pairwise
 from pathlib import PurePosixPath
 
 from kbkit.export.facts import SourceFacts
-from kbkit.export.pages.elements import address_link, license_link, unsearched_page
+from kbkit.export.pages.document_page import address_link, license_link, unsearched_page
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, SiteOutline
 from kbkit.export.pages.paths import relative
 from kbkit.models import KnowledgeBaseInfo, License, telling_types

@@ -19,8 +19,7 @@ from kbkit.export.facts import Facts
 from kbkit.export.manifest import MANIFEST, Manifest, write_file, writing
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT, about_page, charts, figures_page
 from kbkit.export.pages.document_page import IMAGES, PageLayout, document_page
-from kbkit.export.pages.home_page import graph_pages, home_page, navigation
-from kbkit.export.pages.list_pages import list_pages
+from kbkit.export.pages.home_page import graph_pages, home_page, list_pages, navigation
 from kbkit.export.pages.machine_readable import documents_json, full_text
 from kbkit.export.pages.outline import (
     ABOUT,

@@ -3,8 +3,6 @@
 from kbkit.lazy import lazy_names
 
 _NAMES = {
-    "knowledge_bases": "added_reply collection_reply knowledge_bases_reply usage_text",
-    "limits": "MIN_TOKENS",
     "passages": (
         "HITS_PER_PASSAGE context_reply document_reply index_reply next_address read_on "
         "search_reply"
@@ -12,7 +10,8 @@ _NAMES = {
     "reply": "Budget Reply read_cursor shortened write_cursor",
     "workspace": (
         "about_reply entities_reply entries_reply entry_reply file_reply folder_reply "
-        "memory_reply problem_text relation_reply steps_reply"
+        "memory_reply problem_text relation_reply steps_reply added_reply collection_reply "
+        "knowledge_bases_reply usage_text"
     ),
 }
 

@@ -1,8 +1,3 @@
-from kbkit.mcp.replies.knowledge_bases import added_reply as added_reply
-from kbkit.mcp.replies.knowledge_bases import collection_reply as collection_reply
-from kbkit.mcp.replies.knowledge_bases import knowledge_bases_reply as knowledge_bases_reply
-from kbkit.mcp.replies.knowledge_bases import usage_text as usage_text
-from kbkit.mcp.replies.limits import MIN_TOKENS as MIN_TOKENS
 from kbkit.mcp.replies.passages import HITS_PER_PASSAGE as HITS_PER_PASSAGE
 from kbkit.mcp.replies.passages import context_reply as context_reply
 from kbkit.mcp.replies.passages import document_reply as document_reply
@@ -16,12 +11,16 @@ from kbkit.mcp.replies.reply import read_cursor as read_cursor
 from kbkit.mcp.replies.reply import shortened as shortened
 from kbkit.mcp.replies.reply import write_cursor as write_cursor
 from kbkit.mcp.replies.workspace import about_reply as about_reply
+from kbkit.mcp.replies.workspace import added_reply as added_reply
+from kbkit.mcp.replies.workspace import collection_reply as collection_reply
 from kbkit.mcp.replies.workspace import entities_reply as entities_reply
 from kbkit.mcp.replies.workspace import entries_reply as entries_reply
 from kbkit.mcp.replies.workspace import entry_reply as entry_reply
 from kbkit.mcp.replies.workspace import file_reply as file_reply
 from kbkit.mcp.replies.workspace import folder_reply as folder_reply
+from kbkit.mcp.replies.workspace import knowledge_bases_reply as knowledge_bases_reply
 from kbkit.mcp.replies.workspace import memory_reply as memory_reply
 from kbkit.mcp.replies.workspace import problem_text as problem_text
 from kbkit.mcp.replies.workspace import relation_reply as relation_reply
 from kbkit.mcp.replies.workspace import steps_reply as steps_reply
+from kbkit.mcp.replies.workspace import usage_text as usage_text

@@ -20,11 +20,11 @@ from kbkit.models.values import valid_values
 from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
 from kbkit.recipes.base import HttpUrl
 from kbkit.server.access import WRITE, Caller, WorkspaceOf, base_of
-from kbkit.server.jobs.knowledge import store_uploads
 from kbkit.server.parameters import MAX, Body, KbName
 from kbkit.server.responses import Wait
 from kbkit.server.routes.sources import check_source
 from kbkit.server.routing import Routes, Work
+from kbkit.server.tasks import store_uploads
 from kbkit.sources.web.addresses import resolve
 
 routes = Routes("/api/knowledge", "imports")

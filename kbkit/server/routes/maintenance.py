@@ -11,12 +11,11 @@ from pydantic import Field, WithJsonSchema
 from kbkit.models import BundleArchive, Health, Restoration, Run
 from kbkit.models.files import BUILT_IN
 from kbkit.server.access import ADMIN, Caller, WorkspaceOf
-from kbkit.server.jobs.exports import KEY, UPLOAD, bundle_of
-from kbkit.server.jobs.knowledge import store_uploads
 from kbkit.server.parameters import MAX, Cursor, KbName, KbsQuery, Limit, Options, offset_page
 from kbkit.server.responses import Paged, Wait
 from kbkit.server.routes.bases import SLUG
 from kbkit.server.routing import Routes, Work
+from kbkit.server.tasks import KEY, UPLOAD, bundle_of, store_uploads
 from kbkit.server.uploads import ConditionsOf, file_response, file_responses
 
 routes = Routes("/api/knowledge", "maintenance")

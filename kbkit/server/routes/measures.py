@@ -17,8 +17,6 @@ from kbkit.models import Mode
 from kbkit.models.hits import HitDict
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.server.access import READ, WRITE, Caller, Kb, WorkspaceOf, base_of
-from kbkit.server.jobs.base import JobRun
-from kbkit.server.jobs.tasks import evaluate
 from kbkit.server.parameters import (
     Body,
     Cursor,
@@ -33,6 +31,7 @@ from kbkit.server.parameters import (
 )
 from kbkit.server.responses import Paged, Wait, answer
 from kbkit.server.routing import Routes, Work
+from kbkit.server.tasks import JobRun, evaluate
 
 routes = Routes("/api/knowledge/bases/{name}", "measures")
 

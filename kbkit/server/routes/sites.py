@@ -16,11 +16,11 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import SiteArchive
 from kbkit.models.files import ENTRIES, FILES
 from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf
-from kbkit.server.jobs.exports import archive_of
 from kbkit.server.parameters import Options
 from kbkit.server.problems import base_url
 from kbkit.server.responses import Wait
 from kbkit.server.routing import Routes, Work
+from kbkit.server.tasks import archive_of
 from kbkit.server.uploads import ConditionsOf, file_response, file_responses
 
 exports = Routes("/api/knowledge/bases/{name}/exports", "sites")

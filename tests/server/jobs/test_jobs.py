@@ -14,9 +14,7 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import JobState, Progress, from_dict
 from kbkit.models.jobs import Job
 from kbkit.server.jobs import Jobs
-from kbkit.server.jobs.base import JobRun
-from kbkit.server.jobs.knowledge import store_uploads, uploaded
-from kbkit.server.jobs.tasks import TASKS
+from kbkit.server.tasks import TASKS, JobRun, store_uploads, uploaded
 from kbkit.stores.catalog import jobs as job_table
 from kbkit.workspace import stores_of
 from tests.waiting import until

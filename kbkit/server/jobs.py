@@ -15,9 +15,7 @@ from uuid import uuid4
 from kbkit.errors import ConfigError, ConflictError, KbkitError
 from kbkit.models import Job, JobError, JobProgress, JobState, Progress
 from kbkit.models.values import to_json
-from kbkit.server.jobs.base import JobRun, Stopped
-from kbkit.server.jobs.knowledge import forget_uploads
-from kbkit.server.jobs.tasks import TASKS, JobTask
+from kbkit.server.tasks import TASKS, JobRun, JobTask, Stopped, forget_uploads
 from kbkit.stores.catalog import jobs as job_table
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.stores import Stores

@@ -1,0 +1,375 @@
+"""Tasks of jobs, by kind: exports, bundles, imports, refreshes, settings, models, measurements."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+from uuid import uuid4
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from pydantic import TypeAdapter
+
+from kbkit.access import Caller
+from kbkit.bundles.writer import MANIFEST
+from kbkit.errors import (
+    BundleError,
+    ConfigError,
+    ImpossibleError,
+    KbkitError,
+    NotFoundError,
+    SourceError,
+    WorkspaceError,
+)
+from kbkit.feedback.judgements import Judgements
+from kbkit.files.paths import parts_of
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import (
+    BundleArchive,
+    DocumentInfo,
+    ExportReport,
+    ImportReport,
+    IngestReport,
+    Mode,
+    Progress,
+    SiteArchive,
+    SourceDocument,
+)
+from kbkit.models.values import from_dict, to_json
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, Question, RetrievalSpec, parse_source
+from kbkit.runtime.progress import OnProgress
+from kbkit.workspace import Workspace, restored
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """One run of a job, with the JSON values of its request; a second run continues the first."""
+
+    workspace: Workspace
+    arguments: Mapping[str, Any]
+    on_progress: OnProgress = lambda _: None
+    stop: Callable[[], bool] = lambda: False
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        return self.workspace[self.arguments["kb"]]
+
+    @property
+    def calls(self) -> dict[str, Any]:
+        """Keyword arguments for methods that support `stop`."""
+        return {"on_progress": self.on_progress, "stop": self.stop}
+
+    def tell(self, progress: Progress) -> None:
+        """Report progress of a method without `stop`; raise `Stopped` if the job must end."""
+        if self.stop():
+            raise Stopped
+        self.on_progress(progress)
+
+
+def delete_old(places: Iterable[Path], seconds: float) -> None:
+    for place in places:
+        with suppress(FileNotFoundError):
+            if time.time() - place.stat().st_mtime <= seconds:
+                continue
+            if place.is_dir():
+                shutil.rmtree(place, ignore_errors=True)
+            else:
+                place.unlink()
+
+
+def evaluate(run: JobRun) -> Any:
+    """Measure search; ``improve`` waits for models first."""
+    arguments = run.arguments
+    retrieval, against = arguments.get("retrieval"), arguments.get("against")
+    evaluation = run.kb.feedback.evaluate(
+        _ground_truth(arguments),
+        mode=arguments.get("mode", Mode.HYBRID),
+        retrieval=None if retrieval is None else RetrievalSpec.model_validate(retrieval),
+        against=RetrievalSpec.model_validate(against) if isinstance(against, Mapping) else against,
+        k=arguments.get("k", 10),
+        wait=arguments.get("improve", False),
+        on_progress=run.tell,
+    )
+    return to_json(evaluation.to_dict())
+
+
+def tune(run: JobRun) -> Any:
+    """Learn the weights of search; ``improve`` waits for models first."""
+    arguments = run.arguments
+    others: dict[Any, Any] = {
+        run.workspace[each["kb"]]: _ground_truth(each) for each in arguments.get("others", ())
+    }
+    report = run.kb.feedback.tune(
+        _ground_truth(arguments),
+        others=others or None,
+        keep=arguments.get("keep", False),
+        seed=arguments.get("seed", 0),
+        wait=arguments.get("improve", False),
+        on_progress=run.tell,
+    )
+    return to_json(report.to_dict())
+
+
+def _ground_truth(arguments: Mapping[str, Any]) -> list[Question] | Judgements | None:
+    if questions := arguments.get("questions"):
+        return [Question.model_validate(each) for each in questions]
+    judgements = arguments.get("judgements")
+    return None if judgements is None else Judgements.of(judgements)
+
+
+DOWNLOADS = "downloads"
+_MAX_EXPORT_AGE = 86_400  # seconds
+_OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "entries")
+
+
+def archive_folder(workspace: Workspace, name: str) -> Path:
+    """Return a folder for archives, created if missing; delete archives older than a day."""
+    place = workspace.path / DOWNLOADS / name
+    place.mkdir(parents=True, exist_ok=True)
+    delete_old(place.parent.glob("*/*"), _MAX_EXPORT_AGE)
+    return place
+
+
+def export(run: JobRun) -> Any:
+    """Export to an archive, kept for a day, or with ``publish`` to the site."""
+    kb, arguments = run.kb, run.arguments
+    options = {name: arguments[name] for name in _OPTIONS if arguments.get(name) is not None}
+    archive = uuid4().hex
+    try:
+        if arguments.get("publish"):
+            return _site_archive(kb.export(on_progress=run.tell, **options))
+        place = archive_folder(run.workspace, kb.id)
+        with TemporaryDirectory(prefix="kbkit-", dir=place) as temporary:
+            folder = Path(temporary, kb.name)
+            report = kb.export(folder=folder, on_progress=run.tell, **options)
+            draft = Path(temporary, "draft.zip")
+            with ZipFile(draft, "w", ZIP_DEFLATED) as archive_file:
+                for path in sorted(folder.rglob("*")):
+                    if path.is_file() and not path.is_symlink():
+                        archive_file.write(path, path.relative_to(folder).as_posix())
+            size = draft.stat().st_size
+            draft.rename(place / f"{archive}.zip")
+    except OSError as error:
+        raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
+    return _site_archive(report, archive, size)
+
+
+def _site_archive(report: ExportReport, archive: str = "", size: int = 0) -> SiteArchive:
+    built = report.site is not None
+    return SiteArchive(archive, size, built, report.documents, report.seconds)
+
+
+def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
+    path = workspace.path / DOWNLOADS / kb.id / f"{archive}.zip"
+    if not archive.isalnum() or not path.is_file():
+        raise NotFoundError(
+            f"{kb.name}: has no archive {archive!r}; archives are kept for a day: export again"
+        )
+    return path
+
+
+UPLOAD, KEY = "bundle.zip", "key.pub"
+"""File names of an uploaded bundle, and of the required signer's key."""
+_FOLDER = "bundles"
+_LABEL = "the bundle"
+
+
+def bundle(run: JobRun) -> Any:
+    """Write a bundle of ``kbs`` (null: everything), kept for a day."""
+    archive = uuid4().hex
+    try:
+        place = archive_folder(run.workspace, _FOLDER) / f"{archive}.zip"
+        done = run.workspace.bundle(place, kbs=run.arguments["kbs"], on_progress=run.tell)
+    except (BundleError, OSError) as error:  # the message has a path of this machine
+        reason = getattr(error.__cause__ or error, "strerror", None)
+        raise WorkspaceError(f"the bundle cannot be written: {reason}") from error
+    return BundleArchive(
+        archive,
+        done.knowledge_bases,
+        done.documents,
+        done.chunks,
+        done.bytes,
+        done.sha256,
+        done.skipped,
+        done.seconds,
+    )
+
+
+def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
+    path = workspace.path / DOWNLOADS / _FOLDER / f"{archive}.zip"
+    if archive.isalnum() and path.is_file() and (not caller.kbs or _may_read(caller, path)):
+        return path
+    raise NotFoundError(f"no bundle {archive!r}; bundles are kept for a day: make it again")
+
+
+def _may_read(caller: Caller, place: Path) -> bool:
+    with zipfile.ZipFile(place) as archive_file:
+        manifest = json.loads(archive_file.read(MANIFEST))
+    names = manifest["knowledge_bases"]
+    return not manifest["whole"] and caller.visible(names) == names
+
+
+def restore(run: JobRun) -> Any:
+    """Restore an uploaded bundle, whose sources never read this machine's disk."""
+    workspace, arguments = run.workspace, run.arguments
+    folder = uploaded(workspace, arguments["uploads"])
+    file, key = folder / UPLOAD, folder / KEY
+    if not file.is_file():
+        raise NotFoundError(f"{_LABEL}: does not exist any more; send it again")
+    try:
+        done = restored(
+            workspace,
+            file,
+            name=arguments["name"],
+            verify=key if arguments["verify"] else None,
+            trust=arguments["trust"],
+            paths=False,
+            tell=run.on_progress,
+        )
+    except KbkitError as error:
+        text = str(error).replace(str(file), _LABEL).replace(str(key), "the key")
+        error.args = (text, *error.args[1:])
+        if type(error) is ConfigError:  # the request was valid by its schema
+            raise ImpossibleError(text) from None
+        raise
+    return replace(done, bundle="")
+
+
+UPLOADS = "uploads"
+"""Folder of a workspace for uploaded files, until their job has ended."""
+_MAX_UPLOAD_AGE = 8 * 86_400  # seconds
+_MAX_PROBLEMS = 5
+
+
+def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | BinaryIO]]) -> str:
+    """Store uploaded files; return the name of their folder."""
+    above = workspace.path / UPLOADS
+    name = uuid4().hex
+    try:
+        for path, data in files:
+            place = (above / name).joinpath(*parts_of(path))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("wb") as file:
+                if isinstance(data, bytes):
+                    file.write(data)
+                else:
+                    shutil.copyfileobj(data, file)
+        delete_old(above.iterdir(), _MAX_UPLOAD_AGE)
+    except OSError as error:
+        shutil.rmtree(above / name, ignore_errors=True)
+        raise WorkspaceError(f"uploaded files cannot be stored: {error.strerror}") from None
+    except BaseException:
+        shutil.rmtree(above / name, ignore_errors=True)
+        raise
+    return name
+
+
+def uploaded(workspace: Workspace, name: str) -> Path:
+    return Path(workspace.path, UPLOADS, *parts_of(name))
+
+
+def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
+    if name := arguments.get("uploads"):
+        shutil.rmtree(uploaded(workspace, name), ignore_errors=True)
+
+
+def import_sources(run: JobRun) -> Any:
+    """Read sources and documents into a knowledge base.
+
+    ``documents`` are as of llama-index's ``to_dict`` or have the fields of a `SourceDocument`;
+    ``uploads`` is the folder of relative paths; with ``strict``, reading nothing is an error.
+    """
+    kb, arguments = run.kb, run.arguments
+    uploads = arguments.get("uploads", "")
+    base = uploaded(run.workspace, uploads) if uploads else run.workspace.path
+    sources = [parse_source(each) for each in arguments.get("sources", ())]
+    if arguments.get("sync"):
+        report = kb.sync(sources, base=base, **run.calls)
+    else:
+        report = kb.ingest(
+            *sources,
+            *map(_document, arguments.get("documents", ())),
+            base=base,
+            remember=arguments.get("remember", True) and not uploads,
+            **run.calls,
+        )
+    if arguments.get("strict") and report.nothing_read and not report.interrupted:
+        raise SourceError(_problems(report))
+    return _result(kb, report)
+
+
+def refresh(run: JobRun) -> Any:
+    local = run.arguments.get("local", False)
+    return _result(run.kb, run.kb.refresh(local=local, **run.calls))
+
+
+def configure(run: JobRun) -> Any:
+    spec = KnowledgeBaseSpec.model_validate(run.arguments["spec"])
+    options: dict[str, Any] = {
+        name: run.arguments.get(name) for name in ("description", "if_match")
+    }
+    return _result(run.kb, run.kb.configure(spec, **options, **run.calls))
+
+
+def improve(run: JobRun) -> Any:
+    embedding = run.arguments.get("embedding")
+    if isinstance(embedding, Mapping):
+        embedding = TypeAdapter(AnyEmbedding).validate_python(embedding)
+    return run.kb.improve(embedding=embedding, **run.calls)
+
+
+def expand(run: JobRun) -> Any:
+    options: dict[str, Any] = {name: run.arguments.get(name) for name in ("llm", "questions")}
+    return run.kb.documents.expand(**options, **run.calls)
+
+
+def _document(values: Mapping[str, Any]) -> Any:
+    return from_dict(SourceDocument, values) if "uri" in values else values
+
+
+def _result(kb: KnowledgeBase, report: IngestReport) -> ImportReport:
+    documents = []
+    for document_id in report.documents:
+        if document_id in kb.documents:
+            documents.append(
+                DocumentInfo.of(kb.documents[document_id], len(kb.chunks.of(document_id)))
+            )
+    chunks = sum(document.chunks for document in documents)
+    return ImportReport(tuple(documents), chunks, report)
+
+
+def _problems(report: IngestReport) -> str:
+    problems = [str(problem) for problem in (*report.failed, *report.skipped)]
+    more = f"; and {len(problems) - _MAX_PROBLEMS:,} more" if len(problems) > _MAX_PROBLEMS else ""
+    return "; ".join(problems[:_MAX_PROBLEMS]) + more
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """The job was cancelled."""
+
+
+JobTask = Callable[[JobRun], Any]
+"""Runs a job, and returns its result: a value object or JSON values."""
+
+TASKS: dict[str, JobTask] = {
+    "import": import_sources,
+    "refresh": refresh,
+    "configure": configure,
+    "improve": improve,
+    "annotate": lambda run: run.kb.annotations.make(**run.calls),
+    "expand": expand,
+    "evaluate": evaluate,
+    "tune": tune,
+    "export": export,
+    "doctor": lambda run: run.workspace.doctor(),
+    "bundle": bundle,
+    "restore": restore,
+}
+"""Tasks by kind, see `kbkit.models.jobs.KINDS`."""
