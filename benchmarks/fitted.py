@@ -160,11 +160,7 @@ def quality(
             none,
             documents,
             sizes,
-            none,
-            none,
-            none,
-            none,
-            none,
+            *[none] * 8,
         )
         results.append((ndcg(cosine, grades), ndcg(fuse(features, weights).total, grades)))
     dense, hybrid = np.mean(results, axis=0) * 100

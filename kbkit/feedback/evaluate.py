@@ -302,8 +302,10 @@ class _QueryCandidates:
         candidates = pool.candidates
         ranked = slice(0, candidates.ranked)
         columns = {name: values[ranked] for name, values in pool.columns.items()}
-        for name in ("cosine", "bm25", "summary", "page"):
-            columns[name] = normalise(columns[name])
+        columns["cosine"] = normalise(columns["cosine"])
+        for name in ("bm25", "page", "summary"):
+            columns[name] = normalise(columns[name], columns[f"{name}_full"])
+            columns[f"{name}_full"] = np.ones(candidates.ranked)
         documents = _codes(candidates.document_ids[ranked])
         if by_page:
             items, gains = _by_page(kb, candidates.seqs[ranked], query)

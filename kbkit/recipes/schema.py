@@ -167,7 +167,7 @@ class RetrievalSpec(Spec):
     """Weight of query words in the document's title."""
     heading_weight: float = Field(default=0.0, ge=0, le=5)
     """Weight of query words in the headings above the chunk."""
-    summary_weight: float = Field(default=1.0, ge=0, le=5)
+    summary_weight: float = Field(default=1.5, ge=0, le=5)
     """Weight of the document's summary (title, description, headings) by meaning."""
     page_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of query words anywhere in the document."""

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,8 @@ _REPEAT_DISCOUNT = 0.9
 """Factor for each further hit of a document."""
 _INDEX_DISCOUNT = 0.1
 """Factor for pages that are mostly links."""
+NEAR_SUMMARY = 0.5
+"""Cosine from which a summary counts in full."""
 _BLOCK = 500
 """Vectors compared with the others at once, to limit memory."""
 _DUPLICATE_DISCOUNT = 0.5
@@ -93,6 +95,9 @@ class Features:
         graph: Graph proximity, 0 to 1.
         learned: Similarity to well rated questions of the chunk, 0 to 1.
         index: 1 if the document is mostly links, else 0.
+        bm25_full: BM25 from which `bm25` counts in full; see `CorpusStatistics.full`.
+        page_full: The same for `page`.
+        summary_full: The same for `summary`.
     """
 
     cosine: Scores
@@ -107,6 +112,9 @@ class Features:
     graph: Scores
     learned: Scores
     index: Scores
+    bm25_full: Scores
+    page_full: Scores
+    summary_full: Scores
 
     @classmethod
     def joined(cls, parts: Sequence[Mapping[str, Scores]], documents: Codes) -> Features:
@@ -139,14 +147,15 @@ class Fused:
         return ScoreParts(float(self.features.cosine[i]), float(self.features.bm25[i]), **parts)
 
 
-def normalise(scores: Scores) -> Scores:
+def normalise(scores: Scores, full: Scores | float = 0.0) -> Scores:
     """Scale scores of one query's candidates: negative ones become 0 and the best one 1.
 
-    The worst candidate and their number do not matter. Source: theoretical-minimum normalisation,
-    Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    If the best one is below ``full``, that becomes 1 instead. The worst candidate and their number
+    do not matter. Source: theoretical-minimum normalisation, Bruch, Gai and Ingber, "An Analysis of
+    Fusion Functions for Hybrid Retrieval" (2023).
     """
     kept = np.maximum(scores, 0.0)
-    top = kept.max(initial=0.0)
+    top = max(kept.max(initial=0.0), np.max(full, initial=0.0))
     return kept / top if top > 0 else kept
 
 
@@ -185,7 +194,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
     parts = (weights.document, weights.title, weights.heading, weights.summary, weights.page)
     whole = 1 + sum(parts) + weights.graph
     dense = weights.dense * normalise(features.cosine) / whole
-    lexical = (1 - weights.dense) * normalise(features.bm25) / whole
+    lexical = (1 - weights.dense) * normalise(features.bm25, features.bm25_full) / whole
     evidence = document_evidence(dense + lexical, features.documents, features.sizes)
     scores = {
         "dense": dense,
@@ -193,8 +202,8 @@ def fuse(features: Features, weights: Weights) -> Fused:
         "document": weights.document * evidence,
         "title": weights.title * features.title / whole,
         "heading": weights.heading * features.heading / whole,
-        "summary": weights.summary * normalise(features.summary) / whole,
-        "page": weights.page * normalise(features.page) / whole,
+        "summary": weights.summary * normalise(features.summary, features.summary_full) / whole,
+        "page": weights.page * normalise(features.page, features.page_full) / whole,
         "graph": weights.graph * features.graph / whole,
         "learned": weights.learned * features.learned / whole,
     }
@@ -364,6 +373,13 @@ class CorpusStatistics:
         """
         n = self.document_frequencies.get(term, 0)
         return math.log(1 + max(0.0, self.chunks - n + 0.5) / (n + 0.5))
+
+    def full(self, terms: Iterable[str]) -> float:
+        """Return the BM25 from which words count in full: half of the maximum of the query's terms.
+
+        If no passage has the words that say most, the rest say little about the answer.
+        """
+        return (K1 + 1) / 2 * sum(self.idf(term) for term in set(terms))
 
 
 class _CorpusBM25(BM25Okapi):  # type: ignore[misc]

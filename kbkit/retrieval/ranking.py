@@ -20,7 +20,6 @@ from kbkit.retrieval.fusion import (
     Fused,
     Scores,
     Weights,
-    bm25_scores,
     discounts,
     fuse,
     near_duplicates,
@@ -33,7 +32,7 @@ _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 
 _FEW_DOCUMENTS = 10
 """Number of documents at which whole-document scores count half."""
-_STATIC_SUMMARIES = (0.3, 0.6)
+_STATIC_SUMMARIES = (0.2, 0.6)
 """Factors of `summary_weight` and `page_weight` with static vectors, tuned like the weights."""
 _COMPARED_BEST = 60
 """Maximum candidates compared for near duplicates."""
@@ -74,15 +73,13 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
         return list(pools)
     joint = CorpusStatistics.together([pool.candidates.statistics for pool in pools])
     joint_pages = CorpusStatistics.together([pool.candidates.pages.statistics for pool in pools])
-    adjusted = []
-    for pool in pools:
-        found = pool.candidates
-        columns = {
-            "bm25": bm25_scores(found.counts, found.lengths, joint),
-            "page": found.pages.bm25(joint_pages),
-        }
-        adjusted.append(replace(pool, columns={**pool.columns, **columns}))
-    return adjusted
+    return [
+        replace(
+            pool,
+            columns={**pool.columns, **pool.candidates.columns(pool.terms, joint, joint_pages)},
+        )
+        for pool in pools
+    ]
 
 
 def rank(

@@ -31,7 +31,7 @@ from kbkit.retrieval.candidates.snapshot import (
 )
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
-from kbkit.retrieval.fusion import Scores, bm25_scores, hits_needed, rating_prior
+from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
 from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings
@@ -353,16 +353,14 @@ def _notes(row: KnowledgeBaseRow, encoded: EncodedQuery) -> Iterator[str]:
 
 def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict[str, Scores]:
     average, raters = _rated(candidates, now.totals)
-    pages, nothing = candidates.pages, np.zeros(len(candidates.seqs))
+    nothing = np.zeros(len(candidates.seqs))
     return {
+        **candidates.columns(encoded.terms),
         "cosine": _cosines(candidates, encoded.vector),
-        "bm25": bm25_scores(candidates.counts, candidates.lengths, candidates.statistics),
         "title": candidates.title,
         "heading": candidates.heading,
         "rating": rating_prior(average, raters),
         "sizes": candidates.sizes.astype(np.float64),
-        "summary": pages.summary[pages.which],
-        "page": pages.bm25(),
         "graph": nothing if candidates.graph is None else candidates.graph,
         "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),
         "index": np.array(

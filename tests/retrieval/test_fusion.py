@@ -71,7 +71,8 @@ def features(rows, extra=0):
     """Columns of rows; a document has the chunks that are found, and ``extra`` ones."""
     found = [row["documents"] for row in rows]
     columns = {name: np.array([row[name] for row in rows], float) for name in COLUMNS}
-    columns["index"] = np.zeros(len(rows))
+    for name in ("index", "bm25_full", "page_full", "summary_full"):
+        columns[name] = np.zeros(len(rows))
     sizes = [found.count(document) + extra for document in found]
     return Features(**columns, documents=np.array(found, np.int64), sizes=np.array(sizes, np.int64))
 

@@ -143,6 +143,7 @@ class Index {
     const asked = this.analyzer.queryTerms(query);
     const model = this.#modelled(embed).catch(() => null);
     const terms = await this.#terms(asked, typing && /[^\s"'”“’»`.?!,;:)\]]$/u.test(query));
+    const completed = [...terms.keys()].filter((name) => !asked.includes(name));
     const mask = await this.#mask(filters);
     const size = Math.min(this.settings.candidates, this.lengths.length);
     const frequencies = new Map([...terms].map(([name, term]) => [name, term.rows.length]));
@@ -182,7 +183,7 @@ class Index {
       rows.map((_, i) => lookups.filter((at) => at.term[where][at.places[i]]).length / among);
     return {
       settings: this.settings,
-      terms: [...new Set([...asked, ...terms.keys()])],
+      terms: completed.length ? [...asked.slice(0, -1), ...completed] : asked,
       rows,
       owners,
       sizes: owners.map((owner) => this.sizes[owner]),

@@ -7,7 +7,8 @@ const COMPARED = 60; // candidates of a pool compared for near duplicates
 const DUPLICATE = 0.5; // factor of a near duplicate of a better candidate
 const INDEX = 0.1; // factor of a chunk of a page that is mostly links
 const FEW = 10; // number of documents at which scores of whole documents count half
-const STATIC = { summary: 0.3, page: 0.6 }; // factors of weights with static vectors of summaries
+const STATIC = { summary: 0.2, page: 0.6 }; // factors of weights with static vectors of summaries
+const NEAR_SUMMARY = 0.5; // cosine from which a summary counts in full
 const UNLIKELY = 0.1; // probability below which a passage hardly answers its query
 const MEASURED = 300; // minimum chunks for this probability
 const K1 = 1.2;
@@ -42,7 +43,7 @@ const { fround } = Math;
  *
  * @typedef {object} Pool
  * @property {Settings} settings
- * @property {string[]} terms  of the query
+ * @property {string[]} terms  of the query, the last one completed
  * @property {number[]} rows  chunks, ascending
  * @property {number[]} owners  the document of each
  * @property {number[]} sizes  number of chunks of that document
@@ -168,7 +169,10 @@ function fused(pools, documents, sizes) {
   const weighed = (scores, part) =>
     scores.map((score, i) => (weights[i][part] * score) / weights[i].whole);
   const cosine = normalised(pools.flatMap((pool) => pool.cosine));
-  const bm25 = normalised(pools.flatMap((pool) => pool.bm25(statistics)));
+  const bm25 = normalised(
+    pools.flatMap((pool) => pool.bm25(statistics)),
+    enough(pools, statistics),
+  );
   const dense = weighed(cosine, "dense");
   const lexical = weighed(bm25, "lexical");
   const own = dense.map((score, i) => score + lexical[i]);
@@ -181,8 +185,10 @@ function fused(pools, documents, sizes) {
     pools.flatMap((pool) => pool.heading),
     "heading",
   );
-  const summary = weighed(normalised(pools.flatMap((pool) => pool.summary)), "summary");
-  const page = weighed(normalised(pools.flatMap((pool) => pool.page(ofPages))), "page");
+  const summaries = pools.flatMap((pool) => pool.summary);
+  const summary = weighed(normalised(summaries, NEAR_SUMMARY), "summary");
+  const pages = pools.flatMap((pool) => pool.page(ofPages));
+  const page = weighed(normalised(pages, enough(pools, ofPages)), "page");
   const sum = own.map((x, i) => x + document[i] + title[i] + heading[i] + summary[i] + page[i]);
   const prior = pools.flatMap((pool) => pool.rating);
   const rating = sum.map((score, i) => score * weights[i].rating * prior[i]);
@@ -257,13 +263,27 @@ function impact(weight, average) {
 }
 
 /**
- * Scores from 0 to 1: negative scores become 0, the best becomes 1.
+ * The BM25 from which words count in full: half of the maximum of the query's terms.
+ *
+ * @param {Pool[]} pools
+ * @param {Statistics} statistics
+ */
+function enough(pools, statistics) {
+  const sums = pools.map(({ terms }) =>
+    [...new Set(terms)].reduce((sum, term) => sum + idf(statistics, term), 0),
+  );
+  return ((K1 + 1) / 2) * Math.max(...sums);
+}
+
+/**
+ * Scores from 0 to 1: negative scores become 0, and the best or `full`, if that is more, becomes 1.
  *
  * @param {number[]} scores
+ * @param {number} [full]
  */
-function normalised(scores) {
+function normalised(scores, full = 0) {
   const kept = scores.map((score) => Math.max(score, 0));
-  const top = kept.reduce((most, score) => Math.max(most, score), 0);
+  const top = kept.reduce((most, score) => Math.max(most, score), full);
   return top > 0 ? kept.map((score) => score / top) : kept;
 }
 

@@ -44,7 +44,7 @@ from kbkit.models import Filters, Mode, StatementType
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
 from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores
-from kbkit.retrieval.fusion import CorpusStatistics, bm25_scores, impacts, length_norms
+from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
 from kbkit.text.analysis import analyzer
 
@@ -209,14 +209,12 @@ class PublishedIndex:
             terms=query_terms,
             candidates=candidates,
             columns={
+                **candidates.columns(query_terms),
                 "cosine": near.cosines[chosen],
-                "bm25": bm25_scores(counts, candidates.lengths, statistics),
                 "title": candidates.title,
                 "heading": candidates.heading,
                 "rating": columns.prior[chosen],
                 "sizes": candidates.sizes.astype(np.float64),
-                "summary": documents.summaries.all[owners].astype(np.float64),
-                "page": pages.bm25(),
                 "graph": np.zeros(len(chosen)),
                 "learned": np.zeros(len(chosen)),
                 "index": columns.indexes[owners],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode, SubjectKind
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
-from kbkit.retrieval.fusion import CorpusStatistics, bm25_scores
+from kbkit.retrieval.fusion import NEAR_SUMMARY, CorpusStatistics, bm25_scores
 from kbkit.retrieval.query import QueryVector
 from kbkit.stores.catalog import chunk_annotations, corpus, subjects
 from kbkit.stores.catalog.database import Transaction
@@ -114,9 +114,9 @@ class WholeDocuments:
     summary: Scores
     embedder: str
 
-    def bm25(self, statistics: CorpusStatistics | None = None) -> Scores:
-        """Return BM25 of each candidate's document; ``statistics`` replace its own."""
-        scores = bm25_scores(self.counts, self.lengths, statistics or self.statistics)
+    def bm25(self, statistics: CorpusStatistics) -> Scores:
+        """Return BM25 of each candidate's document."""
+        scores = bm25_scores(self.counts, self.lengths, statistics)
         return np.asarray(scores[self.which], np.float64)
 
 
@@ -150,6 +150,23 @@ class Candidates:
     pages: WholeDocuments
     learned: Mapping[int, float] = field(default_factory=dict)
     graph: Scores | None = None
+
+    def columns(
+        self,
+        terms: Sequence[str],
+        chunks: CorpusStatistics | None = None,
+        documents: CorpusStatistics | None = None,
+    ) -> dict[str, Scores]:
+        """Return features of words and summaries; given statistics replace its own."""
+        chunks, documents = chunks or self.statistics, documents or self.pages.statistics
+        return {
+            "bm25": bm25_scores(self.counts, self.lengths, chunks),
+            "bm25_full": np.full(len(self.seqs), chunks.full(terms)),
+            "page": self.pages.bm25(documents),
+            "page_full": np.full(len(self.seqs), documents.full(terms)),
+            "summary": self.pages.summary[self.pages.which],
+            "summary_full": np.full(len(self.seqs), NEAR_SUMMARY),
+        }
 
     def answers(self, query: EncodedQuery) -> bool:
         """Whether all retrievers took part; false if summaries were embedded again since."""
