@@ -69,6 +69,9 @@ def search(
     min_rating: Annotated[
         float | None, typer.Option(help="Only documents with at least this average rating, 1 to 5.")
     ] = None,
+    min_probability: Annotated[
+        float | None, typer.Option(help="Only hits that answer with this probability, 0 to 1.")
+    ] = None,
     state: Annotated[
         list[str] | None, typer.Option(help="Only documents in this state: current or stale.")
     ] = None,
@@ -118,6 +121,7 @@ def search(
             "after": after,
             "before": before,
             "min_rating": min_rating,
+            "min_probability": min_probability,
             "state": state,
             "version": version,
             "heading": heading,

@@ -31,6 +31,7 @@ class ConditionValues(TypedDict, total=False):
     entity: str
     after: Annotated[str, Field(description="Fetched on this day or later.")]
     min_rating: float
+    min_probability: Annotated[float, Field(description="That a hit answers, 0 to 1.")]
 
 
 class PassageValues(TypedDict):

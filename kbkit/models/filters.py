@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from kbkit.errors import ConfigError
@@ -34,6 +35,7 @@ class Filters:
         before: Fetched before this time.
         min_rating: Minimum average rating, 1 to 5, of the chunk or, if it has none, of its
             document.
+        min_probability: Minimum `Hit.probability`, 0 to 1; ignored, with a note, where unknown.
         state: One of these states; empty for any.
         version: Version that the document is about (``3.12``), by its source or address. For an
             unknown version, the error lists the known ones.
@@ -52,6 +54,7 @@ class Filters:
     after: datetime | None = None
     before: datetime | None = None
     min_rating: float | None = None
+    min_probability: float | None = None
     state: tuple[DocumentState, ...] = ()
     version: str = ""
     heading: str = ""
@@ -153,9 +156,9 @@ def _time(name: str, value: Any) -> datetime:
         raise ConfigError(f"filters: {name}={value!r}: out of range") from None
 
 
-def _rating(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 5:
-        raise ConfigError(f"filters: {name}={value!r}: give a number from 1 to 5")
+def _number(low: int, high: int, name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ConfigError(f"filters: {name}={value!r}: give a number from {low} to {high}")
     return float(value)
 
 
@@ -177,7 +180,8 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "path": _glob,
     "after": _time,
     "before": _time,
-    "min_rating": _rating,
+    "min_rating": partial(_number, 1, 5),
+    "min_probability": partial(_number, 0, 1),
     "state": lambda name, value: _members(DocumentState, name, value),
     "version": _text,
     "heading": _text,

@@ -36,6 +36,7 @@ class Query:
     """A query with its parameters.
 
     Attributes:
+        filters: Conditions on chunks; `min_probability` is one on hits.
         graph: Overrides `graph_weight` of the retrieval settings.
         unlearned: Whether to ignore what was learned from this question, for evaluations.
     """
@@ -47,6 +48,7 @@ class Query:
     retrieval: RetrievalSpec | None = None
     graph: float | None = None
     unlearned: bool = False
+    min_probability: float | None = None
 
     def settings(self, own: RetrievalSpec) -> RetrievalSpec:
         spec = own if self.retrieval is None else self.retrieval
@@ -71,13 +73,15 @@ class Query:
             raise ConfigError("the query is empty; ask for something")
         if len(text) > MAX_QUERY_LENGTH:
             text = text.strip()[:MAX_QUERY_LENGTH]
+        conditions = Filters.of(filters)
         return cls(
             text=text,
             limit=check_integer("limit", limit, 1),
             mode=check_mode(mode),
-            filters=Filters.of(filters),
+            filters=replace(conditions, min_probability=None),
             retrieval=None if retrieval is None else check_retrieval(retrieval),
             graph=None if graph is None else check_weight("graph", graph),
+            min_probability=conditions.min_probability,
         )
 
 

@@ -47,6 +47,10 @@ MIN_CHUNKS = 300
 """Size of the smallest knowledge base in this regression."""
 UNLIKELY = 0.1
 _NOTHING_FITS = "nothing here answers this well; these are the nearest passages"
+_UNKNOWN_PROBABILITY = (
+    f"min_probability was ignored: probabilities are known in mode hybrid and from {MIN_CHUNKS} "
+    "chunks on"
+)
 _DIFFERENT_LAST = (
     "these knowledge bases name different postprocessors, so none has seen the hits; search them "
     "one by one, or name some with the query (`retrieval`)"
@@ -83,6 +87,10 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         notes[_DIFFERENT_LAST] = None
     if shown and all((hit.probability or 0) < UNLIKELY for hit in shown) and measured:
         notes[_NOTHING_FITS] = None
+    if (least := query.min_probability) and not measured:
+        notes[_UNKNOWN_PROBABILITY] = None
+    elif least:
+        shown = tuple(hit for hit in shown if (hit.probability or 0) >= least)
     hits = Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
     names = ", ".join(pool.kb for pool in pools)
     milliseconds = 1_000 * hits.seconds

@@ -306,6 +306,6 @@ def _number(name: str, value: Any) -> Any:
     """Convert a condition to a number; malformed ones stay, and `Filters` reports them."""
     if name == "page":
         return [int(each) if _WHOLE.fullmatch(each) else each for each in value]
-    if name == "min_rating" and _DECIMAL.fullmatch(value):
+    if name in ("min_rating", "min_probability") and _DECIMAL.fullmatch(value):
         return float(value)
     return value

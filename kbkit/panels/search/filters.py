@@ -183,6 +183,7 @@ _LABELS: dict[str, Callable[[Any], str]] = {
     "subject": "about {}".format,
     "entity": "names {}".format,
     "min_rating": "{:g} stars or more".format,
+    "min_probability": "at least {:.0%} probable".format,
     "after": "fetched since {:%Y-%m-%d}".format,
     "before": "fetched before {:%Y-%m-%d}".format,
     "state": " or ".join,
