@@ -30,7 +30,7 @@ from kbkit.models import ChunkSpan, DocumentType
 from kbkit.models.hits import text_fragment
 from kbkit.recipes import ChunkingSpec
 from kbkit.sources.decode import decode
-from kbkit.sources.html.dom import BLOCKS
+from kbkit.sources.html import BLOCKS
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.text.markdown.plain_text import plain_text
 from kbkit.text.markdown.structure import opening_words

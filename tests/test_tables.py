@@ -9,7 +9,7 @@ import kbkit
 from kbkit.errors import ConfigError, ConflictError, ExportError
 from kbkit.knowledge_base.chunks import write_chunks, write_documents
 from kbkit.sources.base import SourceContext
-from kbkit.sources.disk.tables import ParquetReader
+from kbkit.sources.tables import ParquetReader
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.database import unpack
 
@@ -121,7 +121,7 @@ HOSTILE = {
 def test_a_hostile_file_is_one_clear_error_and_takes_nothing_away(
     workspace, tmp_path, kind, monkeypatch
 ):
-    monkeypatch.setattr("kbkit.sources.disk.tables._MEMORY", 1_500_000_000)
+    monkeypatch.setattr("kbkit.sources.tables._MEMORY", 1_500_000_000)
     path = tmp_path / "a.parquet"
     HOSTILE[kind](path)
     one = workspace["one"]

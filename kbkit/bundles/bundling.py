@@ -35,7 +35,7 @@ from kbkit.models.documents import image_names_of
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.recipes import KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.images import kept_image
+from kbkit.sources.html.images import kept_image
 from kbkit.stores.catalog import bundled, knowledge_bases
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.database import Transaction

@@ -18,7 +18,7 @@ import yaml
 
 from kbkit.errors import EntryFormatError
 from kbkit.models import EntryRating, Vote
-from kbkit.sources.json_yaml import scalar_value
+from kbkit.sources.untrusted import scalar_value
 
 MAX_BYTES = 4_000_000  # about 40,000 votes
 _MAX_CACHED_LENGTH = 200_000

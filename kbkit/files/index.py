@@ -25,9 +25,8 @@ from kbkit.models import Problem, Progress, SourceDocument, SyncReport
 from kbkit.models.files import FILES
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import Outcome, SourceEvent
-from kbkit.sources.disk.files import read_file
-from kbkit.sources.formats import UnreadableError, format_of
-from kbkit.sources.formats.file_parser import FileParser
+from kbkit.sources.files import read_file
+from kbkit.sources.formats import FileParser, UnreadableError, format_of
 from kbkit.stores.catalog import files, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FileRecord, Link

@@ -19,7 +19,7 @@ from kbkit.ingest.embedding import Batch, IngestTarget, Origin, Prepared, RunCou
 from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocument
 from kbkit.runtime.engine import perform
 from kbkit.sources.base import Outcome, SourceEvent
-from kbkit.sources.front_matter import detect
+from kbkit.sources.parts import detect
 from kbkit.stores.catalog import (
     chunk_writing,
     knowledge_bases,

@@ -18,7 +18,7 @@ from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.sources.base import Outcome, SourceEvent, published_uri
 from kbkit.sources.formats import FORMATS
-from kbkit.sources.front_matter import json_value, read_text
+from kbkit.sources.parts import json_value, with_front_matter
 
 _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")
@@ -206,7 +206,7 @@ def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> Source
         if isinstance(path := metadata.get(key), str):
             metadata[key] = published_uri(path, base)
     name = next(_texts(first, ("file_name",)), uri)
-    read = read_text(text, " ".join(text.split())[:80] if uri.startswith("text:") else name)
+    read = with_front_matter(text, " ".join(text.split())[:80] if uri.startswith("text:") else name)
     title = _clean(next(_texts(metadata, ("title",)), read.title))
     tags = metadata.pop("tags", None)
     labels = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else ()

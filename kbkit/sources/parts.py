@@ -1,22 +1,27 @@
-"""Parts of files, and errors and limits of all formats."""
+"""Documents inside files: front matter, titles, and document types."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from kbkit.models import DocumentType
+from kbkit.sources.markdown import commonmark
+from kbkit.sources.untrusted import load_values
+from kbkit.text.markdown.structure import document_title
 
 MAX_BYTES = 50_000_000  # of a file
 MAX_CHARACTERS = 40_000_000  # of Markdown from one file
 GROUP = 900  # characters of a table or list below one heading: the default chunk size
 PAGE_BREAK = "\n\n\f\n\n"  # separates pages, even empty ones
-
-
-class UnreadableError(Exception):
-    """The file gives no document; the message is a one-line reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +43,298 @@ class Part:
     template: DocumentType | None = None
 
 
-def untrusted_xml(data: bytes, *, recover: bool) -> Any:
-    """Parse XML without entities, comments and outside access; ``None`` without a root."""
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        recover=recover,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    return etree.fromstring(data, parser)
-
-
 def stem(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).stem
 
 
 def one_line(text: object) -> str:
     return " ".join(str(text or "").split())[:500]
+
+
+_FRONT = re.compile(
+    r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+_KEYS = re.compile(r"(?:[ \t]*+(?:#.*+)?\n)*+[ \t]*+[\w\"'.][\w\"'. \t-]*+[:=]")
+_MAX_VALUES = 10_000
+_MARKS = re.compile(
+    r"^([ \t]*+(?:-|[\w\"'.][\w\"'. -]*+:)[ \t]++)"
+    r"([*@%`].*|[&!]\S+[ \t]+\S.*|[\[{].*[^\s\]},\[{])$",
+    re.MULTILINE,
+)
+"""Values that start with a reserved sign of YAML, but are meant as text."""
+_COLONS = re.compile(r"^([\w.][\w. -]*+:[ \t]++)([^\"'|>\[{#\s].*:.*)$", re.MULTILINE)
+
+
+def with_front_matter(text: str, name: str, *, markdown: bool = False) -> Part:
+    """Read a text file and its front matter.
+
+    The title comes from the front matter, the first heading, or the name. Unreadable front matter
+    stays in the content, with a note.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
+    front: dict[str, Any] = {}
+    note = ""
+    if match := _FRONT.match(text):
+        try:
+            front, end = _front_matter(*match.groups()), match.end()
+            text = text[end:]
+        except ValueError as error:
+            note = f"its front matter cannot be read ({error})" if _KEYS.match(match[2]) else ""
+    if markdown:
+        text = commonmark(text, components=name.lower().endswith(".mdx"))
+    content = text.strip("\n")
+    title = front.pop("title", None)
+    title = _scalar_text(title)
+    tags = front.pop("tags", None) or ()
+    if isinstance(tags, str):
+        tags = [tag.strip() for tag in tags.split(",")]
+    labels = tuple(filter(None, map(_scalar_text, tags))) if isinstance(tags, list) else ()
+    return Part(
+        title=" ".join((title or document_title(content) or title_from_name(name)).split())[:500],
+        content=content + "\n" if content.strip() else "",
+        tags=labels,
+        metadata={str(key): json_value(value) for key, value in front.items()},
+        note=note,
+    )
+
+
+def title_from_name(name: str) -> str:
+    """Make a title from a path or URL; index pages take their folder's name."""
+    path = PurePosixPath(name.rstrip("/").replace("\\", "/"))
+    own = path.stem.lower() in {"index", "readme"} and path.parent.name
+    stem = path.parent.name if own else path.stem
+    return re.sub(r"[-_]+", " ", stem).strip() or name
+
+
+def _front_matter(fence: str, text: str) -> dict[str, Any]:
+    """Parse TOML or YAML front matter; raise `ValueError` with line and column."""
+    text = f"\n{text}"  # after the fence, so that line numbers in errors are the file's
+    if fence == "+++":
+        try:
+            return tomllib.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+    text = _MARKS.sub(_quoted, text)
+    try:
+        loaded = load_values(text, exact=True, most=_MAX_VALUES)
+    except ValueError:
+        loaded = load_values(_COLONS.sub(_quoted, text), exact=True, most=_MAX_VALUES)
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ValueError("no mapping")
+    return loaded
+
+
+def _quoted(line: re.Match[str]) -> str:
+    return line[1] + json.dumps(line[2].rstrip(), ensure_ascii=False)
+
+
+def _scalar_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).strip() if isinstance(value, (str, int, float)) else ""
+
+
+def json_value(value: Any) -> Any:
+    """Convert any value to JSON; other types become text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {str(key): json_value(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [json_value(inner) for inner in value]
+    return value.isoformat() if isinstance(value, date | time) else str(value)
+
+
+_UNTYPED = re.compile(
+    r"(?:what-?s-?new|change-?logs?|changes|news|history|release-?(?:notes?|log|s)?|releases|"
+    r"relnotes|blogs?|posts?|authors?|contributors|credits|download|about|search|index|genindex|"
+    r"contents|toc|sitemap|home|roadmap|todo|(?:py-)?modindex|help|help-doc)"
+)
+_NAMES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
+    (DocumentType.FAQ, re.compile(r"\w*faqs?|q-and-a|qna|frequently-asked-questions")),
+    (
+        DocumentType.TUTORIAL,
+        re.compile(
+            r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
+            r"first-steps|walkthrough"
+        ),
+    ),
+    (
+        DocumentType.POLICY,
+        re.compile(
+            r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
+            r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"
+        ),
+    ),
+    (
+        DocumentType.REFERENCE,
+        re.compile(
+            r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
+            r"cli|command-?line(?:-?(?:reference|interface|options))?"
+        ),
+    ),
+)
+_FOLDERS: dict[str, DocumentType] = {
+    **dict.fromkeys(
+        str.split(
+            "quickstart quick-start getting-started howto how-to howtos "
+            "how-tos walkthroughs codelab codelabs lessons"
+        ),
+        DocumentType.TUTORIAL,
+    ),
+    **dict.fromkeys(("faq", "faqs"), DocumentType.FAQ),
+    **dict.fromkeys(
+        str.split(
+            "reference references ref api apidoc apidocs api-reference api-docs c-api capi "
+            "c3ref javadoc library stdlib command commands cmd cmds cmdref man man-pages "
+            "manpages glossary syntax mod functions"
+        ),
+        DocumentType.REFERENCE,
+    ),
+    **dict.fromkeys(
+        str.split(
+            "guide guides user-guide userguide users-guide developer-guide dev-guide "
+            "admin-guide handbook topics runbook runbooks"
+        ),
+        DocumentType.MANUAL,
+    ),
+    **dict.fromkeys(("openapi", "swagger", "rest-api"), DocumentType.API_SPEC),
+}
+_LESSONS = re.compile(r"tutorials?(?:-[\w-]+)?")
+_TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
+    (DocumentType.FAQ, re.compile(r"\bFAQs?\b|frequently asked questions", re.I)),
+    (
+        DocumentType.POLICY,
+        re.compile(
+            r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
+            r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|"
+            r"\bcopyright$",
+            re.I,
+        ),
+    ),
+    (
+        DocumentType.TUTORIAL,
+        re.compile(
+            r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
+            r"^first steps\b|\bwalkthrough$|^your first\b",
+            re.I,
+        ),
+    ),
+    (
+        DocumentType.API_SPEC,
+        re.compile(r"^[\w -]*\b(?:REST|HTTP|GraphQL) API$|\bOpenAPI spec", re.I),
+    ),
+    (
+        DocumentType.REFERENCE,
+        re.compile(
+            r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
+            r"command|cli|options?|directives?|settings?|configuration|function|library|"
+            r"language|syntax|quick|protocol) reference(?: guide)?$|"
+            r"^reference(?: guide)?$|^API\b|^glossary$|"
+            r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$",
+            re.I,
+        ),
+    ),
+    (
+        DocumentType.MANUAL,
+        re.compile(
+            r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
+            r"\b(?:user|administrator)['’]?s?['’]? manual$",
+            re.I,
+        ),
+    ),
+)
+_NOT_TITLES = re.compile(
+    r"^(?:what['’]s new|change ?log|release notes?|news|changes in|release \d)|"
+    r"\brelease notes?$|\bversion [\d.]+$",
+    re.I,
+)
+_HEADING = re.compile(r"(?m)^#{1,6} (.+?)[ \t]*(?:\{#[^}\n]*\})?[ \t]*$")
+_MANUAL_PAGE = re.compile(r"^[\w.+:-]+\(\d\w{0,3}\)")
+_SIGNATURE = re.compile(
+    r"^`?(?:(?:class|struct|enum|exception|method|property|type|typedef|macro|event|command|"
+    r"variable|attribute|constant|async|static|function|interface|trait|directive)[ :].|"
+    r"[\w.:*& <>\[\]-]*[\w>]\(.*\))",
+    re.I,
+)
+_DOTTED = re.compile(r"^`?[A-Za-z_]\w*(?:(?:\.|::)\w+)+`?$|^`[^`\s]+`$")
+_ENDPOINT = re.compile(r"^`?(?:GET|POST|PUT|PATCH|DELETE|HEAD) /[\w{}/.:-]*")
+_STEP = re.compile(r"^(?:step|part|lesson) \d", re.I)
+_READ = 200_000
+_MAX, _FEW = 0.6, 0.25  # shares of headings
+_QUESTIONS = 5
+_SHORT = 60  # characters, below which folders do not decide
+
+
+def detect(
+    uri: str, title: str, content: str, template: DocumentType | None = None
+) -> DocumentType:
+    folders, name = _path(uri)
+    if name and (named := _type_by_name(name)):
+        return named
+    if _NOT_TITLES.search(title) or (not folders and not name):
+        return DocumentType.OTHER
+    headings = _HEADING.findall(content[:_READ])
+    inner = headings[1:] if content.startswith("# ") or headings[:1] == [title] else headings
+    for kind, pattern in () if folders[-1:] == [name] else _TITLES:
+        if pattern.search(title):
+            return kind
+    if template is not None:
+        return template
+    described = _identifier_share(inner)
+    if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or described >= _MAX:
+        return DocumentType.REFERENCE
+    for folder in reversed(folders if len(content) >= _SHORT else []):
+        if _UNTYPED.fullmatch(folder):
+            return DocumentType.OTHER
+        by_folder = DocumentType.TUTORIAL if _LESSONS.fullmatch(folder) else _FOLDERS.get(folder)
+        if by_folder is DocumentType.MANUAL and described > _FEW:
+            return DocumentType.OTHER  # folder and page disagree
+        if by_folder is not None:
+            return by_folder
+    return _by_headings(inner)
+
+
+def _path(uri: str) -> tuple[list[str], str]:
+    """Return folders and name of a document in lower case; an index is named like its folder."""
+    path = unquote(urlsplit(uri).path if "://" in uri else uri).lower().replace("_", "-")
+    segments = [segment for segment in re.split(r"[/\\]", path) if segment]
+    if not segments:
+        return [], ""
+    name = re.sub(r"\.[a-z]{1,8}$", "", segments[-1])
+    if re.fullmatch(r"index(?:\.[a-z]{2})?", name) and len(segments) > 1:
+        return segments[:-1], segments[-2]
+    return segments[:-1], name
+
+
+def _type_by_name(name: str) -> DocumentType | None:
+    if _UNTYPED.fullmatch(name):
+        return DocumentType.OTHER
+    return next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), None)
+
+
+def _is_manual_page(headings: Iterable[str]) -> bool:
+    first = [heading.casefold() for heading in headings][:4]
+    return "synopsis" in first and bool({"name", "description"} & set(first))
+
+
+def _identifier_share(headings: list[str]) -> float:
+    """Return the share of headings that look like identifiers; 0 for fewer than three."""
+    signatures = sum(bool(_SIGNATURE.match(one) or _DOTTED.match(one)) for one in headings)
+    return signatures / len(headings) if signatures >= 3 else 0.0
+
+
+def _by_headings(headings: list[str]) -> DocumentType:
+    questions = sum(heading.endswith("?") for heading in headings)
+    if questions >= _QUESTIONS and questions * 5 >= len(headings) * 3:
+        return DocumentType.FAQ
+    if sum(bool(_ENDPOINT.match(heading)) for heading in headings) >= 3:
+        return DocumentType.API_SPEC
+    steps = sum(bool(_STEP.match(heading)) for heading in headings)
+    if steps >= 3 and steps >= _FEW * len(headings):  # otherwise one of many topics
+        return DocumentType.TUTORIAL
+    return DocumentType.OTHER

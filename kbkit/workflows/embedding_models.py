@@ -32,7 +32,7 @@ from kbkit.models import Progress, Value
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import Outcome
-from kbkit.sources.web.fetch import Fetcher, Response
+from kbkit.sources.web import Fetcher, Response
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import open_reader
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext
-from kbkit.sources.disk.files import files_of
-from kbkit.sources.web.fetch import Fetcher, refused_url
+from kbkit.sources.files import files_of
+from kbkit.sources.web import Fetcher, refused_url
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import folder, origin
 from kbkit.workflows.drafts.looking import is_package

@@ -27,7 +27,7 @@ from kbkit.models.filters import Filters
 from kbkit.recipes import ChunkingSpec, CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
 from kbkit.server.app import application
 from kbkit.sources.html.site_extractor import ExtractTask, extract_page
-from kbkit.sources.openapi.source import documents
+from kbkit.sources.openapi import documents
 from tests.bundles.test_hostile import edited, packed
 from tests.ingest.test_chunking import STRATEGIES, check
 from tests.ingest.test_chunking import documents as texts

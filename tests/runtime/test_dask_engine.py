@@ -22,8 +22,8 @@ import kbkit
 from kbkit.errors import ClusterError, ConfigError
 from kbkit.runtime.engine import open_engine, perform
 from kbkit.sources.html.site_extractor import ExtractTask
-from kbkit.sources.web.downloads import Downloads, PageRequest
-from kbkit.sources.web.fetch import Response
+from kbkit.sources.web import Response
+from kbkit.sources.web.pages import Downloads, PageRequest
 from kbkit.stores.catalog import corpus
 from tests.waiting import until
 

@@ -9,7 +9,7 @@ import pytest
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import SourceDocument
 from kbkit.sources.decode import binary_kind, decode, decoded
-from kbkit.sources.disk.files import read_file
+from kbkit.sources.files import read_file
 
 SHORT = {
     "french": ("très", ["cp1252", "iso-8859-15"]),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kbkit.models import DocumentType, telling_types
-from kbkit.sources.front_matter import detect
 from kbkit.sources.html.extract import extract
+from kbkit.sources.parts import detect
 
 LABELS = Path(__file__).parents[2] / "benchmarks/data/document-types.tsv"
 T = DocumentType

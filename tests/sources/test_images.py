@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 
 import kbkit
 from kbkit.recipes import FilesSource
-from kbkit.sources.images import MAX_BYTES, image_addresses, kept_image
+from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
 
 SVG = b"""<?xml version="1.0"?>
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9"

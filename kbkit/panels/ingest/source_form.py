@@ -162,7 +162,7 @@ def add_files(
     stop: Callable[[], bool],
 ) -> IngestReport:
     """Ingest files, given by name and content; one of the same name is replaced."""
-    from kbkit.sources.disk.files import read_file
+    from kbkit.sources.files import read_file
 
     new = changed = same = 0
     skipped: list[Problem] = []

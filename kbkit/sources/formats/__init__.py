@@ -2,23 +2,29 @@
 
 Each module has ``read(data, name) -> list[Part]``, or such a function per format, and raises
 `UnreadableError` with a one-line reason. Files are hostile and parsers have bugs: `parse` turns any
-error into a reason, and `kbkit.sources.formats.file_parser` runs it with limits on time and memory.
+error into a reason, and `FileParser` runs it in a process with limits on time and memory.
 """
 
 from __future__ import annotations
 
 import importlib
 import posixpath
-from dataclasses import replace
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any
 
 from kbkit.errors import MissingExtraError
+from kbkit.runtime.engine import Engine, WorkerPool
 from kbkit.sources.decode import binary_kind, decoded
-from kbkit.sources.parts import MAX_BYTES, MAX_CHARACTERS, Part, UnreadableError
+from kbkit.sources.parts import MAX_BYTES, MAX_CHARACTERS, Part
+from kbkit.sources.untrusted import UnreadableError
 
 __all__ = [
     "FORMATS",
     "MULTIPLE",
     "NEED_PROCESS",
+    "FileParser",
+    "ParsedFile",
     "Part",
     "UnreadableError",
     "belongs",
@@ -64,7 +70,12 @@ _REPLACEMENTS = {
     ".odp": ".pptx",
     ".mobi": ".epub",
 }
-_MODULES = {"csv": "sheet", **dict.fromkeys(("markdown", "text", "html", "rst"), "written")}
+_MODULES = {
+    "csv": "sheet",
+    "data": "code",
+    **dict.fromkeys(("docx", "pptx"), "office"),
+    **dict.fromkeys(("markdown", "text", "html", "rst", "notebook"), "text"),
+}
 _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
 _SELF_DECLARING = frozenset({"html", "code"})  # may declare their charset
 
@@ -120,3 +131,83 @@ def parse(name: str, data: bytes) -> list[Part]:
     if form not in _BINARY and (note := decoded(data, markup=form in _SELF_DECLARING).note):
         filled[0] = replace(filled[0], note="; ".join(filter(None, (note, filled[0].note))))
     return filled
+
+
+FILE_SECONDS = 120.0  # time limit for reading one file
+MEMORY = 2_500_000_000  # bytes of the reading process
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """Result of reading a file; if it `failed`, the content is unknown."""
+
+    parts: tuple[Part, ...] = ()
+    reason: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParseTask:
+    """A file to read; a `kbkit.runtime.processes.WorkerTask`."""
+
+    name: str
+    data: bytes
+
+    @property
+    def seconds(self) -> float:
+        return FILE_SECONDS
+
+    def perform(self) -> ParsedFile:
+        try:
+            return ParsedFile(tuple(parse(self.name, self.data)))
+        except UnreadableError as error:
+            return ParsedFile(reason=str(error))
+        except MissingExtraError as error:
+            return ParsedFile(reason=str(error), failed=True)
+
+    def broken(self, reason: str) -> ParsedFile:
+        return ParsedFile(reason=reason, failed=True)
+
+
+class FileParser:
+    """Reads files in child processes, started when the first file needs one."""
+
+    def __init__(self, count: int | None = None, engine: Engine | None = None) -> None:
+        self._count = count
+        self._engine = engine or Engine()
+        self._workers: WorkerPool | None = None
+        self._possible = True
+
+    def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
+        """Parse a file in a child process; plain text, and all files without processes, here."""
+        task = ParseTask(name, data)
+        try:
+            needed = format_of(name) in NEED_PROCESS
+        except UnreadableError as error:
+            result: Future[ParsedFile] = Future()
+            result.set_result(ParsedFile(reason=str(error)))
+            return result
+        workers = self._start() if needed else None
+        return (workers or self._engine.pool()).submit(task)
+
+    def _start(self) -> WorkerPool | None:
+        if self._workers is None and self._possible:
+            try:
+                self._workers = self._engine.child_processes(
+                    self._count, memory=MEMORY, preload="kbkit.sources.html.extract"
+                )
+            except OSError:
+                self._possible = False
+        return self._workers
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    def __enter__(self) -> FileParser:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

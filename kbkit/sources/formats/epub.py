@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 from kbkit.models import License
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.archive import Archive
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
-from kbkit.sources.parts import MAX_CHARACTERS, Part, UnreadableError, one_line, stem, untrusted_xml
+from kbkit.sources.parts import MAX_CHARACTERS, Part, one_line, stem
+from kbkit.sources.untrusted import Archive, UnreadableError, untrusted_xml
 from kbkit.text.markdown.structure import document_title
 
 _MAX_CHAPTERS = 5_000

@@ -22,15 +22,8 @@ from lxml import etree
 from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.html.metadata import rights_license
-from kbkit.sources.parts import (
-    MAX_CHARACTERS,
-    PAGE_BREAK,
-    Part,
-    UnreadableError,
-    one_line,
-    stem,
-    untrusted_xml,
-)
+from kbkit.sources.parts import MAX_CHARACTERS, PAGE_BREAK, Part, one_line, stem
+from kbkit.sources.untrusted import UnreadableError, untrusted_xml
 from kbkit.text.markdown.writing import escape, guard
 
 _XMP_START, _XMP_END = b"<x:xmpmeta", b"</x:xmpmeta>"

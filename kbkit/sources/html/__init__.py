@@ -1,1 +1,342 @@
 """Convert HTML pages to Markdown, and measure the fidelity."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import dropwhile
+from typing import Any
+from urllib.parse import quote
+
+from lxml import etree
+
+from kbkit.text.markdown.writing import resolve
+
+Element = Any  # lxml ships no types
+
+BLOCKS = frozenset(
+    str.split("""
+        address article aside blockquote body caption center dd details dir div dl dt
+        fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html
+        legend li listing main menu nav ol p plaintext pre section summary table tbody
+        td tfoot th thead tr ul xmp
+        """)
+)
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_IN_HEAD = frozenset(
+    {"base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style"}
+    | {"template", "title"}
+)
+PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
+
+_HEADING = re.compile(r"<(/?)h([1-6])(?=[\s/>])", re.IGNORECASE)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+
+
+def parse(text: str) -> Element | None:
+    """Parse a page as leniently as browsers do; return ``None`` if it is not HTML."""
+    data = _closed_headings(_CONTROL.sub("", text)).encode("utf-8", "replace")
+    # lxml.html is slower: it calls Python for each element
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.LxmlError, ValueError):
+        return None
+    if root is not None:
+        _close_head(root)
+    return root
+
+
+def _closed_headings(text: str) -> str:
+    """Let the end tag of any heading end the open one, as HTML does and libxml2 does not."""
+    level = ""
+
+    def closed(tag: re.Match[str]) -> str:
+        nonlocal level
+        if not tag[1]:
+            level = tag[2]
+            return tag[0]
+        open_level, level = level, ""
+        return f"</h{open_level or tag[2]}"
+
+    return _HEADING.sub(closed, text)
+
+
+def to_html(root: Element) -> str:
+    return str(etree.tostring(root, encoding="unicode", method="html"))
+
+
+def _close_head(root: Element) -> None:
+    """Move the first element that a head cannot hold, and all after it, into the body.
+
+    There HTML ends an unclosed head; libxml2 leaves ``main`` and ``article`` in it.
+    """
+    head = root.find("head")
+    strays = [] if head is None else list(dropwhile(lambda part: part.tag in _IN_HEAD, head))
+    if not strays:
+        return
+    body = root.find("body")
+    if body is None:
+        body = etree.SubElement(root, "body")
+    strays[-1].tail = (strays[-1].tail or "") + (body.text or "")
+    body.text = None
+    for place, stray in enumerate(strays):
+        body.insert(place, stray)
+
+
+def drop_tree(element: Element) -> None:
+    """Remove an element from its tree, but not its tail."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    if element.tail:
+        previous = element.getprevious()
+        if previous is None:
+            parent.text = (parent.text or "") + element.tail
+        else:
+            previous.tail = (previous.tail or "") + element.tail
+        element.tail = None
+    parent.remove(element)
+
+
+def classes(element: Element) -> list[str]:
+    return (element.get("class") or "").split()
+
+
+def normalized_text(element: Element) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def texts_of(element: Element) -> Iterator[tuple[Element, bool, str]]:
+    """Yield each part of an element at its start and its end, with the text that follows."""
+    for event, part in etree.iterwalk(element, events=("start", "end")):
+        begins = event == "start"
+        yield (
+            part,
+            begins,
+            (part.text if begins else part.tail if part is not element else "") or "",
+        )
+
+
+def linked_share(element: Element) -> float:
+    """Return the share of an element's words in links, 0 to 1; 1 if it has no words."""
+    total = len(normalized_text(element).split())
+    linked = sum(len(normalized_text(link).split()) for link in element.iter("a"))
+    return linked / total if total else 1.0
+
+
+def links(root: Element) -> Iterator[str]:
+    for element in root.iter("a", "area", "frame", "iframe"):
+        href = element.get("href") if element.tag in ("a", "area") else element.get("src")
+        if href and "nofollow" not in (element.get("rel") or "").lower().split():
+            yield href
+
+
+@lru_cache(maxsize=20_000)
+def joined(base: str, href: str) -> str:
+    """Resolve a page's link, cached; ``""`` if it is malformed."""
+    try:
+        return resolve(base, href)
+    except ValueError:
+        return ""
+
+
+SELF_LINKS = frozenset(
+    str.split("""
+        headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
+        """)
+)
+_SELF_LINK_TEXTS = frozenset(
+    {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
+)
+_LABEL_WORDS = 3  # most words of a label beside a heading
+_LEVELS = 5  # of blocks around a heading that it may open
+_NAME_WORDS = 60  # most words of a signature
+_SIGNATURE = 400  # the same for a signature with a permalink
+_AROUND = frozenset({"section", "div", "article", "header", "hgroup", "main", "ul", "li"})
+_DEFINES = frozenset({"def", "definition", "defn"})
+_NAME = re.compile(r"(?:^|[-_])(?:heading|signature)(?:$|[-_])", re.IGNORECASE)
+"""Class names of block titles."""
+_NOT_IN_ANCHORS = re.compile("[{}<>\"'`\\s]")
+
+
+def is_self_link(link: Element) -> bool:
+    """Whether a link is the permalink of a heading or term (pilcrow, hash, chain)."""
+    if _has_permalink_class(link) or link.get("aria-hidden") == "true":
+        return not names_place(link) and not names_its_place(link)
+    href = link.get("href")
+    if not href or "#" not in href or names_place(link):
+        return False
+    return is_mark(link)
+
+
+def _has_permalink_class(link: Element) -> bool:
+    return not SELF_LINKS.isdisjoint(name.lower() for name in classes(link))
+
+
+def names_its_place(link: Element) -> bool:
+    """Whether a permalink is text: the whole heading or term, or around its own target."""
+    if is_mark(link) or not _has_permalink_class(link):
+        return False
+    place = (link.get("href") or "").partition("#")[2]
+    if place and any(inner.get("id") == place for inner in link.iterdescendants()):
+        return True
+    inline = ("span", "div", "code", "b", "strong")
+    holder = next((up for up in link.iterancestors() if up.tag not in inline), None)
+    if holder is None or (holder.tag not in HEADINGS and holder.tag != "dt"):
+        return False
+    return normalized_text(holder) == normalized_text(link) != ""
+
+
+def is_mark(link: Element) -> bool:
+    text = (link.text or "").strip(" \t\r\n\xa0\ufe0e\ufe0f")
+    return len(link) == 0 and text.lower() in _SELF_LINK_TEXTS
+
+
+def names_place(link: Element) -> bool:
+    return bool(link.get("id") or link.get("name"))
+
+
+def self_links(body: Element) -> dict[Element, str]:
+    """Map headings and terms to the targets of their permalinks; call before cleaning."""
+    anchors: dict[Element, str] = {}
+    for link in body.iter("a"):
+        href = link.get("href")
+        if not href or not href.startswith("#") or len(href) == 1:
+            continue
+        if is_self_link(link) or _has_permalink_class(link):
+            holder = block = link.getparent()
+            while holder is not None and holder.tag in ("span", "div", "a", "code"):
+                block = holder if holder.tag == "div" and block.tag != "div" else block
+                holder = holder.getparent()
+            if holder is not None and (holder.tag in HEADINGS or holder.tag == "dt"):
+                anchors.setdefault(holder, href[1:])
+            elif block.tag == "div" and _introduces(block):
+                anchors.setdefault(block, href[1:])
+            elif block.get("id") == href[1:] and is_mark(link):
+                # a permalink after the signature that opens its block
+                named = link.getprevious()
+                if named is not None and named.tag == "div" and _is_short(named, _SIGNATURE):
+                    anchors.setdefault(named, href[1:])
+    for block, place in _named_blocks(body):
+        anchors.setdefault(block, place)
+    return anchors
+
+
+def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
+    for block in body.iter("div"):
+        if not any(map(_NAME.search, classes(block))) or not _is_short(block):
+            continue
+        outer, alone = block, True
+        while outer.getprevious() is None and (around := outer.getparent()) is not None:
+            if (around.text or "").strip() or around.tag not in ("div", "section", "article"):
+                break
+            alone = alone and outer.getnext() is None
+            if around.get("id"):
+                if not alone:
+                    yield block, around.get("id")
+                break
+            outer = around
+    for link in body.iter("a", "dfn", "span"):
+        block = link.getparent()
+        if block.tag in ("p", "div") and link.get("id") and _DEFINES & set(classes(link)):
+            first = link.getprevious() is None or not normalized_text(link.getprevious())
+            if _is_short(block) and (first or not block.text):
+                yield block, link.get("id")
+
+
+def _introduces(block: Element) -> bool:
+    if any("caption" in name.lower() for name in classes(block)):
+        return False
+    before, after = block.getprevious(), block.getnext()
+    while before is not None and _is_empty(before) and _place(before):
+        before = before.getprevious()
+    if before is not None or after is None:
+        return False
+    in_cell = next(block.iterancestors("td", "th", "li", "dd"), None) is not None
+    return not in_cell and _is_short(block)
+
+
+def _is_short(block: Element, limit: int = _NAME_WORDS) -> bool:
+    if next(block.iterdescendants(*BLOCKS), None) is not None:
+        return False
+    return len(normalized_text(block).split()) <= limit
+
+
+def anchor(element: Element, own: dict[Element, str]) -> str:
+    """Return the fragment of a heading or term, or ``""``.
+
+    In this order: its id, the id of an inner element, the target of its permalink, an empty anchor
+    right before it, the id of the section that it opens.
+    """
+    name = element.get("id") or own.get(element, "")
+    if not name:
+        for inner in element.iter("a", "span"):
+            name = inner.get("id") or (inner.get("name") if inner.tag == "a" else "") or ""
+            if name:
+                break
+    return valid_anchor(name) or _around(element)
+
+
+def opening_anchor(element: Element) -> str:
+    """Return the fragment of a paragraph or list item, or ``""``: its id, or that of its start."""
+    own_anchor = valid_anchor(element.get("id") or "")
+    inner = element
+    while not own_anchor and not (inner.text or "").strip() and len(inner):
+        inner = inner[0]
+        if inner.tag not in ("a", "span", "p", "dfn", "b", "strong", "code"):
+            break
+        target = inner.get("href") or ""
+        if target and target != f"#{inner.get('id')}":
+            break  # a reference, whose id is the target of the way back
+        name = inner.get("name") if inner.tag == "a" else ""
+        own_anchor = valid_anchor(inner.get("id") or name or "")
+    return own_anchor
+
+
+def _around(element: Element) -> str:
+    nearest = ""
+    for level in range(_LEVELS):
+        previous = element.getprevious()
+        while previous is not None and (_is_empty(previous) or _is_label(previous)):
+            # an empty block before the parent of a heading may belong to a script
+            marks = not _is_label(previous) and (level == 0 or previous.tag in ("a", "span"))
+            nearest = nearest or (_place(previous) if marks else "")
+            previous = previous.getprevious()
+        parent = element.getparent()
+        if previous is not None or parent is None or (parent.text or "").strip():
+            return nearest
+        if parent.tag not in _AROUND:
+            return nearest
+        identity = valid_anchor(parent.get("id") or "")
+        if identity:
+            return identity
+        element = parent
+    return nearest
+
+
+def _is_empty(element: Element) -> bool:
+    return (
+        element.tag in ("a", "span", "p", "div", "i")
+        and not (element.tail or "").strip()
+        and not "".join(element.itertext()).strip()
+        and next(element.iter("img", "table", "hr"), None) is None
+    )
+
+
+def _is_label(element: Element) -> bool:
+    """Whether an element before a heading is a label, such as a source link."""
+    words = normalized_text(element).split() if element.tag in ("a", "span", "button") else []
+    return 0 < len(words) <= _LABEL_WORDS and not (element.tail or "").strip()
+
+
+def _place(element: Element) -> str:
+    names = (valid_anchor(each.get("id") or each.get("name") or "") for each in element.iter())
+    return next(filter(None, names), "")
+
+
+def valid_anchor(identity: str) -> str:
+    identity = identity.strip()
+    bad = not identity or len(identity) > 200
+    return "" if bad else _NOT_IN_ANCHORS.sub(lambda sign: quote(sign[0]), identity)

@@ -8,8 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from kbkit.sources.html.code import labels_of_code, numbers_lines, runs_code
-from kbkit.sources.html.dom import (
+from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
     SELF_LINKS,
@@ -23,6 +22,7 @@ from kbkit.sources.html.dom import (
     names_place,
     normalized_text,
 )
+from kbkit.sources.html.code import labels_of_code, numbers_lines, runs_code
 from kbkit.sources.html.navigation import (
     CONTENTS_TITLES,
     contents,

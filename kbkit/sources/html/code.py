@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice, takewhile
 from urllib.parse import unquote_plus
 
-from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes, normalized_text, texts_of
+from kbkit.sources.html import BLOCKS, PREFORMATTED, Element, classes, normalized_text, texts_of
 
 _LINE_END = ""
 

@@ -15,20 +15,21 @@ from typing import Any
 from kbkit.models import DocumentType, License
 from kbkit.models.documents import Navigation
 from kbkit.models.values import plain
-from kbkit.sources.html import articles, metadata
-from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
-from kbkit.sources.html.cleaning import clean
-from kbkit.sources.html.dom import (
+from kbkit.sources.html import (
     Element,
     anchor,
+    articles,
     joined,
     links,
+    metadata,
     normalized_text,
     parse,
     self_links,
     to_html,
 )
-from kbkit.sources.html.drawings import generated_type, take_drawings
+from kbkit.sources.html.articles import NEEDS_BROWSER, generated_type, is_shell
+from kbkit.sources.html.cleaning import clean
+from kbkit.sources.html.images import take_drawings
 from kbkit.sources.html.navigation import page_navigation
 from kbkit.sources.html.regions import (
     Region,
@@ -43,7 +44,7 @@ from kbkit.sources.html.regions import (
     widened,
     word_counts,
 )
-from kbkit.sources.html.tabs import label_tabs
+from kbkit.sources.html.tables import label_tabs
 from kbkit.sources.html.writer import MarkdownWriter
 from kbkit.text.markdown.writing import escape
 

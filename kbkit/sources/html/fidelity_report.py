@@ -20,7 +20,7 @@ from kbkit.sources.base import Outcome
 from kbkit.sources.decode import decode
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.site_extractor import SiteExtractor
-from kbkit.sources.web.fetch import Fetcher
+from kbkit.sources.web import Fetcher
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _BASE = "https://pages.invalid/"  # base of the links of local files

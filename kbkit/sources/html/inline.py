@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kbkit.sources.html.dom import BLOCKS, Element, classes, normalized_text
+from kbkit.sources.html import BLOCKS, Element, classes, normalized_text
 from kbkit.text.markdown.writing import (
     BREAK,
     SPACE,

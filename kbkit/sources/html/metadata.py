@@ -10,7 +10,7 @@ from typing import Any
 
 from kbkit.models import License
 from kbkit.models.licenses import known_address, known_name
-from kbkit.sources.html.dom import (
+from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
     Element,

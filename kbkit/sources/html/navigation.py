@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import takewhile
 
 from kbkit.models.documents import Navigation
-from kbkit.sources.html.dom import (
+from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
     Element,
@@ -428,31 +428,3 @@ def headings_of(menus: Iterable[Element]) -> list[Element]:
         if ends and not (menu.tail or "").strip():
             heads.append(head)
     return heads
-
-
-_DEEPEST = 6
-
-
-class Sections:
-    """Levels of headings, by the blocks of their sections."""
-
-    def __init__(self) -> None:
-        self._levels: dict[Element, int] = {}
-        self.last = 0  # level of the last heading
-
-    def begin(self, heading: Element, text: str, level: int) -> None:
-        self.last = level
-        around = heading.getparent()
-        while around is not None and around.getparent() is not None:
-            self._levels[around] = level
-            if around.tag not in ("header", "hgroup") and normalized_text(around) != text:
-                break
-            around = around.getparent()
-
-    def member(self, name: Element) -> int:
-        around = (self._levels[one] for one in name.iterancestors() if one in self._levels)
-        level = min(_DEEPEST, next(around, max(self.last, 1)) + 1)
-        parent = name.getparent()
-        if parent is not None and parent[0] is name:
-            self._levels[parent] = level
-        return level

@@ -13,14 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from kbkit.sources.html.dom import (
-    BLOCKS,
-    HEADINGS,
-    Element,
-    drop_tree,
-    linked_share,
-    normalized_text,
-)
+from kbkit.sources.html import BLOCKS, HEADINGS, Element, drop_tree, linked_share, normalized_text
 
 Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from kbkit.sources.html import tables
-from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
-from kbkit.sources.html.dom import (
+from kbkit.sources.html import (
     BLOCKS,
     HEADINGS,
     PREFORMATTED,
@@ -22,10 +20,11 @@ from kbkit.sources.html.dom import (
     drop_tree,
     normalized_text,
     opening_anchor,
+    tables,
     valid_anchor,
 )
+from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.inline import InlineWriter, escape_bang
-from kbkit.sources.html.navigation import Sections
 from kbkit.text.markdown.blocks import without_text_anchor
 from kbkit.text.markdown.writing import (
     bold,
@@ -52,6 +51,34 @@ _API_LISTS = frozenset(
         member enum
         """)
 )
+
+
+_DEEPEST = 6
+
+
+class Sections:
+    """Levels of headings, by the blocks of their sections."""
+
+    def __init__(self) -> None:
+        self._levels: dict[Element, int] = {}
+        self.last = 0  # level of the last heading
+
+    def begin(self, heading: Element, text: str, level: int) -> None:
+        self.last = level
+        around = heading.getparent()
+        while around is not None and around.getparent() is not None:
+            self._levels[around] = level
+            if around.tag not in ("header", "hgroup") and normalized_text(around) != text:
+                break
+            around = around.getparent()
+
+    def member(self, name: Element) -> int:
+        around = (self._levels[one] for one in name.iterancestors() if one in self._levels)
+        level = min(_DEEPEST, next(around, max(self.last, 1)) + 1)
+        parent = name.getparent()
+        if parent is not None and parent[0] is name:
+            self._levels[parent] = level
+        return level
 
 
 class MarkdownWriter:

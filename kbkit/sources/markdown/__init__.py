@@ -9,8 +9,30 @@ Code is never changed.
 
 from __future__ import annotations
 
-from kbkit.sources.markdown.containers import labels, unfold
-from kbkit.sources.markdown.inline import heading_titles, plain_markup
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from textwrap import dedent
+
+from kbkit.sources.markdown.inline import formula_block, formula_lines, heading_titles, plain_markup
+from kbkit.sources.markdown.lines import (
+    TERM,
+    body_below,
+    caption,
+    csv_table,
+    dedented,
+    glossary,
+    indented,
+    list_item,
+    list_table,
+    options_of,
+    quoted,
+    toctree,
+    width_of,
+)
+from kbkit.text.markdown.extensions import note_anchor
+from kbkit.text.markdown.structure import split_anchor
+from kbkit.text.markdown.writing import KINDS, fence, title_of
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
@@ -18,3 +40,364 @@ def commonmark(text: str, *, components: bool = False) -> str:
     targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
     notes = frozenset(labels(text))
     return plain_markup(unfolded, notes=notes, components=components, targets=targets)
+
+
+_MODULE = re.compile(
+    r"(?:import[ \t{*'\"].*|export[ \t]+(?:const|default|let|var|function|async|\{).*)$"
+)
+_BRACKETS = re.compile(r"[({\[]|[)}\]]")
+_MAX_MODULE_LENGTH = 500  # lines
+_OPENING = re.compile(r"[ \t]*<(?P<name>[A-Z][\w.]*)(?P<rest>(?:[ \t][^<>]*)?)(?<!/)>[ \t]*$")
+_ATTRIBUTE = r"""\b(?:%s)=(?:"([^"\n]*)"|'([^'\n]*)'|\{[ ]*["'`]([^"'`\n{}]*)["'`][ ]*\})"""
+_TITLE_ATTRIBUTE = re.compile(_ATTRIBUTE % "title|label|header|summary")
+_TYPE = re.compile(_ATTRIBUTE % "type|kind|variant")
+_CODE_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+
+
+def module_end(lines: list[str], at: int) -> int:
+    """Return the blank line outside brackets after an ``import`` or ``export``, or 0."""
+    if not _MODULE.match(lines[at]):
+        return 0
+    depth = 0
+    for number, line in enumerate(lines[at : at + _MAX_MODULE_LENGTH], at):
+        if not line.strip() and depth <= 0:
+            return number
+        depth += sum(1 if bracket in "({[" else -1 for bracket in _BRACKETS.findall(line))
+    return len(lines) if depth <= 0 and len(lines) - at <= _MAX_MODULE_LENGTH else at + 1
+
+
+_FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
+"""Components with a type attribute."""
+
+
+def _closing_line(lines: list[str], at: int, name: str) -> int | None:
+    """Find the line that closes a component, past nested ones and code."""
+    opens = re.compile(rf"[ \t]*<{re.escape(name)}(?:[ \t][^<>]*)?(?<!/)>[ \t]*$")
+    closes = re.compile(rf"[ \t]*</{re.escape(name)}[ \t]*>[ \t]*$")
+    depth = 0
+    fence = ""
+    for number in range(at, len(lines)):
+        line = lines[number]
+        if match := _CODE_FENCE.match(line):
+            if not fence:
+                fence = match[1]
+            elif match[1].startswith(fence):
+                fence = ""
+        elif fence:
+            continue
+        elif opens.match(line):
+            depth += 1
+        elif closes.match(line):
+            depth -= 1
+            if not depth:
+                return number
+    return None
+
+
+def _value(pattern: re.Pattern[str], attributes: str) -> str:
+    match = pattern.search(attributes)
+    return next(filter(None, match.groups()), "") if match else ""
+
+
+_DEEPEST = 12
+_FENCE = re.compile(r"(?P<lead>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)$")
+_ADMONITION = re.compile(
+    r'(?P<lead>[ \t]*)(?:!!!|\?\?\?\+?)[ \t]+(?P<kind>[\w -]*?)[ \t]*(?:"(?P<title>.*)")?[ \t]*$'
+)
+_TAB = re.compile(r"""(?P<lead>[ \t]*)===[!+]*[ \t]+(?P<mark>["'])(?P<title>.*)(?P=mark)[ \t]*$""")
+_ALERT = re.compile(r"(?P<lead>[ \t]*(?:>[ \t]*)+)\[!(?P<kind>\w+)\][+-]?[ \t]*(?P<title>.*)$")
+_CONTAINER = re.compile(
+    r"(?P<lead>[ \t]*)(?P<marks>:{3,}|/{3,})[ \t]*(?:\{[ \t]*[.#]?(?P<braced>[\w:-]+)[^{}]*\}"
+    r"|(?P<kind>[\w.:-]*[\w-]))[ \t]*(?P<title>.*)$"
+)
+_CONTAINER_END = re.compile(r"[ \t]*(:{3,}|/{3,})[ \t]*$")
+_DIRECTIVE = re.compile(r"\{(?P<kind>[\w:.-]+)\}[ \t]*(?P<title>.*)$")
+_DEFINITION = re.compile(r"(?P<lead>[ ]{0,3}:[ \t]{1,3})(?P<text>\S.*)$")
+_FOOTNOTE = re.compile(r"[ ]{0,3}\[\^(?P<label>[^\]\s]{1,80})\]:[ \t]*(?P<text>.*)$")
+_ABBREVIATION = re.compile(r"[ ]{0,3}\*\[(?P<name>[^\]\n]{1,200})\]:[ \t]*(?P<text>\S.*)$")
+_TARGET = re.compile(r"\((?P<name>[\w.:/+-]{1,200})\)=[ \t]*$")
+_HEADING = re.compile(r"#{1,6}[ \t]")
+_DROPPED = re.compile(
+    r"[ \t]*(?:\[TOC\]|\[\[_?toc_?\]\]|\{:[^{}\n]*\}|\{[ ]*[.#][\w-][^{}\n]*\})[ \t]*$",
+    re.IGNORECASE,
+)
+_ATTRIBUTES = re.compile(r"[ \t]*\{[ :][^{}\n]*\}[ \t]*$")
+_COMMENT = re.compile(r"%(?:[ \t]|$)|\+\+\+(?:[ \t]*\{.*\}|[ \t]*)$")
+_USES_DIRECTIVES = re.compile(
+    r"^[ \t]*(?:`{3,}|:{3,}|~{3,})\{[\w:.-]+\}|^\([\w.:/+-]{1,200}\)=[ \t]*$", re.MULTILINE
+)
+_PATH = re.compile(r"\w+(?:[.:]+\w+)+$")
+_TITLE = re.compile(r"""\btitle=(?:"([^"\n]*)"|'([^'\n]*)'|(\S+))""")
+_LABEL = re.compile(r"\[([^\[\]\n]+)\]")
+_LANGUAGE = re.compile(r"\{?[ \t]*\.?([A-Za-z0-9+#_-][\w+#.-]*)")
+
+_FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
+_UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
+"""Containers whose argument is not a title."""
+_VERSIONS = {
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
+_CODE = frozenset(
+    {"code-block", "code", "sourcecode", "code-cell", "ipython", "prompt", "parsed-literal"}
+)
+_PICTURES = frozenset({"image", "figure", "figure-md"})
+_DROPPED_DIRECTIVES = frozenset(
+    {"contents", "index", "raw", "meta", "comment", "tableofcontents", "highlight", "currentmodule"}
+)
+
+
+def unfold(text: str, *, components: bool = False) -> str:
+    directives = _USES_DIRECTIVES.search(text) is not None
+    return "\n".join(_Unfolding(components, directives).lines(text.split("\n"), 0))
+
+
+class _Unfolding:
+    """Unfolds the lines of a text and its nested blocks."""
+
+    def __init__(self, components: bool, directives: bool) -> None:
+        self._components = components
+        self._directives = directives  # MyST, which has its own comments and block breaks
+        self._ended: dict[int, dict[int, int]] = {}  # ends of containers, by id of the lines
+
+    def lines(self, lines: list[str], depth: int) -> list[str]:
+        """Convert lines to CommonMark; blocks nested too deeply stay."""
+        if depth > _DEEPEST:
+            return lines
+        out: list[str] = []
+        at = 0
+        target = ""
+        while at < len(lines):
+            line = lines[at]
+            if target and line.strip():
+                if _HEADING.match(line) and not split_anchor(line)[1]:
+                    line = f"{_ATTRIBUTES.sub('', line).rstrip()} {{#{target}}}"
+                target = ""
+            stripped = line.lstrip(" \t")
+            converted = self._block(lines, at, depth) if stripped[:1] in _BLOCK_STARTS else None
+            if converted is None:
+                converted = self._terms(lines, at, depth, out)
+            if converted is not None:
+                block, at = converted
+                if block and out and out[-1].strip():
+                    out.append("")
+                out += block
+                if block and at < len(lines) and lines[at].strip():
+                    out.append("")
+            elif match := _ALERT.match(line):
+                title = title_of(match["kind"], match["title"] or None)
+                out += [f"{match['lead']}**{title}**", match["lead"].rstrip()]
+                at += 1
+            elif match := _TARGET.match(line):
+                target = match["name"]
+                at += 1
+            else:
+                after = self._dropped(lines, at)
+                out += [line] if after == at else []
+                at = max(after, at + 1)
+        self._ended.pop(id(lines), None)
+        return out
+
+    def _dropped(self, lines: list[str], at: int) -> int:
+        if self._components and (after := module_end(lines, at)):
+            return after
+        comment = self._directives and _COMMENT.match(lines[at])
+        return at + 1 if comment or _DROPPED.match(lines[at]) else at
+
+    def _block(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
+        line = lines[at]
+        if match := _FENCE.match(line):
+            return self._fence(match, lines, at, depth)
+        if match := _ADMONITION.match(line):
+            title = match["title"]
+            return self._admonition(match, lines, at, depth, title_of(match["kind"], title))
+        if match := _TAB.match(line):
+            lead = match["lead"]
+            body, after = body_below(lines, at + 1, width_of(lead) + 4)
+            inner = self.lines(body, depth + 1)
+            return indented([f"**{match['title']}**", "", *inner], lead), after
+        if match := _CONTAINER.match(line):
+            return self._container(match, lines, at, depth)
+        if match := _FOOTNOTE.match(line):
+            body, after = body_below(lines, at + 1, 4, lazy=True)
+            inner = self.lines([match["text"], *body], depth + 1)
+            return _note(match["label"], inner), after
+        if formula := formula_block(lines, at):
+            return formula
+        if self._components and (match := _OPENING.match(line)):
+            end = _closing_line(lines, at, match["name"])
+            if end is not None:
+                return self._component(match, lines[at + 1 : end], depth), end + 1
+        if match := _ABBREVIATION.match(line):
+            return [f"*   **{match['name']}**: {match['text']}"], at + 1
+        return None
+
+    def _admonition(
+        self, match: re.Match[str], lines: list[str], at: int, depth: int, title: str
+    ) -> tuple[list[str], int]:
+        lead = match["lead"]
+        body, after = body_below(lines, at + 1, width_of(lead) + 4)
+        return indented(quoted(title, self.lines(body, depth + 1)), lead), after
+
+    def _fence(
+        self, match: re.Match[str], lines: list[str], at: int, depth: int
+    ) -> tuple[list[str], int] | None:
+        marks, info = match["marks"], match["info"]
+        if marks[0] == "`" and "`" in info:
+            return None
+        closing = _closing(marks)
+        end = next((n for n in range(at + 1, len(lines)) if closing.match(lines[n])), len(lines))
+        after = min(end + 1, len(lines))
+        directive = _DIRECTIVE.match(info)
+        if directive and not info.startswith("{."):
+            body = dedented(lines[at + 1 : end], width_of(match["lead"]))
+            block = self._directive(directive["kind"], directive["title"], body, depth)
+            return indented(block, match["lead"]), after
+        if info.strip() == "math":
+            inside = dedented(lines[at + 1 : end], width_of(match["lead"]))
+            return indented(formula_lines(inside), match["lead"]), after
+        code = lines[at:after]
+        named = _TITLE.search(info) or _LABEL.search(info)
+        if "{" in info or named:
+            language = _LANGUAGE.match(info)
+            name = language[1] if language and not info.startswith(("[", "{title")) else ""
+            code[0] = f"{match['lead']}{marks}{name}"
+        if named and (title := next(filter(None, named.groups()), "")):
+            return [f"{match['lead']}**{title}**", "", *code], after
+        return code, after
+
+    def _container(
+        self, match: re.Match[str], lines: list[str], at: int, depth: int
+    ) -> tuple[list[str], int] | None:
+        marks, lead = match["marks"], match["lead"]
+        kind = match["braced"] or match["kind"]
+        title = match["title"].strip().removeprefix("|").strip()
+        end = self._ends(lines).get(at)
+        if end is None:
+            options, after = body_below(lines, at + 1, width_of(lead) + 4)
+            if marks[0] != ":" or title or not (options or _PATH.match(kind)):
+                return None
+            return [f"{lead}`{kind}`"], after  # mkdocstrings would insert its documentation
+        if labelled := re.match(r"\[([^\[\]]*)\]|\{[^{}]*\btitle=\"([^\"]*)\"[^{}]*\}", title):
+            title = labelled[1] or labelled[2] or ""
+        body = dedented(lines[at + 1 : end], width_of(lead))
+        return indented(self._directive(kind, title, body, depth), lead), end + 1
+
+    def _ends(self, lines: list[str]) -> dict[int, int]:
+        ends = self._ended.get(id(lines))
+        if ends is None:
+            ends = self._ended[id(lines)] = {}
+            open_: dict[str, list[int]] = {}
+            for number, line in enumerate(lines):
+                if ":::" not in line and "///" not in line:
+                    continue
+                if match := _CONTAINER_END.match(line):
+                    if waiting := open_.get(match[1]):
+                        ends[waiting.pop()] = number
+                elif match := _CONTAINER.match(line):
+                    open_.setdefault(match["marks"], []).append(number)
+        return ends
+
+    def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
+        options, body = options_of(body)
+        kind = kind.lower().rpartition(":")[2]
+        if kind in _DROPPED_DIRECTIVES:
+            return []
+        if (block := _verbatim(kind, title, options, body)) is not None:
+            return block
+        if kind == "glossary":
+            body = glossary(body)
+        inner = self.lines(body, depth + 1)
+        if kind == "list-table":
+            return [*caption(title), *list_table(inner)]
+        if kind in _PICTURES:
+            picture = [f"![{options.get('alt', '')}]({title})", ""] if title else []
+            return [*picture, *inner]
+        if kind in _VERSIONS:
+            label = f"{_VERSIONS[kind]} {title}".strip()
+            return quoted(label, inner)
+        if kind in KINDS or kind in _FOLDED:
+            kind = options.get("type") or (kind if kind in KINDS else "details")
+            if kind == "admonition":
+                named = options.get("class", "").split()
+                kind = next((name for name in named if name in KINDS), kind)
+            return quoted(title_of(kind, title or None), inner)
+        return [*(caption(title) if kind not in _UNNAMED else []), *inner]
+
+    def _component(self, match: re.Match[str], body: list[str], depth: int) -> list[str]:
+        kind, title = match["name"].lower(), _value(_TITLE_ATTRIBUTE, match["rest"])
+        if kind in _FRAMES:
+            kind = _value(_TYPE, match["rest"]).lower() or kind
+        inner = self.lines(dedent("\n".join(body)).split("\n"), depth + 1)
+        if kind in KINDS:
+            return quoted(title_of(kind, title or None), inner)
+        return [*caption(title), *inner]
+
+    def _terms(
+        self, lines: list[str], at: int, depth: int, out: list[str]
+    ) -> tuple[list[str], int] | None:
+        if not TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
+            return None
+        first = at + 1
+        while first < len(lines) and first - at < 5 and TERM.match(lines[first]):
+            first += 1
+        terms = [line.strip() for line in lines[at:first]]
+        if first < len(lines) and not lines[first].strip():
+            first += 1
+        if first == len(lines) or not (match := _DEFINITION.match(lines[first])):
+            return None
+        inner: list[str] = []
+        end = first
+        while match:
+            body, end = body_below(lines, end + 1, len(match["lead"]), lazy=True)
+            inner += self.lines([match["text"], *body], depth + 1)
+            more = end
+            while more < len(lines) and not lines[more].strip():
+                more += 1
+            match = _DEFINITION.match(lines[more]) if more < len(lines) else None
+            if match:
+                inner.append("")
+                end = more
+        head = ", ".join(terms)
+        head = head if re.fullmatch(r"`[^`]+`|\*\*[^*]+\*\*", head) else f"**{head}**"
+        return list_item("*", f"{head}: ", inner), end
+
+
+def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -> list[str] | None:
+    if kind in _CODE:
+        language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
+        code = fence("\n".join(body), language).split("\n")
+        return [*caption(options.get("caption", "")), *code]
+    if kind == "mermaid":
+        return fence("\n".join(body), kind).split("\n")
+    if kind == "eval-rst":
+        from kbkit.sources.restructured_text import markdown_of_rst  # few texts need docutils
+
+        return markdown_of_rst("\n".join(body)).split("\n")
+    if kind == "math":
+        return formula_lines([title, *body])
+    if kind == "toctree":
+        return toctree(body)
+    if kind == "csv-table":
+        return [*caption(title), *csv_table(options.get("header", ""), body)]
+    return None
+
+
+@lru_cache(maxsize=64)
+def _closing(marks: str) -> re.Pattern[str]:
+    return re.compile(rf"[ \t]*{marks[0]}{{{len(marks)},}}[ \t]*$")
+
+
+_BLOCK_STARTS = frozenset("`~!?=>:/[*<$\\")
+
+
+def _note(label: str, inner: list[str]) -> list[str]:
+    item = list_item("+", f"\\[{label}\\]: ", inner)
+    first = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
+    return [*item[: first - 1], f"{item[first - 1]} {{#{note_anchor(label)}}}", *item[first:]]
+
+
+def labels(text: str) -> Iterator[str]:
+    return (match["label"] for line in text.split("\n") if (match := _FOOTNOTE.match(line)))

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from kbkit.regular_files import bytes_of
 from kbkit.sources.decode import decode
-from kbkit.sources.json_yaml import load_values
+from kbkit.sources.untrusted import load_values
 from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed
 from kbkit.text.markdown.sanitizing import html_as_text
 
@@ -234,8 +234,8 @@ def _without_html(text: str) -> str:
 
 
 def _from_html(text: str) -> str:
+    from kbkit.sources.html import parse
     from kbkit.sources.html.cleaning import clean
-    from kbkit.sources.html.dom import parse
     from kbkit.sources.html.writer import MarkdownWriter
 
     root = parse(f"<html><body>{text}</body></html>")

@@ -1,1 +1,380 @@
 """The source ``package``: the public API of installed Python packages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from kbkit.globs import matches
+from kbkit.models import DocumentType, License, SourceDocument
+from kbkit.models.licenses import known_name
+from kbkit.recipes import PackageSource
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.package.docstrings import signature, summary, to_markdown
+from kbkit.sources.package.introspection import (
+    PublicObject,
+    bases_of,
+    is_exported,
+    load_package,
+    public_members,
+    public_objects,
+    target_of,
+)
+from kbkit.sources.package.merging import source_file, with_introspection
+from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.writing import code_span, escape, fence
+
+_FORGES = re.compile(r"(?:^|\.)(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org)$")
+_NOTICE = re.compile(r"(?:copyright|\(c\)|©).*\d", re.IGNORECASE)
+_NAMES = ("source", "sourcecode", "repository", "code", "github", "gitlab", "homepage")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOrigin:
+    """Origin of a package, as far as known; `commit` only if pip recorded it."""
+
+    distribution: str = ""
+    version: str = ""
+    repository: str = ""
+    commit: str = ""
+    license: License = field(default_factory=License)
+
+    @property
+    def url(self) -> str:
+        """Address of the code: of the commit if known, else of the repository.
+
+        Never of a file or tag, since an installed package does not name them.
+        """
+        if self.repository and self.commit:
+            middle = (
+                "/-/tree/" if "gitlab" in (urlsplit(self.repository).hostname or "") else "/tree/"
+            )
+            return f"{self.repository}{middle}{self.commit}"
+        return self.repository
+
+
+def origin_of(name: str) -> CodeOrigin:
+    top = name.partition(".")[0]
+    for distribution in metadata.packages_distributions().get(top, [top]):
+        try:
+            package = metadata.distribution(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+        repository, commit = _installed_from(package)
+        return CodeOrigin(
+            distribution,
+            package.version or "",
+            repository or _declared_repository(package),
+            commit,
+            _license(package),
+        )
+    return CodeOrigin()
+
+
+def _installed_from(package: metadata.Distribution) -> tuple[str, str]:
+    """Return repository and commit that pip installed from (PEP 610), else ``""``."""
+    try:
+        noted = json.loads(package.read_text("direct_url.json") or "{}")
+        commit = str(noted["vcs_info"]["commit_id"])
+        address = repository(str(noted["url"]))
+    except (ValueError, LookupError, TypeError, OSError):
+        return "", ""
+    return (address, commit) if address and re.fullmatch(r"[0-9a-f]{40}", commit) else ("", "")
+
+
+def _license(package: metadata.Distribution) -> License:
+    about = package.metadata
+
+    def values(key: str) -> list[str]:
+        return [str(value).strip() for value in about.get_all(key) or []]
+
+    classified = [
+        line.rpartition("::")[2].strip()
+        for line in values("Classifier")
+        if line.startswith("License ::") and line.count("::") > 1
+    ]
+    # some packages state the whole license text
+    written = [line.strip() for text in values("License") for line in text.split("\n")]
+    named = [*values("License-Expression"), *written[:1], *classified]
+    stated = [License.stated(name) for name in named if not _NOTICE.match(name)]
+    recognized = next((license for license in stated if known_name(license.name)), None)
+    notice = next((line for line in written if _NOTICE.match(line)), "")
+    license = recognized or next(filter(None, stated), License())
+    return license.or_else(License.stated(attribution=notice))
+
+
+def _declared_repository(package: metadata.Distribution) -> str:
+    """Return the repository in the metadata: from a fitting label first, then from any."""
+    labelled: dict[str, str] = {}
+    for line in package.metadata.get_all("Project-URL") or []:
+        label, _, url = line.partition(",")
+        labelled.setdefault(re.sub(r"[\W_]", "", label).lower(), url.strip())
+    labelled.setdefault("homepage", (package.metadata.get_all("Home-page") or [""])[0])
+    for label in _NAMES:
+        if address := repository(labelled.get(label, "")):
+            return address
+    return next((address for url in labelled.values() if (address := repository(url))), "")
+
+
+def repository(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+    path = parts.path.split("/-/")[0]
+    segments = [segment for segment in path.split("/") if segment]
+    if parts.scheme not in ("http", "https") or not _FORGES.search(host) or len(segments) < 2:
+        return ""
+    if segments[0] in ("sponsors", "orgs", "users"):
+        return ""
+    # GitLab nests groups; "/-/" starts a view of the repository
+    names = segments if host.startswith("gitlab") and "/-/" in parts.path else segments[:2]
+    if not all(re.fullmatch(r"[\w.+-]+", segment) for segment in names):
+        return ""
+    return f"https://{host}/" + "/".join(names).removesuffix(".git")
+
+
+_OWN_PAGE = 400  # least characters of docstring of a method with its own document
+
+
+class PackageReader:
+    """Reads the public API of an installed package: a document per module, class and function.
+
+    A method with a long docstring is a document too; others are sections of their class. Names in
+    ``__all__`` are public, or else names without a leading underscore and a package's re-exports
+    from its own modules. An object has the shortest of its paths. Members inherited from a private
+    class are written out, those of a public base are listed by name. Each document ends with the
+    location of its source.
+    """
+
+    type = "package"
+    exhaustive = True
+
+    def __init__(self, spec: PackageSource) -> None:
+        self._spec = spec
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        root = load_package(self._spec.name)
+        origin = origin_of(self._spec.name)
+        yielded = 0
+        entries = public_objects(root, self._spec.name)
+        if self._spec.introspect:
+            entries = with_introspection(root, entries)
+        for entry in entries:
+            for document in self._documents(entry, origin):
+                if matches(document.title, self._spec.exclude):
+                    continue
+                if context.stop() or yielded >= self._spec.limit:
+                    return
+                yielded += 1
+                yield SourceEvent(document.uri, Outcome.FETCHED, document)
+
+    def _documents(self, entry: PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
+        item = entry.item
+        if item.is_module:
+            text = _module_page(entry)
+        elif item.is_class:
+            methods = _methods(item)
+            text = _class_page(entry, methods)
+            for name, method in methods:
+                if _has_own_page(method):
+                    path = f"{entry.path}.{name}"
+                    yield self._document(path, method, _function_page(path, method), origin)
+        else:
+            text = _function_page(entry.path, item)
+        if text:
+            yield self._document(entry.path, item, text, origin)
+
+    def _document(self, path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocument:
+        metadata = {"kind": item.kind.value, "file": _file(item)}
+        if item.lineno:
+            metadata["line"] = item.lineno
+        if origin.version:
+            metadata["version"] = origin.version
+        if origin.url:
+            metadata["repository"] = origin.url
+        metadata |= origin.license.to_metadata()
+        if summary_text := plain_text(summary(item.docstring)):
+            metadata["description"] = summary_text
+        return SourceDocument(
+            uri=f"python:{path}",
+            title=path,
+            content=f"{text}\n{_source_line(metadata, origin)}\n",
+            document_type=self._spec.document_type or DocumentType.REFERENCE,
+            tags=self._spec.tags,
+            metadata=metadata,
+        )
+
+
+def _methods(item: Any) -> list[tuple[str, Any]]:
+    methods: dict[str, Any] = {}
+    bases = bases_of(item)
+    public = [base for base in bases if not base.name.startswith("_") and is_exported(base)]
+    for source in [item, *(base for base in bases if base not in public)]:
+        for name, member in source.members.items():
+            if name.startswith("_") and name != "__call__":
+                continue
+            target = target_of(member)
+            if target is None or name in methods:
+                continue
+            if target.is_function or (target.is_attribute and "property" in target.labels):
+                methods[name] = target
+    return sorted((name, method) for name, method in methods.items() if method.docstring)
+
+
+def _has_own_page(method: Any) -> bool:
+    return len(method.docstring.value) >= _OWN_PAGE
+
+
+def _module_page(entry: PublicObject) -> str:
+    item = entry.item
+    members = list(public_members(item))
+    if not item.docstring and not members:
+        return ""
+    blocks = [_heading(1, entry.path)]
+    if item.docstring:
+        blocks.append(to_markdown(item.docstring))
+    kinds = (("Modules", "is_module"), ("Classes", "is_class"), ("Functions", "is_function"))
+    for title, kind in kinds:
+        lines = [
+            _mention(f"{entry.path}.{name}", member)
+            for name, member in sorted(members, key=lambda pair: pair[0])
+            if getattr(member, kind)
+        ]
+        if lines:
+            blocks.append(f"## {title}\n\n" + "\n".join(lines))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _class_page(entry: PublicObject, methods: list[tuple[str, Any]]) -> str:
+    item = entry.item
+    if not item.docstring and not methods:
+        return ""
+    blocks = [_heading(1, entry.path)]
+    bases = [str(base) for base in item.bases]
+    if entry.accessor:
+        blocks.append(f"Accessor: an attribute of {code_span(entry.path.rpartition('.')[0])}.")
+    else:
+        blocks.append(fence(f"class {signature(entry.path, item)}", "python"))
+    if bases and not entry.accessor:
+        blocks.append("Bases: " + ", ".join(code_span(base) for base in bases))
+    if item.docstring:
+        blocks.append(to_markdown(item.docstring))
+    initial = item.members.get("__init__")
+    if initial is not None and initial.docstring and not initial.is_alias:
+        blocks.append(to_markdown(initial.docstring))
+    attributes = _attributes(item)
+    if attributes:
+        blocks.append("## Attributes\n\n" + "\n".join(attributes))
+    inherited = _inherited(item)
+    if inherited:
+        blocks.append("## Inherited\n\n" + "\n".join(inherited))
+    own_pages = [
+        _mention(f"{entry.path}.{name}", method)
+        for name, method in methods
+        if _has_own_page(method)
+    ]
+    if own_pages:
+        blocks.append("## Methods\n\n" + "\n".join(own_pages))
+    for name, method in methods:
+        if not _has_own_page(method):
+            path = f"{entry.path}.{name}"
+            blocks.append(_heading(3 if own_pages else 2, path))
+            blocks.extend(_body(path, method))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _function_page(path: str, item: Any) -> str:
+    if not item.docstring:
+        return ""
+    return "\n\n".join([_heading(1, path), *_body(path, item)]) + "\n"
+
+
+def _body(path: str, item: Any) -> list[str]:
+    if item.is_attribute:
+        called = _property(item)
+    else:
+        # overloads replace the implementation's signature
+        shown = getattr(item, "overloads", None) or [item]
+        called = fence("\n".join(signature(path, part) for part in shown), "python")
+    text = to_markdown(item.docstring)
+    return [block for block in (called, text) if block]
+
+
+def _heading(level: int, path: str) -> str:
+    text = code_span(path) if escape(path) != path else path
+    return f"{'#' * level} {text} {{#{path}}}"
+
+
+def _mention(path: str, item: Any) -> str:
+    text = summary(item.docstring)
+    return f"-   {code_span(path)}" + (f": {text}" if text else "")
+
+
+def _attributes(item: Any) -> list[str]:
+    lines = []
+    for name, member in sorted(item.members.items()):
+        if name.startswith("_") or member.is_alias or not member.is_attribute:
+            continue
+        if "property" in member.labels or not (member.docstring or member.annotation):
+            continue
+        kind = f" ({code_span(str(member.annotation))})" if member.annotation else ""
+        text = summary(member.docstring)
+        lines.append(f"-   {code_span(name)}{kind}" + (f": {text}" if text else ""))
+    return lines
+
+
+def _property(item: Any) -> str:
+    kind = f", {code_span(str(item.annotation))}" if item.annotation else ""
+    change = "can be set" if getattr(item, "setter", None) is not None else "read only"
+    return f"Property{kind}, {change}."
+
+
+def _inherited(item: Any) -> list[str]:
+    lines = []
+    own = set(item.members)
+    for base in bases_of(item):
+        if base.name.startswith("_") or not is_exported(base):
+            continue
+        names = [
+            name
+            for name, member in sorted(base.members.items())
+            if not name.startswith("_") and name not in own and not member.is_alias
+        ]
+        own.update(names)
+        if names:
+            listed = ", ".join(code_span(name) for name in names)
+            lines.append(f"-   {code_span(base.name)}: {listed}")
+    return lines
+
+
+def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
+    place = code_span(metadata["file"]) if metadata["file"] else "compiled code"
+    if "line" in metadata:
+        place += f", line {metadata['line']}"
+    named = " ".join(part for part in (origin.distribution, origin.version) if part)
+    if origin.url:
+        return f"Source: {place}, in [{escape(named or origin.url)}]({origin.url})"
+    return f"Source: {place}" + (f", in {escape(named)}" if named else "")
+
+
+def _file(item: Any) -> str:
+    """Return the path of the source file, relative to the folder of the package."""
+    file = source_file(item)
+    place = item.filepath if file is None else file
+    if isinstance(place, list):
+        place = place[0] if place else ""
+    path = Path(place)
+    top = item.package.filepath
+    if isinstance(top, Path):
+        folder = top.parent.parent if top.stem == "__init__" else top.parent
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
+    return path.name

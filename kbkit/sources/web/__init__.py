@@ -1,1 +1,427 @@
 """Sources that fetch from the web, politely and guarded."""
+
+from __future__ import annotations
+
+import email.utils
+import logging
+import random
+import ssl
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Self
+from urllib.parse import urljoin, urlsplit
+
+import httpcore
+import httpx
+
+from kbkit.errors import ForbiddenAddressError
+from kbkit.models import License
+from kbkit.sources.base import Outcome
+from kbkit.sources.decode import charset_of
+from kbkit.sources.web.addresses import Deadline, GuardedBackend, Private
+
+LOCATION = "kbkit-location"  # replaces ``Location``, so that httpx builds no next request
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)  # slow: loads all certificates
+
+
+class GuardedTransport(httpx.BaseTransport):
+    """An httpx transport on a connection pool whose backend checks addresses."""
+
+    def __init__(self, backend: GuardedBackend, connections: int) -> None:
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=_ssl_context(),
+            max_connections=connections,
+            max_keepalive_connections=connections,
+            keepalive_expiry=15.0,
+            network_backend=backend,
+        )
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; return the response before its body is read."""
+        inner = httpcore.Request(
+            method=request.method,
+            url=httpcore.URL(
+                scheme=request.url.raw_scheme,
+                host=request.url.raw_host,
+                port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw,
+            extensions=request.extensions,
+        )
+        response = self._pool.handle_request(inner)
+        return httpx.Response(
+            status_code=response.status,
+            headers=[
+                # httpx would fail on redirects to addresses that it cannot parse
+                (LOCATION.encode() if name.lower() == b"location" else name, value)
+                for name, value in response.headers
+            ],
+            stream=_Body(response),
+            extensions={"network_stream": response.extensions.get("network_stream")},
+        )
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
+
+
+def decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
+    """Undo gzip or deflate, at most ``limit`` bytes at once and in all."""
+    if encoding in ("", "identity"):
+        yield from parts
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise httpx.DecodingError(f"encoding {encoding!r} is not known")
+    gzip = encoding != "deflate"
+    machine = zlib.decompressobj(31 if gzip else 15)
+    first = True
+    for part in parts:
+        data = part
+        while data:
+            try:
+                out = machine.decompress(data, limit)
+            except zlib.error:
+                if gzip or not first:
+                    raise
+                # some servers send deflate without the zlib wrapper
+                machine = zlib.decompressobj(-15)
+                out = machine.decompress(data, limit)
+            first = False
+            yield out
+            limit -= len(out)
+            if limit <= 0:
+                return
+            if machine.eof and machine.unused_data and gzip:
+                data = machine.unused_data
+                machine = zlib.decompressobj(31)
+            else:
+                data = machine.unconsumed_tail
+    if not machine.eof and not first:
+        raise zlib.error("it ends in the middle")
+
+
+_log = logging.getLogger(__name__)
+
+MAX_REDIRECTS = 10
+RETRIES = 3
+RETRY_AFTER_MOST = 60.0
+PAGE_SECONDS = 180.0  # time limit for a page with all redirects, retries and waits
+_RETRIED = frozenset({429, 502, 503, 504})
+_CONDITIONS = {"if-none-match", "if-modified-since"}
+_MAX_COOKIES = 50
+_NAMED = (400, 401, 403, 404, 405, 410, 429, 451, 500, 502, 503, 504)
+_REASONS = {status: httpx.codes.get_reason_phrase(status) for status in _NAMED}
+_REASONS[401] += ", needs a login"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Result of a request.
+
+    Attributes:
+        outcome: ``FETCHED``, ``UNCHANGED`` (304), ``SKIPPED`` (refused or too large), ``FAILED`` or
+            ``GONE`` (404, 410).
+        reason: Why there is no body, in one line.
+        status: HTTP status, or 0 without an answer.
+        media_type: Lower case, without parameters; ``""`` if missing.
+        charset: From the Content-Type header, or ``""``.
+        location: Target of a redirect, or ``""``.
+        again: Another try may help.
+    """
+
+    url: str
+    outcome: Outcome
+    reason: str = ""
+    status: int = 0
+    body: bytes = b""
+    media_type: str = ""
+    charset: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    robots: str = ""
+    license: License = field(default_factory=License)
+    retry_after: float | None = None
+    location: str = ""
+    again: bool = False
+
+
+class Fetcher:
+    """Fetches pages; safe to use from several threads."""
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        timeout: float = 30.0,
+        max_bytes: int = 10_000_000,
+        allow_private: Private = False,
+        stop: Callable[[], bool] = lambda: False,
+        connections: int = 8,
+        page_seconds: float = PAGE_SECONDS,
+    ) -> None:
+        self._timeout = timeout
+        self._page_seconds = max(page_seconds, timeout)
+        self._max_bytes = max_bytes
+        self._stop = stop
+        self._deadline = Deadline()
+        self._silence: dict[str, float] = {}  # end of the wait that a host asked for
+        backend = GuardedBackend(allow_private=allow_private, stop=stop, deadline=self._deadline)
+        self._client = httpx.Client(
+            transport=GuardedTransport(backend, connections),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+            headers={
+                "User-Agent": user_agent,
+                "Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.5",
+                # can be decompressed in bounded steps
+                "Accept-Encoding": "gzip, deflate",
+            },
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def get(
+        self,
+        url: str,
+        *,
+        etag: str = "",
+        last_modified: str = "",
+        check: Callable[[str], Response | None] | None = None,
+        max_bytes: int | None = None,
+        truncate: bool = False,
+        span: tuple[int, int] | None = None,
+    ) -> Response:
+        """Fetch one address with redirects and retries."""
+        headers = {}
+        if etag:
+            headers["If-None-Match"] = etag
+        if last_modified:
+            headers["If-Modified-Since"] = last_modified
+        if span is not None:
+            headers |= {"Range": f"bytes={span[0]}-{span[1] - 1}", "Accept-Encoding": "identity"}
+        limit = max_bytes or self._max_bytes
+        seen: list[str] = []
+        end = time.monotonic() + self._page_seconds
+        while True:
+            bad = refused_url(url)
+            if bad:
+                return Response(url, Outcome.SKIPPED, bad)
+            if url in seen:
+                return Response(url, Outcome.FAILED, "redirects in a circle")
+            seen.append(url)
+            if len(seen) > MAX_REDIRECTS + 1:
+                return Response(url, Outcome.FAILED, f"more than {MAX_REDIRECTS} redirects")
+            response = self._with_retries(url, headers, limit, truncate, end)
+            _log.debug("GET %s: %s", url, response.location or response.reason or response.status)
+            if not response.location:
+                return response
+            try:
+                url = str(urljoin(url, response.location)).partition("#")[0]
+            except ValueError:
+                return Response(url, Outcome.FAILED, "redirects to a malformed address")
+            if check is not None and url not in seen:
+                verdict = check(url)
+                if verdict is not None:
+                    return verdict
+
+    def _with_retries(
+        self, url: str, headers: dict[str, str], limit: int, truncate: bool, end: float
+    ) -> Response:
+        host = urlsplit(url).netloc
+        for attempt in range(RETRIES + 1):
+            silence = self._silence.get(host, 0.0)
+            if max(silence, time.monotonic()) >= end:
+                return Response(url, Outcome.FAILED, self._timeout_reason)
+            if not pause(silence - time.monotonic(), self._stop):
+                return Response(url, Outcome.FAILED, "stopped")
+            response = self.once(url, headers, limit, truncate)
+            # an unreachable host rarely comes up within seconds
+            attempts = RETRIES if response.status else min(RETRIES, 1)
+            if not response.again or attempt >= attempts or self._stop():
+                return response
+            wait = 0.5 * 2**attempt * (1 + random.random() / 4)  # noqa: S311 - jitter
+            if response.retry_after is not None:
+                if response.retry_after > RETRY_AFTER_MOST:
+                    reason = f"{response.reason}; it asks to wait {response.retry_after:.0f} s"
+                    return replace(response, reason=reason)
+                wait = max(wait, response.retry_after)
+                self._silence[host] = time.monotonic() + response.retry_after
+            if time.monotonic() + wait >= end:
+                return replace(response, reason=f"{response.reason}; {self._timeout_reason}")
+            if not pause(wait, self._stop):
+                return response
+        raise AssertionError("unreachable")
+
+    @property
+    def _timeout_reason(self) -> str:
+        return f"took longer than the {self._page_seconds:g} s allowed for a page"
+
+    def once(self, url: str, headers: dict[str, str], limit: int, truncate: bool) -> Response:
+        """Send one request."""
+        self._deadline.at = time.monotonic() + self._timeout
+        host = urlsplit(url).netloc
+        try:
+            with self._client.stream("GET", url, headers=headers) as raw:
+                return self._read(url, raw, limit, truncate)
+        except ForbiddenAddressError as error:
+            return Response(url, Outcome.SKIPPED, str(error))
+        except (httpcore.ConnectTimeout, httpx.ConnectTimeout):
+            reason, again = f"{host} does not answer (timeout)", False
+        except (httpcore.TimeoutException, httpx.TimeoutException):
+            reason, again = f"no complete answer within {self._timeout:g} s", False
+        except (httpcore.ConnectError, httpx.ConnectError, ssl.SSLError) as error:
+            text = str(error)
+            unknown = "resolve" in text or "CERTIFICATE" in text.upper() or "SSL" in text.upper()
+            reason, again = f"cannot connect to {host} ({text})", not unknown
+        except (httpcore.NetworkError, httpx.NetworkError) as error:
+            stopped = self._stop()
+            reason = "stopped" if stopped else f"the connection broke ({error})"
+            again = not stopped
+        except (httpcore.ProtocolError, httpx.ProtocolError) as error:
+            reason, again = f"the answer is not proper HTTP ({error})", True
+        except (httpx.InvalidURL, httpx.HTTPError, ValueError, OSError, RuntimeError) as error:
+            reason, again = f"cannot be fetched ({error})", False
+        finally:
+            self._deadline.at = float("inf")
+            if len(self._client.cookies.jar) > _MAX_COOKIES:
+                self._client.cookies.clear()
+        return Response(url, Outcome.FAILED, " ".join(reason.split())[:300], again=again)
+
+    def _read(self, url: str, raw: httpx.Response, limit: int, truncate: bool) -> Response:
+        status = raw.status_code
+        content_type = raw.headers.get("content-type", "")
+        response = Response(
+            url,
+            Outcome.FAILED,
+            f"HTTP {status} {_REASONS.get(status, '')}".strip(),
+            status=status,
+            media_type=content_type.partition(";")[0].strip().lower(),
+            charset=charset_of(content_type),
+            etag=raw.headers.get("etag", "")[:1000],
+            last_modified=raw.headers.get("last-modified", "")[:100],
+            robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
+            license=_header_license(raw, url),
+        )
+        if status == 304:
+            if _CONDITIONS & set(raw.request.headers):
+                return replace(response, outcome=Outcome.UNCHANGED, reason="")
+            return replace(response, reason="HTTP 304 to a request without a condition")
+        if status in (301, 302, 303, 307, 308):
+            location = raw.headers.get(LOCATION, "").strip()
+            reason = "" if location else f"HTTP {status} without a Location"
+            return replace(response, reason=reason, location=location)
+        if status in (404, 410):
+            return replace(response, outcome=Outcome.GONE)
+        if not 200 <= status < 300:
+            waits = _retry_after(raw.headers.get("retry-after", ""))
+            return replace(response, retry_after=waits, again=status in _RETRIED)
+        response = replace(response, outcome=Outcome.FETCHED, reason="")
+        return self._body(response, raw, limit, truncate)
+
+    def _body(
+        self, response: Response, raw: httpx.Response, limit: int, truncate: bool
+    ) -> Response:
+        encoding = raw.headers.get("content-encoding", "").strip().lower()
+        size = raw.headers.get("content-length", "")
+        too_large = f"larger than {limit / 1e6:g} MB"
+        if size.isascii() and size.isdigit() and int(size[:18]) > limit and not truncate:
+            return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
+        body = bytearray()
+        try:
+            for part in decompressed(raw.iter_raw(), encoding, limit + 1):
+                body += part
+                if len(body) > limit:
+                    break
+                if time.monotonic() > self._deadline.at:
+                    raise httpx.ReadTimeout("slow")
+        except zlib.error:
+            reason = f"its {encoding} compression is damaged"
+            return replace(response, outcome=Outcome.FAILED, reason=reason)
+        except httpx.DecodingError:
+            reason = f"compressed as {encoding}, which was not requested"
+            return replace(response, outcome=Outcome.FAILED, reason=reason)
+        if len(body) > limit:
+            if not truncate:
+                return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
+            del body[limit:]
+        return replace(response, body=bytes(body))
+
+
+def refused_url(url: str) -> str:
+    """Return the reason why an address is refused by its form, or ``""``."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "malformed address"
+    if parts.scheme not in ("http", "https"):
+        return f"only http and https are fetched, not {parts.scheme or 'a bare path'}"
+    if parts.username is not None or parts.password is not None:
+        return "the address holds a user name or password"
+    if not parts.hostname or port == 0:
+        return "malformed address"
+    if any(character.isspace() or not character.isprintable() for character in url):
+        return "malformed address"
+    return ""
+
+
+def pause(seconds: float, stop: Callable[[], bool]) -> bool:
+    """Wait, checking ``stop`` every fifth of a second."""
+    end = time.monotonic() + seconds
+    while not stop():
+        left = end - time.monotonic()
+        if left <= 0:
+            return True
+        time.sleep(min(left, 0.2))
+    return False
+
+
+def _header_license(raw: httpx.Response, url: str) -> License:
+    """Return the license in ``Link`` headers (RFC 8288)."""
+    if "link" not in raw.headers:
+        return License()
+    license_url = raw.links.get("license", {}).get("url", "")
+    try:
+        return License.stated(url=urljoin(url, license_url) if license_url else "")
+    except ValueError:
+        return License()
+
+
+def _retry_after(value: str) -> float | None:
+    """Return the seconds of a Retry-After header (number or date), or ``None``."""
+    value = value.strip()
+    if not value:
+        return None
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+        return max(0.0, moment.timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -18,14 +18,12 @@ from kbkit.models import Image
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
+from kbkit.sources.html import parse
 from kbkit.sources.html.articles import is_shell
-from kbkit.sources.html.dom import parse
-from kbkit.sources.images import MAX_BYTES, image_addresses, kept_image
-from kbkit.sources.web import page_world
-from kbkit.sources.web.browser import Browser, RenderedPage, Resource
-from kbkit.sources.web.downloads import PageFetcher
-from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.page_world import RenderError
+from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
+from kbkit.sources.web import Response
+from kbkit.sources.web.browser import Browser, RenderedPage, RenderError, Resource
+from kbkit.sources.web.pages import PageFetcher, open_robots, rendered
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import origin
 
@@ -41,7 +39,7 @@ _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
 def open_page_fetcher(
     spec: CrawlSource | PageSource, context: SourceContext, robots: Robots
 ) -> PageFetcher:
-    if not page_world.rendered(spec, context):
+    if not rendered(spec, context):
         return robots.fetcher
     return BrowserFetcher(robots, spec, context)
 
@@ -58,7 +56,7 @@ class BrowserFetcher:
         self._own = robots
         # private networks are closed to a page, except for its own host
         public = spec.model_copy(update={"allow_private": False})
-        self._others = page_world.open_robots(public, context)
+        self._others = open_robots(public, context)
         self._allow_private = spec.allow_private
         self._limit = spec.max_bytes
         self._seconds = context.timeout
@@ -190,7 +188,7 @@ class _Pictures:
 
     def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
         self._context = context
-        self._robots = page_world.open_robots(spec, context)
+        self._robots = open_robots(spec, context)
         self._cached: dict[str, Image | None] = {}
         self._cached_bytes = self._fetched = self._requests = 0
 

@@ -7,26 +7,40 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from kbkit.errors import ForbiddenAddressError, SourceError
+from kbkit.extras import extra
+from kbkit.models import PageRecord
 from kbkit.models.values import plain
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decoded
-from kbkit.sources.front_matter import read_text
-from kbkit.sources.html.extract import ExtractedPage
-from kbkit.sources.web import page_world
+from kbkit.sources.html.extract import ExtractedPage, extract
+from kbkit.sources.parts import with_front_matter
+from kbkit.sources.web import Response, pause, refused_url
+from kbkit.sources.web.addresses import resolve
 from kbkit.sources.web.browser_fetcher import illustrated, open_page_fetcher
 from kbkit.sources.web.crawler import PAGES, CrawlRun
-from kbkit.sources.web.downloads import PageRequest
-from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.firecrawl import FirecrawlCrawler
-from kbkit.sources.web.page_world import Validators
+from kbkit.sources.web.pages import (
+    PageRequest,
+    Validators,
+    body_refusal,
+    event_without_body,
+    open_robots,
+    page_document,
+    page_record,
+    rendered,
+)
 from kbkit.sources.web.robots import directives
-from kbkit.sources.web.urls import canonical
+from kbkit.sources.web.urls import CrawlScope, canonical
 
 _MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
 _TEXTS = _MARKDOWN | {"text/plain"}
@@ -69,13 +83,13 @@ def _firecrawl(spec: CrawlSource | PageSource, context: SourceContext) -> Firecr
 
 
 def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
-    url = canonical(spec.url, routes=page_world.rendered(spec, context))
+    url = canonical(spec.url, routes=rendered(spec, context))
     if not url:
         return SourceEvent(spec.url, Outcome.FAILED, reason="malformed address")
     earlier = context.memory.page(url)
     validators = Validators(spec)
     etag, last_modified = validators.sent(earlier)
-    robots = page_world.open_robots(spec, context)
+    robots = open_robots(spec, context)
     with robots.fetcher, closing(open_page_fetcher(spec, context, robots)) as pages:
         response = robots.verdict(url) or pages.get(
             url, etag=etag, last_modified=last_modified, check=robots.verdict
@@ -83,9 +97,9 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
     task = PageRequest(url, earlier=earlier)
     uri, response = validators.compared(task, response)
     if response.outcome is not Outcome.FETCHED:
-        return page_world.event_without_body(task, response)
-    record = page_world.page_record(task, response, validators.make(response))
-    if refused := page_world.body_refusal(response, PAGES | _TEXTS):
+        return event_without_body(task, response)
+    record = page_record(task, response, validators.make(response))
+    if refused := body_refusal(response, PAGES | _TEXTS):
         return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
     page = _extract_page(response, uri, context.stop, drawings=spec.images)
     reason = page.reason
@@ -97,7 +111,7 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
             record = replace(record, etag="", last_modified="")
         return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
     page = replace(page, license=page.license.or_else(response.license))
-    document = page_world.page_document(spec, uri, page)
+    document = page_document(spec, uri, page)
     return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 
@@ -108,7 +122,7 @@ def _extract_page(
         body = decoded(response.body, response.charset, markup=False)
         named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
         markdown = named or response.media_type in _MARKDOWN
-        text = read_text(body.text, uri, markdown=markdown)
+        text = with_front_matter(body.text, uri, markdown=markdown)
         description = text.metadata.get("description")
         described = plain(description[:1_000]) if isinstance(description, str) else ""
         note = "; ".join(filter(None, (body.note, text.note)))
@@ -117,3 +131,211 @@ def _extract_page(
 
     task = ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)
     return extract_bounded(task, stop)
+
+
+_CLOUD = "https://api.firecrawl.dev"
+_FORMATS = ["rawHtml", "markdown"]
+_POLL = 2.0  # seconds between two checks of a crawl
+_PATIENCE = 4  # retries while the service is busy
+_MAX_LENGTH = 6 * 3600.0  # most seconds of a crawl
+_T = TypeVar("_T")
+
+
+class FirecrawlCrawler:
+    """Fetches through a Firecrawl service.
+
+    ``FIRECRAWL_API_KEY`` names the account, ``FIRECRAWL_API_URL`` a self-hosted service.
+    """
+
+    def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
+        self._spec = spec
+        self._context = context
+        self._poll = _POLL
+
+    def crawl(self, spec: CrawlSource) -> Iterator[SourceEvent]:
+        """Crawl a site with the service; yield pages when they are ready."""
+        start = canonical(spec.url)
+        if reason := self._refused(start or spec.url):
+            yield SourceEvent(spec.url, Outcome.SKIPPED, reason=reason)
+            return
+        client = self._client()
+        options: dict[str, Any] = {
+            "limit": spec.limit,
+            "formats": _FORMATS,
+            "sitemap": "include" if spec.sitemap else "skip",
+            "max_concurrency": spec.concurrency,
+        }
+        if spec.depth is not None:
+            options["max_discovery_depth"] = spec.depth
+        if spec.delay:
+            options["delay"] = max(1, round(spec.delay))
+        job = self._call(lambda: client.start_crawl(start, **options))
+        scope = CrawlScope(start, spec.include, spec.exclude)
+        done = False
+        try:
+            fetched = 0
+            for item in self._pages(client, str(job.id)):
+                if fetched >= spec.limit:
+                    break
+                event = self._event(item, start, scope)
+                fetched += event.outcome is Outcome.FETCHED
+                yield event
+            else:
+                done = not self._context.stop()
+        finally:
+            if not done:  # a cancelled crawl costs no more credits
+                with suppress(Exception):  # best effort
+                    client.cancel_crawl(str(job.id))
+
+    def page(self, url: str) -> SourceEvent:
+        address = canonical(url)
+        if reason := self._refused(address or url):
+            return SourceEvent(url, Outcome.SKIPPED, reason=reason)
+        client = self._client()
+        try:
+            item = self._call(lambda: client.scrape(address, formats=_FORMATS), only_page=True)
+        except _PageError as error:
+            return SourceEvent(
+                address, Outcome.FAILED, reason=str(error), record=self._known_record(address)
+            )
+        return self._event(item, address, None)
+
+    def _client(self) -> Any:
+        with extra("firecrawl", "firecrawl-py", "The provider firecrawl"):
+            from firecrawl import Firecrawl
+        key = os.environ.get("FIRECRAWL_API_KEY") or ""
+        url = os.environ.get("FIRECRAWL_API_URL") or _CLOUD
+        if refused_url(url):
+            raise SourceError(f"FIRECRAWL_API_URL={url}: not an http or https address")
+        if not key and url.rstrip("/") == _CLOUD:
+            raise SourceError(
+                "Firecrawl needs a key: set FIRECRAWL_API_KEY, or FIRECRAWL_API_URL to a service "
+                "of your own"
+            )
+        timeout = max(self._context.timeout, 60.0)
+        # an empty key, since without one the client reads the environment
+        return Firecrawl(api_key=key, api_url=url.rstrip("/"), timeout=timeout, max_retries=2)
+
+    def _pages(self, client: Any, job: str) -> Iterator[Any]:
+        from firecrawl.v2.types import PaginationConfig
+
+        one = PaginationConfig(auto_paginate=False)
+        yielded = 0
+        end = time.monotonic() + _MAX_LENGTH
+        while not self._context.stop():
+            status = self._call(lambda: client.get_crawl_status(job, pagination_config=one))
+            page, place, seen = status, 0, set[str]()
+            while True:
+                for item in page.data:
+                    place += 1
+                    if place > yielded:
+                        yielded = place
+                        yield item
+                following = page.next
+                if not following or following in seen or self._context.stop():
+                    break
+                seen.add(following)
+                if not page.data and status.status != "completed":
+                    break  # nothing ready yet
+                page = self._call(partial(client.get_crawl_status_page, following))
+            if status.status == "completed":
+                return
+            if status.status != "scraping":
+                raise SourceError(f"Firecrawl: the crawl was {status.status} after {yielded} pages")
+            if time.monotonic() > end:
+                raise SourceError(f"Firecrawl: the crawl did not end within {_MAX_LENGTH:.0f} s")
+            pause(self._poll, self._context.stop)
+
+    def _event(self, item: Any, requested: str, scope: CrawlScope | None) -> SourceEvent:
+        about = item.metadata_typed
+        url = canonical(str(about.url or about.source_url or ("" if scope else requested)))
+        if scope is not None and url and requested == canonical(str(about.source_url or "")):
+            scope.follow_start(url)
+        if not url or (reason := self._refused(url)):
+            reason = reason if url else "Firecrawl gave no address with it"
+            return SourceEvent(url or requested, Outcome.SKIPPED, reason=reason)
+        if scope is not None and not scope.allows(url):
+            return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
+        record = self._known_record(url)
+        status = about.status_code or 200
+        if status in (404, 410):
+            return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", record=record)
+        if status >= 400:
+            return SourceEvent(url, Outcome.FAILED, reason=f"HTTP {status}", record=record)
+        size = max(len(item.raw_html or ""), len(item.markdown or ""))
+        if size > self._spec.max_bytes:
+            reason = f"larger than {self._spec.max_bytes / 1e6:g} MB"
+            return SourceEvent(url, Outcome.SKIPPED, reason=reason, record=record)
+        page = _read(item, url, str(about.title or ""))
+        if page.reason or not page.content:
+            outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
+            return SourceEvent(url, outcome, reason=page.reason or "no text", record=record)
+        document = page_document(self._spec, url, page)
+        record = PageRecord(url, document_uri=url)
+        return SourceEvent(url, Outcome.FETCHED, document, record=record)
+
+    def _known_record(self, url: str) -> PageRecord:
+        return self._context.memory.page(url) or PageRecord(url)
+
+    def _refused(self, url: str) -> str:
+        if reason := refused_url(url):
+            return reason
+        parts = urlsplit(url)
+        try:
+            resolve(parts.hostname or "", parts.port or 443, allow_private=self._spec.allow_private)
+        except ForbiddenAddressError as error:
+            return str(error)
+        except (OSError, UnicodeError):
+            return ""  # only the service can resolve it, so it is not in a local network
+        return ""
+
+    def _call(self, request: Callable[[], _T], *, only_page: bool = False) -> _T:
+        """Call the service; retry while it is busy."""
+        import requests
+        from firecrawl.v2.utils.error_handler import FirecrawlError, RateLimitError
+        from pydantic import ValidationError
+
+        for attempt in range(_PATIENCE + 1):
+            try:
+                return request()
+            except RateLimitError as error:
+                if attempt == _PATIENCE or not pause(self._poll * 2**attempt, self._context.stop):
+                    raise SourceError(_explained(error)) from error
+            except FirecrawlError as error:
+                if only_page and error.status_code not in (401, 402, None):
+                    raise _PageError(_explained(error)) from error
+                raise SourceError(_explained(error)) from error
+            except (requests.RequestException, ValidationError, ValueError, TypeError) as error:
+                raise SourceError(f"Firecrawl: {_line(error)}") from error
+        raise AssertionError("unreachable")
+
+
+class _PageError(Exception):
+    """The service could not fetch one page."""
+
+
+def _read(item: Any, url: str, title: str) -> ExtractedPage:
+    page = extract(item.raw_html, url, alone=False) if item.raw_html else ExtractedPage()
+    if page.content or page.reason.startswith("noindex") or not item.markdown:
+        return page
+    from html import escape
+
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(item.markdown)
+    head = f"<title>{escape(title)}</title>"
+    html = f"<html><head>{head}</head><body><main>{body}</main></body></html>"
+    return extract(html, url, alone=False)
+
+
+def _explained(error: Any) -> str:
+    advice = {
+        401: "the key in FIRECRAWL_API_KEY is not accepted",
+        402: "the account has no credits left",
+        429: "too many requests; try again later, or lower the limit",
+    }.get(error.status_code, "")
+    return f"Firecrawl: {advice or _line(error)}"
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())[:300]

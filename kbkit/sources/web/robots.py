@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 from xml.sax.saxutils import unescape
 
 from kbkit.sources.base import Outcome
-from kbkit.sources.web.fetch import Fetcher, Response, pause
+from kbkit.sources.web import Fetcher, Response, pause
 from kbkit.sources.web.urls import CrawlScope, origin
 
 _MAX_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from kbkit.globs import admits
 from kbkit.sources.base import Outcome, SourceEvent
-from kbkit.sources.web.fetch import refused_url
+from kbkit.sources.web import refused_url
 from kbkit.text.markdown.writing import resolve
 
 _PORTS = {"http": 80, "https": 443}

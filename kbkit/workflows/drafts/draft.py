@@ -14,7 +14,7 @@ from kbkit.models import License
 from kbkit.models.values import plain, pluralize
 from kbkit.recipes import parse_recipe
 from kbkit.recipes.schema import SLUG
-from kbkit.sources.openapi.source import ApiDescription, version_problem
+from kbkit.sources.openapi import ApiDescription, version_problem
 
 _WIDTH = 96
 

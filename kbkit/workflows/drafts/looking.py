@@ -14,11 +14,11 @@ from kbkit.errors import SourceError
 from kbkit.models import License
 from kbkit.models.values import plain
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.disk.files import walk
+from kbkit.sources.files import walk
 from kbkit.sources.formats import FORMATS
-from kbkit.sources.html.dom import parse
-from kbkit.sources.json_yaml import load_values
-from kbkit.sources.openapi.source import is_openapi
+from kbkit.sources.html import parse
+from kbkit.sources.openapi import is_openapi
+from kbkit.sources.untrusted import load_values
 from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description, slug
 from kbkit.workflows.drafts.sites import draft_of_site, generator_of, known_exclusions, title_of
 

@@ -15,11 +15,11 @@ from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import decode
+from kbkit.sources.html import Element, links, normalized_text, parse
 from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
-from kbkit.sources.html.dom import Element, links, normalized_text, parse
 from kbkit.sources.html.metadata import page_license
-from kbkit.sources.json_yaml import load_values
-from kbkit.sources.web.fetch import Fetcher
+from kbkit.sources.untrusted import load_values
+from kbkit.sources.web import Fetcher
 from kbkit.sources.web.robots import Robots, read_sitemaps
 from kbkit.sources.web.urls import CrawlScope, canonical, origin
 from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description, slug

@@ -15,9 +15,8 @@ from warcio.warcwriter import WARCWriter
 
 from kbkit.errors import ConfigError, SourceError
 from kbkit.recipes import MirrorSource
-from kbkit.sources import open_reader
+from kbkit.sources import archives, open_reader
 from kbkit.sources.base import Outcome, SourceContext
-from kbkit.sources.disk import archives
 
 BASE = "https://docs.example/v1/"
 NAMES = ("index.html", "guide/start.html", "guide/end.htm")

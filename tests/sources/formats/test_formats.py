@@ -14,8 +14,9 @@ from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.files import read_file
-from kbkit.sources.formats import Part, UnreadableError, parse
+from kbkit.sources.files import read_file
+from kbkit.sources.formats import UnreadableError, parse
+from kbkit.sources.parts import Part
 
 _spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
 samples = importlib.util.module_from_spec(_spec)
@@ -306,7 +307,7 @@ def test_files_become_searchable_and_outlive_a_failure(
         again = kb.refresh()
         assert (again.same, again.gone, again.chunks_embedded) == (report.new, 0, 0)
         # files that cannot be read this time keep what is known of them, parts included
-        monkeypatch.setattr("kbkit.sources.formats.file_parser.FILE_SECONDS", 0.0001)
+        monkeypatch.setattr("kbkit.sources.formats.FILE_SECONDS", 0.0001)
         failed = kb.refresh()
         assert failed.gone == 0
         states = {document.uri: document.state.value for document in kb.documents}

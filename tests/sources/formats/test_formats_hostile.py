@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from kbkit.sources.formats import UnreadableError, archive, parse
-from kbkit.sources.formats.file_parser import FileParser
+from kbkit.sources import untrusted as archive
+from kbkit.sources.formats import FileParser, UnreadableError, parse
 
 _spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
 samples = importlib.util.module_from_spec(_spec)
@@ -205,7 +205,7 @@ def test_sizes_are_counted_not_believed() -> None:
 
 
 def test_a_parser_that_takes_too_long_or_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kbkit.sources.formats import file_parser
+    from kbkit.sources import formats as file_parser
 
     monkeypatch.setattr(file_parser, "FILE_SECONDS", 0.2)
     with FileParser(1) as reader:

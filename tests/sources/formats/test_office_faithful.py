@@ -10,8 +10,9 @@ import pytest
 from fpdf import FPDF
 from openpyxl import Workbook
 
-from kbkit.sources.formats import Part, parse
-from kbkit.sources.formats.cell_formats import shown
+from kbkit.sources.formats import parse
+from kbkit.sources.formats.sheet import shown
+from kbkit.sources.parts import Part
 
 SENTENCE = "The valve is closed slowly. "
 LONG = "Valves of a kind, and a heading of which there is so much that it takes two lines"

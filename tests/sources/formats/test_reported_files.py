@@ -11,8 +11,9 @@ import pytest
 from fpdf import FPDF
 from openpyxl import Workbook
 
-from kbkit.sources.formats import _MODULES, FORMATS, Part, UnreadableError, parse
-from kbkit.sources.formats.cell_formats import shown
+from kbkit.sources.formats import _MODULES, FORMATS, UnreadableError, parse
+from kbkit.sources.formats.sheet import shown
+from kbkit.sources.parts import Part
 from tests.sources.formats.samples import zipped
 
 WORD = (

@@ -13,13 +13,13 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from kbkit.sources.decode import decode
-from kbkit.sources.html.dom import valid_anchor
+from kbkit.sources.html import valid_anchor
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
+from kbkit.sources.html.images import kept_image
 from kbkit.sources.html.regions import SiteTemplate
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.html.tables import grid
-from kbkit.sources.images import kept_image
 from kbkit.text.markdown.rendering import render
 from kbkit.text.markdown.writing import code_span, escape, fence, safe_url
 from tests.manuals import MANUALS, manual
@@ -234,7 +234,7 @@ def test_tables_keep_every_cell_in_its_place() -> None:
 
 
 def test_spans_of_a_hostile_table_are_bounded() -> None:
-    from kbkit.sources.html.dom import parse
+    from kbkit.sources.html import parse
 
     bomb = (
         "<table><tr>" + '<td colspan="1000000000" rowspan="999999999">x</td>' * 50 + "</tr></table>"

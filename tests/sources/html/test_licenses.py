@@ -20,10 +20,10 @@ from kbkit.sources.formats import parse
 from kbkit.sources.formats.pdf import xmp_license
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.metadata import rights_license
-from kbkit.sources.openapi.source import documents
-from kbkit.sources.package.source import origin_of
-from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.page_world import Validators
+from kbkit.sources.openapi import documents
+from kbkit.sources.package import origin_of
+from kbkit.sources.web import Response
+from kbkit.sources.web.pages import Validators
 from tests.manuals import manual
 
 _spec = importlib.util.spec_from_file_location(

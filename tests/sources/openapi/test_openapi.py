@@ -13,8 +13,8 @@ from kbkit.models import DocumentType
 from kbkit.recipes import OpenApiSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
-from kbkit.sources.json_yaml import load_values
-from kbkit.sources.openapi.source import documents, is_openapi
+from kbkit.sources.openapi import documents, is_openapi
+from kbkit.sources.untrusted import load_values
 
 PETS = """
 openapi: 3.1.0

@@ -12,8 +12,8 @@ from kbkit.models import DocumentType
 from kbkit.recipes import PackageSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceContext
+from kbkit.sources.package import repository
 from kbkit.sources.package.docstrings import rst
-from kbkit.sources.package.source import repository
 
 FILES = {
     "__init__.py": '''

@@ -9,8 +9,8 @@ import pytest
 from kbkit.errors import ConfigError, ForbiddenAddressError
 from kbkit.recipes import PageSource
 from kbkit.sources.base import Outcome
+from kbkit.sources.web import Fetcher
 from kbkit.sources.web.addresses import refusal, resolve
-from kbkit.sources.web.fetch import Fetcher
 
 FORMS = [
     "http://127.0.0.1/",

@@ -9,7 +9,7 @@ from kbkit.recipes import CrawlSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import NoMemory, Outcome, SourceContext, SourceEvent
 from kbkit.sources.web.crawler import Canonicals
-from kbkit.sources.web.downloads import PageRequest
+from kbkit.sources.web.pages import PageRequest
 from kbkit.sources.web.robots import directives
 from kbkit.sources.web.urls import CrawlScope
 from tests.sources.web.test_web import Memory, crawl, read, reasons

@@ -11,7 +11,7 @@ import pytest
 
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.web.fetch import Fetcher
+from kbkit.sources.web import Fetcher
 
 
 @pytest.fixture
@@ -340,7 +340,7 @@ def test_a_server_that_sends_interim_answers_without_end_times_out(site) -> None
     ],
 )
 def test_headers_that_lie_or_never_end_are_outcomes(site, fetcher, head, monkeypatch) -> None:
-    monkeypatch.setattr("kbkit.sources.web.fetch.RETRIES", 0)
+    monkeypatch.setattr("kbkit.sources.web.RETRIES", 0)
     site.pages["/"] = raw(head)
     assert fetcher.get(site.url + "/").outcome is Outcome.FAILED
 
@@ -363,7 +363,7 @@ def test_an_unchanged_that_nobody_asked_for_is_a_failure(site, fetcher) -> None:
     "value", ["Mon, 01 Jan 99999999 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359", "²", "soon"]
 )
 def test_an_odd_retry_after_is_passed_over(site, fetcher, value, monkeypatch) -> None:
-    monkeypatch.setattr("kbkit.sources.web.fetch.RETRIES", 0)
+    monkeypatch.setattr("kbkit.sources.web.RETRIES", 0)
     site.pages["/"] = raw(
         b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: "
         + value.encode("latin-1")

@@ -104,7 +104,7 @@ def service(monkeypatch) -> Iterator[Service]:
     thread.start()
     monkeypatch.setenv("FIRECRAWL_API_URL", played.url)
     monkeypatch.setenv("FIRECRAWL_API_KEY", "fc-key")
-    monkeypatch.setattr("kbkit.sources.web.firecrawl._POLL", 0.01)
+    monkeypatch.setattr("kbkit.sources.web.readers._POLL", 0.01)
     yield played
     played.server.shutdown()
     played.server.server_close()

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec
-from kbkit.sources.front_matter import read_text
+from kbkit.sources.parts import with_front_matter
 from kbkit.text.markdown import blocks as module
 from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks
 from kbkit.text.markdown.sanitizing import prepare
@@ -142,7 +142,7 @@ def test_any_text_is_read_as_by_the_parser(text):
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
 def test_real_texts(path):
-    assert_same(path.read_text())
+    assert_same(path.with_front_matter())
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def readers_agree(text: str) -> None:
     begins = [one for one in begins if not MarkdownIt("commonmark").render(text[: one.start])]
     tops = [one for one in structure.headings if one.level == 1]
     first = next(("".join(one.path[-1:]) for one in [*tops, *begins]), "")
-    assert read_text(text, "name.md").title == (first or "name")
+    assert with_front_matter(text, "name.md").title == (first or "name")
 
 
 @pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)

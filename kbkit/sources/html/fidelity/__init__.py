@@ -2,12 +2,300 @@
 
 Independent of the extractor, even in parsing HTML and Markdown, so that neither hides the other's
 mistakes. Shared text of a site's pages, landmarks, links and headings identify the content. `runs`
-and `states` read pages, `markdown` reads Markdown, `measure` compares them.
+and `page_content` read pages; here Markdown is read, and compared with them.
 """
 
 from __future__ import annotations
 
-from kbkit.sources.html.fidelity.markdown import recurring, survey
-from kbkit.sources.html.fidelity.measure import KINDS, Fidelity
+import re
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from html import unescape
+from typing import Any
+from urllib.parse import unquote
+
+from kbkit.models.ingest_report import fidelity_score
+from kbkit.sources.html.fidelity.page_content import PageContent, content, recurring, survey
+from kbkit.sources.html.fidelity.runs import squashed, words
 
 __all__ = ["KINDS", "Fidelity", "recurring", "survey"]
+
+
+KINDS = ("words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus")
+_MIN = 3  # characters from which a row is searched for in whole lines
+
+
+@dataclass(slots=True)
+class Fidelity:
+    """Share of pages' content that their Markdown keeps, and the surplus.
+
+    The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings,
+    ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte, ``rows`` of
+    tables with all cells in order, ``cells``, ``links`` with text and address. ``surplus`` are
+    written words that are not content.
+
+    wanted: Items on the pages, by kind; written words for ``surplus``.
+    kept: Items found in the Markdown, by kind; content words for ``surplus``.
+    lost: The other items, by kind.
+    """
+
+    wanted: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    lost: dict[str, list[Any]] = field(default_factory=dict)
+
+    def share(self, kind: str) -> float:
+        """Return the kept share of a kind, 0 to 1; 1 if the pages have none.
+
+        For ``surplus``, the share of the written words that is not content; 0 if there are none.
+        """
+        kept = self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
+        return 1 - kept if kind == "surplus" else kept
+
+    @property
+    def score(self) -> float:
+        """The worst of words, surplus, and code, headings and rows together, 0 to 1."""
+        return fidelity_score(self.counts())
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Return kept and wanted items, by kind."""
+        return {kind: (self.kept[kind], self.wanted[kind]) for kind in KINDS}
+
+    def include(self, other: Fidelity) -> None:
+        """Add the measurements of other pages."""
+        self.wanted.update(other.wanted)
+        self.kept.update(other.kept)
+        for kind, things in other.lost.items():
+            self.lost.setdefault(kind, []).extend(things)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return shares (0 to 1) and counts of kept and wanted items, by kind, as JSON values."""
+        return {
+            kind: {
+                "share": round(self.share(kind), 4),
+                "kept": self.kept[kind],
+                "wanted": self.wanted[kind],
+            }
+            for kind in KINDS
+        }
+
+    def add(
+        self,
+        html: str,
+        markdown: str,
+        *,
+        url: str = "",
+        template: Collection[int] = (),
+        article: bool = False,
+    ) -> PageContent | None:
+        """Measure one more page.
+
+        Args:
+            html: The page.
+            markdown: Its Markdown.
+            url: Its address, the base of its links.
+            template: Keys of texts outside the content, from `recurring`.
+            article: Read as an ordinary article, with links at the end.
+
+        Returns:
+            Expected content; ``None`` if the page has no text.
+        """
+        page = content(html, url, template)
+        if page is None:
+            return None
+        text = parsed(markdown, links_last=article)
+        self._words(page, text)
+        self._codes(page, text)
+        self._headings(page, text)
+        self._tables(page, text)
+        self._count("links", page.links, _kept_links(page, text))
+        self._terms(page, text)
+        return page
+
+    def _words(self, page: PageContent, text: MarkdownContent) -> None:
+        self._count("words", page.words, text.words)
+        foreign = text.words - page.words - page.spare
+        self.wanted["surplus"] += text.words.total()
+        self.kept["surplus"] += text.words.total() - foreign.total()
+        self.lost.setdefault("surplus", []).extend(foreign.elements())
+
+    def _headings(self, page: PageContent, text: MarkdownContent) -> None:
+        self._count(
+            "headings",
+            ((one.level, one.text) for one in page.headings),
+            ((level, name) for level, name, _ in text.headings),
+        )
+        places: dict[str, set[str]] = {}
+        for _, name, anchor in text.headings:
+            places.setdefault(name, set()).add(anchor)
+        anchored = [one for one in page.headings if one.anchored]
+        right = (one.text for one in anchored if places.get(one.text, set()) & one.anchors)
+        self._count("anchors", (one.text for one in anchored), right)
+
+    def _codes(self, page: PageContent, text: MarkdownContent) -> None:
+        short = [code for code in page.codes if code.strip() in text.spans]
+        self._count("code", page.codes, [*text.codes, *short])
+        # outside preformatted text, leading white space belongs to the theme
+        bare = (_unindented(code) for code in text.codes)
+        self._count("code", map(_unindented, page.lines), bare)
+
+    def _tables(self, page: PageContent, text: MarkdownContent) -> None:
+        rows = Counter(tuple(cell for cell in row if cell) for row in text.rows)
+        by_cell: dict[str, list[tuple[str, ...]]] = {}
+        for row in text.rows:
+            for cell in dict.fromkeys(row):
+                by_cell.setdefault(cell, []).append(row)
+        lines = "\n".join(text.lines)
+        matched = [
+            row
+            for row in page.rows
+            if row in rows
+            or any(_in_order(row, line) for line in by_cell.get(row[0], ()))
+            or (len("".join(row)) >= _MIN and "".join(row) in lines)
+        ]
+        self._count("rows", page.rows, matched)
+        everything = lines.replace("\n", "")
+        self._count("cells", page.cells, (cell for cell in page.cells if cell in everything))
+
+    def _terms(self, page: PageContent, text: MarkdownContent) -> None:
+        named = "\n".join(text.terms)
+        matched = [
+            (term, places)
+            for term, places in page.terms
+            if term in named and (not places or places & text.anchors)
+        ]
+        self._count("terms", page.terms, matched)
+
+    def _count(
+        self,
+        kind: str,
+        wanted: Iterable[Hashable] | Mapping[Any, int],
+        actual: Iterable[Hashable] | Mapping[Any, int],
+    ) -> None:
+        expected = Counter(wanted)
+        missing = expected - Counter(actual)
+        self.wanted[kind] += expected.total()
+        self.kept[kind] += expected.total() - missing.total()
+        self.lost.setdefault(kind, []).extend(missing.elements())
+
+    def __str__(self) -> str:
+        return "  ".join(
+            f"{kind} {100 * self.share(kind):.2f} % of {self.wanted[kind]}" for kind in KINDS
+        )
+
+
+def _unindented(code: str) -> str:
+    return "\n".join(line.strip() for line in code.strip().split("\n"))
+
+
+def _kept_links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
+    """Return links of a page that its Markdown has; a picture may make their text longer there."""
+    matched = page.links & text.links
+    by_address: dict[str, list[str]] = {}
+    for name, address in text.links:
+        by_address.setdefault(address, []).append(name)
+    return matched | {
+        (name, address)
+        for name, address in page.links - matched
+        if any(name in other for other in by_address.get(address, ()))
+    }
+
+
+def _in_order(row: tuple[str, ...], line: tuple[str, ...]) -> bool:
+    rest = iter(line)
+    return all(cell in rest for cell in row)
+
+
+_FENCE = re.compile(r"^((?:> ?| )*)(`{3,})[\w+#.-]*$")
+_HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*)$")
+_ANCHOR = re.compile(r" \{#([^}\s]+)\}$")
+_RULE = re.compile(r"^[> ]*\|( --- \|)+$")
+# possessive: backticks match in two ways, and long lines would backtrack
+_LINK = re.compile(r"(!?)\[((?>(?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*))\]\(([^()\s]*)\)")
+_SPAN = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
+_NUMBER = re.compile(r"^([> ]*)\d+\.(?= )")
+_LISTED = re.compile(r"-   \[.*\]\([^()\s]*\)")
+_ENTITY = re.compile(r"&#?\w+;")
+_TERM = re.compile(r"^[> ]*(?:-   |\d+\. +)*(?:\*\*|`|\[)")
+
+
+@dataclass(slots=True)
+class MarkdownContent:
+    """Content of a Markdown text.
+
+    Attributes:
+        headings: Level, squashed text, and anchor or ``""``.
+        terms: Squashed lines and cells that may be terms.
+    """
+
+    words: Counter[str] = field(default_factory=Counter)
+    codes: list[str] = field(default_factory=list)
+    spans: set[str] = field(default_factory=set)
+    headings: list[tuple[int, str, str]] = field(default_factory=list)
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    links: set[tuple[str, str]] = field(default_factory=set)
+    terms: list[str] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+
+
+def parsed(markdown: str, *, links_last: bool = False) -> MarkdownContent:
+    result = MarkdownContent()
+    whole = markdown.rstrip().split("\n")
+    while links_last and whole and _LISTED.fullmatch(whole[-1]):
+        result.links.update(_links(whole.pop()))
+    lines = iter(whole)
+    for line in lines:
+        if fence := _FENCE.match(line):
+            prefix, ticks = fence.groups()
+            code = []
+            for text in lines:
+                if text.strip("> ") == ticks:
+                    break
+                code.append(text[len(prefix) :] if text.startswith(prefix) else text.lstrip("> "))
+            result.codes.append("\n".join(code))
+            result.words.update(words(result.codes[-1]))
+            result.lines.extend(map(squashed, code))
+        elif not _RULE.match(line):
+            _read_line(line, result)
+    return result
+
+
+def _read_line(line: str, result: MarkdownContent) -> None:
+    if anchor := _ANCHOR.search(line):
+        result.anchors.add(unquote(anchor[1]))
+        line = line[: anchor.start()]
+    if heading := _HEADING.match(line):
+        line = heading[2]
+    result.links.update(_links(line))
+    result.spans.update(span for _, span in _SPAN.findall(line))
+    plain = _plain(line if heading else _NUMBER.sub(r"\1", line))
+    text = squashed(plain)
+    if not text:
+        return
+    result.words.update(words(plain))
+    result.lines.append(text)
+    if heading:
+        result.headings.append((len(heading[1]), text, unquote(anchor[1]) if anchor else ""))
+        result.terms.append(text)
+    elif _TERM.match(line):
+        result.terms.append(text)
+    elif line.lstrip("> ").startswith("|"):
+        cells = re.split(r"(?<!\\)\|", line.strip("> "))[1:-1]
+        result.rows.append(tuple(squashed(_plain(cell)) for cell in cells))
+        result.terms += result.rows[-1]
+
+
+def _links(line: str) -> Iterator[tuple[str, str]]:
+    for _, text, address in _LINK.findall(line):
+        yield squashed(_plain(text)), unquote(address)
+
+
+def _plain(text: str) -> str:
+    """Return a line without link addresses, with entities as characters."""
+    for _ in range(3):
+        bare = _LINK.sub(lambda link: link[2], text)
+        if bare == text:
+            break
+        text = bare
+    return _ENTITY.sub(lambda entity: unescape(entity[0]), text)

@@ -10,7 +10,7 @@ from zlib import crc32
 
 from lxml import etree
 
-from kbkit.sources.html.dom import drop_tree
+from kbkit.sources.html import drop_tree
 
 Element = Any  # lxml ships no types
 

@@ -17,8 +17,10 @@ from urllib.parse import unquote, urlsplit
 from lxml import etree
 
 from kbkit.models import Image
+from kbkit.models.values import plain
 from kbkit.regular_files import bytes_of
-from kbkit.sources.parts import untrusted_xml
+from kbkit.sources.html import Element, normalized_text
+from kbkit.sources.untrusted import untrusted_xml
 
 MAX_BYTES = 5_000_000  # of one picture
 MAX_IMAGES = 200  # of one document
@@ -27,7 +29,8 @@ _FORMATS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 _IMAGE = re.compile(
     r"!\[(?:\\.|[^\[\]\\\n]){0,1000}\]\(\s*(?:<([^<>\n]*)>|((?:\\.|\([^\s()]*\)|[^\s()\\])+))"
 )
-_SVG = "{http://www.w3.org/2000/svg}"
+_NAMESPACE = "http://www.w3.org/2000/svg"
+_SVG = f"{{{_NAMESPACE}}}"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _ELEMENTS = frozenset(
     _SVG + name
@@ -144,3 +147,105 @@ def _candidates(address: str, file: Path, root: Path) -> Iterator[Path]:
     # root of the site, for which VitePress and Docusaurus have folders
     for folder in (".", "public", "static", "docs"):
         yield root / folder / inside.lstrip("/")
+
+
+_SHAPES = frozenset(str.split("path rect circle ellipse line polyline polygon use text"))
+_FEW_SHAPES = 24  # below, a drawing without text is an icon, a logo or an arrow
+_AROUND = frozenset(
+    str.split("""
+        a button summary label h1 h2 h3 h4 h5 h6 nav header footer pre code svg mjx-container
+    """)
+)
+"""Wrappers of icons and formulas."""
+_LABELS = 12  # most texts of a drawing in its alternative text
+_ALT = 300  # characters
+
+_CAPITALS = {
+    name.lower(): name
+    for name in str.split("""
+        clipPath linearGradient radialGradient textPath feBlend feColorMatrix feComposite feFlood
+        feGaussianBlur feMerge feMergeNode feOffset feDropShadow feComponentTransfer feFuncA
+        feFuncB feFuncG feFuncR viewBox preserveAspectRatio gradientUnits gradientTransform
+        spreadMethod clipPathUnits maskUnits maskContentUnits patternUnits patternContentUnits
+        patternTransform markerUnits markerWidth markerHeight refX refY stdDeviation textLength
+        lengthAdjust startOffset pathLength filterUnits primitiveUnits
+    """)
+}
+"""SVG names by their lower-case form, which HTML parsers yield."""
+
+
+def take_drawings(body: Element, url: str) -> dict[str, bytes]:
+    """Replace the drawings of a page by pictures, in place; return them by address.
+
+    Drawings in links, buttons, headings and bars, hidden ones, and small ones without text stay.
+    """
+    drawings: dict[str, bytes] = {}
+    for drawing in list(body.iter("svg")):
+        if len(drawings) >= MAX_IMAGES:
+            break
+        if not _is_content(drawing):
+            continue
+        data = _serialized(drawing)
+        if len(data) > MAX_BYTES:
+            continue
+        address = f"{url}#drawing-{len(drawings) + 1}.svg"
+        picture = etree.Element("img", {"src": address, "alt": _alternative(drawing)})
+        picture.tail = drawing.tail
+        parent = drawing.getparent()
+        if parent is not None:
+            parent.replace(drawing, picture)
+            drawings[address] = data
+    return drawings
+
+
+def _is_content(drawing: Element) -> bool:
+    if (drawing.get("aria-hidden") or "").lower() == "true":
+        return False
+    if any(above.tag in _AROUND for above in drawing.iterancestors()):
+        return False
+    shapes = [part.tag for part in drawing.iter() if part.tag in _SHAPES]
+    return "text" in shapes or len(shapes) >= _FEW_SHAPES
+
+
+def _alternative(drawing: Element) -> str:
+    for label in (drawing.get("aria-label"), *map(normalized_text, drawing.iterfind("title"))):
+        if label and plain(label):
+            return plain(label)[:_ALT]
+    texts = (plain(normalized_text(part)) for part in drawing.iter("text"))
+    labels = [text for text in dict.fromkeys(texts) if re.search(r"\w", text)]
+    more = " …" if len(labels) > _LABELS else ""
+    named = ", ".join(labels[:_LABELS]) + more
+    return f"Diagram: {named}"[:_ALT] if labels else "Diagram"
+
+
+def _serialized(drawing: Element) -> bytes:
+    root = _namespaced(drawing)
+    view = (root.get("viewBox") or "").replace(",", " ").split()
+    if len(view) == 4 and not {"width", "height"} & set(root.attrib):
+        root.set("width", view[2])
+        root.set("height", view[3])
+    return bytes(etree.tostring(root))
+
+
+def _namespaced(element: Element) -> Element:
+    # HTML parsers drop namespaces and capitals; links draw nothing themselves
+    name = "g" if element.tag == "a" else _CAPITALS.get(element.tag, element.tag)
+    copy = etree.Element(f"{_SVG}{name}", nsmap={None: _NAMESPACE})
+    for key, value in element.attrib.items():
+        bare = key.rpartition(":")[2] if key.startswith("xlink:") else key
+        if ":" not in bare and bare != "xmlns" and (name, bare) != ("g", "href"):
+            try:
+                copy.set(_CAPITALS.get(bare, bare), value)
+            except ValueError:
+                continue  # not valid in XML
+    copy.text, copy.tail = _clean(element.text), None
+    for child in element:
+        if isinstance(child.tag, str) and child.tag.isidentifier():
+            inner = _namespaced(child)
+            inner.tail = _clean(child.tail)
+            copy.append(inner)
+    return copy
+
+
+def _clean(text: str | None) -> str | None:
+    return text and "".join(c for c in text if c.isprintable() or c in "\n\t ")

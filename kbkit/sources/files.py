@@ -21,12 +21,17 @@ from kbkit.models.documents import Navigation
 from kbkit.recipes import FilesSource
 from kbkit.regular_files import bytes_of
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.navigation import CATEGORIES, NavEntry, nav_entries
-from kbkit.sources.formats import MULTIPLE, UnreadableError, belongs, format_of
-from kbkit.sources.formats.file_parser import FileParser, ParsedFile
-from kbkit.sources.front_matter import detect, title_from_name
-from kbkit.sources.images import collect, local_reader
-from kbkit.sources.parts import MAX_BYTES, Part
+from kbkit.sources.formats import (
+    MULTIPLE,
+    FileParser,
+    ParsedFile,
+    UnreadableError,
+    belongs,
+    format_of,
+)
+from kbkit.sources.html.images import collect, local_reader
+from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
+from kbkit.sources.project_navigation import CATEGORIES, NavEntry, nav_entries
 from kbkit.text.markdown.extensions import Address, resolve_wiki_links
 from kbkit.text.markdown.structure import slug
 

@@ -1,17 +1,247 @@
-"""Classify the texts of a page as content or template."""
+"""Read the content of a page that its Markdown must keep, apart from the template."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import accumulate, islice
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
-from kbkit.sources.html.fidelity.runs import HEADINGS, Runs, TextRun, classes, squashed, words
+from kbkit.sources.html.fidelity.runs import (
+    HEADINGS,
+    Runs,
+    TextRun,
+    classes,
+    code_text,
+    read,
+    squashed,
+    words,
+)
 
 Element = Any  # lxml ships no types
+
+_AROUND = 3  # ancestors of a heading whose ids name it
+# least share and number of pages with a text of the template
+_OFTEN, _FEW_PAGES = 0.3, 4
+_BOILERPLATE_TABLES = frozenset({"presentation", "none"})
+
+
+@dataclass(slots=True)
+class MarkdownHeading:
+    """A heading; `anchored` if it has a fragment besides the id of a ``div`` that it opens."""
+
+    level: int
+    text: str
+    anchors: frozenset[str]
+    anchored: bool
+
+
+@dataclass(slots=True)
+class PageContent:
+    """Content that a page's Markdown must keep.
+
+    Attributes:
+        words: Counts of words in the content.
+        spare: Words that may be written: neither content nor template.
+        codes: Code blocks, byte for byte.
+        lines: Code blocks that are not preformatted text.
+        rows: Cells of each row of data tables, squashed.
+        cells: Cells of data tables, squashed.
+        links: Text, squashed, and absolute address.
+        terms: Terms of definition lists, squashed, with the fragments that lead to them.
+        names: Possible titles: its title and its first heading.
+        keys: Keys of all texts, for `recurring`.
+    """
+
+    words: Counter[str] = field(default_factory=Counter)
+    spare: Counter[str] = field(default_factory=Counter)
+    headings: list[MarkdownHeading] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+    links: set[tuple[str, str]] = field(default_factory=set)
+    terms: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+    names: tuple[str, ...] = ()
+    keys: frozenset[int] = frozenset()
+
+
+def survey(html: str) -> frozenset[int]:
+    runs = read(html)
+    return frozenset() if runs is None else frozenset(run.key for run in runs.runs)
+
+
+def recurring(surveys: Collection[frozenset[int]]) -> frozenset[int]:
+    if len(surveys) < _FEW_PAGES:
+        return frozenset()
+    counts = Counter(key for one in surveys for key in one)
+    most = max(3, _OFTEN * len(surveys))
+    return frozenset(key for key, count in counts.items() if count >= most)
+
+
+def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
+    runs = read(html)
+    if runs is None or not runs.runs:
+        return None
+    return _Reading(runs, url, template).content()
+
+
+class _Reading:
+    def __init__(self, runs: Runs, url: str, template: Collection[int]) -> None:
+        self._read_runs = runs
+        self._runs = runs.runs
+        self._base = urljoin(url, runs.base)
+        self._judged = PageStates(runs, self._base, template)
+        self._fences = set(runs.codes)
+
+    def content(self) -> PageContent:
+        page = PageContent()
+        for run, state in zip(self._runs, self._judged.states, strict=True):
+            if state is not State.BOILERPLATE:
+                (page.words if state is State.CONTENT else page.spare).update(words(run.text))
+        for text in (*self._read_runs.formulas, self._read_runs.title):
+            page.spare.update(words(text))
+        for text in self._read_runs.aside:
+            page.spare.subtract(words(text))
+        page.spare = +page.spare
+        page.headings = list(self._headings())
+        for element in self._codes():
+            if (code := code_text(element)).strip():
+                (page.lines if element.tag == "code" else page.codes).append(code)
+        for row in self._rows():
+            if len(row) > 1:
+                page.rows.append(row)
+            page.cells.extend(row)
+        page.links = set(self._links())
+        page.terms = list(self._terms())
+        page.keys = frozenset(run.key for run in self._runs)
+        first = next((one.text for one in page.headings), "")
+        page.names = tuple(dict.fromkeys((squashed(self._read_runs.title), first)))
+        return page
+
+    def _headings(self) -> Iterator[MarkdownHeading]:
+        for element in self._read_runs.root.iter(*HEADINGS):
+            text = squashed(_own_text(element))
+            if text and self._judged.is_content(element):
+                own, around = self._anchors(element)
+                places = frozenset(map(unquote, own | around))
+                yield MarkdownHeading(HEADINGS[element.tag], text, places, bool(own))
+
+    def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
+        own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}
+        around: set[str | None] = set()
+        node = heading
+        for _ in range(3):
+            before = node.getprevious()
+            while before is not None and (
+                self._is_empty(before) or self._judged.is_boilerplate(before)
+            ):
+                if self._is_empty(before):
+                    own |= {one.get("id") or one.get("name") for one in before.iter()}
+                before = before.getprevious()
+            node = node.getparent()
+            if node is None or before is not None or node.tag in ("body", "td", "li"):
+                break
+            (own if node.tag == "section" else around).add(node.get("id"))
+        return frozenset(filter(None, own)), frozenset(filter(None, around))
+
+    @staticmethod
+    def _is_empty(element: Element) -> bool:
+        return (
+            element.tag in ("a", "span", "p", "i", "br")
+            and not "".join(element.itertext()).strip()
+            and not (element.tail or "").strip()
+        )
+
+    def _codes(self) -> Iterator[Element]:
+        for element in self._read_runs.codes:
+            block = self._block((element, *element.iterancestors()))
+            if block is not None and self._judged.is_content(block):
+                yield element
+
+    def _block(self, around: Iterable[Element]) -> Element | None:
+        return next((each for each in around if each in self._read_runs.spans), None)
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for table in self._read_runs.root.iter("table"):
+            if (
+                table.get("role") in _BOILERPLATE_TABLES
+                or next(table.iter("pre"), None) is not None
+            ):
+                continue
+            if next(table.iterdescendants("table"), None) is not None:
+                continue
+            rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
+            if sum(len(row) > 1 for row in rows) < 2:
+                continue
+            for row in rows:
+                shown = [cell for cell in row if self._judged.is_content(cell)]
+                texts = (squashed(self._text(cell)) for cell in shown)
+                yield tuple(text for text in texts if text)
+
+    def _text(self, element: Element) -> str:
+        first, last = self._read_runs.spans[element]
+        return " ".join(run.text for run in self._runs[first:last])
+
+    def _links(self) -> Iterator[tuple[str, str]]:
+        for link in self._read_runs.root.iter("a"):
+            href = (link.get("href") or "").strip()
+            text = squashed("".join(link.itertext()))
+            if not href or not text or link.get("data-aside"):
+                continue
+            block = self._block(link.iterancestors())
+            if block is None or not self._judged.is_content(block) or self._in_fence(block):
+                continue
+            address = absolute(href, self._base)
+            if address and not self._leads_to_itself(link, address):
+                yield text, address
+
+    def _in_fence(self, block: Element) -> bool:
+        return any(around in self._fences for around in (block, *block.iterancestors()))
+
+    def _leads_to_itself(self, link: Element, address: str) -> bool:
+        titles = (*HEADINGS, "dt")
+        if next(link.iter(*HEADINGS), None) is not None:
+            return True
+        heading = next(link.iterancestors(*titles), None)
+        page, _, place = address.partition("#")
+        if heading is None or page != unquote(self._base.partition("#")[0]):
+            return False
+        whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
+        around = {one.get("id") for one in islice(heading.iterancestors(), _AROUND)}
+        return not place or whole or place in around.union(*self._anchors(heading))
+
+    def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
+        for term in self._read_runs.root.iter("dt"):
+            text = squashed(_own_text(term))
+            if text and self._judged.is_content(term):
+                inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
+                yield text, frozenset(unquote(place) for place in inner if place)
+
+
+def absolute(href: str, base: str) -> str:
+    """Return a link's absolute address; ``""`` if it leads nowhere."""
+    try:
+        url = urljoin(base, href)
+        scheme = urlsplit(url).scheme.lower()
+    except ValueError:
+        return ""
+    return unquote(url) if scheme in ("http", "https", "mailto") else ""
+
+
+def _own_text(element: Element) -> str:
+    """Return the text of a heading or term, without links to its source."""
+    pieces = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str) and not (child.tag == "a" and child.get("data-aside")):
+            pieces.append(" " if child.tag == "br" else _own_text(child))
+        pieces.append(child.tail or "")
+    return "".join(pieces)
+
 
 _LANDMARK = 0.25  # least share of the page's own words in a trusted landmark
 _LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or also on other pages

@@ -30,9 +30,9 @@ from kbkit.recipes import MirrorSource
 from kbkit.regular_files import bytes_of, open_file
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import charset_of
-from kbkit.sources.front_matter import detect
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import MANY, SiteExtractor
+from kbkit.sources.parts import detect
 from kbkit.sources.web.urls import canonical
 
 MAX_BYTES = 50_000_000  # of a decompressed page

@@ -20,7 +20,7 @@ from kbkit.recipes import JsonlSource, ParquetSource
 from kbkit.regular_files import open_file
 from kbkit.runtime.processes import Workers
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
-from kbkit.sources.front_matter import detect
+from kbkit.sources.parts import detect
 
 KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
 TOLD = ("id", "description", "state", "fetched_at", "content_hash")

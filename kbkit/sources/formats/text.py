@@ -1,4 +1,4 @@
-"""Jupyter notebooks: Markdown cells, code in fences, outputs as text."""
+"""Markdown, text, HTML and reStructuredText files, and Jupyter notebooks."""
 
 from __future__ import annotations
 
@@ -8,16 +8,47 @@ from typing import Any
 
 from kbkit.sources.decode import decode
 from kbkit.sources.markdown import commonmark
-from kbkit.sources.parts import Part, UnreadableError, one_line, stem
+from kbkit.sources.parts import Part, one_line, stem, with_front_matter
+from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import fence
+
+
+def read_markdown(data: bytes, name: str) -> list[Part]:
+    """Read Markdown of any dialect; front matter becomes title, tags and metadata."""
+    return [with_front_matter(decode(data, markup=False), name, markdown=True)]
+
+
+def read_text(data: bytes, name: str) -> list[Part]:
+    return [with_front_matter(decode(data, markup=False), name)]
+
+
+def read_html(data: bytes, name: str) -> list[Part]:
+    """Read the content of a page; relative links stay relative."""
+    from kbkit.sources.html.extract import extract
+
+    page = extract(decode(data), "", alone=False)
+    if not page.content:
+        raise UnreadableError(page.reason or "no text")
+    title = page.title or stem(name)
+    return [Part(title, page.content, metadata=page.metadata, template=page.template)]
+
+
+def read_rst(data: bytes, name: str) -> list[Part]:
+    from kbkit.sources.restructured_text import markdown_of_rst
+
+    text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    content = markdown_of_rst(text)
+    title = one_line(document_title(content)) or stem(name)
+    return [Part(title, content + "\n" if content else "", metadata={"format": "rst"})]
+
 
 _MAX_CELLS = 20_000
 _MAX_OUTPUT = 5_000  # characters of each output
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def read(data: bytes, name: str) -> list[Part]:
+def read_notebook(data: bytes, name: str) -> list[Part]:
     """Read the cells of a notebook (formats 3 and 4) with their output."""
     try:
         loaded = json.loads(decode(data, markup=False))
@@ -51,7 +82,7 @@ def read(data: bytes, name: str) -> list[Part]:
 
 def _cell(cell: dict[str, Any], language: str) -> list[str]:
     kind = cell.get("cell_type")
-    source = _text(cell.get("source", cell.get("input", ""))).strip("\n")
+    source = _joined(cell.get("source", cell.get("input", ""))).strip("\n")
     if kind == "markdown":
         return [commonmark(source)] if source.strip() else []
     if kind == "heading":
@@ -69,16 +100,16 @@ def _cell(cell: dict[str, Any], language: str) -> list[str]:
 def _output(output: dict[str, Any]) -> list[str]:
     kind = output.get("output_type")
     if kind == "stream":
-        text = _text(output.get("text"))
+        text = _joined(output.get("text"))
     elif kind in ("error", "pyerr"):
-        text = "\n".join(_text(line) for line in _list(output.get("traceback")))
-        text = text or f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
+        text = "\n".join(_joined(line) for line in _list(output.get("traceback")))
+        text = text or f"{_joined(output.get('ename'))}: {_joined(output.get('evalue'))}"
     else:
         data = output.get("data", output)
         data = data if isinstance(data, dict) else {}
-        if markdown := _text(data.get("text/markdown")).strip():
+        if markdown := _joined(data.get("text/markdown")).strip():
             return [_short(markdown)]
-        text = _text(data.get("text/plain", data.get("text", "")))
+        text = _joined(data.get("text/plain", data.get("text", "")))
     text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))
     text = _ANSI.sub("", text).strip("\n")
     return [fence(_short(text), "text")] if text.strip() else []
@@ -103,7 +134,7 @@ def _language(notebook: dict[str, Any]) -> str:
     return "python"
 
 
-def _text(value: Any) -> str:
+def _joined(value: Any) -> str:
     if isinstance(value, list):
         return "".join(piece for piece in value if isinstance(piece, str))
     return value if isinstance(value, str) else ""

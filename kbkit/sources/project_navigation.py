@@ -12,8 +12,8 @@ from posixpath import dirname, join, normpath
 from typing import Any
 
 from kbkit.regular_files import bytes_of
-from kbkit.sources.front_matter import title_from_name
-from kbkit.sources.json_yaml import load_values
+from kbkit.sources.parts import title_from_name
+from kbkit.sources.untrusted import load_values
 
 DEEPEST = 20  # levels of sections
 _MAX = 20_000  # pages

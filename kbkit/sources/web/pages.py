@@ -1,26 +1,35 @@
-"""Concurrent downloads at the pace of each host, by this machine or a cluster's workers.
+"""Requests of pages, and the records and documents of their responses.
 
-This process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes
+Downloads are concurrent, at the pace of each host, by this machine or a cluster's workers. This
+process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes
 single requests.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Protocol
+from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import ClusterError
-from kbkit.models import PageRecord
+from kbkit.models import PageRecord, SourceDocument
+from kbkit.recipes import CrawlSource, PageSource
 from kbkit.runtime.engine import WorkerPool
-from kbkit.sources.base import Outcome
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.html.images import kept_image
+from kbkit.sources.parts import detect
+from kbkit.sources.web import Fetcher, Response
 from kbkit.sources.web.addresses import Private
-from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
+from kbkit.sources.web.urls import canonical
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +197,110 @@ class ClusterFetcher(Fetcher):
 @lru_cache
 def _fetcher(options: FetchOptions) -> Fetcher:
     return Fetcher(**asdict(options))
+
+
+READER_VERSION = 8  # raise it to read unchanged pages again
+
+_MARK = "kbkit:"
+
+
+class Validators:
+    """Makes and compares validators of page records."""
+
+    def __init__(self, spec: CrawlSource | PageSource) -> None:
+        shaping = [READER_VERSION, spec.document_type, spec.tags, spec.license, spec.attribution]
+        if isinstance(spec, CrawlSource):
+            shaping += [spec.include, spec.exclude]
+        if spec.images:
+            shaping.append("images and drawings")
+        self._options = _hash(json.dumps(shaping).encode())
+
+    def make(self, response: Response) -> str:
+        about = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
+        contents = _hash((about + response.license.url).encode() + response.body)
+        return f"{_MARK}{self._options}:{contents} {response.etag}"
+
+    def sent(self, record: PageRecord | None) -> tuple[str, str]:
+        """Return ETag and modification time to send; empty to force a full response."""
+        if record is None or not record.etag.startswith(f"{_MARK}{self._options}:"):
+            return "", ""
+        return record.etag.partition(" ")[2], record.last_modified
+
+    def compared(self, task: PageRequest, response: Response) -> tuple[str, Response]:
+        """Return a response and its address, as unchanged if it equals the earlier visit's."""
+        uri, record = canonical(response.url, routes=True) or task.url, task.earlier
+        if record is None or record.address != uri:
+            return uri, response
+        same = record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
+        unchanged = same and response.outcome is Outcome.FETCHED
+        return uri, replace(response, outcome=Outcome.UNCHANGED) if unchanged else response
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetcher:
+    options = FetchOptions(context.user_agent, context.timeout, spec.max_bytes, spec.allow_private)
+    if not context.engine.is_local:
+        return ClusterFetcher(context.engine.pool(), options, context.stop)
+    connections = spec.concurrency + 2 if isinstance(spec, CrawlSource) else 2
+    return Fetcher(**asdict(options), stop=context.stop, connections=connections)
+
+
+def open_robots(spec: CrawlSource | PageSource, context: SourceContext) -> Robots:
+    """Return the robots.txt rules for a new fetcher."""
+    return Robots(open_fetcher(spec, context), context.user_agent, spec.delay, context.stop)
+
+
+def rendered(spec: CrawlSource | PageSource, context: SourceContext) -> bool:
+    return (spec.provider or context.provider) == "browser"
+
+
+def body_refusal(response: Response, accepted: frozenset[str]) -> str:
+    if not response.body.strip():
+        return "empty page"
+    if response.media_type not in accepted:
+        return f"{response.media_type}, not a page"
+    return ""
+
+
+def page_record(task: PageRequest, response: Response, validator: str) -> PageRecord:
+    uri = canonical(response.url, routes=True)
+    return PageRecord(
+        task.url,
+        task.depth,
+        validator,
+        response.last_modified,
+        location=uri if uri != task.url else "",
+    )
+
+
+def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
+    """Return the event of a response without a body; stored content stays."""
+    record = replace(task.earlier or PageRecord(task.url), depth=task.depth)
+    uri = record.document_uri or task.url
+    if response.outcome is Outcome.GONE:
+        # without validators: if it comes back unchanged, a 304 would bring no content
+        record = replace(record, etag="", last_modified="")
+    if response.outcome is Outcome.UNCHANGED and not record.document_uri:
+        reason = "unchanged, and no document the last time"
+        return SourceEvent(uri, Outcome.SKIPPED, reason=reason, record=record)
+    return SourceEvent(uri, response.outcome, reason=response.reason, record=record)
+
+
+def page_document(spec: CrawlSource | PageSource, uri: str, page: ExtractedPage) -> SourceDocument:
+    title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
+    kind = spec.document_type or detect(uri, title, page.content, page.template)
+    drawn = ((address, kept_image(data)) for address, data in page.drawings.items())
+    return SourceDocument(
+        uri,
+        title,
+        page.content,
+        kind,
+        spec.tags,
+        page.metadata,
+        page.fidelity,
+        page.note,
+        {address: image for address, image in drawn if image is not None},
+    )

@@ -1,1 +1,0 @@
-"""Sources on this machine's disk."""
