@@ -26,7 +26,8 @@ from kbkit.models.files import FILES
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.files import read_file
-from kbkit.sources.formats import FileParser, UnreadableError, format_of
+from kbkit.sources.formats import FileParser, format_of
+from kbkit.sources.untrusted import UnreadableError
 from kbkit.stores.catalog import files, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FileRecord, Link

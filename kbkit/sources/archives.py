@@ -49,7 +49,6 @@ _DAMAGED = (
     EOFError,
     OSError,
     ValueError,
-    NotImplementedError,
     RuntimeError,
 )
 
@@ -128,12 +127,10 @@ def _zip_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
             place = _place(member.filename, strip, accept)
             if place is None:
                 continue
-            if reason := _bad_name(member.filename):
+            kind = "a link" if stat.S_ISLNK(member.external_attr >> 16) else ""
+            kind = kind or ("encrypted" if member.flag_bits & 1 else "")
+            if reason := _bad_name(member.filename) or kind:
                 yield _skipped(place, reason)
-            elif stat.S_ISLNK(member.external_attr >> 16):
-                yield _skipped(place, "a link")
-            elif member.flag_bits & 1:
-                yield _skipped(place, "encrypted")
             elif member.file_size > MAX_BYTES:
                 yield _too_large(place)
             else:
@@ -164,10 +161,9 @@ def _tar_pages(path: Path, accept: PathFilter) -> Iterator[StoredPage]:
             place = _place(member.name, _docset_prefix([member.name]), accept)
             if place is None or member.isdir():
                 continue
-            if reason := _bad_name(member.name):
+            kind = "a link" if member.issym() or member.islnk() else "no file"
+            if reason := _bad_name(member.name) or ("" if member.isreg() else kind):
                 yield _skipped(place, reason)
-            elif not member.isreg():
-                yield _skipped(place, "a link" if member.issym() or member.islnk() else "no file")
             elif member.size > MAX_BYTES:
                 yield _too_large(place)
             else:

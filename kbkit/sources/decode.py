@@ -36,13 +36,7 @@ _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{
 _XML = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
 _WESTERN = "cp1252"
 # charsets that pages mean by these names (WHATWG Encoding Standard): with vendors' characters
-_INTENDED = {
-    "shift_jis": "cp932",
-    "euc_jp": "euc_jp",
-    "euc_kr": "cp949",
-    "gbk": "gb18030",
-    "big5": "big5hkscs",
-}
+_INTENDED = {"shift_jis": "cp932", "euc_kr": "cp949", "gbk": "gb18030", "big5": "big5hkscs"}
 _ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _SHIFTS = re.compile(rb"\x1b[$(]|~\{")
 """Escape sequences of ISO-2022 and HZ, whose bytes are ASCII."""

@@ -21,17 +21,11 @@ from kbkit.models.documents import Navigation
 from kbkit.recipes import FilesSource
 from kbkit.regular_files import bytes_of
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
-from kbkit.sources.formats import (
-    MULTIPLE,
-    FileParser,
-    ParsedFile,
-    UnreadableError,
-    belongs,
-    format_of,
-)
+from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, format_of
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name
 from kbkit.sources.project_navigation import CATEGORIES, NavEntry, nav_entries
+from kbkit.sources.untrusted import UnreadableError
 from kbkit.text.markdown.extensions import Address, resolve_wiki_links
 from kbkit.text.markdown.structure import slug
 
@@ -193,13 +187,12 @@ class FilesReader:
             if format_of(path.name) in _ILLUSTRATED:
                 images = collect(document.content, local_reader(path, folder))
                 document = replace(document, images=images)
-            record = None
             if navigation:
                 metadata = {**document.metadata, **navigation.to_metadata()}
                 document = replace(document, metadata=metadata)
-            if document.uri != uri:
-                # a record, so that a later failure of the file is reported for each of its parts
-                record = PageRecord(document.uri, document_uri=document.uri)
+            # so that a later failure of the file is reported for each of its parts
+            is_part = document.uri != uri
+            record = PageRecord(document.uri, document_uri=document.uri) if is_part else None
             yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
 
     def _address_from(self, path: Path, folder: Path) -> Address:

@@ -154,100 +154,68 @@ _UNTYPED = re.compile(
     r"relnotes|blogs?|posts?|authors?|contributors|credits|download|about|search|index|genindex|"
     r"contents|toc|sitemap|home|roadmap|todo|(?:py-)?modindex|help|help-doc)"
 )
-_NAMES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
-    (DocumentType.FAQ, re.compile(r"\w*faqs?|q-and-a|qna|frequently-asked-questions")),
-    (
-        DocumentType.TUTORIAL,
-        re.compile(
-            r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
-            r"first-steps|walkthrough"
-        ),
+_NAMES = {
+    DocumentType.FAQ: r"\w*faqs?|q-and-a|qna|frequently-asked-questions",
+    DocumentType.TUTORIAL: (
+        r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
+        r"first-steps|walkthrough"
     ),
-    (
-        DocumentType.POLICY,
-        re.compile(
-            r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
-            r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"
-        ),
+    DocumentType.POLICY: (
+        r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
+        r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"
     ),
-    (
-        DocumentType.REFERENCE,
-        re.compile(
-            r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
-            r"cli|command-?line(?:-?(?:reference|interface|options))?"
-        ),
+    DocumentType.REFERENCE: (
+        r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
+        r"cli|command-?line(?:-?(?:reference|interface|options))?"
     ),
-)
-_FOLDERS: dict[str, DocumentType] = {
-    **dict.fromkeys(
-        str.split(
-            "quickstart quick-start getting-started howto how-to howtos "
-            "how-tos walkthroughs codelab codelabs lessons"
+}
+"""Patterns of documents' names, in order of precedence."""
+_FOLDERS = {
+    name: kind
+    for kind, names in {
+        DocumentType.TUTORIAL: (
+            "quickstart quick-start getting-started howto how-to howtos how-tos walkthroughs "
+            "codelab codelabs lessons"
         ),
-        DocumentType.TUTORIAL,
-    ),
-    **dict.fromkeys(("faq", "faqs"), DocumentType.FAQ),
-    **dict.fromkeys(
-        str.split(
+        DocumentType.FAQ: "faq faqs",
+        DocumentType.REFERENCE: (
             "reference references ref api apidoc apidocs api-reference api-docs c-api capi "
             "c3ref javadoc library stdlib command commands cmd cmds cmdref man man-pages "
             "manpages glossary syntax mod functions"
         ),
-        DocumentType.REFERENCE,
-    ),
-    **dict.fromkeys(
-        str.split(
+        DocumentType.MANUAL: (
             "guide guides user-guide userguide users-guide developer-guide dev-guide "
             "admin-guide handbook topics runbook runbooks"
         ),
-        DocumentType.MANUAL,
-    ),
-    **dict.fromkeys(("openapi", "swagger", "rest-api"), DocumentType.API_SPEC),
+        DocumentType.API_SPEC: "openapi swagger rest-api",
+    }.items()
+    for name in names.split()
 }
 _LESSONS = re.compile(r"tutorials?(?:-[\w-]+)?")
-_TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
-    (DocumentType.FAQ, re.compile(r"\bFAQs?\b|frequently asked questions", re.I)),
-    (
-        DocumentType.POLICY,
-        re.compile(
-            r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
-            r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|"
-            r"\bcopyright$",
-            re.I,
-        ),
+_TITLES = {
+    DocumentType.FAQ: r"\bFAQs?\b|frequently asked questions",
+    DocumentType.POLICY: (
+        r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
+        r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|\bcopyright$"
     ),
-    (
-        DocumentType.TUTORIAL,
-        re.compile(
-            r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
-            r"^first steps\b|\bwalkthrough$|^your first\b",
-            re.I,
-        ),
+    DocumentType.TUTORIAL: (
+        r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
+        r"^first steps\b|\bwalkthrough$|^your first\b"
     ),
-    (
-        DocumentType.API_SPEC,
-        re.compile(r"^[\w -]*\b(?:REST|HTTP|GraphQL) API$|\bOpenAPI spec", re.I),
+    DocumentType.API_SPEC: r"^[\w -]*\b(?:REST|HTTP|GraphQL) API$|\bOpenAPI spec",
+    DocumentType.REFERENCE: (
+        r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
+        r"command|cli|options?|directives?|settings?|configuration|function|library|"
+        r"language|syntax|quick|protocol) reference(?: guide)?$|"
+        r"^reference(?: guide)?$|^API\b|^glossary$|"
+        r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$"
     ),
-    (
-        DocumentType.REFERENCE,
-        re.compile(
-            r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
-            r"command|cli|options?|directives?|settings?|configuration|function|library|"
-            r"language|syntax|quick|protocol) reference(?: guide)?$|"
-            r"^reference(?: guide)?$|^API\b|^glossary$|"
-            r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$",
-            re.I,
-        ),
+    DocumentType.MANUAL: (
+        r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
+        r"\b(?:user|administrator)['’]?s?['’]? manual$"
     ),
-    (
-        DocumentType.MANUAL,
-        re.compile(
-            r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
-            r"\b(?:user|administrator)['’]?s?['’]? manual$",
-            re.I,
-        ),
-    ),
-)
+}
+"""Patterns in titles, in any case, in order of precedence."""
 _NOT_TITLES = re.compile(
     r"^(?:what['’]s new|change ?log|release notes?|news|changes in|release \d)|"
     r"\brelease notes?$|\bversion [\d.]+$",
@@ -280,9 +248,10 @@ def detect(
         return DocumentType.OTHER
     headings = _HEADING.findall(content[:_READ])
     inner = headings[1:] if content.startswith("# ") or headings[:1] == [title] else headings
-    for kind, pattern in () if folders[-1:] == [name] else _TITLES:
-        if pattern.search(title):
-            return kind
+    if folders[-1:] != [name]:
+        for kind, pattern in _TITLES.items():
+            if re.search(pattern, title, re.IGNORECASE):
+                return kind
     if template is not None:
         return template
     described = _identifier_share(inner)
@@ -314,7 +283,7 @@ def _path(uri: str) -> tuple[list[str], str]:
 def _type_by_name(name: str) -> DocumentType | None:
     if _UNTYPED.fullmatch(name):
         return DocumentType.OTHER
-    return next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), None)
+    return next((kind for kind, pattern in _NAMES.items() if re.fullmatch(pattern, name)), None)
 
 
 def _is_manual_page(headings: Iterable[str]) -> bool:

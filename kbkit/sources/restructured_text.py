@@ -21,17 +21,10 @@ _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
 _TARGET = re.compile(r"^(.*?)\s*<([^<>]*)>$", re.DOTALL)
 _CODE = frozenset(
-    {
-        "sourcecode",
-        "code-block",
-        "literalinclude",
-        "prompt",
-        "ipython",
-        "doctest",
-        "testcode",
-        "testoutput",
-        "parsed-literal",
-    }
+    str.split("""
+        sourcecode code-block literalinclude prompt ipython doctest testcode testoutput
+        parsed-literal
+    """)
 )
 _OBJECTS = frozenset(
     str.split("""

@@ -19,19 +19,6 @@ from kbkit.sources.decode import binary_kind, decoded
 from kbkit.sources.parts import MAX_BYTES, MAX_CHARACTERS, Part
 from kbkit.sources.untrusted import UnreadableError
 
-__all__ = [
-    "FORMATS",
-    "MULTIPLE",
-    "NEED_PROCESS",
-    "FileParser",
-    "ParsedFile",
-    "Part",
-    "UnreadableError",
-    "belongs",
-    "format_of",
-    "parse",
-]
-
 _SUFFIXES = {
     "markdown": "md markdown mdown mkd mdx",
     "text": "txt text adoc org log",
@@ -61,13 +48,9 @@ MULTIPLE = frozenset({"sheet", "epub", "data"})
 """Formats with several documents in a file."""
 
 _REPLACEMENTS = {
-    ".doc": ".docx",
-    ".xls": ".xlsx",
-    ".ppt": ".pptx",
-    ".rtf": ".docx",
-    ".odt": ".docx",
-    ".ods": ".xlsx",
-    ".odp": ".pptx",
+    **dict.fromkeys((".doc", ".rtf", ".odt"), ".docx"),
+    **dict.fromkeys((".xls", ".ods"), ".xlsx"),
+    **dict.fromkeys((".ppt", ".odp"), ".pptx"),
     ".mobi": ".epub",
 }
 _MODULES = {

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+import yaml
+
 from kbkit.sources.decode import decode
 from kbkit.sources.parts import GROUP, Part, one_line
 from kbkit.sources.untrusted import UnreadableError
@@ -275,8 +277,6 @@ def _heading(key: object) -> str:
 
 
 def _yaml(text: str) -> Iterator[str]:
-    import yaml
-
     if len(text) > _MAX_YAML:
         raise UnreadableError(f"YAML of more than {_MAX_YAML / 1e6:g} million characters")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -310,13 +310,10 @@ def _yaml(text: str) -> Iterator[str]:
 def _check_depth(events: Iterator[Any]) -> None:
     depth = 0
     for event in events:
-        name = type(event).__name__
-        if name in ("MappingStartEvent", "SequenceStartEvent"):
-            depth += 1
-            if depth > _MAX_NESTED:
-                raise UnreadableError("nested too deeply to be read")
-        elif name in ("MappingEndEvent", "SequenceEndEvent"):
-            depth -= 1
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_NESTED:
+            raise UnreadableError("nested too deeply to be read")
 
 
 def _sequence(node: Any, lines: list[str]) -> Iterator[tuple[int, str]]:

@@ -129,18 +129,13 @@ def _license(book: Any) -> License:
 
 
 def _spine(book: Any, folder: str, archive: Archive) -> list[str]:
-    items = {
-        node.get("id"): (
-            node.get("href") or "",
-            node.get("media-type") or "",
-            node.get("properties") or "",
-        )
-        for node in _elements(book, "item")
-    }
+    items = {node.get("id"): node.attrib for node in _elements(book, "item")}
     chapters: dict[str, None] = {}
     for reference in _elements(book, "itemref"):
-        href, kind, properties = items.get(reference.get("idref"), ("", "", ""))
-        if href and (not kind or kind in _PAGES) and "nav" not in properties.split():
+        item = items.get(reference.get("idref"), {})
+        href, kind = item.get("href"), item.get("media-type")
+        is_nav = "nav" in item.get("properties", "").split()
+        if href and (not kind or kind in _PAGES) and not is_nav:
             chapters.setdefault(_member_of(folder, href, archive))
     return list(chapters)
 

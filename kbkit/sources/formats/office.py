@@ -21,7 +21,7 @@ from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.html.tables import pipe_table
 from kbkit.sources.parts import PAGE_BREAK, Part, one_line, stem
-from kbkit.sources.untrusted import Archive, UnreadableError, is_media, office
+from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.formulas import MATH, office_latex
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import escape, guard, quote, safe_url
@@ -73,9 +73,7 @@ def read_docx(data: bytes, name: str) -> list[Part]:
     with extra("office", "mammoth", "Reading DOCX"):
         import mammoth
 
-    safe = office(data, is_media)
-    if b"word/" not in safe:
-        raise UnreadableError("broken: not a Word document")
+    safe = office(data, "word/", "a Word document")
     logging.getLogger("mammoth").setLevel(logging.CRITICAL)
     word = Word(safe)
     page = mammoth.convert_to_html(
@@ -179,14 +177,7 @@ class Word:
 
     def _rewritten(self, body: bytes) -> bytes:
         root = _parsed(body)
-        for tag, rewrite in self._rewrites().items():
-            for element in list(root.iter(tag)):
-                rewrite(element)
-        data: bytes = etree.tostring(root, encoding="utf-8", xml_declaration=True)
-        return data
-
-    def _rewrites(self) -> dict[str, Callable[[Any], None]]:
-        return {
+        rewrites: dict[str, Callable[[Any], None]] = {
             f"{_WORD}vanish": self._hide,
             f"{_WORD}ruby": _write_reading,
             f"{_WORD}fldSimple": _unwrap_field,
@@ -197,6 +188,11 @@ class Word:
             f"{MATH}oMath": self._take_formula,
             f"{MATH}oMathPara": _unwrap,
         }
+        for tag, rewrite in rewrites.items():
+            for element in list(root.iter(tag)):
+                rewrite(element)
+        data: bytes = etree.tostring(root, encoding="utf-8", xml_declaration=True)
+        return data
 
     def _hide(self, mark: Any) -> None:
         run = mark.getparent().getparent()
@@ -272,9 +268,7 @@ def read_pptx(data: bytes, name: str) -> list[Part]:
     with extra("office", "python-pptx", "Reading PPTX"):
         from pptx import Presentation
 
-    safe = office(data, is_media)
-    if b"ppt/" not in safe:
-        raise UnreadableError("broken: not a PowerPoint file")
+    safe = office(data, "ppt/", "a PowerPoint file")
     slides = Presentation(io.BytesIO(safe)).slides
     if len(slides) > _MAX_SLIDES:
         raise UnreadableError(f"more than {_MAX_SLIDES:,} slides")

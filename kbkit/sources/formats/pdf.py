@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import re
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from statistics import median
+from statistics import median, median_low
 from typing import Any
 
 from lxml import etree
@@ -220,12 +220,10 @@ def read(data: bytes, name: str) -> list[Part]:
         if "password" in message or "security" in message:
             raise UnreadableError("encrypted: it opens with a password only") from None
         raise UnreadableError("broken: its structure cannot be read") from None
-    try:
+    with closing(document):
         part = _read(document, name)
         license = _license(document).or_else(xmp_license(data))
         return [replace(part, metadata={**part.metadata, **license.to_metadata()})]
-    finally:
-        document.close()
 
 
 def _read(document: Any, name: str) -> Part:
@@ -296,15 +294,8 @@ def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]
 
 
 def _lines_of(document: Any, index: int) -> list[Line]:
-    page = document[index]
-    try:
-        text = page.get_textpage()
-        try:
-            return _lines(text)
-        finally:
-            text.close()
-    finally:
-        page.close()
+    with closing(document[index]) as page, closing(page.get_textpage()) as text:
+        return _lines(text)
 
 
 def _drop_running(pages: list[list[Line]]) -> None:
@@ -397,7 +388,7 @@ def _lines(text: Any) -> list[Line]:
                 bottom = top = 0.0
         rows.append((line, bottom, top, bold, spread))
     gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
-    usual = statistics.median_low(gaps) if gaps else 0.0
+    usual = median_low(gaps) if gaps else 0.0
     result: list[Line] = []
     weight = False
     previous = height = 0.0

@@ -18,7 +18,7 @@ from kbkit.extras import extra
 from kbkit.sources.decode import decode
 from kbkit.sources.html.tables import pipe_table
 from kbkit.sources.parts import GROUP, MAX_CHARACTERS, Part, one_line
-from kbkit.sources.untrusted import Archive, UnreadableError, is_media, office
+from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.writing import escape
 
 Spans = Mapping[int, list[tuple[int, int]]]  # first and last column, from 0, by row
@@ -198,9 +198,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
     with extra("office", "openpyxl", "Reading XLSX"):
         import openpyxl
 
-    safe = office(data, is_media)
-    if b"xl/" not in safe:
-        raise UnreadableError("broken: not an Excel workbook")
+    safe = office(data, "xl/", "an Excel workbook")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unknown extensions
         book = openpyxl.load_workbook(io.BytesIO(safe), read_only=True, data_only=True)
@@ -365,28 +363,13 @@ def _formatted(value: datetime | date | time, parts: list[str], half: bool) -> l
     return out
 
 
-_DIRECTIVES = {
-    "yyyy": "%Y",
-    "yy": "%y",
-    "mmmm": "%B",
-    "mmm": "%b",
-    "mm": "%m",
-    "m": "-%m",
-    "dddd": "%A",
-    "ddd": "%a",
-    "dd": "%d",
-    "d": "-%d",
-    "hh": "%I",
-    "h": "-%I",
-    "[h]": "-%H",
-    "[hh]": "%H",
-    "nn": "%M",
-    "n": "-%M",
-    "ss": "%S",
-    "s": "-%S",
-    "am/pm": "%p",
-    "a/p": "%p",
-}
+_DIRECTIVES = dict(
+    pair.split("=")
+    for pair in str.split("""
+        yyyy=%Y yy=%y mmmm=%B mmm=%b mm=%m m=-%m dddd=%A ddd=%a dd=%d d=-%d hh=%I h=-%I
+        [h]=-%H [hh]=%H nn=%M n=-%M ss=%S s=-%S am/pm=%p a/p=%p
+    """)
+)
 
 
 def _number(value: float, number_format: str) -> str:

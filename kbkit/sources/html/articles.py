@@ -16,7 +16,7 @@ from lxml import etree
 from lxml.html import defs
 
 from kbkit.models import DocumentType
-from kbkit.sources.html import BLOCKS, HEADINGS, Element, anchor, normalized_text
+from kbkit.sources.html import BLOCKS, HEADINGS, Element, anchor, classes, normalized_text
 
 _LOST = 0.1  # share of the words under headings that the extract of a site's page may lose
 _LOST_ALONE = 0.6  # the same for a single page, where no template separates teasers from text
@@ -292,13 +292,13 @@ def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
     body = root.find("body")
     if body is None:
         return None
-    if _ENTRY & set((body.get("class") or "").split()):
+    if _ENTRY & set(classes(body)):
         return DocumentType.REFERENCE
     for element in body.iter("div", "section", *_CONSOLES):
-        classes = {*(element.get("class") or "").split(), element.get("id"), element.tag}
-        if "refentry" in classes:
+        names = {*classes(element), element.get("id"), element.tag}
+        if "refentry" in names:
             return DocumentType.REFERENCE
-        if classes & _CONSOLES:
+        if names & _CONSOLES:
             return DocumentType.API_SPEC
     return None
 

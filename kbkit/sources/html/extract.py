@@ -251,10 +251,8 @@ def _trafilatura(html: str) -> tuple[str, Element | None]:
 
 
 def _base(root: Element, url: str) -> str:
-    for element in root.iter("base"):
-        if href := element.get("href"):
-            return joined(url, href) or url
-    return url
+    href = next(filter(None, (element.get("href") for element in root.iter("base"))), "")
+    return (joined(url, href) if href else "") or url
 
 
 def _meta(root: Element, base: str) -> tuple[str, str, str]:

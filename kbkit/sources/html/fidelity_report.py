@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import TypedDict
-
 from kbkit.errors import SourceError
 from kbkit.models import Progress
 from kbkit.models.ingest_report import POOR, poor_site
@@ -66,16 +64,6 @@ class PageFidelity:
         }
 
 
-class FidelityReportDict(TypedDict):
-    """A report as JSON values."""
-
-    total: dict[str, dict[str, float]]
-    titles: float
-    warning: str
-    poor: list[str]
-    pages: list[dict[str, Any]]
-
-
 @dataclass(frozen=True, slots=True)
 class FidelityReport:
     """Fidelity of the Markdown of several pages.
@@ -107,7 +95,7 @@ class FidelityReport:
         poor = (page for page in self.pages if page.poor)
         return tuple(sorted(poor, key=lambda page: page.fidelity.score))
 
-    def to_dict(self) -> FidelityReportDict:
+    def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         return {
             "total": self.total.to_dict(),

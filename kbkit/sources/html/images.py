@@ -53,7 +53,6 @@ def kept_image(data: bytes) -> Image | None:
         drawn = _svg(data)
         return None if drawn is None else _named(drawn, "svg")
     from PIL import Image as Pillow
-    from PIL import UnidentifiedImageError
 
     try:
         with (
@@ -63,14 +62,7 @@ def kept_image(data: bytes) -> Image | None:
             warnings.simplefilter("error")  # Pillow warns before it refuses bombs
             width, height = picture.size
             form = str(picture.format)
-    except (
-        UnidentifiedImageError,
-        OSError,
-        ValueError,
-        SyntaxError,
-        Warning,
-        Pillow.DecompressionBombError,
-    ):
+    except (OSError, ValueError, SyntaxError, Warning, Pillow.DecompressionBombError):
         return None
     return _named(data, _FORMATS[form]) if 0 < width * height <= _MAX_PIXELS else None
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from textwrap import dedent
 
 from kbkit.sources.markdown.inline import formula_block, formula_lines, heading_titles, plain_markup
@@ -247,7 +246,7 @@ class _Unfolding:
         marks, info = match["marks"], match["info"]
         if marks[0] == "`" and "`" in info:
             return None
-        closing = _closing(marks)
+        closing = re.compile(rf"[ \t]*{marks[0]}{{{len(marks)},}}[ \t]*$")
         end = next((n for n in range(at + 1, len(lines)) if closing.match(lines[n])), len(lines))
         after = min(end + 1, len(lines))
         directive = _DIRECTIVE.match(info)
@@ -383,11 +382,6 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
     if kind == "csv-table":
         return [*caption(title), *csv_table(options.get("header", ""), body)]
     return None
-
-
-@lru_cache(maxsize=64)
-def _closing(marks: str) -> re.Pattern[str]:
-    return re.compile(rf"[ \t]*{marks[0]}{{{len(marks)},}}[ \t]*$")
 
 
 _BLOCK_STARTS = frozenset("`~!?=>:/[*<$\\")

@@ -290,14 +290,14 @@ class _LineWriter(NamedTuple):
             return _picture(_attributes(tag["rest"])), end
         if tag["end"] or depth > _DEEPEST or tag["rest"].endswith("/"):
             return "", end
-        closing = _closing(name).search(text, end, end + _REACH)
+        closing = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, end, end + _REACH)
         if closing is None:
             return "", end
         inner = text[end : closing.start()]
         if name in _SILENT:
             return "", closing.end()
         if name in _CODE:
-            return code_span(unescape(_tagless(inner))), closing.end()
+            return code_span(unescape(_TAG.sub("", inner))), closing.end()
         written = self.text(inner, in_line=in_line, depth=depth + 1)
         bare = written.strip()
         if name == "a":
@@ -309,15 +309,6 @@ class _LineWriter(NamedTuple):
         if name == "sup" and re.fullmatch(r"[-+]?\w{1,3}", bare):
             return f"^{bare}", closing.end()
         return written, closing.end()
-
-
-@cache
-def _closing(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{name}\s*>", re.IGNORECASE)
-
-
-def _tagless(text: str) -> str:
-    return _TAG.sub("", text)
 
 
 def _attributes(rest: str) -> dict[str, str]:
@@ -344,10 +335,6 @@ def _emoji() -> dict[str, str]:
         for name, entry in emoji.items()
         if entry.get("unicode")
     }
-
-
-def _emoji_text(match: re.Match[str], _: _LineWriter) -> str | None:
-    return _emoji().get(match["name"])
 
 
 def _role(match: re.Match[str], writer: _LineWriter) -> str:
@@ -395,7 +382,7 @@ def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
 _Write = Callable[[re.Match[str], _LineWriter], str | None]
 _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
     (":", _ICON_MARK, lambda _found, _: ""),
-    (":", _EMOJI, _emoji_text),
+    (":", _EMOJI, lambda found, _: _emoji().get(found["name"])),
     ("$", _TEX_FORMULA, lambda found, _: f"${found['ticked']}$" if found["ticked"] else found[0]),
     ("^", _RAISED, lambda found, _: f"^{found[1]}"),
     ("~", _LOWERED, lambda found, _: found[1]),

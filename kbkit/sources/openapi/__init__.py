@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from kbkit.regular_files import bytes_of
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.openapi.jsonschema import Schemas
-from kbkit.sources.openapi.operations import Operation, Operations, Security
+from kbkit.sources.openapi.operations import MAX_EXAMPLE_LENGTH, Operation, Operations, Security
 from kbkit.sources.openapi.references import (
     Node,
     References,
@@ -235,7 +236,7 @@ class ApiDescription:
             lines.append(f"-   Terms of service: {escape(terms)}")
         blocks.append("\n".join(lines))
         blocks.append(inline_markdown(info.text("summary")))
-        blocks.append(block_markdown(_value(info, "description"), 2))
+        blocks.append(block_markdown(info.get("description").value, 2))
         servers = self._server_lines()
         if servers:
             blocks.append("## Servers\n\n" + "\n".join(servers))
@@ -254,20 +255,20 @@ class ApiDescription:
             url = server.text("url")
             if not url:
                 continue
-            description = inline_markdown(_value(server, "description"))
+            description = inline_markdown(server.get("description").value)
             lines.append(labelled(f"-   {code_span(url)}", description))
             for name, variable in server.get("variables").items():
                 choices = [str(part.value) for part in variable.get("enum").parts()]
                 words = f"default {code_span(variable.text('default'))}"
                 if choices:
                     words += ", one of " + ", ".join(code_span(choice) for choice in choices[:50])
-                description = inline_markdown(_value(variable, "description"))
+                description = inline_markdown(variable.get("description").value)
                 lines.append(labelled(f"    -   {code_span(name)} ({words})", description))
         return lines
 
     def _endpoint_list(self, operations: list[Operation]) -> str:
         described_tags = {
-            tag.text("name"): _value(tag, "description") for tag in self._root.get("tags").parts()
+            tag.text("name"): tag.get("description").value for tag in self._root.get("tags").parts()
         }
         named = [tag for operation in operations for tag in operation.tags]
         blocks = []
@@ -303,7 +304,8 @@ class ApiDescription:
             blocks.append("## Fields\n\n" + "\n".join(lines))
         example = self._schemas.example(schema)
         if example is not None:
-            blocks.append("## Example\n\n" + fence(_json(example), "json"))
+            text = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
+            blocks.append("## Example\n\n" + fence(text, "json"))
         return "\n\n".join(block for block in blocks if block.strip()) + "\n"
 
 
@@ -340,13 +342,3 @@ def _servers(root: Node, uri: str) -> list[str]:
         if url.startswith(("http://", "https://")):
             urls.append(url.rstrip("/"))
     return urls or ["https://api.example.com"]
-
-
-def _value(node: Node, key: str) -> Any:
-    return node.get(key).value
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False, indent=2)[:20_000]

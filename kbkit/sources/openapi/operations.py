@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -117,7 +118,7 @@ def _credentials(scheme: Node) -> tuple[str, str]:
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _PLACES = ("path", "query", "header", "cookie")
 _FORMS = (("multipart/form-data", "-F"), ("application/x-www-form-urlencoded", "--data-urlencode"))
-_MAX_EXAMPLE_LENGTH = 20_000
+MAX_EXAMPLE_LENGTH = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +316,7 @@ class Operations:
                 shown = self._schemas.example(schema, leave_out)
             if shown is not None:
                 language = "json" if not isinstance(shown, str) else _language(name)
-                text.append(fence(_text(shown)[:_MAX_EXAMPLE_LENGTH], language))
+                text.append(fence(_text(shown)[:MAX_EXAMPLE_LENGTH], language))
             groups.setdefault("\n\n".join(text), []).append(name)
         return [
             f"{hashes} {', '.join(code_span(name) for name in names)}\n\n{text}".rstrip()
@@ -367,7 +368,7 @@ class Operations:
         )
         parts = [f"curl -X {operation.method.upper()} {shlex.quote(url)}"]
         data = self._data(body, headers)
-        parts += [f"-H {shlex.quote(_one_line(header))}" for header in headers]
+        parts += [f"-H {shlex.quote(' '.join(header.split()))}" for header in headers]
         if data:
             parts.append(data)
         return " \\\n  ".join(parts)
@@ -395,7 +396,7 @@ class Operations:
             return " \\\n  ".join(pairs)
         if "json" not in name.lower() and not isinstance(value, str):
             return "--data-binary @FILE"
-        return f"-d {shlex.quote(_text(value)[:_MAX_EXAMPLE_LENGTH])}"
+        return f"-d {shlex.quote(_text(value)[:MAX_EXAMPLE_LENGTH])}"
 
 
 def _schema_of(holder: Node) -> Node:
@@ -412,40 +413,20 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _language(media_type: str) -> str:
     match = re.search(r"\b(json|xml|yaml|html|csv|graphql)\b", media_type.lower())
     return match[1] if match else ""
 
 
 _STATUS = {
+    **{
+        code: HTTPStatus(int(code)).phrase.capitalize()
+        for code in str.split("""
+            201 202 204 301 302 303 304 307 400 401 403 404 405 406 409 410 412 415 429 500 502 503
+        """)
+    },
     "200": "OK",
-    "201": "Created",
-    "202": "Accepted",
-    "204": "No content",
-    "301": "Moved permanently",
-    "302": "Found",
-    "303": "See other",
-    "304": "Not modified",
-    "307": "Temporary redirect",
-    "400": "Bad request",
-    "401": "Unauthorized",
-    "403": "Forbidden",
-    "404": "Not found",
-    "405": "Method not allowed",
-    "406": "Not acceptable",
-    "409": "Conflict",
-    "410": "Gone",
-    "412": "Precondition failed",
     "413": "Content too large",
-    "415": "Unsupported media type",
     "422": "Unprocessable content",
-    "429": "Too many requests",
-    "500": "Internal server error",
-    "502": "Bad gateway",
-    "503": "Service unavailable",
     "DEFAULT": "(any other status)",
 }

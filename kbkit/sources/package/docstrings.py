@@ -52,7 +52,7 @@ def to_markdown(docstring: Any) -> str:
     Sections (parameters, returns, examples) start with a bold line, not a heading, so that search
     finds the entry as a whole.
     """
-    style = _style(docstring.value)
+    style = next((style for style, pattern in _STYLES if pattern.search(docstring.value)), "")
     if not style:
         return rst(docstring.value)
     try:
@@ -61,10 +61,6 @@ def to_markdown(docstring: Any) -> str:
         return rst(docstring.value)
     blocks = [_section(section) for section in sections]
     return "\n\n".join(block for block in blocks if block.strip())
-
-
-def _style(text: str) -> str:
-    return next((style for style, pattern in _STYLES if pattern.search(text)), "")
 
 
 def summary(docstring: Any) -> str:

@@ -293,7 +293,6 @@ class FirecrawlCrawler:
         """Call the service; retry while it is busy."""
         import requests
         from firecrawl.v2.utils.error_handler import FirecrawlError, RateLimitError
-        from pydantic import ValidationError
 
         for attempt in range(_PATIENCE + 1):
             try:
@@ -305,7 +304,7 @@ class FirecrawlCrawler:
                 if only_page and error.status_code not in (401, 402, None):
                     raise _PageError(_explained(error)) from error
                 raise SourceError(_explained(error)) from error
-            except (requests.RequestException, ValidationError, ValueError, TypeError) as error:
+            except (requests.RequestException, ValueError, TypeError) as error:
                 raise SourceError(f"Firecrawl: {_line(error)}") from error
         raise AssertionError("unreachable")
 

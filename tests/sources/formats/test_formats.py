@@ -15,8 +15,9 @@ from kbkit.recipes import ChunkingSpec, FilesSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.files import read_file
-from kbkit.sources.formats import UnreadableError, parse
+from kbkit.sources.formats import parse
 from kbkit.sources.parts import Part
+from kbkit.sources.untrusted import UnreadableError
 
 _spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
 samples = importlib.util.module_from_spec(_spec)

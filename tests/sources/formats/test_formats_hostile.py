@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from kbkit.sources import untrusted as archive
-from kbkit.sources.formats import FileParser, UnreadableError, parse
+from kbkit.sources.formats import FileParser, parse
+from kbkit.sources.untrusted import UnreadableError
 
 _spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
 samples = importlib.util.module_from_spec(_spec)

@@ -11,9 +11,10 @@ import pytest
 from fpdf import FPDF
 from openpyxl import Workbook
 
-from kbkit.sources.formats import _MODULES, FORMATS, UnreadableError, parse
+from kbkit.sources.formats import _MODULES, FORMATS, parse
 from kbkit.sources.formats.sheet import shown
 from kbkit.sources.parts import Part
+from kbkit.sources.untrusted import UnreadableError
 from tests.sources.formats.samples import zipped
 
 WORD = (

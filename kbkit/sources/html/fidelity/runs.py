@@ -14,7 +14,7 @@ from kbkit.sources.html import drop_tree
 
 Element = Any  # lxml ships no types
 
-HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
     str.split("""
         address article aside blockquote body caption center dd details dialog dir div dl dt
