@@ -98,12 +98,8 @@ def _split_at_header(
     return rows[:top], joined, rows[top + 2 :]
 
 
-def cell_text(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return re.sub(r"\s+", " ", str(value)).strip()
+def cell_text(value: str) -> str:
+    return re.sub(r"\s+", " ", value).strip()
 
 
 def _trimmed(row: list[str]) -> list[str]:
@@ -264,9 +260,7 @@ def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Itera
     for number, row in enumerate(sheet.iter_rows(), 1):
         if number > MAX_ROWS * 5:
             raise UnreadableError("a table of more rows than can be read")
-        if len(row) > MAX_COLUMNS:
-            row = row[:MAX_COLUMNS]  # noqa: PLW2901
-        cells = [cell_text(_shown(cell)) for cell in row]
+        cells = [cell_text(_shown(cell)) for cell in row[:MAX_COLUMNS]]
         for column, cell in enumerate(cells) if below else ():
             if (number, column) in repeated:
                 repeated[number, column] = cell
@@ -281,10 +275,10 @@ def _rows(sheet: Any, below: Mapping[tuple[int, int], tuple[int, int]]) -> Itera
         yield number, cells
 
 
-def _shown(cell: Any) -> str | None:
-    value = cell.value
+def _shown(cell: Any) -> str:
+    value = "" if cell.value is None else cell.value
     # text cells are most common, and looking up formats is slow
-    return value if isinstance(value, str) or value is None else shown(value, cell.number_format)
+    return value if isinstance(value, str) else shown(value, cell.number_format)
 
 
 _QUOTED = re.compile(r'"([^"]*)"|\\(.)|\[(?!h|m|s)[^\]]*\]|_.|\*.', re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Pictures of documents: validation and limits.
+"""Pictures of documents, and inline drawings (``<svg>``) of pages: validation and limits.
 
 The bytes decide the type, not the name. Bytes and pixels are bounded, and an SVG keeps only drawing
 elements and attributes, so that it neither runs scripts nor fetches anything.

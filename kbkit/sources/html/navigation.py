@@ -1,7 +1,7 @@
-"""Find a page's place in its site: breadcrumbs, parents, next page.
+"""Find a page's place in its site: breadcrumbs, parents, next page; find menus in its content.
 
-Any of three is enough: a link to the next page (``rel="next"``), breadcrumbs, or a list of the
-site's pages that contains the page.
+For its place, any of three is enough: a link to the next page (``rel="next"``), breadcrumbs, or a
+list of the site's pages that contains the page.
 """
 
 from __future__ import annotations

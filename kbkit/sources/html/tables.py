@@ -1,4 +1,4 @@
-"""Convert HTML tables, definition lists and admonitions to Markdown."""
+"""Convert HTML tables, definition lists and admonitions to Markdown; label the panels of tabs."""
 
 from __future__ import annotations
 

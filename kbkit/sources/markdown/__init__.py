@@ -1,6 +1,6 @@
 """Convert Markdown dialects to the Markdown that kbkit stores: CommonMark with tables and anchors.
 
-* `containers`: admonitions, tabs, details and directives of MkDocs, GitHub, MyST, Docusaurus and
+* here: admonitions, tabs, details and directives of MkDocs, GitHub, MyST, Docusaurus and
   VitePress, footnotes, definition lists, abbreviations, components of MDX;
 * `inline`: emoji codes, roles, attribute lists, tasks, tags, raw HTML.
 

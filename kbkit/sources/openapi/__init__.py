@@ -1,4 +1,8 @@
-"""The source ``openapi``: API descriptions as documents."""
+"""The source ``openapi``: one document for each endpoint and schema, and an overview.
+
+A document's URI is the description's with the JSON pointer of the part (RFC 6901):
+``https://example.org/api.yaml#/paths/~1pets/get``. The overview has no pointer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The source ``package``: the public API of installed Python packages."""
+"""The source ``package``: the public API of an installed Python package, from its docstrings.
+
+griffe reads the source files. Without `introspect`, nothing of the package is imported or run.
+"""
 
 from __future__ import annotations
 

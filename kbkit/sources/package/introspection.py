@@ -20,7 +20,6 @@ from typing import Any, Literal
 from kbkit.errors import SourceError
 from kbkit.sources.base import without_machine
 
-_SECONDS = 120.0
 _MAX_DEFAULT_LENGTH = 80
 _MAX_DEEP = 2  # levels of class members: an accessor, and a class in it
 
@@ -69,10 +68,7 @@ class Introspection:
     package: str
     paths: Mapping[str, str]
     search_path: tuple[str, ...]
-
-    @property
-    def seconds(self) -> float:
-        return _SECONDS
+    seconds: float = 120.0
 
     def perform(self) -> dict[str, tuple[Member, ...]] | str:
         sys.path[:] = list(dict.fromkeys((*sys.path, *self.search_path)))

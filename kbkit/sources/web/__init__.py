@@ -1,4 +1,8 @@
-"""Sources that fetch from the web, politely and guarded."""
+"""Sources that fetch from the web: politely, and guarded against hostile servers.
+
+Here one address is fetched. Only http and https. Addresses are checked on connecting, also after
+redirects. Size (after decompression), time, redirects and retries are bounded.
+"""
 
 from __future__ import annotations
 

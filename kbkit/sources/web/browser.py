@@ -2,7 +2,8 @@
 
 kbkit fetches each request of a page, with all its checks. Chromium resolves no names and opens no
 connections, not even for sockets, workers, prefetching, WebRTC or redirects: its proxy does not
-exist.
+exist. Pages are read from an isolated world, whose JavaScript sees the page's document, but no
+changes by the page's scripts to JavaScript itself.
 """
 
 from __future__ import annotations

@@ -16,19 +16,9 @@ from kbkit.sources.base import CrawlMemory, Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.articles import NEEDS_BROWSER
 from kbkit.sources.html.extract import NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
-from kbkit.sources.web import Response
+from kbkit.sources.web import Response, pages
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
-from kbkit.sources.web.pages import (
-    Downloads,
-    PageRequest,
-    Validators,
-    body_refusal,
-    event_without_body,
-    open_robots,
-    page_document,
-    page_record,
-    rendered,
-)
+from kbkit.sources.web.pages import Downloads, PageRequest, Validators
 from kbkit.sources.web.robots import directives, read_sitemaps
 from kbkit.sources.web.urls import CrawlScope, Refusals, canonical, index_alias
 
@@ -88,13 +78,13 @@ class CrawlRun:
         self._spec = spec
         self._context = context
         self._stop = context.stop
-        routes = rendered(spec, context)
+        routes = pages.rendered(spec, context)
         self._start = canonical(spec.url, routes=routes)
         self._scope = CrawlScope(
             self._start or spec.url, spec.include, spec.exclude, spec.queries, routes
         )
         self._validators = Validators(spec)
-        self._robots = open_robots(spec, context)
+        self._robots = pages.open_robots(spec, context)
         self._pages = open_page_fetcher(spec, context, self._robots)
         self._downloads = Downloads(
             self._pages, self._robots, self._check, concurrency=spec.concurrency
@@ -238,9 +228,9 @@ class CrawlRun:
             if uri in self._seen:
                 reason = f"redirects to {uri}, which is read itself"
             self._seen.add(uri)
-        if reason := reason or body_refusal(response, PAGES):
+        if reason := reason or pages.body_refusal(response, PAGES):
             self._reader.skip(task.place)
-            record = page_record(task, response, self._validators.make(response))
+            record = pages.page_record(task, response, self._validators.make(response))
             skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, record=record)
             return self._finish(task, skipped)
         validator = self._validators.make(response)
@@ -249,7 +239,7 @@ class CrawlRun:
         return None
 
     def _not_fetched(self, task: PageRequest, response: Response) -> SourceEvent:
-        event = event_without_body(task, response)
+        event = pages.event_without_body(task, response)
         if response.reason.startswith(SHOWN_ALREADY):
             self._without_document.add(task.url, response.reason)
             event = replace(event, reason="")
@@ -287,7 +277,7 @@ class CrawlRun:
         del self._responses[task.url]
         # without a validator, a failed page is read again even if unchanged
         validator = "" if page.failed else response.etag
-        record = page_record(task, response, validator)
+        record = pages.page_record(task, response, validator)
         record = replace(record, links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
         page = replace(page, license=page.license.or_else(response.license))
@@ -327,7 +317,7 @@ class CrawlRun:
         if reason:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             return SourceEvent(record.url, outcome, reason=reason, record=record)
-        document = page_document(self._spec, uri, page)
+        document = pages.page_document(self._spec, uri, page)
         return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
     def _finish(self, task: PageRequest, event: SourceEvent) -> SourceEvent:

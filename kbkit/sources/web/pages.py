@@ -1,8 +1,8 @@
 """Requests of pages, and the records and documents of their responses.
 
 Downloads are concurrent, at the pace of each host, by this machine or a cluster's workers. This
-process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes
-single requests.
+process handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes single
+requests.
 """
 
 from __future__ import annotations

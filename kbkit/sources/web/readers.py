@@ -25,20 +25,11 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decoded
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.parts import with_front_matter
-from kbkit.sources.web import Response, pause, refused_url
+from kbkit.sources.web import Response, pages, pause, refused_url
 from kbkit.sources.web.addresses import resolve
 from kbkit.sources.web.browser_fetcher import illustrated, open_page_fetcher
 from kbkit.sources.web.crawler import PAGES, CrawlRun
-from kbkit.sources.web.pages import (
-    PageRequest,
-    Validators,
-    body_refusal,
-    event_without_body,
-    open_robots,
-    page_document,
-    page_record,
-    rendered,
-)
+from kbkit.sources.web.pages import PageRequest, Validators
 from kbkit.sources.web.robots import directives
 from kbkit.sources.web.urls import CrawlScope, canonical
 
@@ -83,23 +74,23 @@ def _firecrawl(spec: CrawlSource | PageSource, context: SourceContext) -> Firecr
 
 
 def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
-    url = canonical(spec.url, routes=rendered(spec, context))
+    url = canonical(spec.url, routes=pages.rendered(spec, context))
     if not url:
         return SourceEvent(spec.url, Outcome.FAILED, reason="malformed address")
     earlier = context.memory.page(url)
     validators = Validators(spec)
     etag, last_modified = validators.sent(earlier)
-    robots = open_robots(spec, context)
-    with robots.fetcher, closing(open_page_fetcher(spec, context, robots)) as pages:
-        response = robots.verdict(url) or pages.get(
+    robots = pages.open_robots(spec, context)
+    with robots.fetcher, closing(open_page_fetcher(spec, context, robots)) as fetcher:
+        response = robots.verdict(url) or fetcher.get(
             url, etag=etag, last_modified=last_modified, check=robots.verdict
         )
     task = PageRequest(url, earlier=earlier)
     uri, response = validators.compared(task, response)
     if response.outcome is not Outcome.FETCHED:
-        return event_without_body(task, response)
-    record = page_record(task, response, validators.make(response))
-    if refused := body_refusal(response, PAGES | _TEXTS):
+        return pages.event_without_body(task, response)
+    record = pages.page_record(task, response, validators.make(response))
+    if refused := pages.body_refusal(response, PAGES | _TEXTS):
         return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
     page = _extract_page(response, uri, context.stop, drawings=spec.images)
     reason = page.reason
@@ -111,7 +102,7 @@ def _page(spec: PageSource, context: SourceContext) -> SourceEvent:
             record = replace(record, etag="", last_modified="")
         return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
     page = replace(page, license=page.license.or_else(response.license))
-    document = page_document(spec, uri, page)
+    document = pages.page_document(spec, uri, page)
     return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 
@@ -144,6 +135,9 @@ _T = TypeVar("_T")
 class FirecrawlCrawler:
     """Fetches through a Firecrawl service.
 
+    The service returns the HTML that its browser saw, which is read like the crawler's pages. If a
+    page has no HTML, its Markdown is rendered without raw HTML. All addresses in answers are
+    checked, and private ones are not sent to the service unless the recipe permits them.
     ``FIRECRAWL_API_KEY`` names the account, ``FIRECRAWL_API_URL`` a self-hosted service.
     """
 
@@ -270,7 +264,7 @@ class FirecrawlCrawler:
         if page.reason or not page.content:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             return SourceEvent(url, outcome, reason=page.reason or "no text", record=record)
-        document = page_document(self._spec, url, page)
+        document = pages.page_document(self._spec, url, page)
         record = PageRecord(url, document_uri=url)
         return SourceEvent(url, Outcome.FETCHED, document, record=record)
 

@@ -69,8 +69,14 @@ class Robots:
         return Response(url, Outcome.SKIPPED, "robots.txt forbids it")
 
     def delay(self, url: str) -> float:
-        """Return the seconds between two requests to the host of an address."""
-        return max(self._delay, self._requested_delay(url))
+        """Return the seconds between two requests to a host: as it asks, at most a minute."""
+        _, rules = self._of(origin(url))
+        delay = rules.crawl_delay(self.token)
+        if delay is None:
+            rate = rules.request_rate(self.token)
+            delay = rate.seconds / rate.requests if rate and rate.requests else 0.0
+        seconds = 0.0 if math.isnan(float(delay)) else min(max(float(delay), 0.0), _MAX_DELAY)
+        return max(self._delay, seconds)
 
     def wait(self, url: str) -> bool:
         delay = self.delay(url)
@@ -82,18 +88,6 @@ class Robots:
             start = max(now, self._next.get(host, now))
             self._next[host] = start + delay
         return pause(start - now, self.stop)
-
-    def _requested_delay(self, url: str) -> float:
-        """Return the seconds between requests that the host asks for, at most a minute."""
-        _, rules = self._of(origin(url))
-        delay = rules.crawl_delay(self.token)
-        if delay is None:
-            rate = rules.request_rate(self.token)
-            delay = rate.seconds / rate.requests if rate and rate.requests else 0.0
-        seconds = float(delay)
-        if math.isnan(seconds):
-            return 0.0
-        return min(max(seconds, 0.0), _MAX_DELAY)
 
     def sitemaps(self, url: str) -> list[str]:
         _, rules = self._of(origin(url))
