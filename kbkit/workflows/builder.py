@@ -27,7 +27,7 @@ from kbkit.recipes import Question, Recipe, golden_questions, load_recipe, requi
 from kbkit.runtime.engine import LOCAL
 from kbkit.runtime.language_models import open_llm
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.sources.disk.files import walk
+from kbkit.sources.files import walk
 from kbkit.workspace import Workspace, stores_of
 
 if TYPE_CHECKING:
