@@ -1,6 +1,5 @@
-"""Whatever way candidates are come by, they are the same: those of an exact search."""
+"""Candidates of catalog, snapshot and Chroma against those of an exact search."""
 
-import json
 import random
 import threading
 from dataclasses import replace
@@ -14,84 +13,47 @@ from sqlalchemy import select
 import kbkit
 from kbkit.errors import WorkspaceError
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Filters, Mode
-from kbkit.recipes import JsonlSource, RetrievalSpec
-from kbkit.retrieval.candidates.base import EncodedQuery, filter_mask, top_indices
+from kbkit.models import Filters, Mode, SourceDocument
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.candidates.base import EncodedQuery, top_indices
+from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.query import SummaryQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, ratings, removed_chunks
-from kbkit.stores.catalog.schema import chunks, documents
+from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.vector_index import NearestIds
 from kbkit.text.analysis import analyzer
 
+pytestmark = pytest.mark.usefixtures("vectors_in_chroma")
+
 WORDS = (
-    "tea",
-    "water",
-    "kettle",
-    "steep",
-    "leaf",
-    "bread",
-    "flour",
-    "salt",
-    "yeast",
-    "oven",
-    "garden",
-    "rose",
-    "soil",
-    "rain",
-    "python",
-    "class",
-    "list",
-    "thread",
-    "lock",
-    "queue",
-    "river",
-    "stone",
-    "bridge",
-    "road",
-    "train",
-    "ticket",
-    "coffee",
-    "milk",
-    "sugar",
-    "cup",
+    "tea water kettle steep leaf bread flour salt yeast oven garden rose soil rain python "
+    "class list thread lock queue river stone bridge road train ticket coffee milk sugar cup"
 )
 QUERIES = ["green tea in a kettle", "salt", "python thread lock", "river bridge", "zebra", "oven"]
 FEW = RetrievalSpec(candidates=5)
 
 
-def texts(count, seed=0):
-    rng = random.Random(seed)
-    return [" ".join(rng.choices(WORDS, k=rng.randint(3, 40))) for _ in range(count)]
-
-
-@pytest.fixture(autouse=True)
-def large(monkeypatch):
-    """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 0)
-
-
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     """A knowledge base of 60 random documents, with a snapshot, and open in Chroma."""
-    folder = tmp_path_factory.mktemp("candidates")
-    lines = [
-        {"uri": f"doc:{n}", "title": f"Page {n % 7}", "text": f"## About {text[:9]}\n\n{text}."}
-        for n, text in enumerate(texts(60))
+    rng = random.Random(0)
+    texts = [" ".join(rng.choices(WORDS.split(), k=rng.randint(3, 40))) for _ in range(60)]
+    pages = [
+        SourceDocument(f"doc:{n}", f"Page {n % 7}", f"## About {text[:9]}\n\n{text}.")
+        for n, text in enumerate(texts)
     ]
-    lines.append({"uri": "doc:odd", "title": "?", "text": "#"})
-    (folder / "docs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with kbkit.open(folder / "kb") as workspace:
+    with kbkit.open(tmp_path_factory.mktemp("candidates")) as workspace:
         kb = workspace.create("random")
-        kb.ingest(JsonlSource(path=str(folder / "docs.jsonl")))
+        kb.ingest([*pages, SourceDocument("doc:odd", "?", "#")])
         yield kb
 
 
 @pytest.fixture
 def view(kb):
-    """What a search sees."""
+    """The state that a search reads."""
     resources = kb._stores
     resources.vectors.open(kb.id)
     with resources.database.read() as connection:
@@ -105,7 +67,7 @@ def view(kb):
         )
 
 
-def wanted(view, query, mode=Mode.HYBRID, size=100, limit=10, filters=None):
+def encode(view, query, mode=Mode.HYBRID, size=100, limit=10, filters=None):
     vector = None if mode is Mode.LEXICAL else view.embed(query)
     terms = tuple(analyzer().query_terms(query))
     return EncodedQuery(terms, "english", vector, mode, size, limit, filters or Filters())
@@ -133,8 +95,7 @@ def by_catalog_of(view, asked, mask=None):
     return find_candidates(CatalogCorpus(*parts), asked, mask)
 
 
-def same(one, other):
-    """That two sets of candidates are the same, to the last column."""
+def assert_same(one, other):
     assert one.ranked == other.ranked
     assert one.seqs.tolist() == other.seqs.tolist()
     assert (one.vectors == other.vectors).all()
@@ -143,34 +104,34 @@ def same(one, other):
     assert np.asarray(one.sizes).tolist() == np.asarray(other.sizes).tolist()
     assert one.statistics.chunks == other.statistics.chunks
     assert one.statistics.average_length == pytest.approx(other.statistics.average_length)
-    frequencies = [dict(found.statistics.document_frequencies) for found in (one, other)]
+    frequencies = [dict(each.statistics.document_frequencies) for each in (one, other)]
     assert frequencies[0] == frequencies[1]
 
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("limit", [3, 10**6])
 @pytest.mark.parametrize("query", QUERIES)
-def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
-    asked = wanted(view, query, mode, limit=limit)
+def test_catalog_snapshot_and_scan_give_the_same_candidates(view, query, mode, limit):
+    asked = encode(view, query, mode, limit=limit)
     by_snapshot = by_snapshot_of(view, asked)
-    same(by_snapshot, by_scan_of(view, asked))
-    same(by_snapshot, by_catalog_of(view, asked))
+    assert_same(by_snapshot, by_scan_of(view, asked))
+    assert_same(by_snapshot, by_catalog_of(view, asked))
 
 
 @pytest.mark.parametrize("limit", [3, 10**6])
-def test_legs_that_take_long_are_read_beside_others(view, limit, monkeypatch):
-    asked = wanted(view, QUERIES[0], limit=limit)
+def test_long_scans_run_in_another_thread(view, limit, monkeypatch):
+    asked = encode(view, QUERIES[0], limit=limit)
     inline = by_scan_of(view, asked)
     monkeypatch.setattr(SnapshotCorpus, "scans_long", True)
     readers = []
-    near = SnapshotCorpus.nearest
+    original = SnapshotCorpus.nearest
 
     def nearest(self, *args):
         readers.append(threading.current_thread())
-        return near(self, *args)
+        return original(self, *args)
 
     monkeypatch.setattr(SnapshotCorpus, "nearest", nearest)
-    same(by_scan_of(view, asked), inline)
+    assert_same(by_scan_of(view, asked), inline)
     assert readers[0] is not threading.current_thread()
 
     def fail(self, *args):
@@ -182,11 +143,11 @@ def test_legs_that_take_long_are_read_beside_others(view, limit, monkeypatch):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
-    none = lambda *_, **__: np.zeros(0, np.int64)  # noqa: E731 - documents bring nothing here
-    monkeypatch.setattr("kbkit.retrieval.candidates.documents.DocumentScores.best_rows", none)
-    asked = wanted(view, query, size=5, limit=30)
-    whole = by_scan_of(view, wanted(view, query, limit=10**6))
+def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch):
+    best_rows = "kbkit.retrieval.candidates.documents.DocumentScores.best_rows"
+    monkeypatch.setattr(best_rows, lambda *_, **__: np.zeros(0, np.int64))
+    asked = encode(view, query, size=5, limit=30)
+    whole = by_scan_of(view, encode(view, query, limit=10**6))
     cosines = view.snapshot.vectors @ asked.vector
     nearest = view.snapshot.seqs[np.argsort(-cosines, kind="stable")[:5]].tolist()
     for found in (by_snapshot_of(view, asked), by_scan_of(view, asked), by_catalog_of(view, asked)):
@@ -196,57 +157,55 @@ def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
         assert not set(ranked) & set(rest)
         assert len(set(rest)) == len(rest) >= 20
         assert set(ranked + rest) <= set(whole.seqs.tolist())
-    for mode, size in ((Mode.DENSE, 5), (Mode.LEXICAL, 5)):
-        one = by_snapshot_of(view, wanted(view, query, mode, size, 1))
-        assert one.ranked == len(one.seqs) <= size
+    for mode in (Mode.DENSE, Mode.LEXICAL):
+        one = by_snapshot_of(view, encode(view, query, mode, 5, 1))
+        assert one.ranked == len(one.seqs) <= 5
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
+def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.candidates.documents._BEST_DOCUMENTS", 3)
     snapshot, summary = view.snapshot, handle_of(kb).summary_embedder(view.row)
     asked = replace(
-        wanted(view, query, size=1, limit=1),
+        encode(view, query, size=1, limit=1),
         summary=SummaryQueryEncoder(lambda _: summary).encode(view.row, snapshot, query),
         summary_embedder=summary.fingerprint,
     )
     found = by_scan_of(view, asked)
     names = np.array(snapshot.document_ids)
     cosines = snapshot.summary_vectors @ asked.summary_vector
-    best = [set(names[np.argsort(-cosines, kind="stable")[:3]])]
+    best = set(names[np.argsort(-cosines, kind="stable")[:3]])
     owned = [
         snapshot.owners[snapshot.postings(number)[0]]
         for number in snapshot.numbers(asked.terms).values()
     ]
     holding = {names[owner] for owners in owned for owner in owners.tolist()}
-    there = found.document_ids[: found.ranked]
-    assert best[0] <= set(there)
-    more = set(there) - best[0]
-    assert len(more) <= 5  # three by their words, and the best chunk of each retriever
-    assert len(holding & set(there)) >= min(3, len(holding))
+    ranked = set(found.document_ids[: found.ranked])
+    assert best <= ranked
+    assert len(ranked - best) <= 5  # three by their words, and the best chunk of each retriever
+    assert len(holding & ranked) >= min(3, len(holding))
     page = found.pages.bm25()
     assert (page > 0).tolist() == [known in holding for known in found.document_ids]
     assert found.pages.summary[found.pages.which] == pytest.approx(
         [cosines[snapshot.document_ids.index(known)] for known in found.document_ids], abs=1e-6
     )
-    other = by_scan_of(
-        view, replace(asked, summary_embedder="another")
-    )  # summaries made anew meanwhile
+    # summaries were embedded again meanwhile
+    other = by_scan_of(view, replace(asked, summary_embedder="another"))
     assert not other.pages.summary.any()
     assert other.pages.embedder == ""
 
 
 @pytest.mark.local
 @pytest.mark.parametrize("opened_at", [0.0, 0.5, 1.0])
-def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, opened_at):
+def test_chunks_missing_in_chroma_are_candidates(kb, view, opened_at):
     known, collection = kb._stores.vectors._state.seqs, kb.info().collection
     before = known[collection]
     known[collection] = int(before * opened_at)
     try:
         for query in QUERIES:
-            asked = wanted(view, query, size=5, limit=8)
+            asked = encode(view, query, size=5, limit=8)
             exact = by_scan_of(view, asked)
-            same(by_snapshot_of(view, asked), exact)
+            assert_same(by_snapshot_of(view, asked), exact)
             nearest = exact.seqs[np.argsort(-(exact.vectors @ asked.vector), kind="stable")[:5]]
             found = by_catalog_of(view, asked)
             assert set(nearest.tolist()) <= set(found.seqs[: found.ranked].tolist())
@@ -254,7 +213,7 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
         known[collection] = before
 
 
-def test_what_chroma_names_may_be_gone(view):
+def test_chunks_deleted_since_chroma_named_them_are_left_out(view):
     snapshot, vector = view.snapshot, view.embed("green tea")
     last = int(snapshot.seqs[-1])
     named = SnapshotCorpus(snapshot, view.row, view.vectors, vector).named
@@ -267,21 +226,16 @@ def test_what_chroma_names_may_be_gone(view):
     assert named(NearestIds(["gone"], 0), 5).tolist() == exact
 
 
-def test_deleted_chunks_take_no_places_away(tmp_path):
-    """Another process deleted what is nearest, and this one's Chroma has it still."""
+def test_chunks_deleted_by_another_process_take_no_places(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("drinks")
         for n, text in enumerate(["green tea"] * 6 + ["black tea", "hot milk", "cold rum"]):
             kb.add(f"{text} {n}", f"All about {text}, number {n}.")
         kb._stores.vectors.open(kb.id)
-        gone = [hit.uri for hit in kb.search("green tea", limit=6, mode="dense", retrieval=FEW)]
+        hits = kb.search("green tea", limit=6, mode="dense", retrieval=FEW)
         with kb._stores.database.write() as connection:
-            of_them = (
-                select(chunks.c.seq)
-                .join(documents, documents.c.id == chunks.c.document_id)
-                .where(documents.c.uri.in_(gone))
-            )
-            seqs = list(connection.execute(of_them).scalars())
+            of_hits = select(chunks.c.seq).where(chunks.c.id.in_([hit.chunk.id for hit in hits]))
+            seqs = list(connection.execute(of_hits).scalars())
             connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
             removed_chunks.add(connection, kb.id, seqs)
             knowledge_bases.touch(connection, kb.id)
@@ -294,7 +248,7 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("settings", [None, FEW, RetrievalSpec(candidates=1)])
-def test_a_longer_list_begins_like_a_shorter_one(kb, mode, settings):
+def test_longer_list_begins_like_a_shorter_one(kb, mode, settings):
     for query in QUERIES:
         whole = kb.search(query, limit=10**6, mode=mode, retrieval=settings)
         scores = [hit.score for hit in whole]
@@ -302,21 +256,18 @@ def test_a_longer_list_begins_like_a_shorter_one(kb, mode, settings):
         assert scores == pytest.approx(sorted(scores, reverse=True))
         assert len(ids) == len(set(ids))
         for limit in (1, 10, 60, 150, 10**30):
-            assert (
-                kb.search(query, limit=limit, mode=mode, retrieval=settings).hits
-                == whole.hits[:limit]
-            )
+            hits = kb.search(query, limit=limit, mode=mode, retrieval=settings)
+            assert hits.hits == whole.hits[:limit]
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_filtered_candidates_are_those_of_the_whole_that_may_pass(kb, view, query):
-    uris = {f"doc:{n}" for n in range(10, 20)}
+def test_filtered_candidates_are_all_candidates_that_pass(kb, view, query):
+    uris = {"doc:1", *(f"doc:{n}" for n in range(10, 20))}
     filters = Filters.of({"source": "doc:1", "before": datetime.now(UTC)})
-    uris.add("doc:1")
-    whole = by_scan_of(view, wanted(view, query, limit=10**6))
+    whole = by_scan_of(view, encode(view, query, limit=10**6))
     totals = ratings.totals(view.connection, kb.id)
     mask = filter_mask(view.connection, view.row, view.snapshot, filters, totals)
-    asked = wanted(view, query, limit=10**6, filters=filters)
+    asked = encode(view, query, limit=10**6, filters=filters)
     found = by_snapshot_of(view, asked, mask)
     passing = {d.id for d in kb.documents if d.uri in uris}
     expected = [
@@ -328,7 +279,7 @@ def test_filtered_candidates_are_those_of_the_whole_that_may_pass(kb, view, quer
     assert found.statistics == whole.statistics  # of all chunks, so that scores compare
 
 
-def test_the_best_are_those_of_a_sort():
+def test_top_indices_are_those_of_a_sort():
     rng = np.random.default_rng(0)
     for n, values in ((0, 3), (1, 3), (7, 3), (50, 3), (3_211, 3), (3_211, 900)):
         scores = rng.integers(-values, values, n).astype(np.float32)

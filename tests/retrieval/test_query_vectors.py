@@ -1,4 +1,4 @@
-"""Queries are embedded by the model, by the fitted encoder, or not at all, and it is said which."""
+"""Embedding of queries by the model, by the fitted encoder, or not at all."""
 
 import html
 from typing import ClassVar
@@ -16,6 +16,7 @@ from kbkit.stores.catalog import knowledge_bases, query_encoders, summaries
 from kbkit.testing import HashEmbedder
 
 SUBJECTS = ("tea", "milk", "bread", "kettle", "oven", "flour", "water", "sugar", "salt", "butter")
+CHUNKS_ALONE = RetrievalSpec(query_encoder="fitted", summary_weight=0)
 MODEL = {"type": "llama-index", "model": f"{__name__}:Model"}
 FITTED = RetrievalSpec(query_encoder="fitted")
 
@@ -55,12 +56,6 @@ def up():
     Model.state = "up"
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
-
-
 def config(encoder="model", embedding=MODEL):
     retrieval = {"query_encoder": encoder}
     return KnowledgeBaseSpec.model_validate({"embedding": embedding, "retrieval": retrieval})
@@ -73,19 +68,21 @@ def pages(*subjects):
     ]
 
 
-CHUNKS_ALONE = kbkit.RetrievalSpec(query_encoder="fitted", summary_weight=0)
-
-
 def filled(workspace, encoder="model", name="drinks"):
     kb = workspace.create(name, spec=config(encoder))
     kb.ingest(pages(*SUBJECTS))
     return kb
 
 
-def forget(workspace, kb):
-    """Have no fitted encoder."""
+def remove_encoder(workspace, kb):
     with workspace._stores.database.write() as connection:
         query_encoders.remove(connection, kb.id)
+
+
+def save_encoder(workspace, kb, terms, vectors, **options):
+    with workspace._stores.database.write() as connection:
+        options = {"version": 1, "chunks": len(SUBJECTS), "report": {}, **options}
+        query_encoders.save(connection, kb.id, terms=terms, vectors=vectors, **options)
 
 
 def due(workspace, kb):
@@ -93,11 +90,8 @@ def due(workspace, kb):
         return is_due(connection, knowledge_bases.get_by_id(connection, kb.id))
 
 
-# --- fitted -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("state", ["up", "down", "no key"])
-def test_a_fitted_encoder_needs_no_model(workspace, state):
+def test_fitted_encoder_needs_no_model(workspace, state):
     filled(workspace, "fitted")
     Model.state = state
     Model.asked.clear()
@@ -110,7 +104,7 @@ def test_a_fitted_encoder_needs_no_model(workspace, state):
     assert Model.asked == []
 
 
-def test_settings_of_one_search_choose_the_encoder(workspace):
+def test_query_settings_choose_the_encoder(workspace):
     kb = filled(workspace)
     Model.asked.clear()
     kb.search("kettle", retrieval=FITTED)
@@ -119,7 +113,7 @@ def test_settings_of_one_search_choose_the_encoder(workspace):
     assert Model.asked == ["kettle"]
 
 
-def test_words_that_no_chunk_has_find_nothing_by_meaning(workspace):
+def test_unknown_words_find_no_chunks_by_meaning(workspace):
     kb = filled(workspace, "fitted")
     assert len(kb.search("zeppelin", mode="dense", retrieval=CHUNKS_ALONE)) == 0
     assert len(kb.search("the of", mode="dense", retrieval=CHUNKS_ALONE)) == 0
@@ -128,7 +122,7 @@ def test_words_that_no_chunk_has_find_nothing_by_meaning(workspace):
     assert all(hit.parts.dense == 0 < hit.parts.summary for hit in by_summaries)
 
 
-def test_a_fit_in_another_process_is_noticed(workspace):
+def test_fit_by_another_workspace_is_noticed(workspace):
     kb = filled(workspace, "fitted")
     kb.add("Zeppelin", "# Zeppelin\n\nA zeppelin flies.")
     assert len(kb.search("zeppelin", mode="dense", retrieval=CHUNKS_ALONE)) == 0
@@ -137,7 +131,7 @@ def test_a_fit_in_another_process_is_noticed(workspace):
     assert kb.search("zeppelin", mode="dense")[0].title == "Zeppelin"
 
 
-def test_without_a_fitted_encoder_the_model_is_asked_aloud(workspace):
+def test_model_stands_in_for_a_missing_encoder_with_a_note(workspace):
     kb = workspace.create("drinks", spec=config("fitted"))
     kb.add("Tea", "# Tea\n\nGreen tea.")
     hits = kb.search("green tea")
@@ -147,36 +141,22 @@ def test_without_a_fitted_encoder_the_model_is_asked_aloud(workspace):
     )
 
 
-def test_an_encoder_of_another_model_is_not_used(workspace):
+def test_encoder_of_another_model_is_not_used(workspace):
     kb = filled(workspace, "fitted")
     other = config("fitted", {**MODEL, "arguments": {"kind": "other"}})
     kb.configure(other)
     assert kb.search("kettle", mode="dense")[0].title == "About kettle"
     with workspace._stores.database.read() as connection:
-        found = query_encoders.state(connection, kb.id)
-    assert found.embedder == kb.info().embedder
-    with workspace._stores.database.write() as connection:
         stored = query_encoders.load(connection, kb.id)
-        query_encoders.save(
-            connection,
-            kb.id,
-            embedder="another",
-            version=1,
-            chunks=1,
-            terms=stored.terms,
-            vectors=stored.vectors,
-            report={},
-        )
+    assert stored.state.embedder == kb.info().embedder
+    save_encoder(workspace, kb, stored.terms, stored.vectors, embedder="another")
     assert "no query encoder" in kb.search("kettle").notes[0]
-
-
-# --- a model that cannot be had ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("state", "reason"), [("down", "no route to host"), ("no key", "no API key found")]
 )
-def test_the_fitted_encoder_stands_in_and_it_is_said(workspace, state, reason):
+def test_encoder_stands_in_for_an_unreachable_model_with_a_note(workspace, state, reason):
     filled(workspace)
     Model.state = state
     with kbkit.open(workspace.path) as fresh:
@@ -193,12 +173,12 @@ def test_the_fitted_encoder_stands_in_and_it_is_said(workspace, state, reason):
 
 
 @pytest.mark.parametrize("state", ["down", "no key"])
-def test_without_one_hybrid_searches_words_and_dense_fails(workspace, state):
-    forget(workspace, filled(workspace))
+def test_without_model_and_encoder_hybrid_searches_words_and_dense_fails(workspace, state):
+    remove_encoder(workspace, filled(workspace))
     Model.state = state
     with kbkit.open(workspace.path) as fresh:
         kb = fresh["drinks"]
-        hits = kb.search("kettle", retrieval=kbkit.RetrievalSpec(summary_weight=0))
+        hits = kb.search("kettle", retrieval=RetrievalSpec(summary_weight=0))
         assert [hit.title for hit in hits] == ["About kettle"]
         assert hits[0].parts.cosine == 0
         assert kb.search("kettle")[0].title == "About kettle"
@@ -208,7 +188,7 @@ def test_without_one_hybrid_searches_words_and_dense_fails(workspace, state):
             kb.search("kettle", mode="dense")
 
 
-def test_a_model_that_refuses_fails_loudly(workspace):
+def test_error_of_the_model_is_raised(workspace):
     kb = filled(workspace)
     Model.state = "broken"
     for mode in ("hybrid", "dense"):
@@ -216,7 +196,7 @@ def test_a_model_that_refuses_fails_loudly(workspace):
             kb.search("kettle", mode=mode)
 
 
-def test_nobody_waits_twice_for_a_model_that_is_down(workspace):
+def test_unreachable_model_is_not_asked_again_at_once(workspace):
     kb = filled(workspace)
     Model.asked.clear()
     Model.state = "down"
@@ -224,11 +204,11 @@ def test_nobody_waits_twice_for_a_model_that_is_down(workspace):
     assert first.notes == second.notes != ()
     assert Model.asked == ["kettle"]
     Model.state = "up"
-    assert kb.search("milk", mode="dense").notes == ()  # who needs it asks at once
+    assert kb.search("milk", mode="dense").notes == ()  # dense search cannot do without it
     assert Model.asked == ["kettle", "milk"]
 
 
-def test_one_of_several_knowledge_bases_without_its_model(workspace):
+def test_unreachable_model_of_one_of_several_knowledge_bases(workspace):
     filled(workspace)
     workspace.create("static").add("Kettles", "# Kettles\n\nA kettle boils water.")
     Model.state = "down"
@@ -237,10 +217,7 @@ def test_one_of_several_knowledge_bases_without_its_model(workspace):
     assert len(hits.notes) == 1
 
 
-# --- fitting ----------------------------------------------------------------------------------
-
-
-def test_an_encoder_is_fitted_again_when_a_fifth_has_changed(workspace):
+def test_encoder_is_fitted_again_after_a_fifth_has_changed(workspace):
     kb = filled(workspace, "fitted")
     assert not due(workspace, kb)
     report = kb.ingest(pages("yeast", "honey"))
@@ -254,21 +231,13 @@ def test_an_encoder_is_fitted_again_when_a_fifth_has_changed(workspace):
     assert due(workspace, kb)
 
 
-def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
+def test_encoder_of_an_earlier_kbkit_is_fitted_again(workspace):
     kb = filled(workspace, "fitted")
-    with workspace._stores.database.write() as connection:
+    with workspace._stores.database.read() as connection:
         stored = query_encoders.load(connection, kb.id)
-        report = {name: value for name, value in stored.state.report.items() if name != "made_by"}
-        query_encoders.save(
-            connection,
-            kb.id,
-            embedder=stored.state.embedder,
-            version=1,
-            chunks=len(SUBJECTS),
-            terms=stored.terms,
-            vectors=stored.vectors,
-            report=report,
-        )
+    report = {name: value for name, value in stored.state.report.items() if name != "made_by"}
+    embedder = stored.state.embedder
+    save_encoder(workspace, kb, stored.terms, stored.vectors, embedder=embedder, report=report)
     assert due(workspace, kb)
     assert "fit" in kb.ingest(pages("yeast")).seconds
     assert not due(workspace, kb)
@@ -282,45 +251,43 @@ def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
         ("an older kbkit", "summaries:x", True),
     ],
 )
-def test_an_encoder_of_summaries_is_that_of_their_embedder(workspace, made_by, embedder, outdated):
+def test_summary_encoder_is_outdated_with_its_embedder_or_kbkit(
+    workspace, made_by, embedder, outdated
+):
     kb = filled(workspace, "fitted")
     with workspace._stores.database.write() as transaction:
         summaries.search_with(transaction, kb.id, "summaries:x", "summaries:x")
         row = knowledge_bases.get_by_id(transaction, kb.id)
         assert is_outdated(transaction, row, "summaries")
-        query_encoders.save(
-            transaction,
-            kb.id,
-            embedder=embedder,
-            version=row.version,
-            chunks=len(SUBJECTS),
-            terms=("tea",),
-            vectors=np.ones((1, 2), np.float32),
-            report={"made_by": made_by, "last_seq": 10**9},
-            target="summaries",
-        )
+    options = {"embedder": embedder, "version": row.version, "target": "summaries"}
+    report = {"made_by": made_by, "last_seq": 10**9}
+    vectors = np.ones((1, 2), np.float32)
+    save_encoder(workspace, kb, ("tea",), vectors, report=report, **options)
+    with workspace._stores.database.read() as transaction:
         assert is_outdated(transaction, row, "summaries") is outdated
         assert not is_outdated(transaction, row, "chunks")
 
 
 @pytest.mark.parametrize(
-    ("encoder", "embedding", "wanted"),
+    ("encoder", "embedding", "fitted"),
     [
         ("model", {"type": "static"}, False),
         ("fitted", {"type": "static"}, True),
         ("model", MODEL, True),
     ],
 )
-def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
+def test_encoders_are_fitted_unless_a_static_model_embeds_queries(
+    workspace, encoder, embedding, fitted
+):
     kb = workspace.create("drinks", spec=config(encoder, embedding))
-    assert not due(workspace, kb)  # there is contains a term it to
+    assert not due(workspace, kb)  # it is empty
     report = kb.ingest(pages(*SUBJECTS))
-    assert ("fit" in report.seconds) is wanted
+    assert ("fit" in report.seconds) is fitted
     with workspace._stores.database.read() as connection:
-        assert (query_encoders.state(connection, kb.id) is not None) is wanted
+        assert (query_encoders.state(connection, kb.id) is not None) is fitted
 
 
-def test_fitting_says_how_and_asks_local_models_only(workspace):
+def test_fit_reports_whether_a_local_model_gave_a_prior(workspace):
     local = workspace.create("local", spec=config("model", {"type": "static"}))
     local.ingest(pages(*SUBJECTS))
     report = local.chunks.fit_query_encoder()
@@ -329,7 +296,7 @@ def test_fitting_says_how_and_asks_local_models_only(workspace):
     assert filled(workspace).chunks.fit_query_encoder()["prior"] is False
 
 
-def test_chunks_are_fitted_to_with_their_title_and_headings(workspace):
+def test_fit_reads_titles_and_headings_of_chunks(workspace):
     kb = workspace.create("drinks", spec=config())
     kb.ingest(pages("tea"))
     kb.add("Milk", "# Milk\n\nIt is white.\n\n## Foam\n\nIt is stirred.")
@@ -339,12 +306,9 @@ def test_chunks_are_fitted_to_with_their_title_and_headings(workspace):
     assert [list(each) for each in read.headings] == [["About", "tea"], ["Milk"], ["Milk", "Foam"]]
 
 
-def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
-    """Whatever the model: it is asked for nothing."""
+def test_static_word_vectors_help_fit_many_chunks_without_the_model(workspace):
     kb = workspace.create("drinks", spec=config())
-    parts = [
-        f"## Cup {number}\n\nAll there is to know about cup {number}." for number in range(500)
-    ]
+    parts = [f"## Cup {n}\n\nAll there is to know about cup {n}." for n in range(500)]
     kb.ingest(Document(text="\n\n".join(parts)))
     Model.state = "down"
     report = kb.chunks.fit_query_encoder()
@@ -352,7 +316,7 @@ def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
     assert (report["words"], report["prior"]) == (True, False)
 
 
-def test_what_cannot_be_fitted_to_is_a_clear_error(workspace):
+def test_fit_without_chunks_or_terms_is_an_error(workspace):
     kb = workspace.create("drinks", spec=config("fitted", {"type": "static"}))
     with pytest.raises(ConfigError, match="no chunks"):
         kb.chunks.fit_query_encoder()

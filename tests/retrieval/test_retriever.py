@@ -1,4 +1,4 @@
-"""Search over real workspaces: several knowledge bases, and changes while it goes on."""
+"""Search over several knowledge bases and during changes."""
 
 import subprocess
 import sys
@@ -18,17 +18,7 @@ from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
 from kbkit.stores.catalog import knowledge_bases
 
-
-@pytest.fixture(autouse=True)
-def large(monkeypatch):
-    """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 0)
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
+pytestmark = pytest.mark.usefixtures("vectors_in_chroma")
 
 
 def fill(workspace, name, *titles):
@@ -39,11 +29,11 @@ def fill(workspace, name, *titles):
 
 
 class Interrupted(Retriever):
-    """Somebody deletes the best candidate between the two reads of a search."""
+    """Calls `delete` between the two reads of a search."""
 
     def pool(self, query):
         pool = super().pool(query)
-        delete, self.delete = self.delete, lambda: None  # once: then the search is done again
+        delete, self.delete = self.delete, lambda: None  # only once: the search is repeated
         delete()
         return pool
 
@@ -58,7 +48,7 @@ def interrupted(kb, delete):
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_several_knowledge_bases_are_ranked_on_one_scale(workspace, mode):
+def test_knowledge_bases_are_ranked_on_one_scale(workspace, mode):
     fill(workspace, "drinks", "green tea", "black tea", "milk")
     fill(workspace, "tools", "hammer", "tea kettle")
     fill(workspace, "odd", "zebra")
@@ -76,7 +66,7 @@ def test_several_knowledge_bases_are_ranked_on_one_scale(workspace, mode):
 
 
 @pytest.mark.slow
-def test_a_word_is_as_rare_as_in_all_knowledge_bases_together(workspace):
+def test_word_rarity_is_that_of_all_knowledge_bases_together(workspace):
     fill(workspace, "large", *(f"long row {n}" for n in range(3)), *map(str, range(100, 160)))
     fill(workspace, "small", "quince jelly", "medlar")
     hits = workspace.search("long quince", mode="lexical")
@@ -88,7 +78,7 @@ def test_a_word_is_as_rare_as_in_all_knowledge_bases_together(workspace):
     assert large.parts.bm25 > small.parts.bm25
 
 
-def test_the_order_of_knowledge_bases_does_not_matter(workspace):
+def test_order_of_knowledge_bases_does_not_matter(workspace):
     fill(workspace, "a", "green tea", "milk")
     fill(workspace, "b", "tea kettle", "hammer")
     one = workspace.search("tea kettle", kbs=["a", "b"])
@@ -96,14 +86,14 @@ def test_the_order_of_knowledge_bases_does_not_matter(workspace):
     assert [(h.title, h.score) for h in one] == [(h.title, h.score) for h in other]
 
 
-def test_a_limit_holds_over_all_knowledge_bases(workspace):
+def test_limit_holds_over_all_knowledge_bases(workspace):
     fill(workspace, "a", "tea one", "tea two")
     fill(workspace, "b", "tea three", "tea four")
     assert len(workspace.search("tea", limit=3)) == 3
     assert len(search([], Query.of("tea"))) == 0
 
 
-def test_what_is_gone_between_two_reads_is_left_out(workspace):
+def test_document_deleted_during_a_search_is_left_out(workspace):
     kb = fill(workspace, "drinks", "green tea", "black tea", "milk")
     retriever = interrupted(kb, lambda: kb.documents.delete("text:green tea"))
     assert kb.search("green tea")[0].title == "green tea"
@@ -112,7 +102,7 @@ def test_what_is_gone_between_two_reads_is_left_out(workspace):
     assert "green tea" not in titles
 
 
-def test_a_knowledge_base_that_is_deleted_meanwhile_gives_no_hits(workspace):
+def test_knowledge_base_deleted_during_a_search_gives_no_hits(workspace):
     kb = fill(workspace, "drinks", "green tea")
     fill(workspace, "tools", "tea kettle")
     retriever = interrupted(kb, lambda: workspace.delete("drinks"))
@@ -122,28 +112,20 @@ def test_a_knowledge_base_that_is_deleted_meanwhile_gives_no_hits(workspace):
         search([handle_of(kb).retriever], Query.of("tea"))
 
 
-def test_statistics_follow_new_documents(workspace):
-    kb = fill(workspace, "drinks", "green tea", "milk")
-    before = kb.search("tea", mode="lexical")[0].parts.bm25
-    for number in range(8):
-        kb.add(f"drink {number}", "# Water\n\nSomething else altogether.\n")
-    rarer = kb.search("tea", mode="lexical")[0].parts.bm25
-    assert rarer > before  # the term is rarer now
-    for number in range(8):
-        kb.documents.delete(f"text:drink {number}")
-    assert kb.search("tea", mode="lexical")[0].parts.bm25 == pytest.approx(before)
-
-
-def test_statistics_follow_what_another_workspace_stores(workspace):
+def test_statistics_follow_documents_of_this_and_other_workspaces(workspace):
     kb = fill(workspace, "drinks", "green tea", "milk")
     before = kb.search("tea", mode="lexical")[0].parts.bm25
     with kbkit.open(workspace.path) as other:
-        for number in range(8):
-            other["drinks"].add(f"drink {number}", "# Water\n\nSomething else.\n")
-    assert kb.search("tea", mode="lexical")[0].parts.bm25 > before
+        for writer in (kb, other["drinks"]):
+            for number in range(8):
+                writer.add(f"drink {number}", "# Water\n\nSomething else altogether.\n")
+            assert kb.search("tea", mode="lexical")[0].parts.bm25 > before  # a rarer term
+            for number in range(8):
+                kb.documents.delete(f"text:drink {number}")
+            assert kb.search("tea", mode="lexical")[0].parts.bm25 == pytest.approx(before)
 
 
-def test_hits_of_one_document_give_way_to_others(workspace):
+def test_further_hits_of_one_document_rank_lower(workspace):
     kb = workspace.create("drinks")
     sections = "".join(f"## Tea {n}\n\nTea number {n} is green tea.\n\n" for n in range(8))
     kb.add("All about tea", f"# All about tea\n\n{sections}")
@@ -166,7 +148,7 @@ def test_snippets_and_scores_come_with_the_hits(workspace):
     assert hit.chunk.text.startswith("# green tea")
 
 
-def test_a_very_long_query_is_read_up_to_a_bound(workspace):
+def test_very_long_query_is_cut(workspace):
     fill(workspace, "drinks", "green tea", "milk")
     query = "green tea " * MAX_QUERY_LENGTH
     hits = workspace.search(query)
@@ -175,13 +157,13 @@ def test_a_very_long_query_is_read_up_to_a_bound(workspace):
 
 
 @pytest.mark.parametrize("query", ["\udcff tea", "tea \ud83d", "\0 tea", "te\u0301a tea"])
-def test_text_that_no_encoding_knows_is_searched_all_the_same(workspace, query):
+def test_query_of_invalid_unicode_is_searched(workspace, query):
     fill(workspace, "drinks", "green tea", "milk")
     for mode in Mode:
         assert workspace.search(query, mode=mode)[0].title == "green tea"
 
 
-def test_one_name_of_a_knowledge_base_will_do(workspace):
+def test_kbs_may_be_one_name(workspace):
     fill(workspace, "drinks", "green tea")
     fill(workspace, "tools", "tea kettle")
     assert [hit.kb for hit in workspace.search("tea", kbs="tools")] == ["tools"]
@@ -189,7 +171,7 @@ def test_one_name_of_a_knowledge_base_will_do(workspace):
         workspace.search("tea", kbs="tool")
 
 
-def test_near_duplicates_give_way(workspace):
+def test_near_duplicates_rank_lower(workspace):
     kb = workspace.create("copies")
     for n in range(4):
         kb.add(f"Copy {n}", "Green tea is steeped in hot water.", source=f"doc:{n}")
@@ -201,43 +183,42 @@ def test_near_duplicates_give_way(workspace):
     assert [hit.title for hit in free][-1] == "Other"
 
 
-def test_settings_are_the_recipe_s_or_those_of_the_query(workspace):
+def test_retrieval_settings_are_those_of_recipe_or_query(workspace):
     kb = workspace.create("drinks", spec=KnowledgeBaseSpec(retrieval=RetrievalSpec(dense_weight=1)))
     kb.add("Tea", "Green tea.")
     assert kb.search("tea")[0].parts.lexical == 0
     assert kb.search("tea", retrieval=RetrievalSpec(dense_weight=0))[0].parts.dense == 0
     kb.configure(KnowledgeBaseSpec(retrieval=RetrievalSpec(dense_weight=0)))
-    assert kb.search("tea")[0].parts.dense == 0  # heard of at once
+    assert kb.search("tea")[0].parts.dense == 0
 
 
-def test_headings_and_titles_count(workspace):
+def test_headings_and_titles_count_where_weighted(workspace):
     kb = workspace.create("drinks")
     kb.add("Green", "# Green\n\n## Steeping\n\nTwo minutes are enough.\n")
     kb.add("Black", "# Black\n\n## Serving\n\nTwo minutes are enough.\n")
     words = RetrievalSpec(title_weight=0.2, heading_weight=0.1)
-    found = kb.search("steeping green", mode="lexical", retrieval=words)
-    parts = {hit.title: hit.parts for hit in found}
-    assert parts["Green"].title > 0
-    assert parts["Green"].heading > 0
+    hits = kb.search("steeping green", mode="lexical", retrieval=words)
+    (parts,) = (hit.parts for hit in hits if hit.title == "Green")
+    assert parts.title > 0
+    assert parts.heading > 0
     hit = kb.search("steeping green")[0]
     assert hit.title == "Green"
     assert hit.parts.title == hit.parts.heading == 0
 
 
-def test_a_knowledge_base_without_chunks_gives_no_hits(workspace):
+def test_knowledge_base_without_chunks_gives_no_hits(workspace):
     workspace.create("empty")
     fill(workspace, "drinks", "green tea")
+    empty = workspace["empty"]
     for filters in (None, {"tags": "x"}):
-        for _ in range(3):  # before and after it was made ready
+        for _ in range(3):  # before and after warming
             for mode in Mode:
-                assert (
-                    len(workspace["empty"].search("tea", limit=5, mode=mode, filters=filters)) == 0
-                )
+                assert len(empty.search("tea", limit=5, mode=mode, filters=filters)) == 0
             workspace._stores.warmer.close()
     assert workspace.search("tea")[0].kb == "drinks"
 
 
-def test_a_knowledge_base_whose_documents_are_all_deleted_gives_no_hits(workspace):
+def test_knowledge_base_with_all_documents_deleted_gives_no_hits(workspace):
     kb = fill(workspace, "drinks", "green tea")
     for _ in range(2):
         assert len(kb.search("tea")) == 1
@@ -251,8 +232,7 @@ def test_a_knowledge_base_whose_documents_are_all_deleted_gives_no_hits(workspac
 
 
 @pytest.mark.slow
-def test_a_search_sees_what_another_process_stores(workspace):
-    """Each time, whatever this process holds ready of before."""
+def test_search_sees_documents_of_another_process(workspace):
     kb = fill(workspace, "drinks", "green tea", "milk")
     code = (
         "import sys, kbkit\n"
@@ -273,7 +253,7 @@ def test_a_search_sees_what_another_process_stores(workspace):
         workspace._stores.warmer.close()
 
 
-def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace):
+def test_failed_search_is_repeated_with_an_embedder_replaced_meanwhile(workspace):
     kb = fill(workspace, "drinks", "green tea")
     whole, right = handle_of(kb).retriever, handle_of(kb).row().embedder
     dimensions = handle_of(kb).row().dimensions
@@ -303,7 +283,7 @@ def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace
 
 
 @pytest.mark.slow
-def test_threads_may_search_while_documents_change(workspace):
+def test_threads_search_while_documents_change(workspace):
     kb = fill(workspace, "drinks", "green tea", "milk", "rum")
     ended, failed = threading.Event(), []
 
@@ -327,24 +307,12 @@ def test_threads_may_search_while_documents_change(workspace):
     assert not failed
 
 
-def test_a_hit_far_behind_its_heading_has_words_to_go_to(workspace):
+def test_hit_far_below_its_heading_links_to_its_words(workspace):
     kb = workspace.create("manual")
-    names = [
-        "apple",
-        "brine",
-        "cherry",
-        "damson",
-        "elder",
-        "fig",
-        "grape",
-        "huckle",
-        "iris",
-        "juniper",
-        "kiwi",
-        "lemon",
-        "mango",
+    names = "apple brine cherry damson elder fig grape huckle iris juniper kiwi lemon mango"
+    options = [
+        f"-   **--{name}**: The {name} gauge. " + "It stirs the jam. " * 9 for name in names.split()
     ]
-    options = [f"-   **--{name}**: The {name} gauge. " + "It stirs the jam. " * 9 for name in names]
     text = "# Pan\n\n## Options {#_options}\n\nAll of them:\n\n" + "\n\n".join(options)
     kb.add("Pan", text, source="https://odd.example/pan.html")
     near, far = (kb.search(f"the {name} gauge", limit=1)[0] for name in ("apple", "mango"))
@@ -360,11 +328,10 @@ def test_a_hit_far_behind_its_heading_has_words_to_go_to(workspace):
 
 
 @pytest.mark.parametrize("marks", ['"{}"', "“{}”", "«{}»"])
-def test_a_phrase_in_quotation_marks_goes_first(workspace, marks):
+def test_quoted_phrase_ranks_first(workspace, marks):
     kb = workspace.create("notes")
-    kb.add(
-        "Kettles", "# Kettles\n\nBoil water. Water, boil it! To boil is what water and boil mean.\n"
-    )
+    kettles = "# Kettles\n\nBoil water. Water, boil it! To boil is what water and boil mean.\n"
+    kb.add("Kettles", kettles)
     kb.add("Pots", "# Pots\n\nThe kettle that whistles should let the  WATER\nBoil for long.\n")
     for n in range(20):
         kb.add(f"Boil {n}", f"# Boil {n}\n\nBoil the water, boil water {n}, boil.\n")
