@@ -1,4 +1,4 @@
-"""Laws that fusion keeps whatever the scores are."""
+"""Laws of fusion, whatever the scores."""
 
 import itertools
 from dataclasses import replace
@@ -25,60 +25,35 @@ pytestmark = pytest.mark.local
 shares = st.floats(0, 1)
 candidate = st.fixed_dictionaries(
     {
-        "cosine": st.floats(-1, 1),
-        "bm25": st.floats(0, 200),
-        "title": shares,
-        "heading": shares,
-        "rating": st.floats(-1, 1),
-        "graph": shares,
-        "learned": shares,
-        "summary": st.floats(-1, 1),
-        "page": st.floats(0, 200),
+        **dict.fromkeys(("cosine", "rating", "summary"), st.floats(-1, 1)),
+        **dict.fromkeys(("bm25", "page"), st.floats(0, 200)),
+        **dict.fromkeys(("title", "heading", "graph", "learned"), shares),
         "documents": st.integers(0, 4),
     }
 )
 candidates = st.lists(candidate, min_size=1, max_size=25)
-weights = st.builds(
-    Weights,
-    dense=shares,
-    document=st.floats(0, 5),
-    title=st.floats(0, 5),
-    heading=st.floats(0, 5),
-    rating=shares,
-    summary=st.floats(0, 5),
-    page=st.floats(0, 5),
-    graph=st.floats(0, 5),
-    learned=st.floats(0, 5),
-)
-PARTS = (
-    "dense",
-    "lexical",
-    "document",
-    "title",
-    "heading",
-    "summary",
-    "page",
-    "graph",
-    "learned",
-    "rating",
-)
-COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "summary", "page", "graph", "learned")
+OPTIONAL = ("title", "heading", "summary", "page", "graph", "learned")
+PARTS = ("dense", "lexical", "document", *OPTIONAL)
+COLUMNS = ("cosine", "bm25", "rating", *OPTIONAL)
 RELATIVE = ("cosine", "bm25", "summary", "page")
-NOTHING = {"title": 0, "heading": 0, "rating": 0, "summary": 0, "page": 0, "graph": 0, "learned": 0}
+NOTHING = dict.fromkeys(("rating", *OPTIONAL), 0)
+PLAIN = Weights(0.4, 0.5, 0.2, 0.2, 0.1, 1.0, 0.5)
+weights = st.builds(
+    Weights, dense=shares, rating=shares, **dict.fromkeys(("document", *OPTIONAL), st.floats(0, 5))
+)
 
 
 def features(rows, extra=0):
-    """Columns of rows; a document has the chunks that are found, and ``extra`` ones."""
-    found = [row["documents"] for row in rows]
+    """Columns of rows; each document has ``extra`` chunks that are not among them."""
+    documents = np.array([row["documents"] for row in rows], np.int64)
     columns = {name: np.array([row[name] for row in rows], float) for name in COLUMNS}
-    for name in ("index", "bm25_full", "page_full", "summary_full"):
-        columns[name] = np.zeros(len(rows))
-    sizes = [found.count(document) + extra for document in found]
-    return Features(**columns, documents=np.array(found, np.int64), sizes=np.array(sizes, np.int64))
+    columns["index"] = np.zeros(len(rows))
+    sizes = np.array([np.sum(documents == document) + extra for document in documents], np.int64)
+    return Features(**columns, documents=documents, sizes=sizes)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=20))
-def test_normalised_scores_lie_between_0_and_1_and_keep_their_order(scores):
+def test_normalised_scores_lie_from_0_to_1_in_the_same_order(scores):
     values = normalise(np.array(scores, dtype=float))
     assert ((values >= 0) & (values <= 1)).all()
     if any(score > 0 for score in scores):
@@ -88,14 +63,14 @@ def test_normalised_scores_lie_between_0_and_1_and_keep_their_order(scores):
             assert values[i] <= values[j]
 
 
-def test_a_candidate_with_nothing_in_common_stays_at_0_whatever_the_worst_one_has():
+def test_scores_below_0_are_normalised_to_0():
     assert normalise(np.array([-0.5, 0.0, 0.25, 0.5])).tolist() == [0, 0, 0.5, 1]
     assert normalise(np.array([-0.5, -0.1])).tolist() == [0, 0]
     assert normalise(np.array([])).size == 0
 
 
 @given(candidates, weights)
-def test_the_parts_add_up_to_a_score_within_its_bounds(rows, chosen):
+def test_parts_add_up_to_a_bounded_score(rows, chosen):
     fused = fuse(features(rows), chosen)
     for i, row in enumerate(rows):
         parts = fused.parts(i)
@@ -103,13 +78,13 @@ def test_the_parts_add_up_to_a_score_within_its_bounds(rows, chosen):
         most = 1 + chosen.learned
         assert 0 <= parts.total <= most * (1 + chosen.rating) + 1e-9
         assert parts.total - parts.rating - parts.learned <= 1 + 1e-9
-        assert min(getattr(parts, name) for name in PARTS[:-1]) >= 0
+        assert min(getattr(parts, name) for name in PARTS) >= 0
         assert (parts.cosine, parts.bm25) == (row["cosine"], row["bm25"])
         assert parts.rating * row["rating"] >= 0
 
 
 @given(candidates, weights, st.randoms(use_true_random=False), st.integers(0, 6))
-def test_a_score_does_not_depend_on_the_order_of_candidates(rows, chosen, random, extra):
+def test_score_does_not_depend_on_the_order_of_candidates(rows, chosen, random, extra):
     order = list(range(len(rows)))
     random.shuffle(order)
     fused = fuse(features(rows, extra), chosen)
@@ -120,8 +95,8 @@ def test_a_score_does_not_depend_on_the_order_of_candidates(rows, chosen, random
 
 
 @given(candidates, weights, st.data())
-def test_a_candidate_that_has_more_of_something_scores_no_less(rows, chosen, data):
-    """Anything but the best cosine or BM25, which are the measure of all others."""
+def test_larger_feature_scores_no_less(rows, chosen, data):
+    """Except for a new maximum of the relative columns, which scales all others."""
     i = data.draw(st.integers(0, len(rows) - 1))
     name = data.draw(st.sampled_from(COLUMNS))
     top = max(row[name] for row in rows) if name in RELATIVE else 1.0
@@ -131,18 +106,18 @@ def test_a_candidate_that_has_more_of_something_scores_no_less(rows, chosen, dat
     assert fuse(features(more), chosen).total[i] >= before - 1e-9
 
 
-def test_the_weight_decides_between_the_legs():
+def test_dense_weight_decides_between_the_retrievers():
     rows = [
         {"cosine": 0.9, "bm25": 1.0, **NOTHING, "documents": 0},
         {"cosine": 0.1, "bm25": 9.0, **NOTHING, "documents": 1},
     ]
     for dense, best in ((1.0, 0), (0.0, 1)):
-        total = fuse(features(rows), Weights(dense, 0.5, 0.2, 0.2, 0.1, 1.0, 0.5)).total
+        total = fuse(features(rows), replace(PLAIN, dense=dense)).total
         assert total.argmax() == best
 
 
 @given(candidates, weights, st.data())
-def test_discounted_parts_add_up_to_the_last_digit(rows, chosen, data):
+def test_discounted_parts_add_up_exactly(rows, chosen, data):
     factors = data.draw(arrays.arrays(float, len(rows), elements=shares))
     fused = fuse(features(rows), chosen)
     less = fused.discounted(factors)
@@ -153,45 +128,45 @@ def test_discounted_parts_add_up_to_the_last_digit(rows, chosen, data):
 
 
 def naive_evidence(scores, documents, sizes):
-    """Written down as it is told: four others, absent ones count 0 or as others usually do."""
+    """Four other chunks count; absent ones as 0 or as others usually do."""
     best, others, lacking, usual = {}, {}, {}, [1.0, 1.0, 1.0]
     for document, size in dict(zip(documents, sizes, strict=True)).items():
-        found = sorted((s for s, d in zip(scores, documents, strict=True) if d == document))[::-1]
-        best[document], others[document] = found[0], sum(found[1:5]) / 4
+        own = sorted((s for s, d in zip(scores, documents, strict=True) if d == document))[::-1]
+        best[document], others[document] = own[0], sum(own[1:5]) / 4
         lacking[document] = max(0, 5 - size) / 4
-        if size >= 5 and found[0] > 0:
-            usual.append(others[document] / found[0])
+        if size >= 5 and own[0] > 0:
+            usual.append(others[document] / own[0])
     share = sum(usual) / len(usual)
     return [others[d] + lacking[d] * share * best[d] for d in documents]
 
 
 @given(st.lists(st.tuples(shares, st.integers(0, 3)), min_size=1, max_size=25), st.integers(0, 6))
-def test_evidence_is_what_the_rest_of_the_document_says(rows, extra):
+def test_evidence_comes_from_the_other_chunks_of_the_document(rows, extra):
     scores, documents = (np.array(column) for column in zip(*rows, strict=True))
     documents = np.unique(documents, return_inverse=True)[1]
     sizes = np.bincount(documents)[documents] + extra
-    found = document_evidence(scores, documents, sizes)
-    assert found == pytest.approx(naive_evidence(scores, documents, sizes))
+    expected = naive_evidence(scores, documents, sizes)
+    assert document_evidence(scores, documents, sizes) == pytest.approx(expected)
 
 
-def test_evidence_in_figures():
+def test_evidence_of_a_long_and_a_short_document():
     scores = np.array([0.9, 0.6, 0.3, 0.3, 0.2, 0.1, 0.8])
     documents = np.array([0, 0, 0, 0, 0, 0, 1])
-    found = document_evidence(scores, documents, np.array([9, 9, 9, 9, 9, 9, 1]))
-    assert found == pytest.approx([0.35] * 6 + [0.8 * (3 + 0.35 / 0.9) / 4])
+    evidence = document_evidence(scores, documents, np.array([9, 9, 9, 9, 9, 9, 1]))
+    assert evidence == pytest.approx([0.35] * 6 + [0.8 * (3 + 0.35 / 0.9) / 4])
     alone = document_evidence(np.array([0.8]), np.array([0]), np.array([3]))
     assert alone == pytest.approx([0.4])  # two of four are missing, two count as the best
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=30))
-def test_the_prior_of_ratings_is_their_distance_from_the_middle(scores):
+def test_rating_prior_is_the_distance_from_the_middle(scores):
     average, raters = np.mean(scores), len(scores)
     (prior,) = rating_prior(np.array([average]), np.array([raters]))
     assert prior == pytest.approx((np.mean([*scores, 3, 3]) - 3) / 2)  # two more raters: 3 each
     assert -1 < prior < 1
 
 
-def test_what_nobody_rated_has_no_prior():
+def test_unrated_chunks_have_no_prior():
     assert rating_prior(np.array([0.0, 5.0, 3.0]), np.array([0, 0, 9])).tolist() == [0, 0, 0]
 
 
@@ -199,24 +174,23 @@ def test_what_nobody_rated_has_no_prior():
     st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.4]), st.integers(0, 3), st.booleans())),
     st.integers(1, 4),
 )
-def test_discounts_are_for_further_hits_of_a_document_and_for_duplicates(rows, most):
+def test_further_hits_of_a_document_and_duplicates_are_discounted(rows, most):
     total = np.array([row[0] for row in rows], float)
     documents = np.array([row[1] for row in rows], np.int64)
     alike = np.array([row[2] for row in rows], bool)
-    found = discounts(total, documents, alike, most)
+    factors = discounts(total, documents, alike, most)
     before = dict.fromkeys(range(4), 0)
     for i in sorted(range(len(rows)), key=lambda i: (-total[i], i)):
         further = max(0, before[rows[i][1]] - most + 1)
         before[rows[i][1]] += 1
-        assert found[i] == pytest.approx(0.9**further * (0.5 if alike[i] else 1))
+        assert factors[i] == pytest.approx(0.9**further * (0.5 if alike[i] else 1))
 
 
 def naive_duplicates(vectors, threshold):
     kept, alike = [], []
     for vector in vectors:
-        same = any(float(vector @ other) > threshold for other in kept)
-        alike.append(same)
-        if not same:
+        alike.append(any(float(vector @ other) > threshold for other in kept))
+        if not alike[-1]:
             kept.append(vector)
     return alike
 
@@ -235,20 +209,20 @@ def test_near_duplicates_are_found_greedily(rows, threshold):
 def test_near_duplicates_are_found_among_many():
     vectors = np.random.default_rng(0).standard_normal((1300, 4), np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    found = near_duplicates(vectors, 0.97)
-    assert found.tolist() == naive_duplicates(vectors, 0.97)
-    assert 100 < found.sum() < 1200
+    alike = near_duplicates(vectors, 0.97)
+    assert alike.tolist() == naive_duplicates(vectors, 0.97)
+    assert 100 < alike.sum() < 1200
 
 
-def test_a_chain_of_likes_keeps_every_other_one():
+def test_every_other_vector_of_a_chain_is_a_duplicate():
     angles = np.deg2rad([0, 20, 40, 60])
     vectors = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
     assert near_duplicates(vectors, 0.9).tolist() == [False, True, False, True]
     assert not near_duplicates(np.ones((3, 2), np.float32), 1).any()
 
 
-def test_fusing_nothing_gives_nothing():
-    none = fuse(features([]), Weights(0.4, 0.5, 0.2, 0.2, 0.1, 1.0, 0.5))
+def test_fusion_of_no_candidates_is_empty():
+    none = fuse(features([]), PLAIN)
     assert {len(values) for values in (*none.scores.values(), none.total)} == {0}
     assert none.total.shape == none.discounted(none.total).total.shape == (0,)
     assert near_duplicates(np.zeros((0, 3), np.float32), 0.9).shape == (0,)
@@ -256,20 +230,18 @@ def test_fusing_nothing_gives_nothing():
     assert discounts(none.total, nothing, nothing.astype(bool), 2).shape == (0,)
 
 
-def test_ratings_only_scale():
+def test_ratings_scale_scores():
     alike = NOTHING | {"cosine": 0.9, "bm25": 9.0, "title": 1, "heading": 1}
     rows = [alike | {"rating": r, "documents": i} for i, r in enumerate((0.0, 0.5, -0.5))]
-    chosen = Weights(0.4, 0.5, 0.2, 0.2, 0.1, 1.0, 0.5)
-    plain, good, bad = fuse(features(rows), chosen).total
+    plain, good, bad = fuse(features(rows), PLAIN).total
     assert (good / plain, bad / plain) == (pytest.approx(1.05), pytest.approx(0.95))
-    none = fuse(features(rows), replace(chosen, rating=0.0)).total
-    assert none == pytest.approx([plain] * 3)
+    assert fuse(features(rows), replace(PLAIN, rating=0.0)).total == pytest.approx([plain] * 3)
 
 
-def test_a_page_of_links_comes_last_unless_people_chose_it():
+def test_index_page_ranks_last_unless_people_chose_it():
     row = {**NOTHING, "cosine": 0.9, "bm25": 9, "documents": 0}
-    of = replace(features([row, row, row]), index=np.array([1.0, 0.0, 1.0]))
-    of = replace(of, learned=np.array([0.0, 0.0, 0.5]))
-    links, other, chosen = fuse(of, Weights(0.5, 0, 0, 0, 0, 0, 0, learned=1.0)).total
+    index, learned = np.array([1.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.5])
+    pages = replace(features([row, row, row]), index=index, learned=learned)
+    links, other, chosen = fuse(pages, Weights(0.5, 0, 0, 0, 0, 0, 0, learned=1.0)).total
     assert links == pytest.approx(other / 10)
     assert chosen > other
