@@ -1,9 +1,4 @@
-"""Answers: what the model is given, what it cites, how failures are said."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
+"""Answers of a model, with citations and failures."""
 
 import pytest
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
@@ -14,26 +9,25 @@ from kbkit.models.answers import Answer
 
 
 class Model(CustomLLM):
-    """Says what it is told to, or fails."""
+    """Answers with a fixed text, or fails without one."""
 
-    says: str = ""
-    name: str = "oracle"
+    text: str = ""
 
     @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name=self.name)
+    def metadata(self):
+        return LLMMetadata(model_name="oracle")
 
-    def complete(self, prompt: str, **_: Any) -> CompletionResponse:
-        if not self.says:
+    def complete(self, prompt, **_):
+        if not self.text:
             raise ConnectionError("no route\nto host")
-        return CompletionResponse(text=self.says)
+        return CompletionResponse(text=self.text)
 
-    def stream_complete(self, prompt: str, **_: Any) -> Any:
+    def stream_complete(self, prompt, **_):
         raise NotImplementedError
 
 
 @pytest.fixture(scope="module")
-def kb(tmp_path_factory) -> Iterator[kbkit.KnowledgeBase]:
+def kb(tmp_path_factory):
     with kbkit.open(tmp_path_factory.mktemp("asking")) as workspace:
         kb = workspace.create("drinks")
         for words in ("green tea", "black tea", "mint tea"):
@@ -41,8 +35,8 @@ def kb(tmp_path_factory) -> Iterator[kbkit.KnowledgeBase]:
         yield kb
 
 
-def test_an_answer_names_the_passages_it_cites(kb):
-    answer = kb.ask("make tea", limit=3, llm=Model(says="Pour [2, 3] water [2] and wait [17]. <b>"))
+def test_answer_names_the_passages_it_cites(kb):
+    answer = kb.ask("make tea", limit=3, llm=Model(text="Pour [2, 3] water [2] and wait [17]. <b>"))
     assert answer.cited == (2, 3)
     assert answer.model == "oracle"
     html = answer._repr_html_()
@@ -51,12 +45,12 @@ def test_an_answer_names_the_passages_it_cites(kb):
     assert len(answer.hits) == 3
 
 
-def test_a_failing_model_is_one_clear_error(kb):
+def test_failing_model_is_one_clear_error(kb):
     with pytest.raises(LanguageModelError, match="oracle: ConnectionError: no route to host; look"):
         kb.ask("make tea", llm=Model())
 
 
-def test_where_nothing_is_found_no_model_is_asked(kb, tmp_path):
+def test_model_is_not_asked_without_hits(kb, tmp_path):
     with kbkit.open(tmp_path) as workspace:
         workspace.create("empty")
         answer = workspace.ask("make tea", llm=Model())
@@ -65,7 +59,7 @@ def test_where_nothing_is_found_no_model_is_asked(kb, tmp_path):
     assert "Nothing was found" in str(answer)
 
 
-def test_several_knowledge_bases_are_asked_together(kb):
+def test_answer_lists_its_passages_and_takes_filters(kb):
     answer = Answer("q", "", kb.search("tea"))
     assert str(answer).count("\n[") == 3
     assert kb.ask("make tea", filters={"tags": ["none"]}).hits.hits == ()

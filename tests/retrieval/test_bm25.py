@@ -1,4 +1,4 @@
-"""BM25 against a textbook version of it over a whole corpus."""
+"""BM25 against a textbook version over a whole corpus."""
 
 import math
 from collections import Counter
@@ -22,18 +22,13 @@ CORPUS = [
 
 
 def statistics(query, corpus):
-    """What of the whole corpus a query needs: frequencies of those of its terms that occur."""
+    """Statistics of the corpus for the terms of a query."""
     texts = [text.split() for text in corpus]
-    found = Counter(term for text in texts for term in set(text) if term in query)
-    return CorpusStatistics(
-        chunks=len(texts),
-        average_length=sum(map(len, texts)) / len(texts),
-        document_frequencies=found,
-    )
+    frequencies = Counter(term for text in texts for term in set(text) if term in query)
+    return CorpusStatistics(len(texts), sum(map(len, texts)) / len(texts), frequencies)
 
 
 def textbook(query, corpus):
-    """The sum over the query's distinct terms, written down as in the book."""
     texts = [text.split() for text in corpus]
     mean = sum(map(len, texts)) / len(texts)
     scores = []
@@ -64,7 +59,10 @@ def scored(query, corpus, chosen=None):
 @pytest.mark.parametrize("query", ["tea", "water salt", "tea kettle bread", "water tea tea milk"])
 def test_scores_are_those_of_the_textbook(query):
     terms = query.split()
-    assert scored(terms, CORPUS) == pytest.approx(textbook(terms, CORPUS))
+    scores = scored(terms, CORPUS)
+    assert scores == pytest.approx(textbook(terms, CORPUS))
+    assert scores.dtype == np.float64
+    assert scores.shape == (len(CORPUS),)
 
 
 words = st.sampled_from(["a", "b", "c", "dd", "e.f", "--g"])
@@ -74,37 +72,34 @@ words = st.sampled_from(["a", "b", "c", "dd", "e.f", "--g"])
     corpus=st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_size=1, max_size=8),
     query=st.lists(words | st.just("unknown"), max_size=5),
 )
-def test_scores_are_those_of_the_textbook_whatever_the_corpus(corpus, query):
+def test_scores_of_any_corpus_are_those_of_the_textbook(corpus, query):
     assert scored(query, corpus) == pytest.approx(textbook(query, corpus))
 
 
-def test_a_candidate_scores_the_same_whoever_else_is_a_candidate():
+def test_score_does_not_depend_on_other_candidates():
     query = ["tea", "water"]
     whole = scored(query, CORPUS)
     assert scored(query, CORPUS, [4]) == pytest.approx(whole[[4]])
     assert scored(query, CORPUS, [4, 0]) == pytest.approx(whole[[4, 0]])
 
 
-def test_a_term_in_every_chunk_still_counts():
-    assert CorpusStatistics(10, 5.0, {"the": 10}).idf("the") > 0
+def test_term_in_every_chunk_counts():
     once, twice = scored(["x"], ["x y", "x x"])
     assert 0 < once < twice
 
 
-def test_idf_stays_above_0_when_statistics_are_a_moment_older_than_frequencies():
+def test_idf_is_positive_and_larger_for_rarer_terms():
+    figures = CorpusStatistics(1000, 10.0, {"rare": 2, "common": 900, "the": 1000})
+    assert figures.idf("rare") > figures.idf("common") > figures.idf("the") > 0
+    # statistics may be older than the frequencies
     assert CorpusStatistics(10, 5.0, {"the": 12}).idf("the") >= 0
-
-
-def test_the_rarer_term_counts_more():
-    figures = CorpusStatistics(1000, 10.0, {"rare": 2, "common": 900})
-    assert figures.idf("rare") > figures.idf("common") > 0
 
 
 @pytest.mark.parametrize(
     ("query", "candidates"),
     [([], ["tea"]), (["tea"], []), ([], []), (["coffee"], ["tea", "water"]), (["tea"], ["", ""])],
 )
-def test_nothing_in_common_scores_0(query, candidates):
+def test_candidates_without_terms_of_the_query_score_0(query, candidates):
     held = [counts(query, text) for text in candidates]
     lengths = [len(text.split()) for text in candidates]
     scores = bm25_scores(held, lengths, statistics(query, CORPUS))
@@ -112,11 +107,11 @@ def test_nothing_in_common_scores_0(query, candidates):
     assert not scores.any()
 
 
-def test_an_empty_knowledge_base_has_no_scores():
+def test_scores_of_an_empty_knowledge_base_are_empty():
     assert bm25_scores([], [], CorpusStatistics(0, 0.0, {})).shape == (0,)
 
 
-def test_candidates_are_left_as_they_were():
+def test_scoring_does_not_change_candidates():
     held = [Counter(tea=2), Counter()]
     bm25_scores(held, [3, 1], statistics(["tea", "salt"], CORPUS))
     assert held == [Counter(tea=2), Counter()]
@@ -141,26 +136,16 @@ def test_impacts_add_up_to_the_scores(corpus, query):
     assert total == pytest.approx(scored(query, corpus), rel=1e-5)
 
 
-def test_the_largest_count_that_a_snapshot_keeps_does_not_overflow():
+def test_largest_count_of_a_snapshot_does_not_overflow():
     norms = length_norms(np.array([70_000], np.int32), 10.0)
     (one,) = impacts(np.array([65_535], np.uint16), norms, 2.0)
     assert one == pytest.approx(2.0 * (K1 + 1), rel=0.2)
 
 
-def test_scores_are_floats_one_a_candidate():
-    scores = scored(["tea"], CORPUS)
-    assert scores.dtype == np.float64
-    assert scores.shape == (len(CORPUS),)
-
-
-def test_several_knowledge_bases_are_as_one():
-    """However different they are in size: the average is that of all chunks."""
+def test_joint_statistics_are_those_of_all_texts():
     large, small = ["a b c d e f g h"] * 9 + ["a"], ["b c"]
     both = CorpusStatistics.together([statistics("ab", corpus) for corpus in (large, small)])
     assert both == statistics("ab", large + small)
-
-
-def test_statistics_of_several_are_those_of_all_their_texts():
     query = ("water", "tea", "yeast")
     parts = [statistics(query, CORPUS[:2]), statistics(query, CORPUS[2:])]
     whole = statistics(query, CORPUS)

@@ -1,4 +1,4 @@
-"""Without a snapshot the same is found, to the last part: on kbkit's guides, with real models."""
+"""Search without a snapshot has the same hits: on kbkit's guides, with real models."""
 
 from pathlib import Path
 
@@ -54,16 +54,16 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture
 def by_catalog(workspace, monkeypatch):
-    """Runs a search without snapshots; what the retrievers read then is counted.
+    """Runs a search without snapshots, and gives the knowledge bases that it read too.
 
-    Chroma's graph is another one each time and may lead to a chunk from nowhere: that it names
-    nearly all is one thing to check, and that the same chunks are ranked alike is another.
+    Chroma's graph differs each time and may miss some chunks: it must name nearly all, and the
+    search goes on with the exact ones.
     """
-    read, real = [], CatalogCorpus.nearest
+    read, original = [], CatalogCorpus.nearest
 
     def nearest(self, size, most, mask):
         read.append(self.row.name)
-        named = real(self, size, most, mask)
+        named = original(self, size, most, mask)
         if self.vector is None or mask is not None:
             return named
         exact = top_indices(self.cosines(np.arange(len(self.chunks))), most)
@@ -72,22 +72,22 @@ def by_catalog(workspace, monkeypatch):
 
     def run(search):
         with monkeypatch.context() as patched:
-            patched.setattr(Snapshots, "get", lambda self, row: None)
-            patched.setattr(Snapshots, "seen", lambda self, transaction, row: None)
+            without_snapshots(patched)
             patched.setattr(Snapshots, "table", lambda self, *seen: chunk_table.read(*seen))
-            patched.setattr("kbkit.retrieval.retriever._SMALL", -1)
             patched.setattr(CatalogCorpus, "nearest", nearest)
             return search(), read
 
     return run
 
 
-def told(hits):
-    return [(hit.kb, hit.chunk.id) for hit in hits]
+def without_snapshots(patched):
+    patched.setattr(Snapshots, "get", lambda self, row: None)
+    patched.setattr(Snapshots, "seen", lambda self, transaction, row: None)
+    patched.setattr("kbkit.retrieval.retriever._SMALL", -1)
 
 
-def same(one, other):
-    assert told(one) == told(other)
+def assert_same(one, other):
+    assert [(hit.kb, hit.chunk.id) for hit in one] == [(hit.kb, hit.chunk.id) for hit in other]
     for hit, twin in zip(one, other, strict=True):
         assert hit.parts.to_dict() == pytest.approx(twin.parts.to_dict(), abs=1e-6)
     assert one.notes == other.notes
@@ -95,38 +95,38 @@ def same(one, other):
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
-def test_one_knowledge_base(workspace, by_catalog, filters, mode):
+def test_search_of_one_knowledge_base(workspace, by_catalog, filters, mode):
     kb = workspace["guides"]
     lengths = []
     for query in QUERIES:
-        asked = {"limit": 30, "mode": mode, "filters": filters}
-        hits = kb.search(query, **asked)
-        found, read = by_catalog(lambda q=query, a=asked: kb.search(q, **a))
-        same(hits, found)
+        options = {"limit": 30, "mode": mode, "filters": filters}
+        hits = kb.search(query, **options)
+        others, read = by_catalog(lambda q=query, o=options: kb.search(q, **o))
+        assert_same(hits, others)
         lengths.append(len(hits))
     assert ("guides" in read) == (mode is not Mode.LEXICAL)
     assert (max(lengths) == 0) == ("tags" in filters)
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_settings_of_one_search(workspace, by_catalog, settings):
+def test_search_with_settings(workspace, by_catalog, settings):
     kb = workspace["guides"]
     for query in QUERIES:
         hits = kb.search(query, retrieval=settings)
-        same(hits, by_catalog(lambda q=query: kb.search(q, retrieval=settings))[0])
+        assert_same(hits, by_catalog(lambda q=query: kb.search(q, retrieval=settings))[0])
     best = kb.search(QUERIES[0], retrieval=settings)[0].parts
     assert (best.summary > 0) == (settings is None or settings.summary_weight > 0)
     assert (best.page > 0) == (settings is None or settings.page_weight > 0)
 
 
 @pytest.mark.parametrize("filters", FILTERS[:2], ids=str)
-def test_several_knowledge_bases(workspace, by_catalog, filters):
+def test_search_of_several_knowledge_bases(workspace, by_catalog, filters):
     both = set()
     for query in QUERIES:
         hits = workspace.search(query, limit=30, filters=filters)
         both |= {hit.kb for hit in hits}
-        found, read = by_catalog(lambda q=query: workspace.search(q, limit=30, filters=filters))
-        same(hits, found)
+        others, read = by_catalog(lambda q=query: workspace.search(q, limit=30, filters=filters))
+        assert_same(hits, others)
     assert "guides" in both
     assert {"guides", "about"} <= set(read)
 
@@ -136,27 +136,25 @@ def test_similar_passages(workspace, by_catalog):
     for hit in kb.search(QUERIES[0], limit=3):
         hits = kb.similar(hit.chunk.id)
         assert all(other.parts.summary == other.parts.page == 0 for other in hits)
-        same(hits, by_catalog(lambda h=hit: kb.similar(h.chunk.id))[0])
+        assert_same(hits, by_catalog(lambda h=hit: kb.similar(h.chunk.id))[0])
 
 
-def test_a_table_is_read_once_a_version(workspace, monkeypatch):
+def test_table_is_read_once_per_version(workspace, monkeypatch):
     kb = workspace["guides"]
-    handle, count, real = handle_of(kb), [], chunk_table.read
-    monkeypatch.setattr(Snapshots, "get", lambda self, row: None)
-    monkeypatch.setattr(Snapshots, "seen", lambda self, transaction, row: None)
-    # what is made behind the first search would have the table forgotten
+    reads, original = [], chunk_table.read
+    without_snapshots(monkeypatch)
+    # a snapshot made after the first search would replace the table
     monkeypatch.setattr(Snapshots, "_hold", lambda self, kb_id, found: None)
-    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", -1)
     monkeypatch.setattr(
-        "kbkit.stores.snapshots.snapshots.read", lambda *seen: count.append(1) or real(*seen)
+        "kbkit.stores.snapshots.snapshots.read", lambda *seen: reads.append(1) or original(*seen)
     )
-    handle.stores.snapshots.drop(kb.id)
+    handle_of(kb).stores.snapshots.drop(kb.id)
     first = kb.search(QUERIES[0])
     assert kb.search(QUERIES[0]).hits == first.hits
     kb.search(QUERIES[1], filters={"path": "*s.md"})
-    assert len(count) == 1
+    assert len(reads) == 1
     kb.add("Kettle", "A kettle with a thermostat.", source="a:/kettle")
     assert kb.search("thermostat")[0].title == "Kettle"
     assert kb.search("thermostat kettle")[0].title == "Kettle"
-    assert len(count) == 2
+    assert len(reads) == 2
     kb.documents.delete("a:/kettle")

@@ -1,4 +1,4 @@
-"""How much a query is like the questions that people rated chunks for, in figures."""
+"""Similarity of queries to the questions that people rated chunks for."""
 
 import numpy as np
 import pytest
@@ -26,29 +26,28 @@ def strength(alike):
     return pytest.approx((alike - _ALIKE) / (1 - _ALIKE))
 
 
-def test_the_same_question_is_1_and_others_count_what_both_have():
+def test_scores_of_questions_by_common_words():
     assert questions().scores(TEA) == {10: 1.0, 20: 1.0}, "two fifths are too little"
     assert questions().scores(("green", "tea")) == {10: strength(4 / 5), 20: strength(4 / 5)}
     assert questions().scores(("green", "bread", "loaf")) == {30: strength(4 / 5)}
     assert questions().scores(("bread", "bake")) == {20: 1.0}, "a half is none yet"
-    # of two questions of a chunk the one that is more alike counts
-    found = questions().scores(("bread", "bake", "tea", "steep"))
-    assert found == {10: strength(4 / 7), 20: strength(4 / 6)}
+    # the more similar of two questions of a chunk counts
+    scores = questions().scores(("bread", "bake", "tea", "steep"))
+    assert scores == {10: strength(4 / 7), 20: strength(4 / 6)}
     assert questions().scores(("coffee",)) == {}
     assert questions().scores(()) == {}
 
 
-def test_a_question_may_be_left_out():
-    found = questions().scores(TEA, but="green tea steeps")
-    assert 10 not in found
+def test_questions_can_be_left_out():
+    assert 10 not in questions().scores(TEA, but="green tea steeps")
     assert questions().scores(TEA, but="no such question") == questions().scores(TEA)
 
 
-def test_meaning_counts_beyond_what_is_usual():
+def test_scores_of_questions_by_meaning():
     vector = np.array([0.8, 0.6], np.float32)  # cosines 0.8 and 0.96
     assert questions().scores((), vector) == {10: strength(0.8), 20: strength(0.96)}
-    found = questions().scores((), vector, usual=0.5)
-    assert found == {10: strength(0.3 / 0.5), 20: strength(0.46 / 0.5)}
+    scores = questions().scores((), vector, usual=0.5)
+    assert scores == {10: strength(0.3 / 0.5), 20: strength(0.46 / 0.5)}
     assert questions().scores((), vector, usual=1.0) == {}
     assert questions().scores(TEA, vector)[10] == 1.0, "words say more here"
     assert questions().scores((), np.ones(3, np.float32)) == {}, "of another model"
@@ -56,7 +55,7 @@ def test_meaning_counts_beyond_what_is_usual():
     assert questions({}, {}).scores(TEA, vector) == {}
 
 
-def test_the_best_become_candidates_where_they_are_and_may_be():
+def test_best_learned_chunks_become_candidates():
     chunks = table(np.random.default_rng(0))  # seqs from 1 on
     few = {5: 0.2, 3: 0.9, 10**9: 1.0}
     assert documents.learned_rows(few, chunks, None).tolist() == [2, 4]

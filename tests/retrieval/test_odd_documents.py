@@ -1,6 +1,5 @@
-"""Documents as they should not be, in three languages: each is found, and pushes none aside."""
+"""Odd documents in three languages."""
 
-import json
 import math
 
 import pytest
@@ -9,9 +8,9 @@ import kbkit
 from kbkit.ingest.cutting import chunk, describe
 from kbkit.ingest.summaries import LENGTH, summary_text
 from kbkit.knowledge_base import handle_of
-from kbkit.models import DocumentType, Mode
+from kbkit.models import DocumentType, Mode, SourceDocument
 from kbkit.models.reports import MAX_QUERY_LENGTH
-from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec, RetrievalSpec
+from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
 
 LANGUAGES = {
@@ -49,24 +48,21 @@ OTHER_SCRIPTS = ["чайник", "茶壺", "غلاية", "🫖", "κατσαρό
 
 @pytest.fixture(scope="module", params=LANGUAGES)
 def odd(request, tmp_path_factory):
-    """A knowledge base of one language, and what it is made of."""
-    said, folder = LANGUAGES[request.param], tmp_path_factory.mktemp("odd")
-    pages = {said[kind][0]: said[kind][1] for kind in KINDS}
-    pages[said["prose"][0] + " " + "x " * 1_500] = said["prose"][1]  # a title of 3,000 characters
-    lines = [
-        json.dumps({"uri": f"doc:{n}", "title": title, "text": text})
-        for n, (title, text) in enumerate(pages.items())
-    ]
-    (folder / "docs.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    with kbkit.open(folder / "kb") as workspace:
-        # Japanese has no stemmer; its words are found whichever language is named
+    """A workspace of one language, and its texts."""
+    texts = LANGUAGES[request.param]
+    pages = [texts[kind] for kind in KINDS]
+    title, prose = texts["prose"]
+    pages.append((f"{title} {'x ' * 1_500}", prose))  # a title of 3,000 characters
+    with kbkit.open(tmp_path_factory.mktemp("odd")) as workspace:
+        # Japanese has no stemmer; its words are found in any language
         language = "english" if request.param == "japanese" else request.param
         spec = KnowledgeBaseSpec(language=language)
-        kb = workspace.create("odd", spec=spec)
-        kb.ingest(JsonlSource(path=str(folder / "docs.jsonl")))
-        workspace.create("one", spec=spec).add("Tea", said["prose"][1])
+        workspace.create("odd", spec=spec).ingest(
+            SourceDocument(f"doc:{n}", title, text) for n, (title, text) in enumerate(pages)
+        )
+        workspace.create("one", spec=spec).add("Tea", prose)
         workspace.create("empty", spec=spec)
-        yield workspace, said
+        yield workspace, texts
 
 
 def check(hits):
@@ -80,9 +76,9 @@ def check(hits):
 
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_is_found_by_its_title_and_by_its_words(odd, kind, mode):
-    workspace, said = odd
-    title, text = said[kind]
+def test_odd_document_is_found_by_title_and_words(odd, kind, mode):
+    workspace, texts = odd
+    title, text = texts[kind]
     word = text.strip("|-` ").split("\n")[0].strip("|.。 `").split("|")[0]
     for query in (title, f"{title} {word}"):
         hits = workspace["odd"].search(query, mode=mode)
@@ -90,11 +86,11 @@ def test_each_is_found_by_its_title_and_by_its_words(odd, kind, mode):
         assert title in {hit.title for hit in hits[:2]}  # beside the one with the long title
 
 
-def test_a_question_finds_prose_among_them(odd):
-    workspace, said = odd
-    hits = workspace["odd"].search(said["asked"])
+def test_question_finds_prose_among_odd_documents(odd):
+    workspace, texts = odd
+    hits = workspace["odd"].search(texts["asked"])
     check(hits)
-    assert hits[0].title.startswith(said["prose"][0])
+    assert hits[0].title.startswith(texts["prose"][0])
     assert hits[0].parts.summary > 0
     assert hits[0].parts.page > 0
 
@@ -102,9 +98,9 @@ def test_a_question_finds_prose_among_them(odd):
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("name", ["odd", "one", "empty"])
 def test_odd_queries_are_answered(odd, name, mode):
-    workspace, said = odd
-    long = (said["asked"] + " ") * (MAX_QUERY_LENGTH // len(said["asked"]))
-    for query in (said["word"][0], said["stop words"], long, *OTHER_SCRIPTS):
+    workspace, texts = odd
+    long = (texts["asked"] + " ") * (MAX_QUERY_LENGTH // len(texts["asked"]))
+    for query in (texts["word"][0], texts["stop words"], long, *OTHER_SCRIPTS):
         hits = workspace[name].search(query, mode=mode)
         check(hits)
         assert len(hits) == 0 if name == "empty" else len(hits) <= 6
@@ -113,18 +109,18 @@ def test_odd_queries_are_answered(odd, name, mode):
     check(workspace.search(long, mode=mode))
 
 
-def test_a_title_of_3000_characters_takes_no_more_than_its_part_of_a_summary(odd):
-    workspace, said = odd
+def test_title_of_3000_characters_takes_its_share_of_a_summary(odd):
+    workspace, texts = odd
     (title,) = (d.title for d in workspace["odd"].documents if len(d.title) > 3_000)
-    summary = summary_text(title, said["prose"][1], said["prose"][1])
+    summary = summary_text(title, texts["prose"][1], texts["prose"][1])
     assert len(summary) <= LENGTH
-    assert said["prose"][1][:20] in summary
-    hit = workspace["odd"].search(said["asked"])[0]
+    assert texts["prose"][1][:20] in summary
+    hit = workspace["odd"].search(texts["asked"])[0]
     assert hit.snippet
 
 
 @pytest.mark.slow
-def test_50000_headings_are_as_many_chunks_and_one_short_summary():
+def test_50000_headings_give_as_many_chunks_and_a_short_summary():
     content = "".join(f"## Part {n}\n\nText of part {n}.\n\n" for n in range(50_000))
     spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))
     assert len(spans) == 50_000
@@ -133,26 +129,24 @@ def test_50000_headings_are_as_many_chunks_and_one_short_summary():
     assert len(summary_text("Parts", content, describe("Parts", content, {}))) <= LENGTH
 
 
-def test_headings_below_headings_stay_short():
+def test_nested_headings_give_short_paths_and_summary():
     content = "".join(f"{'#' * (n % 6 + 1)} Level {n}\n\n" for n in range(6_000))
     spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))
     assert max(len(span.heading_path) for span in spans) <= 6
     assert len(summary_text("Levels", content, describe("Levels", content, {}))) <= LENGTH
 
 
-def test_without_weights_documents_are_chunks_alone(odd):
-    """As if there were no summaries: nothing of theirs is read, and no candidate is theirs."""
-    workspace, said = odd
+def test_search_without_summary_and_page_weights_reads_chunks_only(odd):
+    workspace, texts = odd
     kb = workspace["odd"]
     alone = RetrievalSpec(summary_weight=0, page_weight=0, candidates=1)
-    handle = handle_of(kb)
-    for query in (said["asked"], said["word"][0]):
+    retriever = handle_of(kb).retriever
+    for query in (texts["asked"], texts["word"][0]):
         hits = kb.search(query, retrieval=alone)
         assert all(hit.parts.summary == hit.parts.page == 0 for hit in hits)
-        asked = Query.of(query, retrieval=alone, limit=1)
-        pool = handle.retriever.pool(asked)
+        pool = retriever.pool(Query.of(query, retrieval=alone, limit=1))
         assert pool.candidates.ranked <= 2  # the best of either retriever of chunks
         assert not pool.columns["summary"].any()
         assert not pool.columns["page"].any()
-        whole = handle.retriever.pool(Query.of(query, limit=1))
+        whole = retriever.pool(Query.of(query, limit=1))
         assert whole.candidates.ranked > pool.candidates.ranked

@@ -1,4 +1,4 @@
-"""Postprocessors of a recipe see the best hits last; theirs is the last word on order and score."""
+"""Postprocessors of a recipe decide last on order and score."""
 
 import pytest
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -9,8 +9,9 @@ from kbkit.errors import PostprocessorError
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 
 CORE = "llama_index.core.postprocessor:"
+COHERE = "llama_index.postprocessor.cohere_rerank:CohereRerank"
 HERE = f"{__name__}:"
-SEEN: list[list[str]] = []
+CALLS: list[list[str]] = []
 
 
 class Shortest(BaseNodePostprocessor):
@@ -19,7 +20,7 @@ class Shortest(BaseNodePostprocessor):
     top_n: int = 100
 
     def _postprocess_nodes(self, nodes, query_bundle=None):
-        SEEN.append([node.metadata["title"] for node in nodes])
+        CALLS.append([node.metadata["title"] for node in nodes])
         assert query_bundle.query_str
         for node in nodes:
             node.score = -float(len(node.get_content()))
@@ -27,7 +28,7 @@ class Shortest(BaseNodePostprocessor):
 
 
 class Inventive(BaseNodePostprocessor):
-    """Adds a node of its own, and rewrites what documents say."""
+    """Adds a node of its own, and rewrites texts."""
 
     def _postprocess_nodes(self, nodes, query_bundle=None):
         for node in nodes:
@@ -37,8 +38,6 @@ class Inventive(BaseNodePostprocessor):
 
 
 class Broken(BaseNodePostprocessor):
-    """Fails in several ways."""
-
     how: str
     api_key: str = ""
 
@@ -51,9 +50,7 @@ class Broken(BaseNodePostprocessor):
         return nodes
 
 
-class Closed(Shortest):
-    """Cannot be opened."""
-
+class Unopenable(Shortest):
     def __init__(self, **arguments):
         raise OSError(f"no weights, and {arguments}")
 
@@ -68,7 +65,7 @@ def workspace(tmp_path_factory):
         yield opened
 
 
-def asked(workspace, *processors, query="green tea", limit=10):
+def search(workspace, *processors, query="green tea", limit=10):
     settings = RetrievalSpec.model_validate({"postprocessors": processors})
     return workspace["drinks"].search(query, limit=limit, retrieval=settings)
 
@@ -77,9 +74,9 @@ def titles(hits):
     return [hit.title for hit in hits]
 
 
-def test_order_and_scores_are_theirs_and_parts_stay(workspace):
-    before = asked(workspace)
-    after = asked(workspace, {"path": HERE + "Shortest"})
+def test_postprocessor_sets_order_and_scores_but_not_parts(workspace):
+    before = search(workspace)
+    after = search(workspace, {"path": HERE + "Shortest"})
     assert titles(before)[0] == "green tea"
     assert titles(after) == ["milk", "white tea", "black tea", "green tea"]
     by_title = {hit.title: hit for hit in before}
@@ -88,64 +85,63 @@ def test_order_and_scores_are_theirs_and_parts_stay(workspace):
         assert hit.parts == by_title[hit.title].parts
 
 
-def test_what_they_leave_out_is_out(workspace):
-    whole = asked(workspace)
+def test_hits_that_a_postprocessor_drops_are_left_out(workspace):
+    whole = search(workspace)
     cutoff = whole[1].score
     path = CORE + "SimilarityPostprocessor"
-    kept = asked(workspace, {"path": path, "arguments": {"similarity_cutoff": cutoff}})
+    kept = search(workspace, {"path": path, "arguments": {"similarity_cutoff": cutoff}})
     assert titles(kept) == titles(whole)[:2]
-    none = asked(workspace, {"path": path, "arguments": {"similarity_cutoff": 9.0}})
+    none = search(workspace, {"path": path, "arguments": {"similarity_cutoff": 9.0}})
     assert len(none) == 0
 
 
-def test_any_order_will_do(workspace):
-    whole = asked(workspace)
-    after = asked(workspace, {"path": CORE + "LongContextReorder"})
+def test_postprocessor_may_reorder_hits(workspace):
+    whole = search(workspace)
+    after = search(workspace, {"path": CORE + "LongContextReorder"})
     assert sorted(titles(after)) == sorted(titles(whole))
     assert titles(after) != titles(whole)
 
 
-def test_they_see_more_hits_than_are_asked_for(workspace):
-    SEEN.clear()
-    hits = asked(workspace, {"path": HERE + "Shortest"}, limit=1)
+def test_postprocessor_sees_more_hits_than_the_limit(workspace):
+    CALLS.clear()
+    hits = search(workspace, {"path": HERE + "Shortest"}, limit=1)
     assert titles(hits) == ["milk"]  # the last of four before
-    asked(workspace, {"path": HERE + "Shortest", "hits": 2}, limit=1)
-    asked(workspace, {"path": HERE + "Shortest", "hits": 2}, limit=3)
-    assert [len(seen) for seen in SEEN] == [4, 2, 3]
-    asked(workspace, {"path": HERE + "Shortest"}, query="zebra", limit=1)
+    search(workspace, {"path": HERE + "Shortest", "hits": 2}, limit=1)
+    search(workspace, {"path": HERE + "Shortest", "hits": 2}, limit=3)
+    assert [len(titles) for titles in CALLS] == [4, 2, 3]
+    search(workspace, {"path": HERE + "Shortest"}, query="zebra", limit=1)
 
 
-def test_each_is_given_what_the_one_before_left(workspace):
-    SEEN.clear()
-    hits = asked(
+def test_postprocessors_run_one_after_another(workspace):
+    CALLS.clear()
+    hits = search(
         workspace,
         {"path": HERE + "Shortest", "arguments": {"top_n": 2}},
         {"path": HERE + "Shortest", "arguments": {"top_n": 1}},
     )
-    assert SEEN[1] == ["milk", "white tea"]
+    assert CALLS[1] == ["milk", "white tea"]
     assert titles(hits) == ["milk"]
 
 
-def test_hits_are_what_documents_say_whatever_nodes_they_give(workspace):
-    whole = asked(workspace)
-    after = asked(workspace, {"path": HERE + "Inventive"})
-    assert list(after) == list(whole)
+def test_texts_and_nodes_of_a_postprocessor_are_ignored(workspace):
+    after = search(workspace, {"path": HERE + "Inventive"})
+    assert list(after) == list(search(workspace))
 
 
-def test_the_recipe_names_them_and_all_searches_heed_it(workspace):
+def test_postprocessors_of_a_recipe_serve_all_searches(workspace):
     config = {"retrieval": {"postprocessors": [{"path": HERE + "Shortest"}]}}
     kb = workspace.create("reranked", spec=KnowledgeBaseSpec.model_validate(config))
     kb.add("long", "# long\n\n" + "Tea is a drink. " * 9)
     kb.add("short", "# short\n\nTea, tea.")
     assert titles(kb.search("tea drink")) == ["short", "long"]
     assert titles(workspace.search("tea drink", kbs=["reranked"])) == ["short", "long"]
-    found = kb.as_retriever().retrieve("tea drink")
-    assert [node.metadata["title"] for node in found] == ["short", "long"]
+    nodes = kb.as_retriever().retrieve("tea drink")
+    assert [node.metadata["title"] for node in nodes] == ["short", "long"]
     workspace.delete("reranked")
 
 
 @pytest.mark.parametrize(
-    ("path", "arguments", "says"),
+    ("path", "arguments", "message"),
     [
         (
             HERE + "Broken",
@@ -156,26 +152,24 @@ def test_the_recipe_names_them_and_all_searches_heed_it(workspace):
         (HERE + "Broken", {"how": "nan"}, "the score nan"),
         (HERE + "Broken", {"how": "x", "colour": "red"}, "check the arguments|score nan"),
         (HERE + "Broken", {}, "check the arguments"),
-        (HERE + "Closed", {"api_key": "geheimnis"}, r"cannot be opened \(OSError: .*\*\*\*"),
+        (HERE + "Unopenable", {"api_key": "geheimnis"}, r"cannot be opened \(OSError: .*\*\*\*"),
         (HERE + "Nothing", {}, "Nothing in .* is not a llama-index postprocessor"),
         (CORE + "KeywordNodePostprocessor", {"required_keywords": ["tea"]}, "pip install spacy"),
         ("os:path", {}, "BaseNodePostprocessor"),
         ("no_such_package.reranker:Reranker", {}, "cannot import no_such_package.reranker"),
-        (
-            "llama_index.postprocessor.cohere_rerank:CohereRerank",
-            {},
-            "pip install llama-index-postprocessor-cohere-rerank",
-        ),
+        (COHERE, {}, "pip install llama-index-postprocessor-cohere-rerank"),
     ],
 )
-def test_what_fails_is_one_clear_error(workspace, path, arguments, says):
-    with pytest.raises(PostprocessorError, match=says) as caught:
-        asked(workspace, {"path": path, "arguments": arguments})
+def test_failure_of_a_postprocessor_is_one_error_without_secrets(
+    workspace, path, arguments, message
+):
+    with pytest.raises(PostprocessorError, match=message) as caught:
+        search(workspace, {"path": path, "arguments": arguments})
     assert "geheimnis" not in str(caught.value)
     assert path in str(caught.value)
 
 
-def test_they_are_opened_once(workspace):
+def test_postprocessor_is_opened_once(workspace):
     opened = []
 
     class RequestCounter(Shortest):
@@ -185,11 +179,11 @@ def test_they_are_opened_once(workspace):
 
     globals()["Counted"] = RequestCounter
     for _ in range(3):
-        asked(workspace, {"path": HERE + "Counted"})
+        search(workspace, {"path": HERE + "Counted"})
     assert len(opened) == 1
 
 
-def test_of_several_knowledge_bases_they_run_where_all_name_the_same(tmp_path):
+def test_postprocessors_run_if_all_knowledge_bases_name_them(tmp_path):
     shortest = {"path": HERE + "Shortest", "arguments": {"top_n": 1}}
     with kbkit.open(tmp_path) as opened:
         for name, named in (("one", [shortest]), ("two", [shortest]), ("plain", [])):

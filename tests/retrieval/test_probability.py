@@ -13,8 +13,8 @@ TOPICS = ("pumps", "valves", "filters", "boilers", "meters", "pipes", "tanks", "
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     with kbkit.open(tmp_path_factory.mktemp("kb")) as workspace:
-        made = workspace.create("plant")
-        made.ingest(
+        kb = workspace.create("plant")
+        kb.ingest(
             SourceDocument(
                 uri=f"text:{number}",
                 title=f"Part {number} of {TOPICS[number % 8]}",
@@ -22,10 +22,10 @@ def kb(tmp_path_factory):
             )
             for number in range(320)
         )
-        yield made
+        yield kb
 
 
-def test_a_query_about_something_else_is_told_from_one_that_fits(kb):
+def test_unrelated_query_has_a_note_and_low_probabilities(kb):
     fits, misses = kb.search("check the pumps of line 8"), kb.search("goulash with dumplings")
     assert fits.notes == ()
     assert misses.notes == (NOTE,)
@@ -33,11 +33,11 @@ def test_a_query_about_something_else_is_told_from_one_that_fits(kb):
     assert [hit.probability for hit in fits] == sorted((h.probability for h in fits), reverse=True)
 
 
-def test_without_a_measurement_there_is_no_estimate(kb):
+def test_lexical_search_gives_no_probability(kb):
     assert {hit.probability for hit in kb.search("pumps", mode="lexical")} == {None}
 
 
-def test_the_estimate_is_in_json_and_in_data_frames(kb):
+def test_probability_is_in_json_and_data_frames(kb):
     hits = kb.search("pumps of line 8", limit=3)
     again = from_dict(Hits, to_json(hits))
     assert [hit.probability for hit in again] == [hit.probability for hit in hits]
@@ -45,7 +45,7 @@ def test_the_estimate_is_in_json_and_in_data_frames(kb):
     assert kb.search("pumps", mode="dense").to_frame()["probability"].isna().all()
 
 
-def test_a_small_knowledge_base_says_nothing(tmp_path):
+def test_small_knowledge_base_gives_no_probability(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         few = workspace.create("few")
         few.add("Tea", "Steep it.")

@@ -1,4 +1,4 @@
-"""Which names a query has, how many of its words, and how sure that is; what relates to them."""
+"""Entities that a query names, and their relations."""
 
 import math
 from dataclasses import replace
@@ -22,14 +22,13 @@ def table(names=NAMES, relations=()):
     return GraphTable((), entities, rows, relations, {}, ())
 
 
-def found(query, frequency=lambda word: 10):
-    return [
-        (NAMES[each.row], each.words, each.share) for each in entities_in(query, table(), frequency)
-    ]
+def named(query, frequency=lambda word: 10):
+    entities = entities_in(query, table(), frequency)
+    return [(NAMES[each.row], each.words, each.share) for each in entities]
 
 
 @pytest.mark.parametrize(
-    ("query", "named"),
+    ("query", "entities"),
     [
         ("who is the pool opener?", [("pool opener", 2, 1.0)]),
         ("pool opener, and a pool", [("pool opener", 2, 1.0), ("pool", 1, 0.3)]),
@@ -41,7 +40,7 @@ def found(query, frequency=lambda word: 10):
         ("a heavy one", [("heavy", 1, 0.0)]),
         ("a pool or `pool`", [("pool", 1, 1.0)]),
         ("`pool` or a pool", [("pool", 1, 1.0)]),
-        ("say a b c d e f", [("a b c d e", 5, 1.0)]),  # no longer name is looked for
+        ("say a b c d e f", [("a b c d e", 5, 1.0)]),  # the longest name has five words
         ("the one", []),
         ("what is `the`", [("the", 1, 1.0)]),
         ("... ?", []),
@@ -50,24 +49,24 @@ def found(query, frequency=lambda word: 10):
         (" ".join(["word"] * 60) + " Pool", []),
     ],
 )
-def test_names_of_a_query(query, named):
-    assert found(query) == named
+def test_entities_in_a_query(query, entities):
+    assert named(query) == entities
 
 
-def test_a_plain_word_means_a_name_as_often_as_chunks_do():
-    assert found("a pool", lambda word: 4) == [("pool", 1, 0.75)]
-    assert found("a pool", lambda word: 1) == [("pool", 1, 1.0)]
-    assert found("a pool", lambda word: 0) == [("pool", 1, 1.0)]
-    assert found("a drain_all", lambda word: 1) == [("drain_all", 1, 1.0)]
+def test_share_of_a_plain_word_is_that_of_chunks_with_the_entity():
+    assert named("a pool", lambda word: 4) == [("pool", 1, 0.75)]
+    assert named("a pool", lambda word: 1) == [("pool", 1, 1.0)]
+    assert named("a pool", lambda word: 0) == [("pool", 1, 1.0)]
+    assert named("a drain_all", lambda word: 1) == [("drain_all", 1, 1.0)]
 
 
-def test_an_entity_that_is_named_twice_counts_by_its_longest_name():
+def test_entity_named_twice_counts_by_its_longest_name():
     graph = replace(table(), rows={entity_id("pool opener"): 1, entity_id("opener"): 1})
-    (named,) = entities_in("`opener` is the pool opener", graph, lambda word: 1)
-    assert (named.row, named.words) == (1, 2)
+    (entity,) = entities_in("`opener` is the pool opener", graph, lambda word: 1)
+    assert (entity.row, entity.words) == (1, 2)
 
 
-def test_the_strongest_relations_of_what_is_named_count_half_together():
+def test_strongest_relations_of_named_entities_count_half_in_all():
     names = ("pool", *(f"x{n}" for n in range(11)))
     relations = [RelationRow(n, 0, "is", n, 1.0 if n < 10 else 0.5) for n in range(1, 10)]
     relations += [RelationRow(10, 10, "of", 0, 0.5), RelationRow(11, 0, "is", 11, 0.1)]

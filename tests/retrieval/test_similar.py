@@ -1,19 +1,14 @@
-"""What stands around a chunk, and what is like it."""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
+"""The context of a chunk, and similar chunks."""
 
 import pytest
 
 import kbkit
-from kbkit import KnowledgeBase
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import handle_of
 
 
 @pytest.fixture(scope="module")
-def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+def kb(tmp_path_factory):
     with kbkit.open(tmp_path_factory.mktemp("similar")) as workspace:
         kb = workspace.create("garden")
         for name in ("Roses", "Lilies", "Tulips"):
@@ -24,16 +19,12 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
                 source=f"https://garden.example/flowers/{name.lower()}.html",
                 tags=["flower", name.lower()],
             )
-        kb.add(
-            "Engines",
-            "An engine burns fuel in its cylinders.",
-            document_type="manual",
-            source="https://garden.example/engines.html",
-        )
+        engines = "https://garden.example/engines.html"
+        kb.add("Engines", "An engine burns fuel.", document_type="manual", source=engines)
         yield kb
 
 
-def test_what_is_like_a_chunk_comes_nearest_first_without_it(kb: KnowledgeBase):
+def test_similar_chunks_come_nearest_first_without_the_chunk(kb):
     seed = kb.search("watering roses")[0].chunk
     hits = kb.similar(seed.id, limit=5)
     assert hits.query == "Roses › Watering"
@@ -46,13 +37,13 @@ def test_what_is_like_a_chunk_comes_nearest_first_without_it(kb: KnowledgeBase):
     assert len(kb.similar(seed.id, limit=2)) == 2
 
 
-def test_filters_hold_for_what_is_like_a_chunk(kb: KnowledgeBase):
+def test_similar_chunks_are_filtered(kb):
     seed = kb.search("watering roses")[0].chunk
     hits = kb.similar(seed.id, filters={"tags": "tulips"})
     assert {hit.title for hit in hits} == {"Tulips"}
 
 
-def test_a_chunk_that_is_not_there(kb: KnowledgeBase, tmp_path):
+def test_unknown_chunk_and_limit_0_are_errors(kb, tmp_path):
     with kbkit.open(tmp_path) as other:
         other.create("elsewhere").add("Roses", "Roses need water.")
         strange = next(iter(other["elsewhere"].chunks)).id
@@ -65,7 +56,7 @@ def test_a_chunk_that_is_not_there(kb: KnowledgeBase, tmp_path):
         kb.similar(next(iter(kb.chunks)).id, limit=0)
 
 
-def test_context_is_what_stands_before_and_after(kb: KnowledgeBase):
+def test_context_has_the_chunks_before_and_after(kb):
     document = kb.documents["https://garden.example/flowers/roses.html"]
     chunks = list(kb.chunks.of(document.id))
     assert len(chunks) == 2
@@ -78,13 +69,13 @@ def test_context_is_what_stands_before_and_after(kb: KnowledgeBase):
         kb.context(chunks[0].id, after="2")  # type: ignore[arg-type]
 
 
-def test_tags_and_folders_are_counted(kb: KnowledgeBase):
+def test_tags_and_folders_are_counted(kb):
     assert kb.documents.tags() == {"flower": 3, "lilies": 1, "roses": 1, "tulips": 1}
     assert next(iter(kb.documents.tags())) == "flower"
     assert kb.documents.folders() == {"flowers": 3}
 
 
-def test_the_revision_changes_with_documents_and_ratings(kb: KnowledgeBase):
+def test_revision_changes_with_documents_and_ratings(kb):
     seen = {handle_of(kb).revision()}
     chunk = next(iter(kb.chunks))
     kb.search("water")

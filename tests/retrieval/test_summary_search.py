@@ -1,17 +1,15 @@
-"""Search by what documents are about: their summaries by meaning, and their words as a whole."""
+"""Search by summaries of documents, and by the words of whole documents."""
 
-import json
 import threading
 
 import numpy as np
 import pytest
 
-import kbkit
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.ingest.summaries import SummaryMaker
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Filters, Mode
-from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
+from kbkit.models import Filters, Mode, SourceDocument
+from kbkit.recipes import FilesSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
@@ -31,51 +29,38 @@ NO_SUMMARIES = RetrievalSpec(summary_weight=0)
 NO_PAGES = RetrievalSpec(page_weight=0)
 
 
-def ingest(kb, folder, pages):
-    lines = [
-        {
-            "uri": f"man:{name}",
-            "title": name,
-            "tags": [name[0]],
-            "text": f"# {name}\n\n{text}\n\n## Options\n\nNone.\n",
-        }
+def ingest(kb, pages):
+    kb.ingest(
+        SourceDocument(
+            f"man:{name}", name, f"# {name}\n\n{text}\n\n## Options\n\nNone.\n", tags=(name[0],)
+        )
         for name, text in pages.items()
-    ]
-    path = folder / f"{kb.name}.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    kb.ingest(JsonlSource(path=str(path)))
+    )
     return kb
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
-
-
-@pytest.fixture
-def kb(workspace, tmp_path):
-    return ingest(workspace.create("man"), tmp_path, PAGES)
+def kb(workspace):
+    return ingest(workspace.create("man"), PAGES)
 
 
 def titles(hits):
     return list(dict.fromkeys(hit.title for hit in hits))
 
 
-def forget(kb, *names):
-    """Have no summaries of some documents, as while they are being made."""
+def remove_summaries(kb, *names):
     ids = [document.id for document in kb.documents if document.title in names]
     with kb._stores.database.write() as transaction:
         summaries.remove(transaction, ids)
         knowledge_bases.touch(transaction, kb.id)
-    kb._stores.snapshots.drop(kb.id)  # which keeps a summary until there is another
+    kb._stores.snapshots.drop(kb.id)  # it keeps a summary until there is another
 
 
 @pytest.mark.parametrize(
     ("query", "title"),
     [("delete file", "rm"), ("what day is it", "date"), ("is the host up", "ping")],
 )
-def test_a_page_that_answers_in_other_words_comes_first(kb, query, title):
+def test_page_that_answers_in_other_words_ranks_first(kb, query, title):
     hits = kb.search(query)
     words = set(query.split())
     assert not words & set(PAGES[title].lower().split()) - {"the", "is", "it"}
@@ -86,7 +71,7 @@ def test_a_page_that_answers_in_other_words_comes_first(kb, query, title):
     assert hits.notes == ()
 
 
-def test_each_mode_has_its_leg(kb):
+def test_summaries_serve_dense_and_page_words_lexical_search(kb):
     hits = {mode: kb.search("order of lines", mode=mode) for mode in Mode}
     for mode, found in hits.items():
         best = found[0].parts
@@ -97,11 +82,10 @@ def test_each_mode_has_its_leg(kb):
     assert kb.search("order of lines", retrieval=NO_PAGES)[0].parts.page == 0
 
 
-def test_words_in_different_chunks_speak_for_their_page(workspace, tmp_path):
+def test_words_in_different_chunks_count_for_their_page(workspace):
     far = "Filler that says nothing at all of either, over and over again. " * 30
     kb = ingest(
         workspace.create("far"),
-        tmp_path,
         {
             "one": f"Herons wade.\n\n{far}\n\n## More\n\n{far}\n\nOtters swim.",
             "two": f"Herons wade.\n\n{far}",
@@ -115,23 +99,23 @@ def test_words_in_different_chunks_speak_for_their_page(workspace, tmp_path):
     assert hits[0].title == "one"
 
 
-def test_a_document_without_a_summary_yet_is_not_pushed_down(kb):
+def test_document_without_summary_ranks_as_an_average_one(kb):
     before = kb.search("delete file")
     shares = {hit.title: hit.parts.summary for hit in before}
-    forget(kb, "rm")
+    remove_summaries(kb, "rm")
     hits = kb.search("delete file")
     now = {hit.title: hit.parts.summary for hit in hits}
     others = [share for title, share in now.items() if title != "rm"]
     assert shares["rm"] == max(shares.values())
     assert min(others) < now["rm"] < max(others)
-    forget(kb, *PAGES)
+    remove_summaries(kb, *PAGES)
     none = kb.search("delete directory entries")
     assert {hit.parts.summary for hit in none} == {0.0}
     assert none[0].title == "rm"
     assert none.notes == ()
 
 
-def test_filters_leave_the_order_of_what_passes(kb):
+def test_filters_keep_summary_scores(kb):
     whole = titles(kb.search("delete file"))
     assert whole[0] == "rm"
     assert titles(kb.search("delete file", filters={"tags": "r"})) == ["rm"]
@@ -141,49 +125,48 @@ def test_filters_leave_the_order_of_what_passes(kb):
     assert best.summary == pytest.approx(max(h.parts.summary for h in kb.search("what day is it")))
 
 
-def test_several_knowledge_bases_compare(kb, workspace, tmp_path):
-    other = ingest(
-        workspace.create("house"),
-        tmp_path,
-        {
-            "broom": "Sweeps the floor of a kitchen, a hall or a yard.",
-            "vase": "Holds flowers, and water for them, on a table.",
-        },
-    )
+def test_scores_of_several_knowledge_bases_compare(kb, workspace):
+    pages = {
+        "broom": "Sweeps the floor of a kitchen, a hall or a yard.",
+        "vase": "Holds flowers, and water for them, on a table.",
+    }
+    other = ingest(workspace.create("house"), pages)
     hits = workspace.search("delete file")
     assert (hits[0].kb, hits[0].title) == ("man", "rm")
     hits = workspace.search("clean the ground")
     assert (hits[0].kb, hits[0].title) == ("house", "broom")
-    one = {hit.title: hit.parts for hit in workspace.search("flowers directory", mode="lexical")}
-    assert one["vase"].page > 0 < one["rm"].page
-    assert max(parts.page for parts in one.values()) == one["vase"].page  # the rarer word
+    hits = workspace.search("flowers directory", mode="lexical")
+    pages = {hit.title: hit.parts.page for hit in hits}
+    assert pages["vase"] > 0 < pages["rm"]
+    assert max(pages.values()) == pages["vase"]  # the rarer word
     assert other.search("clean the ground")[0].title == "broom"
 
 
-def test_a_query_is_embedded_once(kb, monkeypatch):
+def test_query_embeddings_are_cached(kb, monkeypatch):
     handle = handle_of(kb)
-    embedder = handle.summary_embedder(handle.row())
-    asked, real = [], type(embedder).embed_query
+    embedder = type(handle.summary_embedder(handle.row()))
+    queries, original = [], embedder.embed_query
 
     def embed_query(self, text):
-        asked.append(text)
-        return real(self, text)
+        queries.append(text)
+        return original(self, text)
 
-    monkeypatch.setattr(type(embedder), "embed_query", embed_query)
+    monkeypatch.setattr(embedder, "embed_query", embed_query)
     first = kb.search("delete file")
     assert kb.search("delete file", limit=3).hits == first.hits[:3]
-    assert asked == ["delete file"]
+    assert queries == ["delete file"]
     kb.search("is the host up", mode="lexical")
     kb.search("is the host up", retrieval=NO_SUMMARIES)
-    assert asked == ["delete file"]
+    assert queries == ["delete file"]
     monkeypatch.setattr("kbkit.retrieval.query._KEPT", 1)
     kb.search("is the host up")
     kb.search("delete file")
-    assert asked == ["delete file", "is the host up", "delete file"]
+    assert queries == ["delete file", "is the host up", "delete file"]
 
 
-def test_summaries_of_what_is_gone_are_left_aside_and_that_is_said(kb):
-    """Those of an embedder that is not here any more."""
+def test_summaries_of_an_uninstalled_embedder_are_skipped_with_a_note(kb, tmp_path):
+    (tmp_path / "note.md").write_text("Nothing yet.")
+    kb.ingest(FilesSource(path=str(tmp_path / "note.md")))
     other = HashEmbedder()
     SummaryMaker(kb._stores.database, kb.id, other, StaticEmbedder).make()
     hits = kb.search("remove entries of a directory")
@@ -199,13 +182,13 @@ def test_summaries_of_what_is_gone_are_left_aside_and_that_is_said(kb):
 
 
 @pytest.mark.parametrize("filters", [{}, {"tags": ["r"]}])
-def test_summaries_that_are_embedded_anew_while_a_query_is_have_their_part(kb, filters):
-    whole, asked, switched = handle_of(kb).retriever, [], threading.Event()
+def test_query_is_embedded_again_for_summaries_replaced_meanwhile(kb, filters):
+    whole, embedders, switched = handle_of(kb).retriever, [], threading.Event()
 
     def for_summaries(row):
-        asked.append(row.summary_embedder.partition(":")[0])
+        embedders.append(row.summary_embedder.partition(":")[0])
         embedder = whole.summary_embedder(row)
-        if len(asked) == 1:
+        if len(embedders) == 1:
             SummaryMaker(kb._stores.database, kb.id, StaticEmbedder(), StaticEmbedder).make()
             switched.set()
         return embedder
@@ -216,14 +199,14 @@ def test_summaries_that_are_embedded_anew_while_a_query_is_have_their_part(kb, f
 
     retriever = Retriever(whole.stores, whole.kb_id, for_chunks, for_summaries, whole.graph)
     hits = search([retriever], Query.of("remove entries", filters=Filters(**filters)))
-    assert asked == ["onnx", "static"]
+    assert embedders == ["onnx", "static"]
     assert hits[0].title == "rm"
     assert hits[0].parts.summary > 0
 
 
-def test_static_vectors_of_summaries_weigh_less(workspace, tmp_path):
+def test_static_vectors_of_summaries_weigh_less(workspace):
     spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())
-    kb = ingest(workspace.create("man", spec=spec), tmp_path, PAGES)
+    kb = ingest(workspace.create("man", spec=spec), PAGES)
     best = kb.search("clock format")[0]
     assert best.title == "date"
     share = len(PAGES) / (len(PAGES) + 10)  # few documents
@@ -232,7 +215,7 @@ def test_static_vectors_of_summaries_weigh_less(workspace, tmp_path):
     assert best.parts.page == pytest.approx(share * 0.3 / whole)
 
 
-def test_a_snapshot_keeps_summaries(kb):
+def test_snapshot_keeps_summaries(kb):
     held = kb._stores.snapshots.renew(kb.id)
     loaded = SegmentFiles(kb._stores.snapshots.folder).read(kb.id)
     assert loaded.summary_embedder == held.summary_embedder
@@ -241,15 +224,15 @@ def test_a_snapshot_keeps_summaries(kb):
     np.testing.assert_array_equal(vectors, held.summaries_of(loaded.document_ids))
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=2e-3)
     with kb._stores.database.read() as transaction:
-        found = summaries.vectors_of(transaction, handle_of(kb).row())
-    for known, vector in zip(found.document_ids, found.vectors, strict=True):
-        row = list(loaded.document_ids).index(known)
+        stored = summaries.vectors_of(transaction, handle_of(kb).row())
+    for document_id, vector in zip(stored.document_ids, stored.vectors, strict=True):
+        row = list(loaded.document_ids).index(document_id)
         np.testing.assert_allclose(vectors[row], vector, atol=1e-6)
     owned = np.bincount(loaded.owners, loaded.lengths)
     assert loaded.document_lengths.tolist() == owned.tolist()
 
 
-def test_a_knowledge_base_of_one_document_and_a_query_of_any_length(workspace):
+def test_summaries_of_one_document_and_a_long_query(workspace):
     kb = workspace.create("one")
     kb.add("Tea", "Tea.")
     assert kb.search("hot drink")[0].title == "Tea"

@@ -1,4 +1,4 @@
-"""The retriever of words finds what scoring every chunk finds, however much of it is left out."""
+"""The retriever of words against scores of all chunks."""
 
 from types import SimpleNamespace
 
@@ -40,12 +40,12 @@ def table(rng, *, together=True):
 
 
 def postings_of(rng, shares):
-    found = {}
+    postings = {}
     for i, share in enumerate(shares):
         rows = np.flatnonzero(rng.random(CHUNKS) < share).astype(np.int32)
         if len(rows):
-            found[f"t{i}"] = rows, rng.geometric(0.5, len(rows)).astype(np.uint16)
-    return found
+            postings[f"t{i}"] = rows, rng.geometric(0.5, len(rows)).astype(np.uint16)
+    return postings
 
 
 def statistics_of(chunks, postings):
@@ -62,7 +62,7 @@ def of_all(chunks, postings, statistics, mask):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_best_are_those_of_scoring_all_to_the_last_digit(seed):
+def test_best_chunks_have_exactly_the_scores_of_all_chunks(seed):
     rng = np.random.default_rng(seed)
     chunks = table(rng)
     shares = rng.choice([0.0005, 0.005, 0.02, 0.1, 0.4, 0.9], rng.integers(0, 7))
@@ -70,8 +70,7 @@ def test_the_best_are_those_of_scoring_all_to_the_last_digit(seed):
     statistics = statistics_of(chunks, postings)
     mask = rng.random(CHUNKS) < rng.choice([0.01, 0.3]) if seed % 3 == 0 else None
     most = int(rng.choice([1, 10, 100, CHUNKS]))
-    retriever = ChunkWords(chunks, postings, statistics, mask)
-    rows, scores = retriever.best(most)
+    rows, scores = ChunkWords(chunks, postings, statistics, mask).best(most)
     every = of_all(chunks, postings, statistics, mask)
     matching = np.flatnonzero(every)
     expected = matching[top_indices(every[matching], most)]
@@ -82,46 +81,46 @@ def test_the_best_are_those_of_scoring_all_to_the_last_digit(seed):
     assert whole.of(some).tobytes() == of_all(chunks, postings, statistics, None)[some].tobytes()
 
 
-def test_postings_of_a_frequent_term_are_left_out_beside_rare_ones(monkeypatch):
+def test_postings_of_frequent_terms_are_skipped_beside_rare_ones(monkeypatch):
     rng = np.random.default_rng(1)
     chunks, scored = table(rng), []
     postings = postings_of(rng, [0.02, 0.9])
-    monkeypatch.setattr(
-        words,
-        "impacts",
-        lambda counts, *rest: (scored.append(len(counts)), impacts(counts, *rest))[1],
-    )
+
+    def counted(counts, *rest):
+        scored.append(len(counts))
+        return impacts(counts, *rest)
+
+    monkeypatch.setattr(words, "impacts", counted)
     retriever = ChunkWords(chunks, postings, statistics_of(chunks, postings))
     assert len(retriever.best(10)[0]) == 10
     assert sum(scored) < len(postings["t1"][0]) / 4
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_documents_are_counted_however_their_chunks_lie(together, monkeypatch):
+def test_words_of_documents_are_counted_in_any_order_of_chunks(together, monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.candidates.documents._FREQUENT", 1_000)
     rng = np.random.default_rng(2)
     chunks = table(rng, together=together)
     postings = postings_of(rng, [0.01, 0.6])
-    for _ in range(2):  # the is repeated as it was kept
+    for _ in range(2):  # the second time from the cache
         scores = DocumentScores.of_words(chunks, postings)
         for term, (rows, times) in postings.items():
             expected = np.bincount(chunks.owners[rows], times, len(chunks.sizes))
-            there, counts = scores.counts[term]
-            assert there.tolist() == np.flatnonzero(expected).tolist()
-            assert counts.tolist() == expected[there].tolist()
+            documents, counts = scores.counts[term]
+            assert documents.tolist() == np.flatnonzero(expected).tolist()
+            assert counts.tolist() == expected[documents].tolist()
     assert list(chunks.kept["frequent"]) == ["t1"]
     chosen = np.array([3, 77, 500])
-    assert (
-        _rows_of(chunks, chosen).tolist() == np.flatnonzero(np.isin(chunks.owners, chosen)).tolist()
-    )
+    rows = np.flatnonzero(np.isin(chunks.owners, chosen))
+    assert _rows_of(chunks, chosen).tolist() == rows.tolist()
 
 
-def test_what_is_kept_of_frequent_terms_has_a_bound(monkeypatch):
+def test_cache_of_frequent_terms_is_bounded(monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.candidates.documents._FREQUENT", 1_000)
     rng = np.random.default_rng(3)
     chunks, postings = table(rng), postings_of(rng, [0.9] * 4)
-    there = [len(np.unique(chunks.owners[rows])) for rows, _ in postings.values()]
-    monkeypatch.setattr("kbkit.retrieval.candidates.documents._MAX_KEPT", sum(there[:3]))
+    sizes = [len(np.unique(chunks.owners[rows])) for rows, _ in postings.values()]
+    monkeypatch.setattr("kbkit.retrieval.candidates.documents._MAX_KEPT", sum(sizes[:3]))
     kept = []
     for term in postings:
         DocumentScores.of_words(chunks, {term: postings[term]})
@@ -130,14 +129,14 @@ def test_what_is_kept_of_frequent_terms_has_a_bound(monkeypatch):
 
 
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 400])
-def test_a_text_has_its_place_among_sorted_ones(number):
+def test_place_of_a_text_among_sorted_texts(number):
     texts = sorted(f"é{i * 7 % 400}" if i % 3 else f"w{i}\U0001f600" for i in range(number))
     packed = MappedTexts(np.frombuffer("".join(f"{text}\0" for text in texts).encode(), np.uint8))
     for text in [*texts, "", "a", "w", "é20", "\U0001f600"]:
         assert packed.place(text) == sum(known < text for known in texts)
 
 
-def test_what_summaries_usually_say_does_not_depend_on_their_order():
+def test_usual_score_of_summaries_does_not_depend_on_order():
     rng = np.random.default_rng(4)
     vectors = rng.normal(0.1, 1, (5_000, 32)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
