@@ -1,4 +1,4 @@
-"""Relations out of documents: which, with which evidence, and the same however they came about."""
+"""Relations of documents, with their evidence, after full and partial builds."""
 
 import dataclasses
 import itertools
@@ -11,10 +11,9 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Target, TargetKind
 
 
-def built(kb):
-    """Have the graph of a knowledge base built; how many chunks were read for it."""
-    stores = handle_of(kb).stores
-    return building.build_waiting(stores)
+def build(kb):
+    """Build the graph of a knowledge base, and return the number of chunks read."""
+    return building.build_waiting(handle_of(kb).stores)
 
 
 POOL = """# shelf.Pool {#shelf.Pool}
@@ -61,7 +60,6 @@ def fill(kb, **more):
 
 
 def edges(workspace, *names):
-    """The relations of a graph, by the names of their ends."""
     graph = workspace.graph
     labels = {each.id: each.name for each in graph.entities(limit=10_000)}
     labels |= {each.id: each.title for kb in workspace for each in workspace[kb].documents}
@@ -73,23 +71,22 @@ def edges(workspace, *names):
 
 
 def stored(workspace):
-    """All that a graph has, but for when it came to be."""
+    """All of a graph except ids and times of relations."""
     graph = workspace.graph
-    return (
-        {
-            (each.source, each.name, each.target, round(each.weight, 9), each.evidence)
-            for each in graph.relations(limit=100_000)
-        },
-        {
-            (each.id, each.name, each.type, each.description, each.aliases, each.chunks)
-            for each in graph.entities(limit=100_000)
-        },
-    )
+    relations = {
+        (each.source, each.name, each.target, round(each.weight, 9), each.evidence)
+        for each in graph.relations(limit=100_000)
+    }
+    entities = {
+        (each.id, each.name, each.type, each.description, each.aliases, each.chunks)
+        for each in graph.entities(limit=100_000)
+    }
+    return relations, entities
 
 
-def test_verbs_containment_definitions_and_links_become_relations(workspace, kb):
+def test_verbs_containment_definitions_and_links_give_relations(workspace, kb):
     fill(kb)
-    built(kb)
+    build(kb)
     names = ("raises", "extends", "calls", "alias_of", "deprecated_by", "returns")
     assert edges(workspace, *names) == {
         ("shelf.Pool.get", "raises", "shelf.PoolError"),
@@ -112,9 +109,9 @@ def test_verbs_containment_definitions_and_links_become_relations(workspace, kb)
     assert ("shelf.Pool", "defined_in", "pool") in edges(workspace)
 
 
-def test_each_relation_has_the_chunk_that_says_so(workspace, kb):
+def test_relations_have_their_chunks_as_evidence(workspace, kb):
     fill(kb)
-    built(kb)
+    build(kb)
     by_id = {chunk.id: chunk.text for chunk in kb.chunks}
     relations = workspace.graph.relations(limit=1_000)
     assert all(each.evidence and set(each.evidence) <= set(by_id) for each in relations)
@@ -126,35 +123,30 @@ def test_each_relation_has_the_chunk_that_says_so(workspace, kb):
 
 def test_entities_have_type_and_description(workspace, kb):
     fill(kb)
-    built(kb)
-    found = workspace.graph.entity("shelf.BaseError")
-    assert (found.type, found.description) == ("error", "The base of all.")
+    build(kb)
+    entity = workspace.graph.entity("shelf.BaseError")
+    assert (entity.type, entity.description) == ("error", "The base of all.")
     assert workspace.graph.entity("shelf.Pool").type == "symbol"
 
 
 @pytest.mark.slow
-def test_a_rebuild_reads_what_changed_and_stores_what_a_full_one_would(workspace, kb, tmp_path):
+def test_rebuild_reads_changed_chunks_and_equals_a_full_build(workspace, kb, tmp_path):
     fill(kb)
-    assert built(kb) == len(kb.chunks)
-    assert built(kb) == 0
+    assert build(kb) == len(kb.chunks)
+    assert build(kb) == 0
     changed = POOL.replace("shelf.PoolError", "shelf.BaseError")
+    new = "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`."
     kb.add("pool", changed, source="http://x.org/pool.html")
-    kb.add(
-        "new", "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`.", source="http://x.org/n.html"
-    )
-    assert 0 < built(kb) < len(kb.chunks)
+    kb.add("new", new, source="http://x.org/n.html")
+    assert 0 < build(kb) < len(kb.chunks)
     kb.documents.delete("http://x.org/guide.html")
-    built(kb)
+    build(kb)
     with kbkit.open(tmp_path / "other") as other:
-        anew = other.create("manual")
-        fill(anew, pool=changed)
-        anew.documents.delete("http://x.org/guide.html")
-        anew.add(
-            "new",
-            "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`.",
-            source="http://x.org/n.html",
-        )
-        built(anew)
+        full = other.create("manual")
+        fill(full, pool=changed)
+        full.documents.delete("http://x.org/guide.html")
+        full.add("new", new, source="http://x.org/n.html")
+        build(full)
         assert edges(other) == edges(workspace)
         weights = [
             sorted((each.name, round(each.weight, 9)) for each in ws.graph.relations(limit=1_000))
@@ -166,73 +158,66 @@ def test_a_rebuild_reads_what_changed_and_stores_what_a_full_one_would(workspace
     assert not {each for each in edges(workspace) if "guide" in each}
 
 
-def test_gone_evidence_lowers_weights_until_the_relation_goes(workspace, kb):
+def test_deleted_evidence_lowers_the_weight_and_ends_the_relation(workspace, kb):
     for number in range(3):
-        kb.add(
-            f"d{number}",
-            f"# Part {number}\n\n`shelf.get()` raises `shelf.Error` ({number}).",
-            source=f"http://x.org/{number}",
-        )
+        text = f"# Part {number}\n\n`shelf.get()` raises `shelf.Error` ({number})."
+        kb.add(f"d{number}", text, source=f"http://x.org/{number}")
     weights = []
     for number in range(3):
-        built(kb)
-        (found,) = workspace.graph.relations(name="raises")
-        assert len(found.evidence) == 3 - number
-        weights.append(found.weight)
+        build(kb)
+        (relation,) = workspace.graph.relations(name="raises")
+        assert len(relation.evidence) == 3 - number
+        weights.append(relation.weight)
         kb.documents.delete(f"http://x.org/{number}")
-    built(kb)
+    build(kb)
     assert workspace.graph.relations(name="raises") == []
     assert weights == pytest.approx([3 / 4, 2 / 3, 1 / 2])
 
 
-def test_what_a_person_said_outlives_rebuilds(workspace, kb):
+def test_edits_by_hand_outlive_rebuilds(workspace, kb):
     graph = workspace.graph
     fill(kb)
-    built(kb)
+    build(kb)
     graph.update("shelf.Pool", description="Ours.", type="term", name="The Pool")
     (raises,) = graph.relations("shelf.Pool.get", name="raises")
     graph.delete(raises)
     graph.delete("shelf.OtherError")
     graph.relate("shelf.PoolError", "extends", "shelf.BaseError", weight=0.25, note="as read")
     kb.add("pool", POOL + "\nMore.\n", source="http://x.org/pool.html")
-    built(kb)
-    found = graph.entity("shelf.Pool")
-    assert (found.name, found.type, found.description) == ("The Pool", "term", "Ours.")
+    build(kb)
+    pool = graph.entity("shelf.Pool")
+    assert (pool.name, pool.type, pool.description) == ("The Pool", "term", "Ours.")
     assert graph.relations("shelf.Pool.get", name="raises") == []
     assert not {each for each in edges(workspace) if "shelf.OtherError" in each}
-    (made,) = graph.relations("shelf.PoolError", name="extends")
-    assert (made.weight, made.note, made.by_hand) == (0.25, "as read", True)
+    (extends,) = graph.relations("shelf.PoolError", name="extends")
+    assert (extends.weight, extends.note, extends.by_hand) == (0.25, "as read", True)
 
 
-def test_a_merge_shows_the_relations_of_both_and_rebuilds_leave_it(workspace, kb):
+def test_merge_joins_relations_and_outlives_rebuilds(workspace, kb):
     graph = workspace.graph
     fill(kb)
-    built(kb)
+    build(kb)
     before = stored(workspace)
     graph.merge("shelf.BaseError", "shelf.OtherError")
-    built(kb)
+    build(kb)
     assert {step.name for step in graph.neighbors("shelf.OtherError")} >= {"shelf.PoolError"}
     graph.undo()
-    assert built(kb) == 0
+    assert build(kb) == 0
     assert stored(workspace) == before
 
 
-def test_names_that_stand_together_are_related_within_bounds(workspace, kb):
+def test_names_in_the_same_chunks_co_occur_with_bounded_evidence(workspace, kb):
     words = [f"shelf.{word}Thing" for word in ("Red", "Green", "Blue", "Grey")]
     for number in range(12):
-        pair = words[:2] if number % 2 else words[2:]
-        kb.add(
-            f"d{number}",
-            f"# Page {number}\n\nHere `{pair[0]}` meets `{pair[1]}` ({number}).",
-            source=f"http://x.org/{number}",
-        )
-    built(kb)
-    (found,) = (e for e in workspace.graph.relations(words[0]) if e.name == "co_occurs")
-    assert {workspace.graph.entity(end.id).name for end in (found.source, found.target)} == set(
-        words[:2]
-    )
-    assert 0.5 < found.weight < 1
-    assert len(found.evidence) == 3
+        one, other = words[:2] if number % 2 else words[2:]
+        text = f"# Page {number}\n\nHere `{one}` meets `{other}` ({number})."
+        kb.add(f"d{number}", text, source=f"http://x.org/{number}")
+    build(kb)
+    (relation,) = (e for e in workspace.graph.relations(words[0]) if e.name == "co_occurs")
+    ends = {workspace.graph.entity(end.id).name for end in (relation.source, relation.target)}
+    assert ends == set(words[:2])
+    assert 0.5 < relation.weight < 1
+    assert len(relation.evidence) == 3
 
 
 def test_relations_of_api_descriptions(workspace, kb, tmp_path):
@@ -260,7 +245,7 @@ components:
     keyAuth: {type: apiKey, in: header, name: X-Key}
 """)
     kb.ingest({"type": "openapi", "path": str(tmp_path / "api.yaml")})
-    built(kb)
+    build(kb)
     assert edges(workspace, "uses", "requires") == {
         ("GET /pets", "uses", "PetItem"),
         ("GET /pets", "uses", "PetOwner"),
@@ -271,10 +256,10 @@ components:
 
 def test_relations_of_packages(workspace, kb):
     kb.ingest({"type": "package", "name": "json"})
-    built(kb)
-    found = edges(workspace)
-    assert ("json.JSONDecodeError", "inherits", "ValueError") in found
-    assert {name for _, name, _ in found} >= {"contains", "inherits", "defined_in"}
+    build(kb)
+    relations = edges(workspace)
+    assert ("json.JSONDecodeError", "inherits", "ValueError") in relations
+    assert {name for _, name, _ in relations} >= {"contains", "inherits", "defined_in"}
 
 
 @pytest.mark.parametrize(
@@ -290,89 +275,84 @@ def test_relations_of_packages(workspace, kb):
         "\ue0005\ue001 raises `shelf.Error`, calls \ue0007\ue001",
     ],
 )
-def test_odd_texts_are_read_without_harm(workspace, kb, text):
+def test_graph_of_odd_texts_is_built(workspace, kb, text):
     kb.add("odd", f"# Odd\n\n{text or 'nothing'}\n", source="http://x.org/odd.html")
-    assert built(kb) == len(kb.chunks)
+    assert build(kb) == len(kb.chunks)
 
 
-def test_links_to_a_document_that_comes_later_are_there_when_it_comes(workspace, kb):
+def test_link_to_a_document_added_later_becomes_a_relation(workspace, kb):
     kb.add("guide", GUIDE, source="http://x.org/guide.html")
-    built(kb)
+    build(kb)
     assert edges(workspace, "links_to") == set()
     kb.add("errors", ERRORS, source="http://x.org/errors.html")
-    built(kb)
+    build(kb)
     assert edges(workspace, "links_to") == {("guide", "links_to", "errors")}
 
 
 def test_two_knowledge_bases_support_one_relation(workspace, kb):
     other = workspace.create("other")
     for number, each in enumerate((kb, other)):
-        each.add(
-            "d", f"# Part\n\n`shelf.get()` raises `shelf.Error` ({number}).", source="http://x.org"
-        )
-        built(each)
-    (found,) = workspace.graph.relations(name="raises")
-    assert found.weight == pytest.approx(2 / 3)
+        text = f"# Part\n\n`shelf.get()` raises `shelf.Error` ({number})."
+        each.add("d", text, source="http://x.org")
+        build(each)
+    (relation,) = workspace.graph.relations(name="raises")
+    assert relation.weight == pytest.approx(2 / 3)
     workspace.delete("other", forever=True)
-    built(kb)
-    (found,) = workspace.graph.relations(name="raises")
-    assert found.weight == pytest.approx(1 / 2)
+    build(kb)
+    (relation,) = workspace.graph.relations(name="raises")
+    assert relation.weight == pytest.approx(1 / 2)
 
 
-def test_a_build_that_is_stopped_goes_on(workspace, kb, monkeypatch):
+def test_stopped_build_is_resumed(workspace, kb, monkeypatch):
     monkeypatch.setattr(building, "_BATCH", 2)
     fill(kb)
-    built(kb)
+    build(kb)
     whole = stored(workspace)
     kb.add("pool", POOL + "\nMore.\n", source="http://x.org/pool.html")
-    asked = itertools.count()
+    calls = itertools.count()
     handle = handle_of(kb)
-    building.build(handle.stores.database, handle.id, stop=lambda: next(asked) > 0)
+    building.build(handle.stores.database, handle.id, stop=lambda: next(calls) > 0)
     kb.add("pool", POOL, source="http://x.org/pool.html")
-    built(kb)
+    build(kb)
     assert stored(workspace) == whole
 
 
-def test_entities_of_a_graph_are_searched_by_type_and_knowledge_base(workspace, kb):
+def test_entities_are_searched_by_type_and_knowledge_base(workspace, kb):
     fill(kb)
-    built(kb)
+    build(kb)
     other = workspace.create("other")
     other.add("d", "# Other\n\n`shelf.Pool` and `shelf.BaseError`.", source="http://x.org/o")
-    built(other)
+    build(other)
     graph = workspace.graph
     assert {each.type for each in graph.entities(type="error")} == {"error"}
-    assert {each.name for each in graph.entities("shelf.", kbs=["other"])} == {
-        "shelf.Pool",
-        "shelf.BaseError",
-    }
+    names = {each.name for each in graph.entities("shelf.", kbs=["other"])}
+    assert names == {"shelf.Pool", "shelf.BaseError"}
     assert graph.entities("base", type=["term"]) == []
     assert Target(TargetKind.ENTITY, graph.entity("shelf.Pool").id)
 
 
-def test_what_is_in_the_trash_weighs_nothing_and_counts_again_when_it_comes_back(workspace, kb):
+def test_knowledge_base_in_the_trash_supports_no_relations(workspace, kb):
     other = workspace.create("other")
     text = "# Part\n\n`shelf.get()` raises `shelf.Error` ({})."
     kb.add("d", text.format(0), source="http://x.org")
     other.add("d", text.format(1), source="http://x.org")
     other.add("e", "# Own\n\n`shelf.own()` raises `shelf.Other`.", source="http://x.org/own")
-    built(kb)
+    build(kb)
     both, alone = workspace.graph.relations(name="raises")
     assert (both.weight, len(both.evidence)) == (pytest.approx(2 / 3), 2)
     workspace.delete("other")
-    (found,) = workspace.graph.relations(name="raises")
-    assert (found.id, found.weight, len(found.evidence)) == (both.id, pytest.approx(1 / 2), 1)
+    (one,) = workspace.graph.relations(name="raises")
+    assert (one.id, one.weight, len(one.evidence)) == (both.id, pytest.approx(1 / 2), 1)
     assert not workspace.graph.neighbors("shelf.get()", relation="raises", depth=2)[1:]
     assert "shelf.Other" not in {each.name for each in workspace.graph.entities()}
     kb.add("d", text.format(2), source="http://x.org")
-    built(kb)  # a rebuild meanwhile forgets nothing
+    build(kb)  # a rebuild meanwhile loses nothing
     workspace.undelete("other")
-    assert workspace.graph.relations(name="raises") == [
-        dataclasses.replace(both, evidence=workspace.graph.relations(name="raises")[0].evidence),
-        alone,
-    ]
+    relations = workspace.graph.relations(name="raises")
+    assert relations == [dataclasses.replace(both, evidence=relations[0].evidence), alone]
 
 
-def test_what_was_refused_is_not_suggested_again_when_the_documents_come_back(workspace, kb):
+def test_refused_merge_is_not_suggested_for_readded_documents(workspace, kb):
     graph = workspace.graph
     pages = {
         "http://x.org/a": "# Structured Query Language {#sql}\n\nStructured Query Language asks.",
@@ -380,19 +360,18 @@ def test_what_was_refused_is_not_suggested_again_when_the_documents_come_back(wo
     }
     for source, text in pages.items():
         kb.add(source[-1], text, source=source)
-    built(kb)
-    (found,) = graph.suggestions()
-    graph.refuse(*found.names)
+    build(kb)
+    (suggestion,) = graph.suggestions()
+    graph.refuse(*suggestion.names)
     for source in pages:
         kb.documents.delete(source)
     kb.add("c", "# Nothing\n\nOf the kind.", source="http://x.org/c")
     kb.improve()
-    built(kb)
+    build(kb)
     for source, text in pages.items():
         kb.add(source[-1], text, source=source)
-    built(kb)
-    assert graph.entity(found.names[0]).chunks
-    assert graph.entity(found.names[1]).chunks
+    build(kb)
+    assert all(graph.entity(name).chunks for name in suggestion.names)
     assert graph.suggestions() == []
     graph.undo()
-    assert [each.names for each in graph.suggestions()] == [found.names]
+    assert [each.names for each in graph.suggestions()] == [suggestion.names]

@@ -1,6 +1,5 @@
-"""A graph is built while others write: they do not wait for it, and what they do counts."""
+"""Graphs built while others write, who neither wait nor lose changes."""
 
-import json
 import sqlite3
 from contextlib import closing
 
@@ -10,59 +9,55 @@ import kbkit
 from kbkit.graph import building
 from kbkit.graph.extraction import co_occurrence, named
 from kbkit.knowledge_base import handle_of
-from kbkit.recipes import GraphSpec
+from kbkit.models import SourceDocument
+from kbkit.recipes import GraphSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog import graph as graph_reads
 from kbkit.stores.catalog import graph_writing, knowledge_bases
-from tests.graph.test_building import GUIDE, POOL, built, edges, fill
+from tests.graph.test_building import GUIDE, POOL, build, edges, fill
 
 NEW = "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`, and raises `shelf.BaseError`."
 
 
 def before(monkeypatch, step, action):
-    """Have something done once, after a build found what differs and before it writes that."""
-    written = knowledge_bases.write_in_batches
+    """Call an action once, between finding differences and writing them."""
+    original = knowledge_bases.write_in_batches
 
-    def write_in_batches(database, kb_id, found, put):
+    def write_in_batches(database, kb_id, rows, put):
         nonlocal action
-        if found and put.__name__ == step and action is not None:
+        if rows and put.__name__ == step and action is not None:
             action, do = None, action
             do()
-        written(database, kb_id, found, put)
+        original(database, kb_id, rows, put)
 
     monkeypatch.setattr(knowledge_bases, "write_in_batches", write_in_batches)
 
 
-def said(workspace):
-    """What a graph says, without what is another in each workspace."""
+def content(workspace):
+    """All of a graph that is the same in another workspace."""
+    relations = workspace.graph.relations(limit=1_000)
+    entities = workspace.graph.entities(limit=1_000)
     return (
         edges(workspace),
-        sorted(
-            (each.name, round(each.weight, 9), len(each.evidence))
-            for each in workspace.graph.relations(limit=1_000)
-        ),
-        {
-            (each.name, each.type, each.description)
-            for each in workspace.graph.entities(limit=1_000)
-        },
+        sorted((each.name, round(each.weight, 9), len(each.evidence)) for each in relations),
+        {(each.name, each.type, each.description) for each in entities},
     )
 
 
-def of_pairs(kb, count, folder):
-    rows = []
+def add_pairs(kb, count):
+    pages = []
     for number in range(count):
         pair = ("shelf.RedThing", "shelf.BlueThing") if number % 2 else ("shelf.GreyThing", "x_y")
         text = f"# Page {number}\n\nHere `{pair[0]}` meets `{pair[1]}` ({number})."
-        rows.append({"uri": f"http://x.org/{number}", "title": f"d{number}", "text": text})
-    (folder / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    kb.ingest({"type": "jsonl", "path": str(folder / "pairs.jsonl")})
+        pages.append(SourceDocument(f"http://x.org/{number}", f"d{number}", text))
+    kb.ingest(pages)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["drop_evidence", "put_entities"])
-def test_what_others_do_while_a_graph_is_built_counts(workspace, kb, tmp_path, monkeypatch, step):
+def test_changes_during_a_build_reach_the_graph(workspace, kb, tmp_path, monkeypatch, step):
     def first(kb, other):
         fill(kb)
-        of_pairs(kb, 6, tmp_path)
+        add_pairs(kb, 6)
         other.add("d", "# Part\n\n`shelf.get()` raises `shelf.Error`.", source="http://x.org/o")
 
     def then(kb):
@@ -76,41 +71,41 @@ def test_what_others_do_while_a_graph_is_built_counts(workspace, kb, tmp_path, m
         kb.documents.delete("http://x.org/5")
         kb.add("new", NEW, source="http://x.org/n.html")
         other.add("errors", GUIDE, source="http://x.org/errors")
-        built(other)
+        build(other)
         workspace.graph.update("shelf.Pool", description="Ours.")
 
     first(kb, workspace.create("other"))
-    built(kb)
+    build(kb)
     then(kb)
     steps = []
     before(monkeypatch, step, lambda: (steps.append(step), meanwhile(workspace)))
-    built(kb)
+    build(kb)
     assert steps == [step]
-    assert built(kb), "others are there than were looked at"
-    with kbkit.open(tmp_path / "other") as anew:
-        kb = anew.create("manual")
-        first(kb, anew.create("other"))
-        built(kb)
+    assert build(kb), "chunks were added meanwhile"
+    with kbkit.open(tmp_path / "other") as other:
+        kb = other.create("manual")
+        first(kb, other.create("other"))
+        build(kb)
         then(kb)
-        meanwhile(anew)
-        built(kb)
-        assert said(anew) == said(workspace)
+        meanwhile(other)
+        build(kb)
+        assert content(other) == content(workspace)
     assert workspace.graph.entity("shelf.Pool").description == "Ours."
 
 
 @pytest.mark.local
-def test_others_can_write_whenever_a_build_reads(workspace, kb, tmp_path, monkeypatch):
+def test_others_can_write_while_a_build_reads(workspace, kb, tmp_path, monkeypatch):
     fill(kb)
-    asked = []
+    calls = []
 
     def beside(module, name):
-        plain = getattr(module, name)
+        original = getattr(module, name)
 
         def reading(*arguments):
-            asked.append(name)
+            calls.append(name)
             with closing(sqlite3.connect(tmp_path / "kb" / "catalog.db", timeout=0)) as other:
-                other.execute("BEGIN IMMEDIATE")  # an error at once where a build holds the lock
-            return plain(*arguments)
+                other.execute("BEGIN IMMEDIATE")  # fails at once where a build holds the lock
+            return original(*arguments)
 
         monkeypatch.setattr(module, name, reading)
 
@@ -123,20 +118,20 @@ def test_others_can_write_whenever_a_build_reads(workspace, kb, tmp_path, monkey
             beside(getattr(building, module), name)
     for name in ("co_occurrence", "_described", "facts_of", "_define"):
         beside(building, name)
-    built(kb)
-    assert set(asked) >= {*reads["graph_writing"], *reads["graph"], "_described", "facts_of"}
+    build(kb)
+    assert set(calls) >= {*reads["graph_writing"], *reads["graph"], "_described", "facts_of"}
 
 
-def test_a_build_writes_no_more_than_what_differs(workspace, kb, monkeypatch):
+def test_build_writes_only_differences(workspace, kb, monkeypatch):
     fill(kb)
-    built(kb)
+    build(kb)
     kb.add("plain", "# Plain words\n\nNothing is here.", source="http://x.org/plain.html")
     kb.documents.delete("http://x.org/plain.html")
-    written, plain = [], knowledge_bases.write_in_batches
+    written, original = [], knowledge_bases.write_in_batches
 
-    def write_in_batches(database, kb_id, found, put):
-        written.extend(put.__name__ for _ in found)
-        plain(database, kb_id, found, put)
+    def write_in_batches(database, kb_id, rows, put):
+        written.extend(put.__name__ for _ in rows)
+        original(database, kb_id, rows, put)
 
     monkeypatch.setattr(knowledge_bases, "write_in_batches", write_in_batches)
     handle = handle_of(kb)
@@ -147,60 +142,56 @@ def test_a_build_writes_no_more_than_what_differs(workspace, kb, monkeypatch):
     assert written == []
 
 
-def test_a_relation_stays_that_another_knowledge_base_supports_meanwhile(
-    workspace, kb, monkeypatch
-):
+def test_relation_supported_elsewhere_meanwhile_is_kept(workspace, kb, monkeypatch):
     other = workspace.create("other")
     text = "# Part\n\n`shelf.get()` raises `shelf.Error` ({})."
     kb.add("d", text.format(0), source="http://x.org")
     kb.add("e", "# Other\n\nNothing.", source="http://x.org/e")
-    built(kb)
-    (found,) = workspace.graph.relations(name="raises")
+    build(kb)
+    (first,) = workspace.graph.relations(name="raises")
     kb.documents.delete("http://x.org")
 
     def support():
         other.add("d", text.format(1), source="http://x.org")
-        built(other)
+        build(other)
 
     before(monkeypatch, "settle", support)
-    built(kb)
+    build(kb)
     (now,) = workspace.graph.relations(name="raises")
-    assert (now.id, now.weight, len(now.evidence)) == (found.id, pytest.approx(1 / 2), 1)
+    assert (now.id, now.weight, len(now.evidence)) == (first.id, pytest.approx(1 / 2), 1)
 
 
-def test_what_a_person_said_meanwhile_stays_and_chunks_that_went_support_nothing(
-    workspace, kb, database
-):
+def test_edit_by_hand_is_kept_and_evidence_of_a_deleted_chunk_dropped(workspace, kb, database):
     fill(kb)
-    built(kb)
+    build(kb)
     before = edges(workspace)
-    kb_id, known = handle_of(kb).id, workspace.graph.entity("shelf.Pool").id
-    described = {known: ("term", "Another.")}
+    kb_id, pool_id = handle_of(kb).id, workspace.graph.entity("shelf.Pool").id
+    described = {pool_id: ("term", "Another.")}
     with database.read() as transaction:
-        found = graph_writing.differing_entities(transaction, kb_id, described)
-        gone = max(place.seq for place in graph_reads.places(transaction, kb_id)) + 1
-    assert known in found
+        ids = graph_writing.differing_entities(transaction, kb_id, described)
+        deleted = max(place.seq for place in graph_reads.places(transaction, kb_id)) + 1
+    assert pool_id in ids
     workspace.graph.update("shelf.Pool", description="Ours.")
     with database.write() as transaction:
-        graph_writing.put_entities(transaction, kb_id, described, found, ())
-        fact = graph_reads.ChunkRelation(gone, "entity", known, "calls", "entity", known, 1.0)
+        graph_writing.put_entities(transaction, kb_id, described, ids, ())
+        fact = graph_reads.ChunkRelation(
+            deleted, "entity", pool_id, "calls", "entity", pool_id, 1.0
+        )
         graph_writing.add_evidence(transaction, [fact])
     assert workspace.graph.entity("shelf.Pool").description == "Ours."
     assert edges(workspace) == before
 
 
-def test_an_entity_whose_name_was_swept_meanwhile_is_there_if_a_document_defines_it(kb, database):
+def test_defined_entity_whose_name_was_swept_meanwhile_is_stored(kb, database):
     kb_id, names = handle_of(kb).id, [named("shelf.defined"), named("shelf.mentioned")]
     described = {name.id: ("symbol", "What it is.") for name in names}
     with database.write() as transaction:
         graph_writing.put_entities(transaction, kb_id, described, list(described), names[:1])
-        found = graph_writing.differing_entities(transaction, kb_id, described)
-    assert found == [names[1].id]
+        ids = graph_writing.differing_entities(transaction, kb_id, described)
+    assert ids == [names[1].id]
 
 
-def test_a_graph_that_is_wanted_otherwise_while_it_is_built_waits(
-    workspace, kb, database, monkeypatch
-):
+def test_graph_whose_settings_change_during_a_build_waits_for_another(kb, database, monkeypatch):
     def forget():
         with database.write() as transaction:
             graph_reads.forget_built(transaction, handle_of(kb).id)
@@ -211,38 +202,29 @@ def test_a_graph_that_is_wanted_otherwise_while_it_is_built_waits(
 
     fill(kb)
     before(monkeypatch, "note_built", forget)
-    built(kb)
+    build(kb)
     assert waits()
-    built(kb)
+    build(kb)
     assert not waits()
 
 
-def test_a_name_that_becomes_an_entity_meanwhile_is_no_other_name(tmp_path, monkeypatch):
-    recipe = {
-        "annotation": {
-            "names": [{"name": "shelf.Pool", "type": "symbol", "aliases": ["the basin"]}]
-        }
-    }
-    with kbkit.open(tmp_path) as workspace:
-        kb = workspace.create("manual", spec=kbkit.recipes.KnowledgeBaseSpec(**recipe))
-        fill(kb)
-        before(
-            monkeypatch,
-            "put_aliases",
-            lambda: workspace.graph.create("the basin", description="Of its own."),
-        )
-        built(kb)
-        assert workspace.graph.entity("the basin").description == "Of its own."
+def test_alias_that_becomes_an_entity_meanwhile_is_dropped(workspace, monkeypatch):
+    names = [{"name": "shelf.Pool", "type": "symbol", "aliases": ["the basin"]}]
+    kb = workspace.create("manual", spec=KnowledgeBaseSpec(annotation={"names": names}))
+    fill(kb)
+    graph = workspace.graph
+    before(monkeypatch, "put_aliases", lambda: graph.create("the basin", description="Of its own."))
+    build(kb)
+    assert graph.entity("the basin").description == "Of its own."
 
 
-def test_one_more_document_leaves_most_weights_of_what_stands_together():
+def test_one_more_document_keeps_most_co_occurrences():
     names = {f"n{number:03}": f"Name{chr(97 + number % 26)}{number}x" for number in range(120)}
     ids = list(names)
     mentions = {seq: [ids[seq % 120], ids[(seq % 120 + 1 + seq % 3) % 120]] for seq in range(3_000)}
     spec = GraphSpec()
-    found = set(co_occurrence([[seq] for seq in range(3_000)], mentions, names, spec))
-    more = set(
-        co_occurrence([[seq] for seq in range(3_001)], mentions | {3_000: ["n000"]}, names, spec)
-    )
-    assert len(found) > 100
-    assert len(found & more) > 0.8 * len(found)
+    sections = [[seq] for seq in range(3_001)]
+    fewer = set(co_occurrence(sections[:-1], mentions, names, spec))
+    more = set(co_occurrence(sections, mentions | {3_000: ["n000"]}, names, spec))
+    assert len(fewer) > 100
+    assert len(fewer & more) > 0.8 * len(fewer)
