@@ -1,4 +1,4 @@
-"""``kbkit graph``: all that Python does, from the command line, for people and as JSON."""
+"""``kbkit graph`` on the command line, as text and JSON."""
 
 import json
 import shutil
@@ -31,12 +31,11 @@ def folder(filled, tmp_path):
 
 @pytest.fixture
 def run(folder, monkeypatch, capsys):
-    """Runs ``kbkit graph`` as the installed script does; what it printed, out of JSON if asked."""
+    """Runs ``kbkit graph`` as the installed script does, and returns its output."""
 
     def call(*arguments, code=0):
-        monkeypatch.setattr(
-            sys, "argv", ["kbkit", "--workspace", str(folder), "graph", *map(str, arguments)]
-        )
+        command = ["kbkit", "--workspace", str(folder), "graph", *map(str, arguments)]
+        monkeypatch.setattr(sys, "argv", command)
         capsys.readouterr()
         with pytest.raises(SystemExit) as caught:
             cli.main()
@@ -50,44 +49,27 @@ def run(folder, monkeypatch, capsys):
     return call
 
 
-def test_entities_are_made_changed_and_deleted(run):
-    made = run(
-        "create",
-        "pool",
-        "--type",
-        "term",
-        "--alias",
-        "conn pool",
-        "--property",
-        'size={"most": 5}',
-        "--property",
-        "unit=two words",
-        "--json",
-    )
-    assert made["properties"] == {"size": {"most": 5}, "unit": "two words"}
-    assert (made["type"], made["aliases"]) == ("term", ["conn pool"])
+def test_entities_are_created_updated_and_deleted(run):
+    properties = ("--property", 'size={"most": 5}', "--property", "unit=two words")
+    entity = run("create", "pool", "--type", "term", "--alias", "conn pool", *properties, "--json")
+    assert entity["properties"] == {"size": {"most": 5}, "unit": "two words"}
+    assert (entity["type"], entity["aliases"]) == ("term", ["conn pool"])
     changed = run("update", "conn pool", "--description", "Kept open.", "--name", "Pool", "--json")
-    assert (changed["id"], changed["name"], changed["description"]) == (
-        made["id"],
-        "Pool",
-        "Kept open.",
-    )
+    assert (changed["id"], changed["name"]) == (entity["id"], "Pool")
+    assert changed["description"] == "Kept open."
     assert run("show", "pool", "--json")["type"] == "term"
     assert "Kept open." in run("show", "pool")
     assert [each["name"] for each in run("entities", "poo", "--type", "term", "--json")] == ["Pool"]
     assert run("delete", "pool", "--json")["name"] == "Pool"
     assert "no entity" in run("show", "conn pool", code=1)
-    assert [each["what"] for each in run("edits", "--json")] == [
-        "deleted 'Pool'",
-        "changed 'pool'",
-        "made 'pool'",
-    ]
+    edits = [each["what"] for each in run("edits", "--json")]
+    assert edits == ["deleted 'Pool'", "changed 'pool'", "made 'pool'"]
     assert run("undo", "--json")["what"] == "deleted 'Pool'"
     assert run("show", "conn pool", "--json")["name"] == "Pool"
 
 
 @pytest.mark.parametrize("target", ["chunk", "document", "uri", "file", "entry", "entity"])
-def test_anything_is_related_to_anything_listed_and_deleted(run, folder, target):
+def test_relations_of_all_kinds_are_created_listed_and_deleted(run, folder, target):
     with kbkit.open(folder) as workspace:
         (document,), (chunk,) = workspace["manual"].documents, workspace["manual"].chunks
         workspace.entries.create("Fix pools")
@@ -100,27 +82,29 @@ def test_anything_is_related_to_anything_listed_and_deleted(run, folder, target)
         "entry": "entry:fix-pools",
         "entity": "shelf.Pool",
     }[target]
-    made = run("relate", named, "explains", "insight", "--weight", 0.5, "--note", "why", "--json")
+    options = ("--weight", 0.5, "--note", "why", "--json")
+    relation = run("relate", named, "explains", "insight", *options)
+    source = relation["source"]
     kind = "document" if target == "uri" else target
-    assert made["source"]["kind"] == kind
-    assert made["source"]["id"] in (named.partition(":")[2], named, document.id) or kind == "entity"
-    assert (
-        run("relations", "insight", "--json")
-        == run("relations", named, "--name", "explains", "--json")
-        == [made]
-    )
+    assert source["kind"] == kind
+    assert source["id"] in (named.partition(":")[2], named, document.id) or kind == "entity"
+    assert run("relations", "insight", "--json") == [relation]
+    assert run("relations", named, "--name", "explains", "--json") == [relation]
     assert "why" in run("relations", "insight")
     (step,) = run("neighbors", "insight", "--json")
-    assert step["target"] == made["source"]
+    assert step["target"] == source
+    assert "explains" in run("neighbors", "insight")
+    assert run("show", "insight", "--json")["neighbors"] == [step]
+    assert step["name"] in run("show", "insight")
     assert len(run("path", named, "insight", "--json")) == 2
-    assert run("unrelate", named, "explains", "insight", "--json") == made
+    assert run("unrelate", named, "explains", "insight", "--json") == relation
     assert run("relations", "insight", "--json") == []
     assert "no relation 'explains'" in run("unrelate", named, "explains", "insight", code=1)
     assert "undone: deleted the relation" in run("undo")
-    assert run("relations", "insight", "--json") == [made]
+    assert run("relations", "insight", "--json") == [relation]
 
 
-def test_merges_are_decided_and_taken_back(run):
+def test_merges_are_suggested_refused_made_and_undone(run):
     run("create", "Remote Procedure Call")
     run("create", "RPC")
     (pair,) = run("suggestions", "--json")
@@ -134,15 +118,20 @@ def test_merges_are_decided_and_taken_back(run):
     assert run("suggestions", "--json") == [pair]
 
 
-def test_gaps_and_files(run, tmp_path):
+def test_gaps_are_listed(run):
     run("create", "lonely")
     assert [each["name"] for each in run("gaps", "--kind", "orphan", "--json")] == ["lonely"]
-    assert run("export", tmp_path / "g.json", "--json") == {"file": str(tmp_path / "g.json")}
-    assert json.loads((tmp_path / "g.json").read_text())["nodes"]
+
+
+def test_graph_is_exported(run, tmp_path):
+    run("relate", "shelf.Pool", "faster than", "shelf.PoolError")
+    for name in ("g.json", "g.graphml"):
+        assert run("export", tmp_path / name, "--json") == {"file": str(tmp_path / name)}
+        assert "faster_than" in (tmp_path / name).read_text()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["create", ""], "name"),
         (["create", "a", "--property", "b"], "NAME=VALUE"),
@@ -159,6 +148,6 @@ def test_gaps_and_files(run, tmp_path):
         (["export", "graph.txt"], ".graphml"),
     ],
 )
-def test_mistakes_are_told_and_change_nothing(run, arguments, said):
-    assert said in run(*arguments, code=1)
+def test_wrong_arguments_are_errors_and_change_nothing(run, arguments, message):
+    assert message in run(*arguments, code=1)
     assert run("edits", "--json") == []

@@ -1,60 +1,56 @@
-"""Gaps say why they are some, and where to start; merges are suggested with their evidence."""
+"""Gaps with their reasons, and suggested merges with their evidence."""
 
 import pytest
 
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import GapKind
 
+PARTS = "".join(f"## Part {n}\n\nUse `shelf.open()` as {n}.\n\n" for n in range(4))
+SHELF = f"# Shelf\n\n## shelf.open {{#shelf.open}}\n\nOpens.\n\n{PARTS}"
+RAIN = "".join(f"## {n} o'clock\n\nit rained for long, {n} times.\n\n" for n in range(4))
+
 
 def gaps(workspace, kind):
     return {gap.name: gap for gap in workspace.graph.gaps(kind=kind)}
 
 
-def named_by(kb, text, count=3, start=0):
-    for number in range(start, start + count):
-        kb.add(
-            f"Page {number}",
-            f"# Page {number}\n\n{text} It is page {number}.",
-            source=f"http://x.org/{number}.html",
-        )
+def add_pages(kb, text, count=3):
+    for number in range(count):
+        page = f"# Page {number}\n\n{text} It is page {number}."
+        kb.add(f"Page {number}", page, source=f"http://x.org/{number}.html")
 
 
-def test_what_several_documents_name_and_none_describes(workspace, kb):
-    named_by(kb, "Set `pool.max_size` and `pool.timeout` first.")
-    found = gaps(workspace, "undescribed")
-    assert set(found) == {"pool.max_size", "pool.timeout"}
-    gap = found["pool.timeout"]
+def test_name_mentioned_by_several_documents_but_not_described(workspace, kb):
+    add_pages(kb, "Set `pool.max_size` and `pool.timeout` first.")
+    undescribed = gaps(workspace, "undescribed")
+    assert set(undescribed) == {"pool.max_size", "pool.timeout"}
+    gap = undescribed["pool.timeout"]
     assert "3 documents mention it" in gap.reason
     texts = {chunk.id: chunk.text for chunk in kb.chunks}
     assert gap.start
     assert all("pool.timeout" in texts[each] for each in gap.start)
-    kb.add(
-        "Pool",
-        "# Pool\n\n## pool.timeout {#pool.timeout}\n\nSeconds to wait.",
-        source="http://x.org/p",
-    )
+    text = "# Pool\n\n## pool.timeout {#pool.timeout}\n\nSeconds to wait."
+    kb.add("Pool", text, source="http://x.org/p")
     assert set(gaps(workspace, "undescribed")) == {"pool.max_size"}
     workspace.graph.update("pool.max_size", description="Most connections.")
     assert gaps(workspace, "undescribed") == {}
 
 
-def test_common_words_literals_and_placeholders_are_no_gaps(workspace, kb):
-    named_by(kb, "Pass `True`, `None`, `foo`, `x` or `name` to *import* example.com and **must**.")
-    named_by(kb, "Call `my_view()` of `app.MyModel` with `yourName` and `mysql.connect()`.")
+def test_common_words_literals_and_placeholders_are_not_gaps(workspace, kb):
+    add_pages(kb, "Pass `True`, `None`, `foo`, `x` or `name` to *import* example.com and **must**.")
+    add_pages(kb, "Call `my_view()` of `app.MyModel` with `yourName` and `mysql.connect()`.")
     assert set(gaps(workspace, "undescribed")) == {"mysql.connect()"}
 
 
-def test_what_is_described_and_never_spoken_of_elsewhere(workspace, kb):
-    parts = "".join(f"## Part {n}\n\nUse `shelf.open()` as {n}.\n\n" for n in range(4))
-    text = f"# Shelf\n\n## shelf.open {{#shelf.open}}\n\nOpens.\n\n{parts}"
-    kb.add("shelf", text, source="http://x.org/s")
+def test_name_described_but_not_mentioned_elsewhere_is_unlinked(workspace, kb):
+    kb.add("shelf", SHELF, source="http://x.org/s")
     assert "shelf.open" in gaps(workspace, "unlinked")
     kb.add("use", "# Use\n\nCall `shelf.open()` first.", source="http://x.org/u")
     assert "shelf.open" not in gaps(workspace, "unlinked")
 
 
-def test_questions_that_were_answered_badly_are_gaps_of_what_they_are_about(workspace, kb):
-    named_by(kb, "Set `pool.timeout` first.")
+def test_badly_answered_question_is_a_gap_of_the_names_in_it(workspace, kb):
+    add_pages(kb, "Set `pool.timeout` first.")
     chunk = next(iter(kb.chunks))
     kb.rate(chunk.id, 1, query="what is pool.timeout measured in?", rater="ann")
     kb.rate(chunk.id, 2, query="what is pool.timeout measured in?", rater="bob")
@@ -68,7 +64,7 @@ def test_questions_that_were_answered_badly_are_gaps_of_what_they_are_about(work
     assert gaps(workspace, "unanswered") == {}
 
 
-def test_what_nothing_relates_to_is_an_orphan(workspace, kb):
+def test_entity_without_relations_is_an_orphan(workspace, kb):
     workspace.graph.create("Ours", description="By hand.")
     workspace.graph.create("Theirs")
     assert set(gaps(workspace, "orphan")) == {"Ours", "Theirs"}
@@ -76,10 +72,9 @@ def test_what_nothing_relates_to_is_an_orphan(workspace, kb):
     assert gaps(workspace, "orphan") == {}
 
 
-def test_a_document_that_names_nothing_is_unreached(workspace, kb):
-    named_by(kb, "Set `pool.timeout` first.")
-    parts = "".join(f"## {n} o'clock\n\nit rained for long, {n} times.\n\n" for n in range(4))
-    kb.add("rain", f"# rain\n\n{parts}", source="http://x.org/rain.html")
+def test_document_without_known_names_is_unreached(workspace, kb):
+    add_pages(kb, "Set `pool.timeout` first.")
+    kb.add("rain", f"# rain\n\n{RAIN}", source="http://x.org/rain.html")
     kb.add("short", "# rain again\n\nit rained.", source="http://x.org/short.html")
     (gap,) = gaps(workspace, "unreached").values()
     document = kb.documents["http://x.org/rain.html"]
@@ -87,19 +82,16 @@ def test_a_document_that_names_nothing_is_unreached(workspace, kb):
     assert "none mentions a known name" in gap.reason
     texts = {chunk.id: chunk.text for chunk in kb.chunks}
     assert [texts[each].startswith(("# rain", "## ")) for each in gap.start] == [True] * 3
-    kb.add("rain", f"# rain\n\n{parts}\n\n`pool.timeout` ends.", source="http://x.org/rain.html")
+    kb.add("rain", f"# rain\n\n{RAIN}\n\n`pool.timeout` ends.", source="http://x.org/rain.html")
     assert gaps(workspace, "unreached") == {}
 
 
-def test_a_note_that_others_link_to_and_is_not_there_is_missing(workspace):
+def test_linked_note_that_does_not_exist_is_missing(workspace):
     workspace.files.write("plans/pool.md", "See [[Pool sizes]] and [limits](limits.md).\n")
     workspace.files.write("plans/shelf.md", "As [[pool sizes]] says.\n")
-    found = workspace.graph.gaps(kind="missing")
-    assert [(gap.target.kind, gap.name) for gap in found] == [
-        ("file", "Pool sizes"),
-        ("file", "plans/limits.md"),
-    ]
-    first, second = found
+    first, second = workspace.graph.gaps(kind="missing")
+    assert (first.target.kind, first.name) == ("file", "Pool sizes")
+    assert (second.target.kind, second.name) == ("file", "plans/limits.md")
     assert first.reason == "2 notes link to it, but it does not exist"
     assert second.reason == "plans/pool.md links to it, but it does not exist"
     texts = {chunk.id: chunk.text for chunk in workspace["files"].chunks}
@@ -112,28 +104,21 @@ def test_a_note_that_others_link_to_and_is_not_there_is_missing(workspace):
     assert workspace.graph.gaps(kind="missing") == []
 
 
-def test_every_kind_of_gap_has_its_reason_and_where_to_start(workspace, kb):
-    """Of one knowledge base that has all of them; those of entities by hand begin nowhere."""
-    named_by(kb, "Set `pool.max_size` and `pool.timeout` first.")
-    parts = "".join(f"## Part {n}\n\nUse `shelf.open()` as {n}.\n\n" for n in range(4))
-    kb.add(
-        "shelf",
-        f"# Shelf\n\n## shelf.open {{#shelf.open}}\n\nOpens.\n\n{parts}",
-        source="http://x.org/s",
-    )
-    rain = "".join(f"## {n} o'clock\n\nit rained, {n} times.\n\n" for n in range(4))
-    kb.add("rain", f"# rain\n\n{rain}", source="http://x.org/rain.html")
+def test_gaps_have_reasons_and_starts_except_for_entities_by_hand(workspace, kb):
+    add_pages(kb, "Set `pool.max_size` and `pool.timeout` first.")
+    kb.add("shelf", SHELF, source="http://x.org/s")
+    kb.add("rain", f"# rain\n\n{RAIN}", source="http://x.org/rain.html")
     kb.rate(next(iter(kb.chunks)).id, 1, query="what is pool.timeout?")
     workspace.graph.create("Ours")
     workspace.files.write("a.md", "See [[Nothing yet]].\n")
-    found = workspace.graph.gaps()
-    assert {gap.kind for gap in found} == set(GapKind)
-    assert all(gap.reason and gap.weight > 0 for gap in found)
-    assert {gap.name for gap in found if not gap.start} == {"Ours"}
+    every = workspace.graph.gaps()
+    assert {gap.kind for gap in every} == set(GapKind)
+    assert all(gap.reason and gap.weight > 0 for gap in every)
+    assert {gap.name for gap in every if not gap.start} == {"Ours"}
 
 
-def test_gaps_are_asked_for_by_kind_and_knowledge_base(workspace, kb):
-    named_by(kb, "Set `pool.timeout` first.")
+def test_gaps_are_filtered_by_kind_and_knowledge_base(workspace, kb):
+    add_pages(kb, "Set `pool.timeout` first.")
     workspace.create("empty")
     assert workspace.graph.gaps(kbs=["empty"]) == []
     assert len(workspace.graph.gaps(kbs=["manual"], limit=1, kind="undescribed")) == 1
@@ -145,34 +130,24 @@ def test_gaps_are_asked_for_by_kind_and_knowledge_base(workspace, kb):
         workspace.graph.gaps(kbs=["none"])
 
 
-def test_acronyms_and_spellings_are_suggested_with_their_evidence(workspace):
+def test_acronyms_are_suggested_and_spellings_without_passages_are_not(workspace):
     graph = workspace.graph
-    for name in (
-        "random access memory",
-        "RAM",
-        "serialisation rule",
-        "serialization rule",
-        "input file",
-        "output file",
-        "phase 1 build",
-        "phase 2 build",
-    ):
+    names = "random access memory,RAM,serialisation rule,serialization rule,input file,output file"
+    for name in f"{names},phase 1 build,phase 2 build".split(","):
         graph.create(name, type="term")
-    found = {each.names: each for each in graph.suggestions()}
-    assert set(found) == {("random access memory", "RAM")}  # no passage has the others
-    assert "first letters" in next(iter(found.values())).evidence
+    (suggestion,) = graph.suggestions()
+    assert suggestion.names == ("random access memory", "RAM")
+    assert "first letters" in suggestion.evidence
 
 
 def test_spellings_in_passages_are_suggested_and_opposites_are_not(workspace, kb):
-    text = (
-        "The **serialisation rule** and **serialization rule**, **input file** and **output file**."
-    )
-    named_by(kb, text, 4)
-    found = {frozenset(each.names) for each in workspace.graph.suggestions()}
-    assert found == {frozenset(("serialisation rule", "serialization rule"))}
+    spellings = "The **serialisation rule** and **serialization rule**"
+    add_pages(kb, f"{spellings}, **input file** and **output file**.", 4)
+    (suggestion,) = workspace.graph.suggestions()
+    assert set(suggestion.names) == {"serialisation rule", "serialization rule"}
 
 
-def test_nothing_merges_by_itself_and_a_refused_pair_is_not_suggested_again(workspace):
+def test_refused_and_merged_pairs_are_not_suggested_again(workspace):
     graph = workspace.graph
     graph.create("random access memory")
     graph.create("RAM")

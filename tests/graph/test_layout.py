@@ -1,6 +1,4 @@
-"""Where nodes stand: the same every time, apart from one another, neighbours near."""
-
-from __future__ import annotations
+"""Positions of nodes: stable, apart from one another, neighbours near."""
 
 import random
 
@@ -11,7 +9,7 @@ import pytest
 from kbkit.graph.drawing import positions
 
 
-def given(graph):
+def radii_and_edges(graph):
     degrees = dict(graph.degree())
     most = max(degrees.values()) or 1
     radii = {f"n{node}": 4 + 12 * (degree / most) ** 0.5 for node, degree in degrees.items()}
@@ -29,8 +27,8 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_nodes_do_not_overlap_and_the_whole_is_about_the_middle(name):
-    radii, edges = given(GRAPHS[name])
+def test_nodes_do_not_overlap_and_are_centred(name):
+    radii, edges = radii_and_edges(GRAPHS[name])
     places = positions(radii, edges)
     points = np.array([places[node] for node in radii])
     sizes = np.array(list(radii.values()))
@@ -41,8 +39,8 @@ def test_nodes_do_not_overlap_and_the_whole_is_about_the_middle(name):
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_same_graph_looks_the_same_in_whatever_order_it_comes(name):
-    radii, edges = given(GRAPHS[name])
+def test_positions_do_not_depend_on_the_order_of_nodes_and_edges(name):
+    radii, edges = radii_and_edges(GRAPHS[name])
     shuffled = random.Random(3)
     nodes = list(radii)
     shuffled.shuffle(nodes)
@@ -51,8 +49,8 @@ def test_the_same_graph_looks_the_same_in_whatever_order_it_comes(name):
     assert positions({node: radii[node] for node in nodes}, others) == positions(radii, edges)
 
 
-def test_neighbours_are_nearer_than_others_and_strong_relations_are_short():
-    radii, edges = given(GRAPHS["groups"])
+def test_neighbours_are_near_and_strong_relations_short():
+    radii, edges = radii_and_edges(GRAPHS["groups"])
     places = positions(radii, edges)
     points = np.array([places[f"n{number}"] for number in range(150)])
     distances = np.linalg.norm(points[:, None] - points, axis=2)
@@ -61,20 +59,13 @@ def test_neighbours_are_nearer_than_others_and_strong_relations_are_short():
     assert np.median(distances[same]) < np.median(distances[~same]) / 2
     ring = [(f"n{i}", f"n{(i + 1) % 12}", 1.0 if i % 2 else 0.05) for i in range(12)]
     places = positions({f"n{i}": 5.0 for i in range(12)}, ring)
-    lengths = {
-        strong: np.median(
-            [
-                np.hypot(*np.subtract(places[a], places[b]))
-                for a, b, weight in ring
-                if (weight == 1.0) is strong
-            ]
-        )
-        for strong in (True, False)
-    }
-    assert lengths[True] < lengths[False]
+    lengths = {1.0: [], 0.05: []}
+    for a, b, weight in ring:
+        lengths[weight].append(np.hypot(*np.subtract(places[a], places[b])))
+    assert np.median(lengths[1.0]) < np.median(lengths[0.05])
 
 
-def test_nothing_and_little():
+def test_positions_of_up_to_two_nodes():
     assert positions({}, []) == {}
     assert positions({"a": 3}, []) == {"a": (0.0, 0.0)}
     (left, _), (right, _) = positions({"a": 30, "b": 30}, [("b", "a", 1.0)]).values()
@@ -82,25 +73,25 @@ def test_nothing_and_little():
 
 
 @pytest.mark.parametrize("name", ["hubs", "groups", "pieces"])
-def test_what_stays_is_where_it_was_and_what_is_new_stands_free_beside_its_neighbours(name):
-    radii, edges = given(GRAPHS[name])
+def test_kept_nodes_do_not_move_and_new_ones_are_near_neighbours(name):
+    radii, edges = radii_and_edges(GRAPHS[name])
     whole = positions(radii, edges)
-    gone = sorted(radii)[3::9]
-    fewer = {node: radius for node, radius in radii.items() if node not in gone}
+    removed = sorted(radii)[3::9]
+    fewer = {node: radius for node, radius in radii.items() if node not in removed}
     kept = [edge for edge in edges if edge[0] in fewer and edge[1] in fewer]
     smaller = positions(fewer, kept, whole)
     assert smaller == {node: whole[node] for node in fewer}
-    assert positions(radii, edges, whole) == whole, "what comes back is where it was"
-    found = positions(radii, edges, smaller)
-    assert {node: found[node] for node in fewer} == smaller
-    points = {node: np.array(place) for node, place in found.items()}
-    for node in gone:
+    assert positions(radii, edges, whole) == whole, "restored nodes are where they were"
+    places = positions(radii, edges, smaller)
+    assert {node: places[node] for node in fewer} == smaller
+    points = {node: np.array(place) for node, place in places.items()}
+    for node in removed:
         others = [other for other in radii if other != node]
         apart = [np.linalg.norm(points[node] - points[o]) - radii[node] - radii[o] for o in others]
         assert min(apart) > 0
-    ends = [(a, b) for a, b, _ in edges if a in gone or b in gone]
+    ends = [(a, b) for a, b, _ in edges if a in removed or b in removed]
     near = [np.linalg.norm(points[a] - points[b]) for a, b in ends]
     spread = np.array(list(points.values()))
     across = np.median(np.linalg.norm(spread[:, None] - spread, axis=2))
     assert np.median(near) < across
-    assert positions(radii, edges, {node: whole[node] for node in gone}) == whole, "too few"
+    assert positions(radii, edges, {node: whole[node] for node in removed}) == whole, "too few"

@@ -1,4 +1,4 @@
-"""Links that say something of what a section is about, told from those of the page around it."""
+"""Links of prose, without those of navigation."""
 
 import pytest
 
@@ -32,10 +32,10 @@ TOC = "\n".join(f"- [Part {n}](part{n}.html) {{#toc-{n}}}" for n in range(6))
         ("", []),
     ],
 )
-def test_links_of_prose_are_told_from_boilerplate(text, kept):
-    assert [found[2].removesuffix(".html") for found in links_of(text)] == kept
+def test_links_of_prose_are_kept_and_boilerplate_is_not(text, kept):
+    assert [link[2].removesuffix(".html") for link in links_of(text)] == kept
 
 
 @pytest.mark.parametrize("text", ["[" * 5_000, "[a](b)\n" * 5_000, "|" * 5_000, "- [a](" * 3_000])
-def test_odd_texts_are_read_in_time_that_grows_with_them(text):
+def test_odd_texts_have_no_links(text):
     assert list(links_of(text)) == []
