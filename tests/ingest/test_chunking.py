@@ -1,4 +1,4 @@
-"""Chunking keeps its promises on any text, and knows documentation's structure."""
+"""Chunking of any text, and of the structure of documentation."""
 
 import os
 import re
@@ -28,30 +28,9 @@ lines = st.one_of(
     st.builds("{} {} {{#a{}}}".format, st.sampled_from(["#", "##"]), words, st.integers(0, 3)),
     st.sampled_from(
         [
-            "```",
-            "```python",
-            "~~~",
-            "~~~~",
-            "  ```",
-            "- ```",
-            "> ```",
-            "===",
-            "---",
-            "\f",
-            "<!-- page 3 -->",
-            "<!--",
-            "-->",
-            "<pre>",
-            "</pre>",
-            "| a | b |",
-            "|---|---|",
-            "- item",
-            "1. item",
-            "    code",
-            "\tcode",
-            "> quote",
-            "***",
-            "```x```",
+            *("```", "```python", "~~~", "~~~~", "  ```", "- ```", "> ```", "===", "---", "\f"),
+            *("<!-- page 3 -->", "<!--", "-->", "<pre>", "</pre>", "| a | b |", "|---|---|"),
+            *("- item", "1. item", "    code", "\tcode", "> quote", "***", "```x```"),
         ]
     ),
     st.builds(lambda word, count: (word + " ") * count, words, st.integers(1, 60)),
@@ -97,7 +76,7 @@ def check(content: str, spans: list[ChunkSpan], size: int) -> None:
         ("other", "# Top\n\nWords.", "headings"),
     ],
 )
-def test_documents_are_cut_as_their_kind_and_headings_say(kind, content, strategy):
+def test_strategy_follows_document_type_and_headings(kind, content, strategy):
     assert strategy_for(outline(content), DocumentType(kind)) == strategy
 
 
@@ -105,14 +84,14 @@ def test_documents_are_cut_as_their_kind_and_headings_say(kind, content, strateg
 @given(content=documents, size=st.integers(100, 400), share=st.sampled_from([0, 0, 3, 10]))
 @example(content=";\n```\n" + "x" * 97, size=100, share=3)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_spans_hold_all_text_in_order(strategy, content, size, share):
+def test_spans_cover_all_text_in_order(strategy, content, size, share):
     overlap = size // share if share else 0
     check(content, chunk(content, DocumentType.OTHER, spec(strategy, size, overlap)), size)
 
 
 @given(content=st.text(max_size=2000))
 @settings(max_examples=100, deadline=None)
-def test_any_text_will_do(content):
+def test_any_text_is_cut(content):
     check(content, chunk(content, DocumentType.MANUAL, spec("auto", 100)), 100)
 
 
@@ -155,11 +134,8 @@ def test_headings_give_path_and_anchor():
     ]
 
 
-def test_a_heading_without_text_goes_with_the_deeper_one_below():
+def test_heading_without_text_joins_a_deeper_one_below_only():
     assert texts(GUIDE)[1].startswith("# Guide {#top}\n\n## Install")
-
-
-def test_a_heading_without_text_does_not_go_under_its_neighbour():
     assert texts("## A\n\n## B\n\ntext") == ["## A", "## B\n\ntext"]
 
 
@@ -180,21 +156,15 @@ def test_a_heading_without_text_does_not_go_under_its_neighbour():
         ("    # code", None),
     ],
 )
-def test_titles_are_plain(heading, title):
+def test_heading_paths_are_plain_text(heading, title):
     (span,) = cut(f"{heading}\n\ntext")
     assert span.heading_path == ((title,) if title else ())
 
 
 def test_slugs_are_those_of_mkdocs():
     markdown = pytest.importorskip("markdown")
-    titles = [
-        "Hello, World!",
-        "Hello, World!",
-        "Ünïcode & more",
-        "日本",
-        "a_b - c",
-        "hello-world_1",
-    ]
+    hello = "Hello, World!"
+    titles = [hello, hello, "Ünïcode & more", "日本", "a_b - c", "hello-world_1"]
     content = "".join(f"# {title}\n\nx\n\n" for title in titles)
     html = markdown.markdown(content, extensions=["toc"])
     assert [span.anchor for span in cut(content)] == re.findall(r'id="([^"]*)"', html)
@@ -207,12 +177,10 @@ def test_code_and_tables_stay_whole_or_are_cut_at_line_ends():
     content = f"# T\n\n{'Words here. ' * 40}\n\n{small}\n\n{code}\n\n{table}"
     pieces = texts(content, size=500)
     assert sum(small in piece for piece in pieces) == 1
-    whole = set(content.split("\n"))
-    cut_up = [
-        line for piece in pieces for line in piece.split("\n") if "line 0" in line or "|" in line
-    ]
+    lines = [line for piece in pieces for line in piece.split("\n")]
+    cut_up = [line for line in lines if "line 0" in line or "|" in line]
     assert len(cut_up) == 122
-    assert set(cut_up) <= whole
+    assert set(cut_up) <= set(content.split("\n"))
 
 
 def test_prose_is_cut_between_sentences():
@@ -231,7 +199,7 @@ def test_lists_are_cut_between_items(strategy):
     assert sum(piece.count("- Item") for piece in pieces) == 40
 
 
-def test_a_heading_never_ends_a_chunk():
+def test_heading_does_not_end_a_chunk():
     content = "\n\n".join(f"# H{n}\n\n" + "word " * 70 for n in range(20))
     for piece in texts(content, "paragraph", 500):
         assert not piece.splitlines()[-1].startswith("#")
@@ -243,18 +211,15 @@ def test_a_heading_never_ends_a_chunk():
         ("one\ftwo\f\fthree", [1, 2, 4]),
         ("<!-- page 7 -->\n\none\n\n<!-- page 8 -->\n\n<!-- page 9 -->\ntwo", [7, 9]),
         ("```\n\f\n```\n\none", [1]),  # a form feed in code is code
+        ("text", [None]),
     ],
 )
-def test_pages_stay_apart(content, pages):
+def test_pages_are_cut_apart_and_numbered(content, pages):
     assert [span.page for span in cut(content, "page")] == pages
 
 
-def test_without_page_marks_there_is_no_page():
-    assert [span.page for span in cut("text", "page")] == [None]
-
-
 @pytest.mark.parametrize("strategy", ["fixed", "sentence"])
-def test_neighbours_overlap_inside_a_section(strategy):
+def test_chunks_overlap_within_a_section(strategy):
     content = "# A\n\n" + "Some words make a sentence. " * 60 + "\n\n# B\n\nEnd."
     spans = chunk(content, DocumentType.OTHER, spec(strategy, 400, 100))
     shared = [before.end - span.start for before, span in pairwise(spans)]
@@ -263,17 +228,17 @@ def test_neighbours_overlap_inside_a_section(strategy):
     assert all(content[span.start - 1].isspace() for span in spans[1:])
 
 
-def test_what_is_left_open_ends_with_its_list_or_with_the_document():
+def test_unclosed_blocks_end_with_their_list_or_the_document():
     content = "- ```\n  x\n\n- <!-- y\n\n# A\n\ntext\n\n<!-- b\n\n# C\n\ny"
     assert [span.anchor for span in cut(content)] == ["", "a"]
 
 
 @pytest.mark.parametrize("unit", ["x", "- ```\n", "<!--\n", "> ", "`*_[", "word "])
-def test_hostile_text_takes_no_long_time(unit):
+def test_hostile_text_takes_linear_time(unit):
     grows_with(lambda size: cut(f"# {unit}\n" + unit * (size // len(unit))), 25_000)
 
 
-def test_lone_surrogates_keep_offsets():
+def test_lone_surrogates_keep_offsets_of_spans():
     content = "# A \ud800\n\ntext \udfff here"
     (span,) = cut(content)
     assert (span.start, span.end) == (0, len(content))
@@ -283,15 +248,17 @@ def test_blank_text_has_no_chunks():
     assert cut(" \n\t\n") == []
 
 
-def test_embedded_text_says_title_path_and_text_once():
+def test_embedded_text_has_title_path_and_text_without_anchors():
     text = "## Install {#install}\n\nTitle {#t}\n---\nUse {#x} here"
-    assert embedded_text("Guide", ("Guide", "Install"), text) == (
-        "Guide\nInstall\n## Install\n\nTitle\n---\nUse {#x} here"
-    )
+    plain = "## Install\n\nTitle\n---\nUse {#x} here"
+    assert embedded_text("Guide", ("Guide", "Install"), text) == f"Guide\nInstall\n{plain}"
     assert embedded_text("", (), "x") == "x"
+    text = "Says it. {#first}\n\n-   An item {#two}\n\n`{#code}` stays {#if}x"
+    plain = "Says it.\n\n-   An item\n\n`{#code}` stays {#if}x"
+    assert embedded_text("", (), text) == plain
 
 
-def test_the_node_parser_for_pipelines_cuts_the_same():
+def test_node_parser_for_pipelines_cuts_the_same_spans():
     from llama_index.core.schema import Document
 
     from kbkit.ingest.node_parser import SpanParser
@@ -305,34 +272,25 @@ def test_the_node_parser_for_pipelines_cuts_the_same():
     ]
 
 
-def test_a_chunk_has_the_nearest_anchor_before_it() -> None:
+def test_chunk_has_the_nearest_anchor_before_it():
     items = "\n\n".join(f"-   Item {n} {'says more ' * 8}. {{#i{n}}}" for n in range(6))
     content = f"# Title {{#t}}\n\n{'Words come first. ' * 9}\n\n{items}\n\n## Next {{#n}}\n\nEnd."
-    found = {
+    anchors = {
         content[span.start : span.end]: span.anchor
         for span in chunk(content, DocumentType.MANUAL, ChunkingSpec(size=150))
     }
-    for text, anchor in found.items():
-        if text.startswith("-   Item"):
-            assert anchor == f"i{text[9]}"
-    assert [anchor for text, anchor in found.items() if "Words" in text] == ["t", "t"]
-    assert list(found.values())[-1] == "n"
-    assert len([text for text in found if text.startswith("-   Item")]) >= 5
+    items = {text: anchor for text, anchor in anchors.items() if text.startswith("-   Item")}
+    assert len(items) >= 5
+    assert all(anchor == f"i{text[9]}" for text, anchor in items.items())
+    assert [anchor for text, anchor in anchors.items() if "Words" in text] == ["t", "t"]
+    assert list(anchors.values())[-1] == "n"
 
 
-def test_anchors_are_no_text() -> None:
-    text = "Says it. {#first}\n\n-   An item {#two}\n\n`{#code}` stays {#if}x"
-    said = "Says it.\n\n-   An item\n\n`{#code}` stays {#if}x"
-    assert embedded_text("", (), text) == said
-
-
-def test_paragraphs_of_long_chapters_never_share_a_chunk_and_short_ones_do():
-    long = "\n\n".join(f"# {name}\n\n" + f"{name} words. " * 20 for name in ("Tea", "Milk", "Jam"))
-    assert [span.heading_path for span in cut(f"# Book\n\n{long}", "paragraph", 1000)] == [
-        ("Tea",),
-        ("Milk",),
-        ("Jam",),
-    ]
-    short = "\n\n".join(f"## {name}\n\nA line." for name in ("Tea", "Milk", "Jam"))
-    assert len(list(cut(f"# Book\n\n{short}", "paragraph", 1000))) == 1
-    assert len(list(cut(f"# Book\n\nA line.\n\n{long}\n\n{short}", "paragraph", 1000))) == 5
+def test_only_short_sections_share_a_chunk_of_paragraphs():
+    names = ("Tea", "Milk", "Jam")
+    long = "\n\n".join(f"# {name}\n\n" + f"{name} words. " * 20 for name in names)
+    spans = cut(f"# Book\n\n{long}", "paragraph", 1000)
+    assert [span.heading_path for span in spans] == [("Tea",), ("Milk",), ("Jam",)]
+    short = "\n\n".join(f"## {name}\n\nA line." for name in names)
+    assert len(cut(f"# Book\n\n{short}", "paragraph", 1000)) == 1
+    assert len(cut(f"# Book\n\nA line.\n\n{long}\n\n{short}", "paragraph", 1000)) == 5

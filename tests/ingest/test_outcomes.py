@@ -1,4 +1,4 @@
-"""What a run makes of each thing that a source says, counts of it, and batches of small work."""
+"""Outcomes of sources, their counts in reports, and batches of small work."""
 
 import itertools
 import json
@@ -20,7 +20,7 @@ SCRIPTED = PluginSource(name="scripted")
 
 @pytest.fixture
 def script(tmp_path, monkeypatch):
-    """Has the next run yield these events."""
+    """Sets the events of the next run."""
     info = tmp_path / "installed/scripted-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
@@ -41,7 +41,7 @@ def text(name, words="", **more):
     return SourceEvent(name, Outcome.FETCHED, SourceDocument(name, name, content, **more))
 
 
-def said(name, outcome, reason=""):
+def event(name, outcome, reason=""):
     return SourceEvent(name, outcome, reason=reason)
 
 
@@ -49,55 +49,51 @@ def states(kb):
     return {document.uri: document.state for document in kb.documents}
 
 
-def test_each_outcome_has_its_count_and_its_state(workspace, script):
-    kb, told = workspace.create("notes"), []
+def test_outcomes_are_counted_and_set_the_state(workspace, script):
+    kb, steps = workspace.create("notes"), []
     script(
         text("a"),
         text("b"),
-        said("d", Outcome.SKIPPED, "empty"),
-        said("e", Outcome.SKIPPED),
+        event("d", Outcome.SKIPPED, "empty"),
+        event("e", Outcome.SKIPPED),
         text("c"),
-        said("f", Outcome.FAILED, "HTTP 500"),
+        event("f", Outcome.FAILED, "HTTP 500"),
     )
-    first = kb.ingest(SCRIPTED, on_progress=told.append)
+    first = kb.ingest(SCRIPTED, on_progress=steps.append)
     assert (first.new, first.fetched, first.same, first.gone) == (3, 3, 0, 0)
     assert first.skipped == (Problem("d", "empty"),)
     assert first.failed == (Problem("f", "HTTP 500"),)
     assert first.documents == tuple(kb.documents[name].id for name in "abc")
-    crawled = [each for each in told if each.stage == "crawl"]
+    crawled = [each for each in steps if each.stage == "crawl"]
     assert [(each.done, each.message) for each in crawled] == list(enumerate("abdecf", 1))
     assert crawled[-1].so_far.fetched == 3
 
     script(
-        said("a", Outcome.UNCHANGED),
-        said("b", Outcome.FAILED, "HTTP 503"),
-        said("c", Outcome.GONE, "HTTP 404"),
-        said("nobody", Outcome.UNCHANGED),
-        said("nothing", Outcome.GONE, "HTTP 410"),
-        said("g", Outcome.FAILED, "HTTP 500"),
+        event("a", Outcome.UNCHANGED),
+        event("b", Outcome.FAILED, "HTTP 503"),
+        event("c", Outcome.GONE, "HTTP 404"),
+        event("nobody", Outcome.UNCHANGED),
+        event("nothing", Outcome.GONE, "HTTP 410"),
+        event("g", Outcome.FAILED, "HTTP 500"),
     )
     second = kb.refresh()
     assert (second.new, second.changed, second.same, second.gone) == (0, 0, 1, 1)
     assert second.chunks_removed == 1
     assert [problem.uri for problem in second.failed] == ["b", "nothing", "g"]
     assert second.documents == (kb.documents["a"].id,)
-    assert states(kb) == {
-        "a": DocumentState.CURRENT,
-        "b": DocumentState.STALE,
-        "c": DocumentState.GONE,
-    }
+    assert states(kb) == {"a": "current", "b": "stale", "c": "gone"}
 
-    script(text("b", "More of it."), said("c", Outcome.UNCHANGED), said("b", Outcome.UNCHANGED))
+    script(text("b", "More of it."), event("c", Outcome.UNCHANGED), event("b", Outcome.UNCHANGED))
     third = kb.refresh()
-    # what is gone is not as it was, whatever is said of it
+    # a document that is gone is not unchanged
     assert (third.changed, third.same, third.gone) == (1, 1, 1)
     assert states(kb)["b"] is DocumentState.CURRENT
     assert states(kb)["c"] is DocumentState.GONE
 
-    script(said("b", Outcome.UNCHANGED), said("b", Outcome.GONE, "HTTP 410"), text("h"))
+    script(event("b", Outcome.UNCHANGED), event("b", Outcome.GONE, "HTTP 410"), text("h"))
     fourth = kb.refresh()
     assert (fourth.new, fourth.same, fourth.gone) == (1, 1, 1)
-    assert states(kb)["b"] is DocumentState.GONE, "the last word on it counts"
+    assert states(kb)["b"] is DocumentState.GONE, "the last event counts"
     script()
     last = kb.refresh()
     assert last.skipped[0].reason == "there is nothing to read"
@@ -105,11 +101,11 @@ def test_each_outcome_has_its_count_and_its_state(workspace, script):
     assert set(states(kb).values()) == {DocumentState.GONE}
 
 
-def test_what_was_visited_is_remembered_with_its_document(workspace, script):
+def test_visited_addresses_are_remembered_with_their_documents(workspace, script):
     kb = workspace.create("notes")
     from tests.ingest.scripted_source import ScriptedSource
 
-    there = PageRecord("http://x.org/a", 1, etag='"1"', document_uri="a")
+    visited = PageRecord("http://x.org/a", 1, etag='"1"', document_uri="a")
     failed = PageRecord("http://x.org/b", 2)
     stored = PageRecord("http://x.org/c", 1, etag='"2"', document_uri="c")
     script(
@@ -119,19 +115,19 @@ def test_what_was_visited_is_remembered_with_its_document(workspace, script):
     )
     kb.ingest(SCRIPTED)
     assert [record.url for record in ScriptedSource.known] == []
-    # its address is another now than that of the document
-    script(SourceEvent("http://x.org/a", Outcome.UNCHANGED, record=there))
+    # the address is not that of the document
+    script(SourceEvent("http://x.org/a", Outcome.UNCHANGED, record=visited))
     report = kb.refresh()
     assert sorted(ScriptedSource.known, key=attrgetter("url")) == [failed, stored]
     assert (report.same, report.gone) == (1, 1)
     kb.refresh()
-    assert sorted(ScriptedSource.known, key=attrgetter("url")) == [there, failed, stored]
+    assert sorted(ScriptedSource.known, key=attrgetter("url")) == [visited, failed, stored]
 
 
-def test_a_run_that_is_stopped_says_so_and_stores_what_it_has(workspace, script):
-    kb, asked = workspace.create("notes"), itertools.count()
+def test_stopped_run_says_so_and_keeps_its_documents(workspace, script):
+    kb, calls = workspace.create("notes"), itertools.count()
     script(*map(text, "abcdef"))
-    report = kb.ingest(SCRIPTED, stop=lambda: next(asked) >= 3)
+    report = kb.ingest(SCRIPTED, stop=lambda: next(calls) >= 3)
     assert report.interrupted
     assert 0 < report.new < 6
     assert len(kb.documents) == report.new
@@ -140,25 +136,25 @@ def test_a_run_that_is_stopped_says_so_and_stores_what_it_has(workspace, script)
     assert (rest.interrupted, len(kb.documents)) == (False, 6)
 
 
-def test_what_a_source_that_fails_has_read_stays(workspace, script):
+def test_source_that_fails_at_all_pages_is_a_failed_source(workspace, script):
     kb = workspace.create("notes")
-    script(said("a", Outcome.FAILED, "HTTP 500"), said("b", Outcome.FAILED, "HTTP 502"))
+    script(event("a", Outcome.FAILED, "HTTP 500"), event("b", Outcome.FAILED, "HTTP 502"))
     report = kb.ingest(SCRIPTED)
     assert [problem.reason for problem in report.failed_sources] == ["HTTP 500"]
-    script(said("a", Outcome.FAILED, "HTTP 500"), text("b"))
+    script(event("a", Outcome.FAILED, "HTTP 500"), text("b"))
     report = kb.ingest(SCRIPTED)
     assert (report.new, report.failed_sources) == (1, ())
 
 
-def test_how_faithfully_documents_were_read_is_added_up():
+def test_fidelity_of_documents_is_added_up():
     counters = RunCounters()
     whole, half = {"words": (10, 10), "code": (2, 2)}, {"words": (5, 10), "code": (1, 2)}
     for name, figures in (("a", whole), ("b", half)):
         document = SourceDocument(name, name, "text", fidelity=figures, note=f"guess of {name}")
         counters.measured(document)
     counters.measured(SourceDocument("c", "c", "text"))
-    found = counters.fidelity({})
-    assert found == {"pages": (2, 2), "words": (15, 20), "code": (3, 4)}
+    first = counters.fidelity({})
+    assert first == {"pages": (2, 2), "words": (15, 20), "code": (3, 4)}
     assert [problem.uri for problem in counters.poorly_read] == ["b"]
     assert [problem.reason for problem in counters.notes] == ["guess of a", "guess of b"]
     counters.judge("http://x.org/", {})
@@ -167,21 +163,19 @@ def test_how_faithfully_documents_were_read_is_added_up():
     assert "(2 pages measured; worst: b, a)" in warning.reason
     # the next source is judged by its own pages
     counters.measured(SourceDocument("d", "d", "text", fidelity=whole))
-    assert counters.fidelity(found) == {"pages": (1, 1), "words": (10, 10), "code": (2, 2)}
-    counters.judge("http://y.org/", found)
+    assert counters.fidelity(first) == {"pages": (1, 1), "words": (10, 10), "code": (2, 2)}
+    counters.judge("http://y.org/", first)
     counters.judge("http://z.org/", {})
     assert len(counters.warnings) == 1
-    # what no page of it has is no figure of it; of the first source everything is
-    assert counters.fidelity({"code": (5, 6), "words": (0, 0)}) == {
-        "pages": (3, 3),
-        "words": (25, 30),
-    }
+    # kinds without new figures are left out
+    figures = counters.fidelity({"code": (5, 6), "words": (0, 0)})
+    assert figures == {"pages": (3, 3), "words": (25, 30)}
     assert "rows" not in counters.fidelity({})
     counters.measured(SourceDocument("e", "e", "text", fidelity={"rows": (0, 0)}))
     assert counters.fidelity({})["rows"] == (0, 0)
 
 
-def test_the_worst_pages_are_named_and_a_tenth_may_be_lost():
+def test_worst_pages_are_named_if_more_than_a_tenth_is_lost():
     counters = RunCounters()
     for name, kept in (("a", 8), ("b", 7), ("c", 9), ("d", 6), ("e", 5)):
         document = SourceDocument(name, name, "text", fidelity={"words": (kept, 10)})
@@ -191,7 +185,7 @@ def test_the_worst_pages_are_named_and_a_tenth_may_be_lost():
     assert counters.warnings[0].reason.endswith("worst: e, d, b)")
 
 
-def test_times_of_stages_are_added_up_and_rounded(monkeypatch):
+def test_seconds_of_stages_are_added_up_and_rounded(monkeypatch):
     clock = iter([10.0, 12.5, 20.0, 20.12345])
     timer = SimpleNamespace(perf_counter=lambda: next(clock))
     monkeypatch.setattr("kbkit.ingest.embedding.time", timer)
@@ -202,7 +196,7 @@ def test_times_of_stages_are_added_up_and_rounded(monkeypatch):
     assert counters.report().seconds == {"store": 2.623}
 
 
-def test_a_report_names_so_many_documents_each_once():
+def test_report_names_a_bounded_number_of_documents_once_each():
     counters = RunCounters()
     counters.read(["a", "b", "a"])
     assert counters.report().documents == ("a", "b")
@@ -213,7 +207,7 @@ def test_a_report_names_so_many_documents_each_once():
 
 
 class Work(embedding.Batch):
-    """Notes what is written together."""
+    """Records what is written together."""
 
     def __init__(self, limit):
         super().__init__(limit)
@@ -228,7 +222,7 @@ class Work(embedding.Batch):
         self.waiting.clear()
 
 
-def test_small_work_waits_for_more_up_to_a_size_or_a_time(monkeypatch):
+def test_batch_is_written_at_a_size_or_after_a_time(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(embedding, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with Work(3) as work:
@@ -237,7 +231,7 @@ def test_small_work_waits_for_more_up_to_a_size_or_a_time(monkeypatch):
         assert work.written == ["abc"]
         now[0] = 0.4
         work.add("e", size=0)
-        assert work.written == ["abc"], "what has no size counts one"
+        assert work.written == ["abc"], "size 0 counts as one"
         work.add("f", size=0)
         assert work.written == ["abc", "def"]
         work.add("g")
@@ -260,7 +254,7 @@ def test_small_work_waits_for_more_up_to_a_size_or_a_time(monkeypatch):
     assert work.written[5:] == ["m"]
 
 
-def test_a_document_of_two_sources_counts_once(workspace, tmp_path):
+def test_document_of_two_sources_counts_once(workspace, tmp_path):
     for name, words in (("a", "Green."), ("b", "Black.")):
         row = {"uri": "tea", "title": "Tea", "content": f"# Tea\n\n{words}"}
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
@@ -277,22 +271,18 @@ def test_a_document_of_two_sources_counts_once(workspace, tmp_path):
     assert not last.failed_sources
 
 
-def test_what_is_gone_is_not_found_until_it_comes_back_as_it_was(workspace, script):
+def test_document_that_is_gone_is_found_again_when_it_returns(workspace, script):
     kb = workspace.create("notes")
-    for found in (
-        text("tea", "steeped"),
-        said("tea", Outcome.GONE, "HTTP 404"),
-        text("tea", "steeped"),
-    ):
-        script(found)
+    tea = text("tea", "steeped")
+    for step in (tea, event("tea", Outcome.GONE, "HTTP 404"), tea):
+        script(step)
         kb.ingest(SCRIPTED)
-        there = found.outcome is Outcome.FETCHED
         for mode in ("lexical", "dense"):
-            assert bool(kb.search("steeped", mode=mode)) is there
-        assert len(list(kb.chunks)) == there
+            assert bool(kb.search("steeped", mode=mode)) is (step is tea)
+        assert len(list(kb.chunks)) == (step is tea)
 
 
-def test_what_is_gone_is_counted_once(workspace, script):
+def test_document_that_is_gone_is_counted_once(workspace, script):
     kb = workspace.create("notes")
     script(text("tea"), text("mate"))
     kb.ingest(SCRIPTED)
