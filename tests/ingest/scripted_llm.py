@@ -33,8 +33,8 @@ class ScriptedLLM(CustomLLM):
             {"Content-Type": "application/json", "Authorization": f"Bearer {self.api_key}"},
         )
         with urlopen(request, timeout=30) as response:
-            said = json.load(response)["choices"][0]["message"]["content"]
-        return ChatResponse(message=ChatMessage(role="assistant", content=said))
+            content = json.load(response)["choices"][0]["message"]["content"]
+        return ChatResponse(message=ChatMessage(role="assistant", content=content))
 
     def complete(self, prompt, **_) -> CompletionResponse:
         raise NotImplementedError
@@ -44,11 +44,11 @@ class ScriptedLLM(CustomLLM):
 
 
 class Service:
-    """A service that answers as it is told, and keeps what it was sent.
+    """A service that records requests.
 
     Attributes:
         answer: Gives the answer to a page, or ``None`` for a failure.
-        asked: The bodies that it was sent.
+        asked: The bodies of all requests.
     """
 
     def __init__(self, answer: Callable[[str], str | None]) -> None:
@@ -57,7 +57,7 @@ class Service:
         self.address = ""
 
     def pages(self) -> list[str]:
-        """What was quoted in each request."""
+        """The quoted text of each request."""
         return [each["messages"][1]["content"] for each in self.asked]
 
 
@@ -70,11 +70,11 @@ def serve(answer: Callable[[str], str | None]):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             service.asked.append(body)
-            said = service.answer(body["messages"][1]["content"])
-            self.send_response(500 if said is None else 200)
+            content = service.answer(body["messages"][1]["content"])
+            self.send_response(500 if content is None else 200)
             self.end_headers()
-            answer = {"choices": [{"message": {"role": "assistant", "content": said}}]}
-            with suppress(OSError):  # who asked was killed
+            answer = {"choices": [{"message": {"role": "assistant", "content": content}}]}
+            with suppress(OSError):  # the client was killed
                 self.wfile.write(json.dumps(answer).encode())
 
         def log_message(self, *args):

@@ -1,4 +1,4 @@
-"""A source that yields what a test has written down."""
+"""A source with events of a test."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -14,7 +14,7 @@ class ScriptedSource:
     exhaustive = True
     script: ClassVar[list[SourceEvent]] = []
     known: ClassVar[list[PageRecord]] = []
-    """What earlier visits had left when a run began."""
+    """Records of earlier visits at the start of a run."""
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         self.known[:] = context.memory.known()

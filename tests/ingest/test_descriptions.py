@@ -1,52 +1,41 @@
-"""Descriptions: what a document is in a line, and which documents are indexes."""
-
-import json
+"""Descriptions of documents in a line, and documents that are indexes."""
 
 import pytest
 
 import kbkit
 from kbkit.ingest import cutting
-from kbkit.ingest.cutting import DESCRIPTION_LENGTH as LENGTH
-from kbkit.ingest.cutting import describe, is_index
+from kbkit.ingest.descriptions import LENGTH, describe, is_index
+from kbkit.models import SourceDocument
 from kbkit.text.markdown.structure import outline
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
+TEA = f"# Tea\n\n{PROSE}\n"
+MANUAL = f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n"
+SHORT = f"# Tea\n\nBriefly.\n\n{PROSE}\n\nMore of it follows here, in many words."
+NOTES = (
+    "# Tea\n\nNew in version 3.2: all of this, which is as long as a paragraph.\n\n"
+    f"Note that none of this is of any importance to those who read here.\n\n{PROSE}"
+)
+LANGUAGES = (
+    "# Tea\n\nIn other languages: [German](d.html) | [French](f.html) | [Dutch](n.html)"
+    f" [Old Norse](o.html) | [High Valyrian](v.html)\n\n{PROSE}\n"
+)
+JAPANESE = "緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。"
+GERMAN = "Ein Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken."
 
 
 @pytest.mark.parametrize(
     ("title", "content", "stated", "line"),
     [
-        ("Tea", f"# Tea\n\n{PROSE}\n", "How to brew it", "How to brew it"),
-        (
-            "tea(1)",
-            f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n",
-            "Manual pages",
-            "tea - make tea",
-        ),
-        ("Tea", f"# Tea\n\n{PROSE}\n", " Tea. ", PROSE),  # no more than the title
-        ("Tea", f"# Tea\n\n{PROSE}\n", ["How"], PROSE),
-        ("Tea", f"# Tea\n\n{PROSE}\n", "", PROSE),
+        ("Tea", TEA, "How to brew it", "How to brew it"),
+        ("tea(1)", MANUAL, "Manual pages", "tea - make tea"),
+        ("Tea", TEA, " Tea. ", PROSE),  # no more than the title
+        ("Tea", TEA, ["How"], PROSE),
+        ("Tea", TEA, "", PROSE),
         ("Tea", "# Tea\n", "a\x1b[31mb\u202e\n\n c\x00", "a [31mb c"),
-        (
-            "Tea",
-            f"# Tea\n\nBriefly.\n\n{PROSE}\n\nMore of it follows here, in many words.",
-            "",
-            PROSE,
-        ),
-        (
-            "Tea",
-            "# Tea\n\nNew in version 3.2: all of this, which is as long as a paragraph.\n\n"
-            f"Note that none of this is of any importance to those who read here.\n\n{PROSE}",
-            "",
-            PROSE,
-        ),
-        (
-            "Tea",
-            "# Tea\n\nIn other languages: [German](d.html) | [French](f.html) | [Dutch](n.html)"
-            f" [Old Norse](o.html) | [High Valyrian](v.html)\n\n{PROSE}\n",
-            "",
-            PROSE,
-        ),
+        ("Tea", SHORT, "", PROSE),
+        ("Tea", NOTES, "", PROSE),
+        ("Tea", LANGUAGES, "", PROSE),
         ("p.T", "```python\nclass p.T()\n```\n\nSource: `p/tea.py`, line 14, in p 0.2\n", "", ""),
         ("Tea", "Deprecated since version 3.2, and for many good reasons too.", "", ""),
         ("Tea", "# Tea\n\nHow to *brew* [it](http://a.invalid).\n", "", "How to brew it."),
@@ -56,26 +45,16 @@ PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to
         ("Code", "```\nbrew(water, leaves)\n```\n", "", ""),
         ("List", "- one\n- two\n", "", ""),
         ("", "", "", ""),
-        (
-            "緑茶",
-            "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n",
-            "",
-            "緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。",
-        ),
-        (
-            "Tee",
-            "# Tee\n\nEin Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken.\n",
-            "",
-            "Ein Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken.",
-        ),
+        ("緑茶", f"# 緑茶\n\n{JAPANESE}\n", "", JAPANESE),
+        ("Tee", f"# Tee\n\n{GERMAN}\n", "", GERMAN),
     ],
 )
-def test_a_line_says_what_a_document_is(title, content, stated, line):
+def test_description_is_stated_or_from_the_text(title, content, stated, line):
     assert describe(title, content, {"description": stated}) == line
 
 
 @pytest.mark.parametrize("stated", ["", f"{PROSE} " * 20], ids=["begins", "states"])
-def test_a_long_line_ends_where_a_sentence_does(stated):
+def test_long_description_ends_with_a_sentence(stated):
     line = describe("Tea", " ".join([PROSE] * 20), {"description": stated})
     assert line == " ".join([PROSE] * 4)
     assert len(line) <= LENGTH
@@ -83,14 +62,14 @@ def test_a_long_line_ends_where_a_sentence_does(stated):
 
 
 @pytest.mark.parametrize("lines", [9_900, 9_970, 9_999, 10_050])
-def test_an_outline_that_is_known_tells_the_same_line(lines):
+def test_description_with_a_known_outline_is_the_same(lines):
     content = "```\n" + "x\n" * lines + f"```\n\n{PROSE * 3}\n\n## NAME\n\ntea - make tea\n"
     line = describe("Tea", content, {})
     assert describe("Tea", content, {}, structure=outline(content)) == line
     assert bool(line) is (lines < 9_990)
 
 
-def test_only_documents_that_changed_are_scanned_and_each_once(workspace, tmp_path, monkeypatch):
+def test_only_changed_documents_are_scanned_and_once_each(workspace, monkeypatch):
     scanned = []
 
     def counted(content):
@@ -100,14 +79,13 @@ def test_only_documents_that_changed_are_scanned_and_each_once(workspace, tmp_pa
     monkeypatch.setattr(cutting, "outline", counted)
     first = [f"# Tea {number}\n\n{PROSE}\n" for number in range(3)]
     then = [f"{first[0]}And more.\n", *first[1:]]
-    lines = tmp_path / "tea.jsonl"
     kb = workspace.create("tea")
     for texts in (first, first, then):
-        rows = [{"uri": f"http://tea.invalid/{n}", "text": text} for n, text in enumerate(texts)]
-        lines.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        kb.ingest(kbkit.JsonlSource(path=str(lines)))
+        kb.ingest(
+            [SourceDocument(f"http://tea.invalid/{n}", "Tea", text) for n, text in enumerate(texts)]
+        )
     assert scanned == [*first, then[0]]
-    assert {found.description for found in kb.documents} == {PROSE, f"{PROSE} And more."}
+    assert {document.description for document in kb.documents} == {PROSE, f"{PROSE} And more."}
 
 
 LINKS = "".join(f"- [leaf number {n}](http://a.invalid/{n})\n" for n in range(20))
@@ -127,7 +105,7 @@ LINKS = "".join(f"- [leaf number {n}](http://a.invalid/{n})\n" for n in range(20
     ],
     ids=["links", "led", "text", "few", "terms", "code", "hostile", "empty"],
 )
-def test_an_index_is_mostly_links(content, index):
+def test_index_is_mostly_links(content, index):
     assert is_index(content) is index
 
 
@@ -135,10 +113,10 @@ def described(kb):
     return {document.title: document.description for document in kb.documents}
 
 
-def page(name, said, *, state=""):
+def page(name, text, meta):
     return (
-        f"<html><head><title>{name}</title>{state}</head><body><main><h1>{name}</h1>"
-        f"<p>{said}</p></main></body></html>"
+        f"<html><head><title>{name}</title>{meta}</head><body><main><h1>{name}</h1>"
+        f"<p>{text}</p></main></body></html>"
     )
 
 
@@ -146,31 +124,26 @@ ALL = '<meta property="og:description" content="The best site of tea in the worl
 OWN = '<meta name="Description" content="How &lt;b&gt;black&lt;/b&gt; tea&#10;is brewed">'
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
-
-
-def test_what_all_pages_of_a_site_state_describes_none(workspace, tmp_path):
+def test_description_stated_by_all_pages_of_a_site_is_ignored(workspace, tmp_path):
     site = tmp_path / "site"
     site.mkdir()
-    said = "Here stands what the page about {} tea says, and no other page does."
-    for name, state in (("green", ALL), ("white", ALL), ("black", ALL + OWN)):
-        (site / f"{name}.html").write_text(page(name, said.format(name), state=state))
+    text = "Here stands what the page about {} tea says, and no other page does."
+
+    def write(name, meta):
+        (site / f"{name}.html").write_text(page(name, text.format(name), meta))
+
+    for name, meta in (("green", ALL), ("white", ALL), ("black", ALL + OWN)):
+        write(name, meta)
     kb = workspace.create("tea")
     source = kbkit.MirrorSource(path=str(site), base_url="http://tea.invalid/")
     kb.ingest(source)
-    expected = {
-        "green": said.format("green"),
-        "white": said.format("white"),
-        "black": "How <b>black</b> tea is brewed",
-    }
+    expected = {name: text.format(name) for name in ("green", "white")}
+    expected["black"] = "How <b>black</b> tea is brewed"
     assert described(kb) == expected
-    # a page that comes later states the same, though the others' line says something else by now
-    (site / "yellow.html").write_text(page("yellow", said.format("yellow"), state=ALL))
+    # a later page states the same
+    write("yellow", ALL)
     assert kb.ingest(source).new == 1
-    expected["yellow"] = said.format("yellow")
+    expected["yellow"] = text.format("yellow")
     assert described(kb) == expected
     kb.documents.update("http://tea.invalid/green.html", tags=["leaf"])
     assert described(kb) == expected
@@ -179,7 +152,7 @@ def test_what_all_pages_of_a_site_state_describes_none(workspace, tmp_path):
     assert hit.to_dict()["description"] == expected["yellow"]
 
 
-def test_a_text_states_it_in_its_front_matter(workspace, tmp_path):
+def test_description_is_stated_in_front_matter_or_metadata(workspace, tmp_path):
     (tmp_path / "tea.md").write_text(f"---\ndescription: How to brew it\n---\n# Tea\n\n{PROSE}\n")
     kb = workspace.create("tea")
     kb.ingest(kbkit.FilesSource(path=str(tmp_path / "tea.md")))
@@ -189,12 +162,11 @@ def test_a_text_states_it_in_its_front_matter(workspace, tmp_path):
     assert list(kb.documents.to_frame()["description"]) == ["How to brew it", "What it grows in"]
 
 
-def test_an_index_answers_only_when_nothing_else_does(workspace):
+def test_index_ranks_behind_other_documents(workspace):
     kb = workspace.create("tea")
     kb.add("All leaves", f"# All leaves\n\n{LINKS}")
-    kb.add(
-        "Brewing", f"# Brewing\n\n{PROSE} A leaf needs water, and its number is told on the box."
-    )
+    brewing = f"# Brewing\n\n{PROSE} A leaf needs water, and its number is told on the box."
+    kb.add("Brewing", brewing)
     hits = kb.search("leaf number")
     assert [hit.title for hit in hits] == ["Brewing", "All leaves"]
     assert hits[1].score < hits[0].score / 3

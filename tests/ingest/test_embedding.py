@@ -1,4 +1,4 @@
-"""No text is embedded twice, and what was embedded is kept when a batch fails."""
+"""Embedding of texts once each, with kept batches after a failure."""
 
 import pytest
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ def waiting(workspace):
         return transaction.execute(sa.text("SELECT count(*) FROM embedded")).scalar()
 
 
-def test_batches_before_the_one_that_failed_are_not_embedded_again(workspace, wordy, wordy_config):
+def test_batches_before_a_failed_one_are_not_embedded_again(workspace, wordy, wordy_config):
     kb = workspace.create("notes", spec=wordy_config())
     wordy.batches.clear()
     wordy.breaks_at = 9
@@ -24,19 +24,17 @@ def test_batches_before_the_one_that_failed_are_not_embedded_again(workspace, wo
     failed = wordy.batches.pop()
     wordy.breaks_at = 0
     kb.add("Long", SECTIONS)
-    asked = [text for batch in wordy.batches for text in batch]
-    assert len(asked) == len(set(asked)) == 40
+    texts = [text for batch in wordy.batches for text in batch]
+    assert len(texts) == len(set(texts)) == 40
     assert wordy.batches[8] == failed
     assert waiting(workspace) == 0
     assert kb.search("nr17x")[0].chunk.anchor == "part-17"
 
 
-def test_a_text_is_embedded_once_within_a_document_and_across_documents(
-    workspace, wordy, wordy_config
-):
+def test_repeated_text_is_embedded_once(workspace, wordy, wordy_config):
     kb = workspace.create("notes", spec=wordy_config())
     wordy.batches.clear()
     kb.add("Same", "The same words.\n\n" * 60, source="a")
     kb.add("Same", "The same words.\n\n" * 60, source="b")
-    asked = [text for batch in wordy.batches for text in batch]
-    assert len(asked) == len(set(asked))
+    texts = [text for batch in wordy.batches for text in batch]
+    assert len(texts) == len(set(texts))

@@ -1,4 +1,4 @@
-"""A knowledge base gets another embedder: all or nothing, and never from the start again."""
+"""Change of the embedder: all or nothing, and resumed after a stop."""
 
 import os
 import signal
@@ -20,23 +20,23 @@ SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n 
 @pytest.fixture
 def kb(workspace, wordy_config):
     """A knowledge base of 40 chunks with vectors of 16 dimensions."""
-    made = workspace.create("notes", spec=wordy_config(dimensions=16))
-    made.add("Long", SECTIONS)
-    return made
+    kb = workspace.create("notes", spec=wordy_config(dimensions=16))
+    kb.add("Long", SECTIONS)
+    return kb
 
 
-def first(kb, mode="dense"):
-    return kb.search("Part 17 > Number 17 says hello to nr17x.", mode=mode)[0].chunk.anchor
+def first(kb):
+    return kb.search("Part 17 > Number 17 says hello to nr17x.", mode="dense")[0].chunk.anchor
 
 
-def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy, wordy_config):
+def test_another_embedder_keeps_the_chunks(kb, wordy, wordy_config):
     before = kb.info()
     chunks = {chunk.id for chunk in kb.chunks}
-    told = []
-    report = kb.configure(wordy_config(dimensions=32), on_progress=told.append)
+    steps = []
+    report = kb.configure(wordy_config(dimensions=32), on_progress=steps.append)
     after = kb.info()
     assert report.chunks_embedded == 40
-    assert (told[0].stage, told[0].done, told[0].total) == ("embed", 4, 40)
+    assert (steps[0].stage, steps[0].done, steps[0].total) == ("embed", 4, 40)
     assert (before.dimensions, after.dimensions) == (16, 32)
     assert before.collection != after.collection
     assert after.pending == 0
@@ -44,18 +44,18 @@ def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy,
     assert kb.spec.embedding.arguments == {"dimensions": 32}
     assert first(kb) == "part-17"
     wordy.batches.clear()
-    kb.add("Long", SECTIONS)  # is the same: the embedder is no part of what a document is
+    kb.add("Long", SECTIONS)  # an unchanged document
     assert wordy.batches == []
 
 
-def test_the_first_chunk_of_a_catalog_is_taken_along_too(workspace, wordy_config):
+def test_single_chunk_of_a_catalog_is_embedded_again(workspace, wordy_config):
     kb = workspace.create("one", spec=wordy_config(dimensions=16))
     kb.add("Tea", "Tea is steeped.")
     assert kb.configure(wordy_config(dimensions=32)).chunks_embedded == 1
     assert kb.search("Tea is steeped.", mode="dense")[0].title == "Tea"
 
 
-def test_searches_go_on_while_the_new_vectors_come(kb, wordy_config):
+def test_searches_go_on_during_a_change_of_embedder(kb, wordy_config):
     seen = []
     kb.configure(
         wordy_config(dimensions=32),
@@ -65,20 +65,20 @@ def test_searches_go_on_while_the_new_vectors_come(kb, wordy_config):
     assert set(seen[10:]) == {(32, "part-17")}
 
 
-def test_work_that_was_stopped_is_taken_up(kb, wordy, wordy_config):
+def test_stopped_change_of_embedder_is_resumed(kb, wordy, wordy_config):
     wordy.batches.clear()
     report = kb.configure(wordy_config(dimensions=32), stop=lambda: len(wordy.batches) >= 3)
     assert report.interrupted
     assert kb.info().dimensions == 16
     assert first(kb) == "part-17"
     report = kb.configure(wordy_config(dimensions=32))
-    asked = [text for batch in wordy.batches for text in batch if text != "kbkit"]
-    assert len(asked) == len(set(asked)) == 40
+    texts = [text for batch in wordy.batches for text in batch if text != "kbkit"]
+    assert len(texts) == len(set(texts)) == 40
     assert not report.interrupted
     assert kb.info().dimensions == 32
 
 
-def test_an_embedder_that_fails_leaves_the_old_vectors(kb, wordy, wordy_config):
+def test_failing_embedder_leaves_the_old_vectors(kb, wordy, wordy_config):
     wordy.batches.clear()
     wordy.breaks_at = 5
     with pytest.raises(EmbedderError, match="out of credit"):
@@ -88,7 +88,7 @@ def test_an_embedder_that_fails_leaves_the_old_vectors(kb, wordy, wordy_config):
     assert kb.configure(wordy_config(dimensions=32)).chunks_embedded == 40 - 16
 
 
-def test_documents_that_come_meanwhile_are_taken_along(kb, wordy_config):
+def test_documents_added_meanwhile_get_new_vectors(kb, wordy_config):
     def add(_):
         if kb.info().documents == 1:
             kb.add("Late", "A zebra came late.")
@@ -98,7 +98,7 @@ def test_documents_that_come_meanwhile_are_taken_along(kb, wordy_config):
     assert kb.search("A zebra came late.", mode="dense")[0].title == "Late"
 
 
-def test_another_process_notices(kb, workspace, wordy_config):
+def test_another_workspace_notices_the_new_embedder(kb, workspace, wordy_config):
     with kbkit.open(workspace.path) as other:
         assert first(other["notes"]) == "part-17"
         kb.configure(wordy_config(dimensions=32))
@@ -107,9 +107,7 @@ def test_another_process_notices(kb, workspace, wordy_config):
     assert kb.search("A zebra came late.", mode="dense")[0].title == "Late"
 
 
-def test_an_ingest_whose_embedder_was_changed_goes_on_with_the_new_one(
-    kb, workspace, wordy_config, tmp_path
-):
+def test_ingest_goes_on_with_an_embedder_changed_meanwhile(kb, workspace, wordy_config, tmp_path):
     lines = tmp_path / "a.jsonl"
     lines.write_text('{"uri": "a", "title": "A", "text": "Apples."}\n')
     with kbkit.open(workspace.path) as other:
@@ -125,7 +123,7 @@ def test_an_ingest_whose_embedder_was_changed_goes_on_with_the_new_one(
     assert kb.search("Apples.", mode="dense")[0].title == "A"
 
 
-def test_the_static_default_may_take_over(kb):
+def test_static_embedder_may_follow_another(kb):
     kb.configure(KnowledgeBaseSpec(embedding={"type": "static"}))
     assert kb.info().embedder.startswith("static:")
     assert kb.info().dimensions == 256
@@ -142,7 +140,7 @@ with kbkit.open(sys.argv[1]) as workspace:
 
 
 @pytest.mark.soak
-def test_a_kill_loses_no_vector_that_was_kept(kb, workspace, wordy_config):
+def test_killed_change_of_embedder_keeps_stored_vectors(kb, workspace, wordy_config):
     slow = wordy_config(dimensions=32, pause=0.2)
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, str(workspace.path), slow.model_dump_json()],
@@ -163,11 +161,13 @@ def test_a_kill_loses_no_vector_that_was_kept(kb, workspace, wordy_config):
     assert first(kb) == "part-17"
 
 
-def test_vectors_of_an_embedder_that_was_given_up_are_forgotten(kb, wordy, wordy_config):
+def test_vectors_of_an_abandoned_embedder_are_removed(kb, wordy, wordy_config):
+    def kept():
+        with kb._stores.database.read() as transaction:
+            return transaction.execute(sa.select(embedded.c.embedder)).first() is not None
+
     wordy.batches.clear()
     kb.configure(wordy_config(dimensions=32), stop=lambda: len(wordy.batches) >= 3)
-    with kb._stores.database.read() as transaction:
-        assert transaction.execute(sa.select(embedded.c.embedder)).first() is not None
+    assert kept()
     kb.configure(wordy_config(dimensions=24))
-    with kb._stores.database.read() as transaction:
-        assert transaction.execute(sa.select(embedded.c.embedder)).first() is None
+    assert not kept()

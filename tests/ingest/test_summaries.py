@@ -1,4 +1,4 @@
-"""Summaries: what they say of a document."""
+"""Texts of summaries."""
 
 import pytest
 
@@ -42,17 +42,17 @@ def summary_of(title, content):
         ("C. elegans", f"{PROSE}", f"C. elegans. {PROSE}"),
     ],
 )
-def test_a_summary_says_what_a_document_is(title, content, summary):
+def test_summary_has_title_description_and_headings(title, content, summary):
     assert summary_of(title, content) == summary
 
 
-def test_a_document_of_tables_alone_shows_them():
+def test_summary_of_a_document_of_tables_has_their_text():
     text = summary_of("Prices", "| tea | price |\n| --- | --- |\n| green | 3 |\n")
     assert text.startswith("Prices. tea")
     assert "green" in text
 
 
-def test_long_parts_end_where_a_sentence_or_a_word_does():
+def test_long_parts_of_a_summary_end_with_a_sentence_or_word():
     text = summary_of("Tea", " ".join([PROSE] * 20))
     assert text == "Tea. " + " ".join([PROSE] * (len(text) // len(PROSE)))
     assert 100 < len(text) < 400
@@ -74,7 +74,7 @@ def test_long_parts_end_where_a_sentence_or_a_word_does():
     ],
     ids=["headings", "brackets", "quotes", "stars", "html", "odd", "table", "long"],
 )
-def test_hostile_documents_have_bounded_summaries_soon(content):
+def test_summaries_of_hostile_documents_are_bounded_and_take_linear_time(content):
     grows_with(
         lambda size: (
             describe("x" * 3_000, content[:size], {"description": content[:size]}),

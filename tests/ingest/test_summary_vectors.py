@@ -1,4 +1,4 @@
-"""That each document has the summary it should, with a vector that is searched."""
+"""Summaries of documents, and their vectors."""
 
 import subprocess
 import sys
@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-import kbkit
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError
 from kbkit.ingest.summaries import REVISION, SummaryMaker
@@ -18,12 +17,6 @@ from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.testing import HashEmbedder
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
 
 
 def filled(workspace, count=3):
@@ -52,21 +45,21 @@ def clear(kb):
         summaries.remove(transaction, list(summaries.texts(transaction, kb.id)))
 
 
-def test_each_document_that_is_added_has_a_summary(workspace):
+def test_added_documents_have_summaries(workspace):
     kb = filled(workspace)
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in range(3)]
 
 
-def test_what_was_made_is_kept_when_the_rest_is_stopped(workspace, monkeypatch):
+def test_stopped_work_keeps_its_vectors(workspace, monkeypatch):
     kb, embedder = filled(workspace), HashEmbedder()
     monkeypatch.setattr("kbkit.ingest.summaries._BATCH", 1)
     monkeypatch.setattr("kbkit.ingest.summaries._SAMPLE", 1)
     clear(kb)
-    asked = iter([False, False, True])
-    told = []
-    left = make(kb, embedder, stop=lambda: next(asked), on_progress=told.append)
+    stops = iter([False, False, True])
+    steps = []
+    left = make(kb, embedder, stop=lambda: next(stops), on_progress=steps.append)
     assert left.summaries == 1 == kb.info().summaries_waiting
-    assert [(each.done, each.total) for each in told] == [(1, 3), (2, 3)]
+    assert [(each.done, each.total) for each in steps] == [(1, 3), (2, 3)]
     assert vectors(kb).embedder.startswith("static:")
     assert len(vectors(kb).vectors) == len(texts(kb)) == 3
     assert make(kb, embedder).summaries == 0 == kb.info().summaries_waiting
@@ -76,9 +69,9 @@ def test_what_was_made_is_kept_when_the_rest_is_stopped(workspace, monkeypatch):
     assert len(embedder.embedded) == 3
 
 
-def test_only_what_changed_is_made_again(workspace):
+def test_only_changed_documents_get_new_summaries(workspace):
     kb, embedder = filled(workspace), HashEmbedder()
-    make(kb, embedder)  # instead of another embedder
+    make(kb, embedder)
     assert sorted(embedder.embedded) == texts(kb)
     before = handle_of(kb).row()
     make(kb, embedder)
@@ -98,8 +91,7 @@ def test_only_what_changed_is_made_again(workspace):
     assert vectors(kb).vectors.shape == (2, other.dimensions)
 
 
-def test_what_was_embedded_once_is_not_again(workspace):
-    """By content: documents that are stored anew, and those that say the same of themselves."""
+def test_known_summary_texts_are_not_embedded_again(workspace):
     kb, embedder = filled(workspace), HashEmbedder()
     make(kb, embedder)
     embedder.embedded.clear()
@@ -107,16 +99,16 @@ def test_what_was_embedded_once_is_not_again(workspace):
     kb.documents.delete("text:1")
     make(kb, embedder)
     assert embedder.embedded == []
-    with kb._stores.database.write() as transaction:  # as an older kbkit made it
-        made = {d.id: NewSummary(d.content_hash, d.title, "old") for d in kb.documents}
-        assert summaries.put(transaction, kb.id, REVISION - 1, made) == 2
+    with kb._stores.database.write() as transaction:  # as an older kbkit did
+        old = {d.id: NewSummary(d.content_hash, d.title, "old") for d in kb.documents}
+        assert summaries.put(transaction, kb.id, REVISION - 1, old) == 2
     assert texts(kb) == ["Tea 0", "Tea 2"]
     make(kb, embedder)
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in (0, 2)]
     assert embedder.embedded == []
     with kb._stores.database.write() as transaction:
-        summaries.put(transaction, kb.id, REVISION - 1, made)
-    make(kb, embedder, renew=False)  # as who adds one document leaves those of the others
+        summaries.put(transaction, kb.id, REVISION - 1, old)
+    make(kb, embedder, renew=False)  # as when one document is added
     assert texts(kb) == ["Tea 0", "Tea 2"]
 
 
@@ -129,26 +121,23 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace, monkey
     assert left.summaries == 22 == kb.info().summaries_waiting
     assert left.seconds > 0
     assert len(embedder.embedded) == 8
-    found = vectors(kb)
-    assert found.embedder.startswith("static:")
-    assert len(found.vectors) == 30
+    static = vectors(kb)
+    assert static.embedder.startswith("static:")
+    assert len(static.vectors) == 30
     version = handle_of(kb).row().version
     kb._stores.snapshots.save(kb.id)
-    assert kb._stores.snapshots.get(handle_of(kb).row()).summary_embedder == found.embedder
+    assert kb._stores.snapshots.get(handle_of(kb).row()).summary_embedder == static.embedder
     make(kb, embedder)
     assert len(embedder.embedded) == 30
     assert vectors(kb).embedder == embedder.fingerprint
     row = handle_of(kb).row()
     assert row.version == version
-    snapshot = kb._stores.snapshots.get(row)  # no other is made for it
-    held = snapshot.summaries_of(snapshot.document_ids)
-    assert (snapshot.summary_embedder, held.shape) == (
-        embedder.fingerprint,
-        (30, embedder.dimensions),
-    )
+    snapshot = kb._stores.snapshots.get(row)  # the same snapshot
+    assert snapshot.summary_embedder == embedder.fingerprint
+    assert snapshot.summaries_of(snapshot.document_ids).shape == (30, embedder.dimensions)
 
 
-def test_a_few_new_documents_do_not_turn_the_model_away(workspace, monkeypatch):
+def test_vectors_of_the_model_serve_beside_a_few_new_documents(workspace, monkeypatch):
     kb, embedder = filled(workspace, 30), HashEmbedder()
     make(kb, embedder)
     monkeypatch.setattr("kbkit.ingest.summaries._SAMPLE", 1)
@@ -157,31 +146,27 @@ def test_a_few_new_documents_do_not_turn_the_model_away(workspace, monkeypatch):
     for n in range(3):
         pipeline.store(SourceDocument(f"text:new{n}", f"New {n}", PROSE))
     assert maker.make(seconds=0).summaries == 2
-    found = vectors(kb)
-    assert (found.embedder, len(found.vectors)) == (embedder.fingerprint, 31)
+    assert vectors(kb).embedder == embedder.fingerprint
+    assert len(vectors(kb).vectors) == 31
     for n in range(10):
         pipeline.store(SourceDocument(f"text:more{n}", f"More {n}", PROSE))
     assert maker.make(seconds=0).summaries == 11
-    found = vectors(kb)
-    assert found.embedder.startswith("static:")
-    assert len(found.vectors) == 43
+    assert vectors(kb).embedder.startswith("static:")
+    assert len(vectors(kb).vectors) == 43
     assert maker.make().summaries == 0
     assert len(vectors(kb).vectors) == 43
     assert vectors(kb).embedder == embedder.fingerprint
     assert len(embedder.embedded) == 43  # none twice
 
 
-def test_a_document_that_changes_meanwhile_gets_no_stale_summary(workspace):
+def test_document_changed_during_embedding_gets_no_stale_summary(workspace):
     kb = filled(workspace, 1)
+    changed = "# Tea 0\n\nSomething else is told of it, in eight words at least."
 
     class Slow(HashEmbedder):
         def embed_passages(self, texts):
-            if not self.embedded:  # as another process may, while the model works
-                kb.add(
-                    "Tea 0",
-                    "# Tea 0\n\nSomething else is told of it, in eight words at least.",
-                    source="text:0",
-                )
+            if not self.embedded:  # as if by another process
+                kb.add("Tea 0", changed, source="text:0")
             return super().embed_passages(texts)
 
     slow = Slow()
@@ -191,16 +176,16 @@ def test_a_document_that_changes_meanwhile_gets_no_stale_summary(workspace):
     assert "Something else" in text
 
 
-def test_another_embedder_of_summaries_makes_them_again(workspace):
+def test_another_summary_embedder_embeds_all_summaries_again(workspace):
     kb = filled(workspace)
     kb.configure(KnowledgeBaseSpec(summary_embedding=StaticEmbedding()))
-    found = vectors(kb)
-    assert found.embedder.startswith("static:")
-    assert found.vectors.shape == (3, 256)
+    static = vectors(kb)
+    assert static.embedder.startswith("static:")
+    assert static.vectors.shape == (3, 256)
     assert kb.search("tea").notes == ()
 
 
-def test_a_model_of_summaries_that_is_not_there_is_said(workspace, tmp_path):
+def test_missing_summary_model_is_an_error(workspace, tmp_path):
     spec = KnowledgeBaseSpec(summary_embedding=OnnxEmbedding(model=str(tmp_path / "none")))
     kb = workspace.create("drinks", spec=spec)
     with pytest.raises(EmbedderError, match="no such file"):
@@ -248,19 +233,19 @@ def test_without_the_model_static_vectors_serve_summaries(workspace, tmp_path, m
     assert line.startswith("kbkit: summaries of documents get static vectors, since ")
     assert ("onnxruntime" if missing == "onnxruntime" else "minilm model") in line
     old, embedder, new = ended.stdout.splitlines()
-    # what the model embedded before is left aside, and that is said
+    # vectors of the model are left aside with a note
     assert old.startswith("Tea 1|0.0|drinks: its document summaries were embedded by onnx:minilm:")
     assert "kbkit refresh drinks" in old
     assert embedder.startswith("static:")
     assert new == "Tea|True"
 
 
-def test_vectors_are_those_of_the_model(workspace):
+def test_summary_vectors_are_those_of_the_model(workspace):
     kb = filled(workspace, 2)
     embedder = handle_of(kb).summary_embedder(handle_of(kb).row())
     assert embedder.fingerprint.startswith("onnx:minilm:")
-    found = vectors(kb)
+    stored = vectors(kb)
     with kb._stores.database.read() as transaction:
         by_id = summaries.texts(transaction, kb.id)
-    expected = embedder.embed_passages([by_id[known] for known in found.document_ids])
-    np.testing.assert_allclose(found.vectors, expected, atol=2e-3)
+    expected = embedder.embed_passages([by_id[document_id] for document_id in stored.document_ids])
+    np.testing.assert_allclose(stored.vectors, expected, atol=2e-3)
