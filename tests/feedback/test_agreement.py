@@ -1,4 +1,4 @@
-"""Agreement between raters, by figures that others published."""
+"""Agreement between raters, against published figures."""
 
 import math
 
@@ -7,8 +7,8 @@ import pytest
 from kbkit.feedback.statistics import ordinal_alpha
 
 
-def test_the_published_example_has_its_published_alpha():
-    """Krippendorff 2011, part C: four observers, twelve units, some not seen by all."""
+def test_alpha_is_that_of_a_published_example():
+    # Krippendorff 2011, part C: four observers, twelve units, 0 where not seen
     observers = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
         [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3],
@@ -30,17 +30,17 @@ def test_the_published_example_has_its_published_alpha():
     ],
     ids=str,
 )
-def test_ends(units, alpha):
+def test_alpha_of_full_and_no_agreement_and_of_too_few_ratings(units, alpha):
     assert ordinal_alpha(units) == pytest.approx(alpha, nan_ok=True)
 
 
-def test_near_scores_agree_more_than_far_ones():
+def test_near_scores_agree_more_than_distant_ones():
     near = [[1, 2], [4, 5], [3, 3], [2, 2], [5, 5]]
     far = [[1, 5], [4, 1], [3, 3], [2, 2], [5, 5]]
     assert ordinal_alpha(near) > ordinal_alpha(far)
 
 
-def test_what_several_people_rated_for_a_query_counts(kb, chunk):
+def test_agreement_of_several_raters(kb, chunk):
     bread, milk, coffee = chunk("Bread"), chunk("kept cold"), chunk("ground")
     for rater, scores in {"ann": (5, 2, 1), "bob": (4, 2, 4), "query": (5, 2, 1)}.items():
         for target, score in zip((bread, milk, coffee), scores, strict=True):
@@ -49,21 +49,22 @@ def test_what_several_people_rated_for_a_query_counts(kb, chunk):
                 kb.rate(target, score, query=" Bread", rater=rater)
     kb.rate(bread, 1, query="other", rater="ann")
     kb.rate(bread, 1, rater="bob")
-    found = kb.feedback.agreement()
-    assert found.raters == ("ann", "bob", "query")
-    assert [passage.spread for passage in found.passages] == [3, 1, 0]
-    assert 0 < found.alpha < 1
-    pairs = {pair.raters: pair for pair in found.pairs}
+    agreement = kb.feedback.agreement()
+    assert agreement.raters == ("ann", "bob", "query")
+    assert [passage.spread for passage in agreement.passages] == [3, 1, 0]
+    assert 0 < agreement.alpha < 1
+    pairs = {pair.raters: pair for pair in agreement.pairs}
     assert pairs["ann", "query"].alpha == pairs["ann", "query"].same == 1
     assert (pairs["ann", "bob"].passages, pairs["ann", "bob"].near) == (3, 2 / 3)
-    frame = found.to_frame()
+    frame = agreement.to_frame()
     assert frame["by bob"].tolist() == [4, 4, 2]
     assert frame["by query"].isna().tolist() == [False, False, True]
-    assert found.to_dict()["passages"] == 3
+    assert agreement.to_dict()["passages"] == 3
 
 
-def test_nobody_to_agree_with(shared):
-    found = shared.feedback.agreement()
-    assert (found.passages, found.pairs, found.to_dict()["alpha"]) == ((), (), None)
-    assert found.to_frame().empty
-    assert "0 raters" in repr(found)
+def test_agreement_without_ratings_is_empty(shared):
+    agreement = shared.feedback.agreement()
+    assert agreement.passages == agreement.pairs == ()
+    assert agreement.to_dict()["alpha"] is None
+    assert agreement.to_frame().empty
+    assert "0 raters" in repr(agreement)

@@ -1,4 +1,4 @@
-"""Figures of evaluation, against examples worked out by hand."""
+"""Evaluation, with figures computed by hand."""
 
 import json
 import math
@@ -27,12 +27,16 @@ QUESTIONS = [
 def scored(pages, *relevant):
     """Figures of a ranking of pages, the first relevant one worth 2."""
     task = EvaluationQuery("How?", dict.fromkeys(relevant, 1) | {relevant[0]: 2})
-    (found,) = measure([to_ranking(task, [SITE + page for page in pages][:10], "page")], 10)
-    return found
+    (figures,) = measure([to_ranking(task, [SITE + page for page in pages][:10], "page")], 10)
+    return figures
 
 
 def log(rank):
     return math.log2(rank + 1)
+
+
+BEST = 2 + 1 / log(2) + 1 / log(3)
+"""Gain of one best page and two others in their ideal order."""
 
 
 @pytest.mark.parametrize(
@@ -45,34 +49,27 @@ def log(rank):
         # the best page has gain 2, the others 1
         (["a", "b", "c"], ["a", "b", "c"], 1, 1, 1),
         (["b", "a"], ["a", "b"], (1 + 2 / log(2)) / (2 + 1 / log(2)), 1, 1),
-        (
-            ["x", "b", "y", "a"],
-            ["a", "b", "c"],
-            (1 / log(2) + 2 / log(4)) / (2 + 1 / log(2) + 1 / log(3)),
-            2 / 3,
-            1 / 2,
-        ),
+        (["x", "b", "y", "a"], ["a", "b", "c"], (1 / log(2) + 2 / log(4)) / BEST, 2 / 3, 1 / 2),
     ],
 )
-def test_figures_worked_out_by_hand(pages, relevant, ndcg, recall, reciprocal):
-    found = scored(pages, *relevant)
-    assert found.ndcg == pytest.approx(ndcg)
-    assert found.recall == pytest.approx(recall)
-    assert found.reciprocal_rank == pytest.approx(reciprocal)
-    assert found.hit_at_1 == (pages[:1] in [[page] for page in relevant])
+def test_figures_are_those_computed_by_hand(pages, relevant, ndcg, recall, reciprocal):
+    figures = scored(pages, *relevant)
+    assert figures.ndcg == pytest.approx(ndcg)
+    assert figures.recall == pytest.approx(recall)
+    assert figures.reciprocal_rank == pytest.approx(reciprocal)
+    assert figures.hit_at_1 == (pages[:1] in [[page] for page in relevant])
 
 
-def test_the_tenth_place_counts():
-    assert scored([*(f"other{n}" for n in range(9)), "a"], "a").reciprocal_rank == pytest.approx(
-        1 / 10
-    )
+def test_tenth_place_counts():
+    figures = scored([*(f"other{n}" for n in range(9)), "a"], "a")
+    assert figures.reciprocal_rank == pytest.approx(1 / 10)
 
 
-def test_more_relevant_pages_than_ten_can_still_be_answered_perfectly():
+def test_ndcg_can_be_1_with_more_than_ten_relevant_pages():
     pages = [f"p{n}" for n in range(12)]
-    found = scored(pages, *pages)
-    assert found.ndcg == pytest.approx(1)
-    assert found.recall == pytest.approx(10 / 12)
+    figures = scored(pages, *pages)
+    assert figures.ndcg == pytest.approx(1)
+    assert figures.recall == pytest.approx(10 / 12)
 
 
 @pytest.mark.parametrize(
@@ -99,16 +96,14 @@ def test_more_relevant_pages_than_ten_can_still_be_answered_perfectly():
         ("a/api.yaml#/paths/~1tea/get", "api.yaml", True),
     ],
 )
-def test_a_page_is_named_by_the_end_of_its_uri(uri, suffix, same):
-    assert to_ranking(EvaluationQuery("q", {suffix: 2}), [uri], "page").found == (
-        (0,) if same else (None,)
-    )
+def test_page_is_named_by_the_end_of_its_uri(uri, suffix, same):
+    ranking = to_ranking(EvaluationQuery("q", {suffix: 2}), [uri], "page")
+    assert ranking.found == ((0,) if same else (None,))
 
 
-def test_a_relevant_page_counts_once_though_two_pages_end_like_it():
-    ranking = to_ranking(
-        EvaluationQuery("q", {"b.html": 2}), ["http://x/1/b.html", "http://x/2/b.html"], "page"
-    )
+def test_relevant_page_counts_once_if_two_uris_end_with_it():
+    task, uris = EvaluationQuery("q", {"b.html": 2}), ["http://x/1/b.html", "http://x/2/b.html"]
+    ranking = to_ranking(task, uris, "page")
     assert ranking.found == (0, None)
     assert measure([ranking], 10)[0].ndcg == 1
 
@@ -122,13 +117,13 @@ def test_questions_are_measured_by_page(shared):
     assert 0.9 < result.ndcg <= 1
 
 
-def test_a_relevant_page_that_is_named_twice_counts_once(shared):
+def test_relevant_page_named_twice_counts_once(shared):
     twice = Question(question="bread", relevant=("bread.html", "bread.html", "tea.html"))
     (answer,) = shared.feedback.evaluate([twice]).results
     assert answer.relevant == ("bread.html", "tea.html")
 
 
-def test_judgements_are_measured_by_chunk_with_their_grades(shared):
+def test_judgements_are_measured_by_chunk_and_grade(shared):
     order = [hit.chunk.id for hit in shared.search("black tea", limit=10)]
     grades = {order[0]: 1, order[1]: 3, order[2]: 0}
     (answer,) = shared.feedback.evaluate(Judgements.of({"black tea": grades})).results
@@ -146,10 +141,10 @@ def test_recall_reads_k_places(shared):
     assert "recall@3" in shared.feedback.evaluate(judged, k=3).to_frame()
 
 
-def test_ratings_measure_by_default_and_have_no_weight_then(kb):
+def test_evaluation_by_ratings_ignores_their_weight(kb):
     hits = kb.search("black tea", limit=10)
     before = [hit.chunk.id for hit in hits]
-    # whatever the ratings move, they may not prove themselves right
+    # ratings must not confirm themselves
     for rater in "abcdef":
         kb.rate(hits[0].chunk.id, 1, query="black tea", rater=rater)
         kb.rate(hits[1].chunk.id, 5, query="black tea", rater=rater)
@@ -158,7 +153,7 @@ def test_ratings_measure_by_default_and_have_no_weight_then(kb):
     assert kb.feedback.evaluate(retrieval=settings).results[0].found == tuple(before)
 
 
-def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
+def test_queries_without_relevant_chunks_are_left_out(kb, chunk):
     judged = Judgements.of(
         {"bread": {chunk("Bread"): 3}, "wine": {chunk("Bread"): 0}, "gone": {"no-such-chunk": 3}}
     )
@@ -170,20 +165,17 @@ def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
 def test_two_modes_are_compared_query_by_query(shared):
     result = shared.feedback.evaluate(QUESTIONS, mode="lexical", against="dense")
     assert (result.label, result.against.label) == ("lexical", "dense")
-    found = result.differences()["ndcg@10"]
-    assert found.mean == pytest.approx(result.ndcg - result.against.ndcg)
+    difference = result.differences()["ndcg@10"]
+    assert difference.mean == pytest.approx(result.ndcg - result.against.ndcg)
     row = result.summary().loc["ndcg@10"]
-    assert row["difference"] == found.mean
+    assert row["difference"] == difference.mean
     assert row["against"] == result.against.ndcg
     assert list(result.to_frame()["against_ndcg@10"]) == [a.ndcg for a in result.against.results]
 
 
-def test_settings_and_other_evaluations_can_be_compared_with(shared, tmp_path):
-    settings = RetrievalSpec(dense_weight=1.0)
-    assert (
-        shared.feedback.evaluate(QUESTIONS, against=settings).against.label
-        == "hybrid, other settings"
-    )
+def test_evaluation_against_settings_and_another_evaluation(shared, tmp_path):
+    result = shared.feedback.evaluate(QUESTIONS, against=RetrievalSpec(dense_weight=1.0))
+    assert result.against.label == "hybrid, other settings"
     with kbkit.open(tmp_path / "other") as workspace:
         empty = workspace.create("empty").feedback.evaluate(QUESTIONS)
     result = shared.feedback.evaluate(QUESTIONS, against=empty)
@@ -193,7 +185,7 @@ def test_settings_and_other_evaluations_can_be_compared_with(shared, tmp_path):
         shared.feedback.evaluate(QUESTIONS[:2], against=empty)
 
 
-def test_a_report_has_no_nan_however_small(shared):
+def test_report_of_few_queries_has_no_nan(shared):
     for count in (1, 2, 3):
         result = shared.feedback.evaluate(QUESTIONS[:count], against="hybrid")
         assert not result.summary().isna().any(axis=None)
@@ -205,7 +197,7 @@ def test_a_report_has_no_nan_however_small(shared):
         assert "ndcg@10" in result._repr_html_()
 
 
-def test_an_evaluation_comes_back_from_json(shared):
+def test_evaluation_is_restored_from_json(shared):
     questions = [*QUESTIONS, Question(question="no page", relevant=("nowhere.html",))]
     for against in (None, "lexical"):
         result = shared.feedback.evaluate(questions, against=against, k=7)
@@ -219,7 +211,7 @@ def test_an_evaluation_comes_back_from_json(shared):
     assert "hybrid by page" in repr(again)
 
 
-def test_no_answers_have_figures_of_0():
+def test_evaluation_without_results_has_figures_of_0():
     result = Evaluation(())
     assert (result.ndcg, result.recall, result.mrr, result.hit_at_1) == (0, 0, 0, 0)
     assert result.to_frame().empty
@@ -227,7 +219,7 @@ def test_no_answers_have_figures_of_0():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ({"questions": []}, "no questions"),
         ({"questions": "how"}, "give a list"),
@@ -244,23 +236,23 @@ def test_no_answers_have_figures_of_0():
         ({"questions": [Question(question=" ", relevant=("a",))]}, "the query is empty"),
     ],
 )
-def test_what_cannot_be_measured_is_one_clear_error(shared, arguments, says):
-    with pytest.raises(ConfigError, match=says):
+def test_invalid_arguments_are_one_clear_error(shared, arguments, message):
+    with pytest.raises(ConfigError, match=message):
         shared.feedback.evaluate(**arguments)
 
 
-def test_chunks_rated_badly_only_are_said_so(kb, chunk):
+def test_evaluation_by_bad_ratings_only_is_an_error(kb, chunk):
     kb.rate(chunk("Bread"), 2, query="wine")
     with pytest.raises(ConfigError, match="3 stars or better"):
         kb.feedback.evaluate()
 
 
-def test_a_floor_that_is_met_exactly_is_met(tmp_path):
+def test_fail_under_passes_at_exactly_its_value(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.create("one").add("Tea", "Tea steeps.", source="http://x.org/tea.html")
-    asked = tmp_path / "questions.tsv"
-    asked.write_text("tea\ttea.html\n")
-    command = ["--workspace", str(tmp_path / "kb"), "eval", "one", "--questions", str(asked)]
+    questions = tmp_path / "questions.tsv"
+    questions.write_text("tea\ttea.html\n")
+    command = ["--workspace", str(tmp_path / "kb"), "eval", "one", "--questions", str(questions)]
     assert CliRunner().invoke(cli.app, [*command, "--fail-under", "1"]).exit_code == 0
-    asked.write_text("tea\ttea.html,milk.html\n")
+    questions.write_text("tea\ttea.html,milk.html\n")
     assert CliRunner().invoke(cli.app, [*command, "--fail-under", "1"]).exit_code == 4

@@ -1,4 +1,4 @@
-"""From ratings to graded labels, and to TREC's files and back."""
+"""Judgements from ratings, and in TREC's files."""
 
 import ir_measures
 import pytest
@@ -21,7 +21,7 @@ def test_stars_become_grades(kb):
     assert grades(kb) == {"tea": dict(zip(ids, (0, 0, 1, 2, 3), strict=True))}
 
 
-def test_the_last_rating_of_each_rater_counts_and_raters_are_averaged(kb, chunk):
+def test_last_ratings_of_raters_are_averaged(kb, chunk):
     target = chunk("Bread")
     for stars, rater in ((1, "ann"), (4, "ann"), (5, "bob")):
         kb.rate(target, stars, query="bread", rater=rater)
@@ -31,17 +31,17 @@ def test_the_last_rating_of_each_rater_counts_and_raters_are_averaged(kb, chunk)
     assert grades(kb) == {"bread": {target: 1}}  # 3.3 stars
 
 
-def test_queries_are_one_whatever_their_case_and_white_space(kb, chunk):
+def test_queries_are_compared_without_case_and_white_space(kb, chunk):
     kb.rate(chunk("Bread"), 5, query="How  long\tdoes Bread rise")
     kb.rate(chunk("Milk"), 1, query=" how long does bread RISE\n")
     kb.rate(chunk("Milk"), 5, query="milk")
-    asked = kb.feedback.judgements()
-    assert list(asked.grades) == ["How long does Bread rise", "milk"]
-    assert len(asked) == 3
-    assert len(asked.grades["How long does Bread rise"]) == 2
+    judgements = kb.feedback.judgements()
+    assert list(judgements.grades) == ["How long does Bread rise", "milk"]
+    assert len(judgements) == 3
+    assert len(judgements.grades["How long does Bread rise"]) == 2
 
 
-def test_ratings_without_a_query_of_documents_and_of_what_is_gone_judge_nothing(kb, chunk):
+def test_ratings_without_query_of_documents_and_deleted_chunks_are_no_judgements(kb, chunk):
     kb.rate(chunk("Bread"), 5)
     kb.rate(chunk("Bread"), 5, query="  ")
     kb.rate(kb.documents["http://x.org/tea.html"].id, 5, query="tea")
@@ -52,7 +52,7 @@ def test_ratings_without_a_query_of_documents_and_of_what_is_gone_judge_nothing(
     assert kb.feedback.judgements().to_frame().empty
 
 
-def test_the_frame_has_a_row_a_judgement(kb, chunk):
+def test_frame_has_a_row_per_judgement(kb, chunk):
     kb.rate(chunk("Bread"), 4, query="bread")
     frame = kb.feedback.judgements().to_frame()
     assert list(frame.columns) == ["query_id", "query", "chunk_id", "grade", "raters"]
@@ -73,18 +73,15 @@ def test_judgements_are_a_sequence():
     assert list(judgements.queries.values()) == ["two words", "three"]
 
 
-def test_qrels_are_what_trecs_tools_read(kb, chunk, tmp_path):
+def test_qrels_are_read_by_tools_of_trec(kb, chunk, tmp_path):
     kb.rate(chunk("Bread"), 5, query="how long does bread rise")
     kb.rate(chunk("Milk"), 1, query="how long does bread rise")
     topics = kb.feedback.judgements().to_qrels(tmp_path / "kitchen.qrels")
-    read = list(ir_measures.read_trec_qrels(str(tmp_path / "kitchen.qrels")))
-    assert {(one.doc_id, one.relevance) for one in read} == {
-        (chunk("Bread"), 3),
-        (chunk("Milk"), 0),
-    }
-    assert (
-        topics.read_text() == f"{query_id('how long does bread rise')}\thow long does bread rise\n"
-    )
+    qrels = ir_measures.read_trec_qrels(str(tmp_path / "kitchen.qrels"))
+    grades = {(one.doc_id, one.relevance) for one in qrels}
+    assert grades == {(chunk("Bread"), 3), (chunk("Milk"), 0)}
+    query = "how long does bread rise"
+    assert topics.read_text() == f"{query_id(query)}\t{query}\n"
 
 
 names = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1)
@@ -101,7 +98,7 @@ names = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1)
         unique_by=lambda pair: fold_query(pair[0]),
     )
 )
-def test_what_was_written_is_read_again(tmp_path_factory, pairs):
+def test_qrels_are_restored_from_files(tmp_path_factory, pairs):
     judgements = Judgements.of(dict(pairs))
     path = tmp_path_factory.mktemp("trec") / "a.qrels"
     judgements.to_qrels(path)
@@ -109,7 +106,7 @@ def test_what_was_written_is_read_again(tmp_path_factory, pairs):
 
 
 @pytest.mark.parametrize(
-    ("qrels", "topics", "says"),
+    ("qrels", "topics", "message"),
     [
         ("q1 0 c1\n", "q1\ttea\n", ":1: not a query id, 0, a chunk id and a grade"),
         ("\nq1 0 c1 2.5\n", "q1\ttea\n", ":2: grade '2.5'"),
@@ -126,7 +123,7 @@ def test_what_was_written_is_read_again(tmp_path_factory, pairs):
         ("q1 0 \udcff 1\n", "q1\ttea\n", "a.qrels: not UTF-8"),
     ],
 )
-def test_a_wrong_file_is_one_clear_error(tmp_path, qrels, topics, says):
+def test_invalid_file_is_one_clear_error(tmp_path, qrels, topics, message):
     path = tmp_path / "a.qrels"
     if qrels is not None:
         path.write_text(qrels, "utf-8", "surrogateescape")
@@ -134,11 +131,11 @@ def test_a_wrong_file_is_one_clear_error(tmp_path, qrels, topics, says):
         (tmp_path / "a.qrels.topics.tsv").write_text(topics)
     with pytest.raises(ConfigError) as caught:
         Judgements.from_qrels(path)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_qrels_of_others_are_read(tmp_path):
+def test_qrels_of_other_tools_are_read(tmp_path):
     (tmp_path / "q.tsv").write_text("\ufeff1\tTea  time\n2\ttea TIME\n", "utf-8")
     (tmp_path / "x.qrels").write_text("1 Q0 a -1\r\n1\t0\tb\t2\n2 0 c 1\n2 0 d 000100\n")
     read = Judgements.from_qrels(tmp_path / "x.qrels", tmp_path / "q.tsv")
@@ -148,24 +145,19 @@ def test_qrels_of_others_are_read(tmp_path):
 @pytest.mark.parametrize(
     "mapping",
     [
-        {"": {"a": 1}},
-        {" \n": {"a": 1}},
-        {3: {"a": 1}},
-        {"q": {"a": -1}},
-        {"q": {"a": 101}},
-        {"q": {"a": True}},
-        {"q": {"a": 1.5}},
+        *({query: {"a": 1}} for query in ("", " \n", 3)),
+        *({"q": {"a": grade}} for grade in (-1, 101, True, 1.5)),
         {"q": {7: 1}},
         {"q": {"a": 1}, "Q ": {"b": 1}},
     ],
     ids=str,
 )
-def test_grades_that_cannot_be_are_refused(mapping):
+def test_invalid_grades_are_refused(mapping):
     with pytest.raises(ConfigError):
         Judgements.of(mapping)
 
 
-def test_files_that_cannot_be_written_are_one_clear_error(tmp_path):
+def test_unwritable_files_are_one_clear_error(tmp_path):
     with pytest.raises(ConfigError, match="name a file in a folder"):
         Judgements.of({"q": {"a": 1}}).to_qrels(tmp_path / "none" / "a.qrels")
     with pytest.raises(ConfigError, match="qrels need a single word"):

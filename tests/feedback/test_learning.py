@@ -1,4 +1,4 @@
-"""A question that a passage was rated well for helps who asks alike, and changes nothing else."""
+"""Questions learned from ratings help similar questions, and change no others."""
 
 import re
 import subprocess
@@ -21,13 +21,18 @@ OFF = RetrievalSpec(learned_weight=0, rating_weight=0)
 ON = RetrievalSpec(rating_weight=0)
 
 
-def parts_of(kb, query, words, **options):
-    return next(hit.parts for hit in kb.search(query, **options) if words in hit.chunk.text)
+def learned(kb, query, **options):
+    """The part of the chunk about black tea."""
+    hits = kb.search(query, **options)
+    return next(hit.parts.learned for hit in hits if "Black tea" in hit.chunk.text)
 
 
-@pytest.fixture
-def bread(chunk):
-    return chunk("Bread rises")
+def learns_nothing(kb, query):
+    return all(hit.parts.learned == 0 for hit in kb.search(query))
+
+
+def scores(kb, query, retrieval):
+    return [(hit.chunk.id, hit.score) for hit in kb.search(query, retrieval=retrieval)]
 
 
 @pytest.fixture
@@ -35,7 +40,7 @@ def tea(chunk):
     return chunk("Black tea steeps")
 
 
-def test_who_asks_alike_finds_what_was_rated(kb, tea):
+def test_similar_question_finds_the_rated_chunk(kb, tea):
     assert kb.search(ALIKE)[0].chunk.id != tea
     kb.rate(tea, 5, query=ASKED)
     best = kb.search(ALIKE, retrieval=ON)[0]
@@ -45,100 +50,101 @@ def test_who_asks_alike_finds_what_was_rated(kb, tea):
     assert kb.search(ASKED, retrieval=ON)[0].parts.learned > best.parts.learned
 
 
-def test_a_question_in_other_words_is_known_by_its_meaning(kb, tea):
+def test_question_in_other_words_finds_the_rated_chunk(kb, tea):
     kb.rate(tea, 5, query="how do I fix my automobile")
     best = kb.search("repairing a car", retrieval=ON)[0]
     assert (best.chunk.id, best.parts.learned > 0) == (tea, True)
     assert not kb.search("repairing a car", mode="lexical")
 
 
-def test_unrelated_queries_are_answered_as_before(kb, tea, bread):
-    before = [(hit.chunk.id, hit.score) for hit in kb.search(UNRELATED, retrieval=ON)]
+def test_unrelated_queries_are_answered_as_before(kb, tea, chunk):
+    before = scores(kb, UNRELATED, ON)
     kb.rate(tea, 5, query=ASKED)
-    kb.rate(bread, 4, query="bread")
-    assert [(hit.chunk.id, hit.score) for hit in kb.search(UNRELATED, retrieval=ON)] == before
+    kb.rate(chunk("Bread rises"), 4, query="bread")
+    assert scores(kb, UNRELATED, ON) == before
 
 
 def test_many_questions_of_one_rater_weigh_no_more_than_the_best(kb, tea):
     kb.rate(tea, 5, query=ASKED)
-    once = parts_of(kb, ALIKE, "Black tea", retrieval=ON).learned
+    once = learned(kb, ALIKE, retrieval=ON)
     for number in range(20):
         kb.rate(tea, 5, query=f"{UNRELATED} {number}")
         kb.rate(tea, 5, query=f"{ASKED} {number} {number + 100} {number + 200}")
-    assert parts_of(kb, ALIKE, "Black tea", retrieval=ON).learned == pytest.approx(once)
+    assert learned(kb, ALIKE, retrieval=ON) == pytest.approx(once)
 
 
 @pytest.mark.parametrize("then", [1, 3])
-def test_a_worse_rating_unlearns_it(kb, tea, then):
+def test_worse_rating_later_removes_the_learned_question(kb, tea, then):
     kb.rate(tea, 5, query=ASKED)
-    assert parts_of(kb, ALIKE, "Black tea").learned > 0
+    assert learned(kb, ALIKE) > 0
     kb.rate(tea, then, query=f"  {ASKED.upper()}")
-    assert all(hit.parts.learned == 0 for hit in kb.search(ALIKE))
+    assert learns_nothing(kb, ALIKE)
 
 
-def test_what_people_disagree_on_is_not_learned(kb, tea):
+def test_question_on_which_raters_disagree_is_not_learned(kb, tea):
     kb.rate(tea, 5, query=ASKED, rater="mallory")
     kb.rate(tea, 2, query=ASKED, rater="alice")
-    assert all(hit.parts.learned == 0 for hit in kb.search(ASKED))
+    assert learns_nothing(kb, ASKED)
 
 
-def test_a_rating_that_is_taken_back_leaves_nothing(kb, tea):
+def test_deleted_rating_removes_the_learned_question(kb, tea):
     rating = kb.rate(tea, 5, query=ASKED)
     database, kb_id = handle_of(kb).stores.database, kb.id
     with database.read() as transaction:
         assert query_encoders.count(transaction, kb_id) == 1
     kb.ratings.delete(rating.id)
-    assert all(hit.parts.learned == 0 for hit in kb.search(ASKED))
+    assert learns_nothing(kb, ASKED)
     with database.read() as transaction:
         assert query_encoders.count(transaction, kb_id) == 0
 
 
-def test_one_of_two_ratings_taken_back_leaves_the_other(kb, tea):
+def test_one_of_two_ratings_deleted_leaves_the_other(kb, tea):
     first = kb.rate(tea, 5, query=ASKED, rater="a")
     kb.rate(tea, 5, query=ASKED, rater="b")
-    whole = parts_of(kb, ALIKE, "Black tea").learned
+    assert learned(kb, ALIKE) > 0
     kb.ratings.delete(first.id)
-    assert parts_of(kb, ALIKE, "Black tea", retrieval=ON).learned > 0
-    assert whole > 0
+    assert learned(kb, ALIKE, retrieval=ON) > 0
 
 
-def test_a_rating_without_query_or_of_a_document_teaches_nothing(kb, tea):
+def test_ratings_without_query_or_of_a_document_are_not_learned(kb, tea):
     kb.rate(tea, 5)
     kb.rate("http://x.org/tea.html", 5, query=ASKED)
-    assert all(hit.parts.learned == 0 for hit in kb.search(ASKED))
+    assert learns_nothing(kb, ASKED)
 
 
-def test_it_becomes_a_candidate_that_filters_still_shut_out(kb, tea):
+def test_rated_chunk_becomes_a_candidate_if_filters_allow(kb, tea):
     kb.rate(tea, 5, query="zyzzyva quuxly")
     few = RetrievalSpec(candidates=1, summary_weight=0, page_weight=0)
     assert tea in {hit.chunk.id for hit in kb.search("zyzzyva quuxly", retrieval=few)}
-    found = kb.search("zyzzyva quuxly", filters={"source": "http://x.org/milk"}, retrieval=few)
-    assert tea not in {hit.chunk.id for hit in found}
+    hits = kb.search("zyzzyva quuxly", filters={"source": "http://x.org/milk"}, retrieval=few)
+    assert tea not in {hit.chunk.id for hit in hits}
 
 
-def test_a_weight_of_0_and_the_recipe_switch_it_off(kb, tea):
-    before = [(hit.chunk.id, hit.score) for hit in kb.search(ALIKE, retrieval=OFF)]
+def test_learning_is_switched_off_by_weight_and_recipe(kb, tea):
+    before = scores(kb, ALIKE, OFF)
     kb.rate(tea, 5, query=ASKED)
-    assert [(hit.chunk.id, hit.score) for hit in kb.search(ALIKE, retrieval=OFF)] == before
+    assert scores(kb, ALIKE, OFF) == before
     off = LearningSpec(questions=False)
     kb.configure(kb.spec.model_copy(update={"learning": off}))
-    assert all(hit.parts.learned == 0 for hit in kb.search(ALIKE))
+    assert learns_nothing(kb, ALIKE)
     kb.configure(kb.spec.model_copy(update={"learning": LearningSpec()}))
-    assert parts_of(kb, ALIKE, "Black tea").learned > 0
+    assert learned(kb, ALIKE) > 0
 
 
-def test_searches_while_there_is_no_snapshot_know_it(kb, tea, monkeypatch):
+def test_search_without_snapshot_uses_learned_questions(kb, tea, monkeypatch):
+    def parts():
+        return [(hit.chunk.id, hit.parts.learned) for hit in kb.search("repairing a car")]
+
     kb.rate(tea, 5, query="how do I fix my automobile")
-    expected = [(hit.chunk.id, hit.parts.learned) for hit in kb.search("repairing a car")]
+    expected = parts()
     monkeypatch.setattr(Snapshots, "get", lambda self, row: None)
     monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
-    found = [(hit.chunk.id, hit.parts.learned) for hit in kb.search("repairing a car")]
-    assert found[0][0] == tea
-    assert found[0][1] > 0
-    assert found == expected
+    assert expected[0][0] == tea
+    assert expected[0][1] > 0
+    assert parts() == expected
 
 
-def test_a_search_over_several_knows_it(kb, tea, tmp_path):
+def test_search_over_several_knowledge_bases_uses_learned_questions(kb, tea):
     kb.rate(tea, 5, query=ASKED)
     with kbkit.open(kb.path) as workspace:
         other = workspace.create("other")
@@ -148,7 +154,7 @@ def test_a_search_over_several_knows_it(kb, tea, tmp_path):
 
 
 @pytest.mark.slow
-def test_another_process_knows_it_at_once(kb, tea):
+def test_rating_of_another_process_is_learned_at_once(kb, tea):
     kb.search(ALIKE)
     script = "kbkit.open(sys.argv[1])['kitchen'].rate(sys.argv[2], 5, query=sys.argv[3])"
     command = [sys.executable, "-c", f"import sys, kbkit; {script}", str(kb.path), tea, ASKED]
@@ -156,31 +162,30 @@ def test_another_process_knows_it_at_once(kb, tea):
     assert kb.search(ALIKE)[0].chunk.id == tea
 
 
-def test_it_comes_back_with_its_chunk(kb, tea):
+def test_question_of_a_deleted_chunk_returns_with_it(kb, tea):
     kb.rate(tea, 5, query=ASKED)
     uri = "http://x.org/tea.html"
     content = kb.documents[uri].content
     kb.documents.delete(uri)
-    assert all(hit.parts.learned == 0 for hit in kb.search(ASKED))
+    assert learns_nothing(kb, ASKED)
     kb.add("Tea", content, source=uri)
-    assert parts_of(kb, ASKED, "Black tea").learned > 0
+    assert learned(kb, ASKED) > 0
 
 
-def test_judgements_are_not_measured_by_what_they_taught(kb, tea):
+def test_evaluation_and_pools_ignore_learned_questions(kb, tea):
     kb.rate(tea, 5, query=ASKED)
     (row,) = kb.feedback.evaluate().to_frame().to_dict("records")
-    untaught = kb.feedback.evaluate(retrieval=OFF).to_frame().to_dict("records")[0]
-    assert row == untaught
+    assert [row] == kb.feedback.evaluate(retrieval=OFF).to_frame().to_dict("records")
     pooled = kb.feedback.pool(ASKED, limit=2, unshown=0)
     assert all(candidate.hit.parts.learned == 0 for candidate in pooled)
 
 
-def test_what_was_learned_from_the_very_question_can_be_left_out(kb, tea):
+def test_question_itself_can_be_left_out_of_learned_questions(kb, tea):
     kb.rate(tea, 5, query=ASKED)
     retriever = handle_of(kb).retriever
-    asked = Query.of(ASKED)
-    assert retriever.pool(asked).columns["learned"].max() == 1
-    assert retriever.pool(replace(asked, unlearned=True)).columns["learned"].max() == 0
+    query = Query.of(ASKED)
+    assert retriever.pool(query).columns["learned"].max() == 1
+    assert retriever.pool(replace(query, unlearned=True)).columns["learned"].max() == 0
 
 
 @pytest.mark.parametrize("query", ["?", "a", "日本語の質問", "x" * 10_000, "the of and"])
@@ -190,30 +195,23 @@ def test_any_question_can_be_learned(kb, tea, query):
     kb.search("oven " * 2_000)
 
 
-def exported_text(folder):
-    return "\n".join(
-        path.read_bytes().decode("utf-8", "replace")
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    )
-
-
-def test_no_question_is_exported(kb, tea, tmp_path):
+def test_questions_are_not_exported(kb, tea, tmp_path):
     kb.rate(tea, 5, query="zyzzyva quuxly in the kitchen", note="frobnicated")
     kb.export(folder=tmp_path / "out", build=False)
-    said = exported_text(tmp_path / "out")
-    assert "Black tea" in said
-    assert not re.search("zyzzyva|quuxl|frobnicat", said, re.IGNORECASE)
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    text = "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
+    assert "Black tea" in text
+    assert not re.search("zyzzyva|quuxl|frobnicat", text, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("publish", [False, True])
-def test_a_recipe_may_publish_them_as_words_of_their_chunks(kb, tea, tmp_path, publish):
+def test_recipe_may_publish_questions_as_words_of_their_chunks(kb, tea, tmp_path, publish):
     kb.rate(tea, 5, query="zyzzyva oven quuxly")
     kb.rate(tea, 2, query="frobnicated")
     learning = LearningSpec(publish=publish)
     kb.configure(kb.spec.model_copy(update={"learning": learning}))
-    found = published_hits(kb, tmp_path / "out", "zyzzyva quuxly")
-    assert ["Black tea" in hit.text for hit in found[:1]] == [True] * publish
+    hits = published_hits(kb, tmp_path / "out", "zyzzyva quuxly")
+    assert ["Black tea" in hit.text for hit in hits[:1]] == [True] * publish
     assert published_hits(kb, tmp_path / "out", "frobnicated") == []
     assert "Milk is kept cold" in published_hits(kb, tmp_path / "out", "cold milk")[0].text
 

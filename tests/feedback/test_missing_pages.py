@@ -1,6 +1,4 @@
-"""Golden questions that name pages which are not there: said, with the nearest one."""
-
-from __future__ import annotations
+"""Questions with pages that do not exist are reported with the nearest page."""
 
 import json
 import sys
@@ -47,7 +45,7 @@ def ask(*pages):
         "api.yaml",
     ],
 )
-def test_pages_that_are_there_are_not_missing(kb, page):
+def test_existing_pages_are_not_missing(kb, page):
     assert kb.feedback.evaluate(ask(page)).missing == ()
 
 
@@ -60,7 +58,7 @@ def test_pages_that_are_there_are_not_missing(kb, page):
         ("nothing-like-it", ""),
     ],
 )
-def test_a_page_that_is_not_there_is_said_with_the_nearest(kb, page, nearest):
+def test_missing_page_is_reported_with_the_nearest(kb, page, nearest):
     evaluation = kb.feedback.evaluate(ask("tea.html", page))
     (missing,) = evaluation.missing
     assert (missing.page, missing.nearest, missing.query) == (page, nearest, "all about tea")
@@ -69,14 +67,14 @@ def test_a_page_that_is_not_there_is_said_with_the_nearest(kb, page, nearest):
     assert evaluation.to_dict()["missing"][0]["page"] == page
 
 
-def test_a_page_that_is_gone_is_missing(kb):
+def test_deleted_page_is_missing(kb):
     added = kb.add("Milk", "All about milk.", source="https://x.org/guide/milk.html")
     assert kb.feedback.evaluate(ask("milk.html")).missing == ()
     kb.documents.delete(added.id)
     assert [each.page for each in kb.feedback.evaluate(ask("milk.html")).missing] == ["milk.html"]
 
 
-def test_judgements_name_chunks_and_no_pages(kb):
+def test_judgements_have_no_missing_pages(kb):
     chunk = kb.chunks.of("https://x.org/guide/tea.html")[0].id
     kb.rate(chunk, 5, query="all about tea")
     judgements = kb.feedback.judgements()
@@ -84,7 +82,7 @@ def test_judgements_name_chunks_and_no_pages(kb):
     assert kb.feedback.evaluate(judgements).missing == ()
 
 
-def test_many_are_summed_up(kb):
+def test_notes_of_many_missing_pages_are_summed_up(kb):
     pages = [f"no-{n}.html" for n in range(14)]
     missing = kb.feedback.evaluate(ask(*pages)).missing
     notes = missing_notes(missing)
@@ -96,12 +94,12 @@ def test_many_are_summed_up(kb):
     assert missing_notes(()) == ()
 
 
-def test_the_nearest_is_looked_for_of_fifty(kb):
+def test_nearest_page_is_given_for_fifty_missing_pages(kb):
     missing = kb.feedback.evaluate(ask(*(f"tea.htm{n}" for n in range(52)))).missing
     assert [each.nearest for each in missing] == ["tea.html"] * 50 + [""] * 2
 
 
-def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):
+def test_command_line_and_builds_report_missing_pages(kb, folder, monkeypatch, capsys):
     questions = folder / "q.tsv"
     questions.write_text("all about tea\ttee.html\n")
 
@@ -112,8 +110,8 @@ def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):
             cli.main()
         return capsys.readouterr()
 
-    said = run("eval", "drinks", "--questions", str(questions))
-    assert "tee.html, which does not exist; did you mean tea.html?" in said.err
+    messages = run("eval", "drinks", "--questions", str(questions)).err
+    assert "tee.html, which does not exist; did you mean tea.html?" in messages
     values = json.loads(run("eval", "drinks", "--questions", str(questions), "--json").out)
     assert values["missing"][0]["nearest"] == "tea.html"
     (folder / "notes").mkdir()
@@ -129,7 +127,7 @@ def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("uri", "page", "is_it"),
+    ("uri", "page", "same"),
     [
         ("https://h/recipes/", "/recipes/", True),
         ("https://h/api/recipes/", "/recipes/", False),
@@ -142,5 +140,5 @@ def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):
         ("python:json.loads", "json.loads", True),
     ],
 )
-def test_a_page_is_named_by_segments_and_with_a_slash_from_the_top(uri, page, is_it):
-    assert is_page(uri, page) is is_it
+def test_page_is_named_by_segments_from_the_top_with_a_slash(uri, page, same):
+    assert is_page(uri, page) is same

@@ -1,4 +1,4 @@
-"""Pools for judging: every mode, some unshown, and no telling which is which."""
+"""Pools for judging: hits of all modes and some unshown chunks, in a neutral order."""
 
 import json
 
@@ -21,7 +21,7 @@ def ids(pool):
 
 
 @pytest.mark.slow
-def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
+def test_pool_has_hits_of_all_modes_and_unshown_chunks(garden):
     pool = garden.feedback.pool("water the roses", limit=4, unshown=3)
     for mode in Mode:
         shown = {hit.chunk.id for hit in garden.search("water the roses", limit=4, mode=mode)}
@@ -31,7 +31,7 @@ def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
 
 
 @pytest.mark.slow
-def test_the_order_is_the_same_each_time_and_tells_nothing(garden):
+def test_order_of_a_pool_is_reproducible_and_neutral(garden):
     first = garden.feedback.pool("water the roses")
     assert ids(first) == ids(garden.feedback.pool("water the roses"))
     assert ids(first) != ids(garden.feedback.pool("water the roses", seed=1))
@@ -42,7 +42,7 @@ def test_the_order_is_the_same_each_time_and_tells_nothing(garden):
     assert columns == {"chunk_id", "title", "heading_path", "text", "url", "score", "raters"}
 
 
-def test_what_was_rated_for_the_query_is_marked(kb, chunk):
+def test_ratings_for_the_query_are_marked(kb, chunk):
     target = chunk("Bread")
     kb.rate(target, 2, query="bread", rater="ann")
     kb.rate(target, 4, query=" BREAD", rater="ann")
@@ -56,28 +56,20 @@ def test_what_was_rated_for_the_query_is_marked(kb, chunk):
     assert not kb.feedback.pool("bread").to_frame()["score"].notna().any()
 
 
-def test_a_pool_is_read_as_a_sequence_and_comes_back_from_json(kb, chunk):
+def test_pool_is_a_sequence_and_restored_from_json(kb, chunk):
     kb.rate(chunk("Bread"), 2, query="bread", rater="ann")
     pool = kb.feedback.pool("bread", rater="ann")
     assert list(pool) == [pool[place] for place in range(len(pool))]
     assert (type(pool[1:]), list(pool[1:])) == (type(pool), list(pool)[1:])
     assert pool[1:].query == "bread"
-    values = {
-        "query": pool.query,
-        "candidates": [
-            {
-                "hit": one.hit.to_dict(),
-                "found_by": list(one.found_by),
-                "score": one.score,
-                "raters": one.raters,
-            }
-            for one in pool
-        ],
-    }
-    again = JudgingPool.from_dict(json.loads(json.dumps(values)))
-    assert [(one.score, one.raters, one.found_by) for one in again] == [
-        (one.score, one.raters, one.found_by) for one in pool
+    candidates = [
+        {"found_by": list(one.found_by), "score": one.score, "raters": one.raters} for one in pool
     ]
+    for values, one in zip(candidates, pool, strict=True):
+        values["hit"] = one.hit.to_dict()
+    values = json.loads(json.dumps({"query": pool.query, "candidates": candidates}))
+    for one, other in zip(JudgingPool.from_dict(values), pool, strict=True):
+        assert (one.score, one.raters, one.found_by) == (other.score, other.raters, other.found_by)
     shown = pool._repr_html_()
     assert shown.count("<tr") == len(pool) + 1
     assert "<th>0</th>" not in shown
@@ -91,7 +83,7 @@ def test_pools_become_judgements(garden):
     assert set(garden.feedback.judgements().grades["water the roses"]) == set(ids(pool))
 
 
-def test_little_to_find_gives_a_small_pool(kb):
+def test_pool_of_few_or_no_chunks(kb):
     assert 0 < len(kb.feedback.pool("bread", limit=100, unshown=100)) <= len(list(kb.chunks))
     for document in list(kb.documents):
         kb.documents.delete(document.id)
@@ -103,27 +95,20 @@ def test_little_to_find_gives_a_small_pool(kb):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"query": " "},
-        {"query": None},
-        {"limit": 0},
-        {"limit": 101},
-        {"limit": 1.5},
-        {"unshown": -1},
-        {"unshown": 10**9},
-        {"seed": -1},
-        {"seed": 2**63},
-        {"seed": "x"},
+        *({"query": query} for query in (" ", None)),
+        *({"limit": limit} for limit in (0, 101, 1.5)),
+        *({"unshown": unshown} for unshown in (-1, 10**9)),
+        *({"seed": seed} for seed in (-1, 2**63, "x")),
     ],
     ids=json.dumps,
 )
-def test_what_cannot_be_asked_for_is_one_clear_error(shared, arguments):
+def test_invalid_options_of_a_pool_are_errors(shared, arguments):
     with pytest.raises(ConfigError):
         shared.feedback.pool(**{"query": "bread", **arguments})
 
 
 @pytest.mark.slow
-def test_what_people_said_changes_no_pool(garden):
-    """Else those who judge would see what those before them liked."""
+def test_ratings_do_not_bring_chunks_into_a_pool(garden):
     query = "water the roses"
     before = ids(garden.feedback.pool(query, limit=1, unshown=0))
     shown = [hit.chunk.id for hit in garden.search(query, limit=10)]

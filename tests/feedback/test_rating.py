@@ -1,7 +1,8 @@
-"""Ratings: appended, taken back, added up; nothing that somebody hands in ends in a traceback."""
+"""Ratings of chunks and documents, their averages and errors."""
 
 import pytest
 
+import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 
 
@@ -21,25 +22,25 @@ def test_average_and_count_follow_the_ratings(kb, chunk):
     assert kb.ratings.total(target).average == 1
 
 
-def test_documents_are_rated_too(kb):
+def test_documents_are_rated(kb):
     document = kb.documents["http://x.org/tea.html"].id
     kb.rate(document, 4)
     assert kb.ratings.total(document).average == 4
     assert kb.ratings.to_frame()["target_type"].tolist() == ["document"]
 
 
-def test_the_frame_of_no_ratings_has_its_columns(kb):
+def test_frame_without_ratings_has_its_columns(kb):
     assert {"score", "query", "average", "raters"} <= set(kb.ratings.to_frame().columns)
 
 
 @pytest.mark.parametrize("score", [0, 6, 2.5, "5", None, True, float("nan")])
-def test_a_score_is_a_whole_number_from_1_to_5(kb, chunk, score):
+def test_score_must_be_a_whole_number_from_1_to_5(kb, chunk, score):
     with pytest.raises(ConfigError, match="from 1 to 5"):
         kb.rate(chunk("Bread"), score)
     assert kb.ratings.to_frame().empty
 
 
-def test_what_cannot_be_stored_is_refused_or_mended(kb, chunk):
+def test_invalid_texts_are_refused_or_repaired(kb, chunk):
     for wrong in ({"query": None}, {"note": 3}, {"rater": ["a"]}):
         with pytest.raises(ConfigError, match="give a text"):
             kb.rate(chunk("Bread"), 3, **wrong)
@@ -50,7 +51,7 @@ def test_what_cannot_be_stored_is_refused_or_mended(kb, chunk):
 
 
 @pytest.mark.parametrize("target", ["", "none", "' OR 1=1", "\ud800"])
-def test_a_rating_needs_something_to_rate(shared, target):
+def test_rating_of_an_unknown_target_is_an_error(shared, target):
     with pytest.raises(NotFoundError, match="no chunk or document"):
         shared.rate(target, 3)
     with pytest.raises(NotFoundError, match="no chunk or document"):
@@ -58,17 +59,15 @@ def test_a_rating_needs_something_to_rate(shared, target):
 
 
 @pytest.mark.parametrize("rating_id", [0, -1, 2**80, "1", None, 1.0])
-def test_only_what_was_rated_can_be_taken_back(kb, chunk, rating_id):
+def test_unknown_rating_cannot_be_deleted(kb, chunk, rating_id):
     kb.rate(chunk("Bread"), 3)
     with pytest.raises(NotFoundError, match="has no rating"):
         kb.ratings.delete(rating_id)
     assert len(kb.ratings.to_frame()) == 1
 
 
-def test_ratings_of_another_knowledge_base_stay(kb, chunk, tmp_path):
+def test_ratings_belong_to_one_knowledge_base(kb, chunk):
     rating = kb.rate(chunk("Bread"), 3)
-    import kbkit
-
     with kbkit.open(kb._stores.folder) as workspace:
         other = workspace.create("other")
         with pytest.raises(NotFoundError):

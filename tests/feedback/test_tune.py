@@ -1,9 +1,10 @@
-"""Tuning: it finds what is better, says so only when it is, and ranks as search does."""
+"""Tuning finds better settings, and ranks as search does."""
 
 import itertools
 import json
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 import kbkit
 from kbkit import cli
 from kbkit.errors import ConfigError
-from kbkit.feedback.evaluate import CandidateCache
+from kbkit.feedback.candidate_cache import CandidateCache, _disjoint, _ideal_dcg
 from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Difference
@@ -28,30 +29,15 @@ from kbkit.feedback.tune import (
 )
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Progress, SourceDocument
+from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
-WORDS = (
-    "rose",
-    "thyme",
-    "spade",
-    "oven",
-    "butter",
-    "spoon",
-    "rain",
-    "cloud",
-    "frost",
-    "train",
-    "hotel",
-    "map",
-    "violin",
-    "drum",
-    "opera",
-    "bank",
-    "coin",
-    "loan",
+TEXT = (
+    "rose thyme spade oven butter spoon rain cloud frost train hotel map violin drum opera bank "
+    "coin loan"
 )
+WORDS = TEXT.split()
 BAD = RetrievalSpec(dense_weight=1.0, document_weight=1.5, title_weight=0.0, heading_weight=0.0)
 
 
@@ -62,7 +48,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def base(folder):
-    """Chunks whose answers stand under a heading with the very words of the question."""
+    """A knowledge base whose headings have the words of the questions."""
     generator = random.Random(5)
     with kbkit.open(folder) as workspace:
         config = KnowledgeBaseSpec(retrieval=BAD)
@@ -82,17 +68,15 @@ def base(folder):
 
 @pytest.fixture(scope="module")
 def judged(base):
-    """For each question the one chunk that answers it, and others that do not."""
+    """Judgements of questions: one chunk that answers, and others that do not."""
     chunks = [chunk for chunk in base.chunks if "Use " in chunk.text]
     generator = random.Random(6)
     grades = {}
     for chunk in generator.sample(chunks, 30):
         code = chunk.text.split("Use ")[1].split(".")[0]
         words = " ".join(generator.sample(WORDS, 3))
-        grades[f"setting {code} {words}"] = {
-            chunk.id: 3,
-            **{other.id: 0 for other in generator.sample(chunks, 3) if other.id != chunk.id},
-        }
+        others = dict.fromkeys((other.id for other in generator.sample(chunks, 3)), 0)
+        grades[f"setting {code} {words}"] = others | {chunk.id: 3}
     return Judgements.of(grades)
 
 
@@ -101,7 +85,7 @@ def report(base, judged):
     return base.feedback.tune(judged)
 
 
-def test_bad_settings_are_replaced_by_ones_that_win_on_queries_held_out(base, report):
+def test_bad_settings_lose_to_proposed_ones_on_held_out_queries(base, report):
     assert report.wins
     assert report.tuned_ndcg > report.present_ndcg + 0.05
     assert report.difference.p_value < 0.01
@@ -114,20 +98,18 @@ def test_bad_settings_are_replaced_by_ones_that_win_on_queries_held_out(base, re
 
 
 @pytest.mark.slow
-def test_what_half_of_the_judgements_choose_is_no_worse_on_the_other_half(base, judged):
+def test_settings_tuned_on_half_are_no_worse_on_the_other_half(base, judged):
     for seed in range(3):
         queries = list(judged.grades)
         random.Random(seed).shuffle(queries)
         half = {query: judged.grades[query] for query in queries[:15]}
         other = Judgements.of({query: judged.grades[query] for query in queries[15:]})
         settings = base.feedback.tune(Judgements.of(half), seed=seed).settings
-        assert (
-            base.feedback.evaluate(other, retrieval=settings).ndcg
-            >= base.feedback.evaluate(other).ndcg
-        )
+        tuned = base.feedback.evaluate(other, retrieval=settings)
+        assert tuned.ndcg >= base.feedback.evaluate(other).ndcg
 
 
-def test_settings_that_are_good_stay(base, judged, report):
+def test_good_settings_are_kept(base, judged, report):
     with kbkit.open(base._stores.folder) as workspace:
         kb = workspace["topics"]
         kb.configure(kb.spec.model_copy(update={"retrieval": report.proposed}))
@@ -139,20 +121,19 @@ def test_settings_that_are_good_stay(base, judged, report):
     assert "the present settings stay" in again.reason
 
 
-def test_settings_that_win_are_kept_when_asked_for(base, judged):
+def test_winning_settings_are_stored_on_request(base, judged):
     with kbkit.open(base._stores.folder) as workspace:
         kb = workspace["topics"]
         report = kb.feedback.tune(judged, keep=True)
         assert report.kept
         assert kb.spec.retrieval == report.proposed
-        assert (
-            kb.feedback.evaluate(judged).ndcg > base.feedback.evaluate(judged, retrieval=BAD).ndcg
-        )
+        before = base.feedback.evaluate(judged, retrieval=BAD)
+        assert kb.feedback.evaluate(judged).ndcg > before.ndcg
         kb.configure(kb.spec.model_copy(update={"retrieval": BAD}))
 
 
 @pytest.mark.slow
-def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
+def test_command_line_tunes(folder, base, judged, report, tmp_path):
     qrels = tmp_path / "j.qrels"
     judged.to_qrels(qrels)
     command = ["--workspace", str(folder), "tune", "topics", "--judgements", str(qrels)]
@@ -161,7 +142,7 @@ def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
     assert f"{report.present_ndcg:.3f}" in shown.stdout
     assert shown.stdout.endswith(report.to_yaml())
     assert "the proposed settings win" in shown.stderr
-    assert "nothing was changed" in shown.stderr
+    assert "nothing changed" in shown.stderr
     assert base.spec.retrieval == BAD
     try:
         kept = CliRunner().invoke(cli.app, [*command, "--keep", "--json"])
@@ -172,12 +153,12 @@ def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
 
 
 @pytest.mark.slow
-def test_tuning_says_the_same_each_time(base, judged, report):
+def test_tuning_is_reproducible(base, judged, report):
     assert base.feedback.tune(judged) == report
     assert base.feedback.tune(judged, seed=3).folds != report.folds
 
 
-def test_a_report_goes_into_a_recipe(report, tmp_path):
+def test_report_fits_into_a_recipe(report, tmp_path):
     recipe = tmp_path / "recipe.yaml"
     part = report.to_yaml()
     recipe.write_text(f"name: a\nsources:\n  - type: files\n    path: '*.md'\n{part}")
@@ -185,53 +166,45 @@ def test_a_report_goes_into_a_recipe(report, tmp_path):
     assert set(yaml.safe_load(part)["retrieval"]) == set(RANGES)
 
 
-def test_a_report_can_be_read(report):
-    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert values["wins"]
-    assert len(values["folds"]) == len(report.to_frame()) == 25
-    assert "the proposed settings win" in report._repr_html_()
-
-
 @pytest.mark.parametrize("by_page", [False, True])
-def test_trials_rank_exactly_as_search_does(base, judged, by_page):
-    asked = judged
+def test_trials_rank_exactly_like_search(base, judged, by_page):
+    questions = judged
     if by_page:
         uris = {document.id: document.uri for document in base.documents}
         pages = {chunk.id: uris[chunk.document_id] for chunk in base.chunks}
-        asked = [
+        questions = [
             Question(question=query, relevant=[pages[known] for known in grades])
             for query, grades in judged.grades.items()
         ]
-    # with doubles, so that there are near duplicates to give way
     settings = [
         BAD,
         RetrievalSpec(),
         RetrievalSpec(dense_weight=0.8, duplicates=0.7),
         RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0),
     ]
-    tasks = evaluation_set(handle_of(base), asked)
+    tasks = evaluation_set(handle_of(base), questions)
     for one in settings:
-        told: list[Progress] = []
-        trials = CandidateCache.fetch(handle_of(base), tasks, one, told.append)
-        assert [each.message for each in told] == [query.text for query in tasks]
-        figures = base.feedback.evaluate(asked, retrieval=one).values()["ndcg@10"]
+        steps = []
+        trials = CandidateCache.fetch(handle_of(base), tasks, one, steps.append)
+        assert [each.message for each in steps] == [query.text for query in tasks]
+        figures = base.feedback.evaluate(questions, retrieval=one).values()["ndcg@10"]
         np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
     assert len(CandidateCache.fetch(handle_of(base), tasks, settings[2]).near_duplicates) > 0
 
 
-def test_legs_that_have_no_weight_are_tried_too(base, judged):
+def test_retrievers_without_weight_are_tried(base, judged):
     alone = RetrievalSpec(summary_weight=0, page_weight=0, candidates=7)
     tasks = evaluation_set(handle_of(base), judged)
     features = CandidateCache.fetch(handle_of(base), tasks, alone).features
     assert not features.page.any()
-    asked = _with_all_retrievers(alone)
-    assert asked.candidates == 7
-    assert asked.summary_weight == RetrievalSpec().summary_weight
-    assert CandidateCache.fetch(handle_of(base), tasks, asked).features.page.any()
+    whole = _with_all_retrievers(alone)
+    assert whole.candidates == 7
+    assert whole.summary_weight == RetrievalSpec().summary_weight
+    assert CandidateCache.fetch(handle_of(base), tasks, whole).features.page.any()
     assert _with_all_retrievers(RetrievalSpec(page_weight=0.1)).page_weight == 0.1
 
 
-def test_too_few_queries_are_refused(base, judged):
+def test_too_few_queries_and_invalid_seed_are_errors(base, judged):
     few = Judgements.of(dict(list(judged.grades.items())[:9]))
     with pytest.raises(ConfigError, match=r"needs 10 queries .* there are 9"):
         base.feedback.tune(few)
@@ -241,19 +214,19 @@ def test_too_few_queries_are_refused(base, judged):
         base.feedback.tune(judged, seed=-1)
 
 
-def test_queries_that_find_nothing_do_no_harm(tmp_path):
+def test_tuning_by_queries_without_hits_proposes_nothing(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("small")
         kb.add("One", "Only this page is here.")
         (chunk,) = kb.chunks
-        asked = Judgements.of({f"zzz{n} qqq{n}": {chunk.id: 3} for n in range(10)})
-        report = kb.feedback.tune(asked)
+        judgements = Judgements.of({f"zzz{n} qqq{n}": {chunk.id: 3} for n in range(10)})
+        report = kb.feedback.tune(judgements)
     assert not report.wins
     json.dumps(report.to_dict(), allow_nan=False)
 
 
 @pytest.mark.slow
-def test_of_several_each_is_held_out_whole(base, judged):
+def test_each_of_several_knowledge_bases_is_held_out_as_a_whole(base, judged):
     with kbkit.open(base.path) as workspace:
         other = workspace.create("other", spec=KnowledgeBaseSpec(retrieval=BAD))
         try:
@@ -263,18 +236,15 @@ def test_of_several_each_is_held_out_whole(base, judged):
             report = base.feedback.tune(judged, others={other: questions})
         finally:
             workspace.delete("other")
-    assert [(fold.held_out, fold.queries) for fold in report.folds] == [
-        ("topics", 30),
-        ("other", 12),
-    ]
+    folds = [(fold.held_out, fold.queries) for fold in report.folds]
+    assert folds == [("topics", 30), ("other", 12)]
     assert report.queries == 42
     alone = base.feedback.tune(judged)
-    assert report.folds[1].weights == {
-        name: getattr(alone.proposed, name) for name in alone.weights
-    }, "what answers the one held out was chosen by the others alone"
+    weights = {name: getattr(alone.proposed, name) for name in alone.weights}
+    assert report.folds[1].weights == weights, "the other knowledge base chose alone"
 
 
-def test_too_few_queries_of_another_name_it(base, judged):
+def test_error_of_too_few_queries_names_the_knowledge_base(base, judged):
     with kbkit.open(base.path) as workspace:
         other = workspace.create("few")
         try:
@@ -287,7 +257,7 @@ def test_too_few_queries_of_another_name_it(base, judged):
 
 
 @pytest.mark.slow
-def test_what_ratings_tell_is_learned_only_where_they_tell_something(base, judged):
+def test_weight_of_learned_questions_is_tuned_if_there_are_some(base, judged):
     first = next(iter(judged))
     assert "learned_weight" not in base.feedback.tune(judged).weights
     rating = base.rate(first.chunk_id, 5, query=f"{first.query} please")
@@ -299,70 +269,81 @@ def test_what_ratings_tell_is_learned_only_where_they_tell_something(base, judge
         base.ratings.delete(rating.id)
 
 
-def test_what_is_chosen_is_the_mean_of_the_best_sixteen():
+def test_choice_is_the_mean_of_the_best_sixteen():
     points = np.arange(40.0)[:, None]
     figures = np.repeat(points, 3, axis=1)
     assert _choice(points, [figures]).tolist() == [np.arange(24, 40).mean()]
-    # however many queries another has, it counts the same: together all are as good
+    # corpora count the same with any number of queries; here all points are equally good
     assert _choice(points, [figures, 39 - points]).tolist() == [np.arange(16).mean()]
 
 
-def test_a_report_is_made_of_25_choices_and_comes_back_from_json(report):
+def test_report_has_25_folds_and_is_restored_from_json(report):
     assert len(report.folds) == 25
-    assert {(fold.repeat, fold.fold) for fold in report.folds} == set(
-        itertools.product(range(1, 6), range(1, 6))
-    )
+    folds = {(fold.repeat, fold.fold) for fold in report.folds}
+    assert folds == set(itertools.product(range(1, 6), range(1, 6)))
     assert report.tried == 256
-    values = json.loads(json.dumps(report.to_dict()))
+    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert values["wins"]
     assert TuneReport.from_dict(values) == report
     frame = report.to_frame()
+    assert len(frame) == 25
     assert frame.index.names == ["repeat", "fold"]
     assert frame.loc[(2, 3), "queries"] == report.folds[7].queries
+    assert "the proposed settings win" in report.reason
     assert report.reason in repr(report)
     assert report.reason in report._repr_html_()
 
 
-def test_a_difference_without_a_gain_is_no_win(report):
+def test_settings_win_by_a_significant_gain_only(report):
     for mean, p_value, wins in (0.2, 0.009, True), (-0.2, 0.001, False), (0.2, 0.01, False):
-        found = replace(report, difference=Difference(mean, mean - 0.1, mean + 0.1, p_value))
-        assert found.wins is wins
-        assert found.settings == (found.proposed if wins else found.present)
-    assert "may be chance" in found.reason
+        other = replace(report, difference=Difference(mean, mean - 0.1, mean + 0.1, p_value))
+        assert other.wins is wins
+        assert other.settings == (other.proposed if wins else other.present)
+    assert "may be chance" in other.reason
     none = replace(report, difference=Difference(0.0, -0.1, 0.1, 1.0))
     assert "no gain" in none.reason
 
 
 @pytest.fixture(scope="module")
 def measured(base, judged):
-    """What each of the settings that are tried makes of each query."""
-    cache = CandidateCache.fetch(
-        handle_of(base), evaluation_set(handle_of(base), judged), BAD, None
-    )
+    """A corpus with random figures of each point and query."""
+    handle = handle_of(base)
+    cache = CandidateCache.fetch(handle, evaluation_set(handle, judged), BAD, None)
     points = _points(RANGES)
     figures = np.random.default_rng(3).random((len(points), 30))
     return _Corpus("topics", BAD, tuple(RANGES), cache, cache.ndcg(BAD), figures), points
 
 
-def spoilt(corpus, queries):
-    """The same, but that some queries would choose otherwise."""
+def change_figures(corpus, queries):
+    """Figures by which some queries lead to another choice."""
     figures = corpus.figures.copy()
     figures[:16, queries] += 1000
     return replace(corpus, figures=figures)
 
 
-def test_queries_that_are_held_out_have_no_part_in_the_choice(measured):
+def test_held_out_queries_have_no_part_in_the_choice(measured):
     corpus, points = measured
     usual, _ = _by_fold(corpus, points, 0)
     for query in (0, 17):
-        otherwise, _ = _by_fold(spoilt(corpus, [query]), points, 0)
+        otherwise, _ = _by_fold(change_figures(corpus, [query]), points, 0)
         same = [a.weights == b.weights for a, b in zip(usual, otherwise, strict=True)]
         held_out = [sum(same[first : first + 5]) for first in range(0, 25, 5)]
-        assert held_out == [1] * 5, "in each way of dividing them a query is held out once"
+        assert held_out == [1] * 5, "each repeat holds a query out once"
 
 
-def test_a_knowledge_base_that_is_held_out_has_no_part_in_the_choice(measured):
+def test_held_out_knowledge_base_has_no_part_in_the_choice(measured):
     corpus, points = measured
     others = [replace(corpus, figures=corpus.figures[::-1]), corpus]
     usual, _ = _by_corpus(others, points)
-    otherwise, _ = _by_corpus([spoilt(others[0], slice(None)), corpus], points)
+    otherwise, _ = _by_corpus([change_figures(others[0], slice(None)), corpus], points)
     assert [a.weights == b.weights for a, b in zip(usual, otherwise, strict=True)] == [True, False]
+
+
+def test_ideal_order_begins_with_the_highest_grade():
+    best = 3 + 2 / np.log2(3) + 1 / np.log2(4)
+    assert _ideal_dcg(SimpleNamespace(gains={"a": 1, "b": 3, "c": 2})) == pytest.approx(best)
+
+
+def test_groups_of_different_queries_share_no_number():
+    parts = [np.array(part, np.int64) for part in ([0, 1], [], [0], [0, 2])]
+    assert _disjoint(parts).tolist() == [0, 1, 2, 3, 5]
