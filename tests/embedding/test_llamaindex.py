@@ -1,7 +1,8 @@
-"""Any llama-index embedding: found by name, scaled, and silent about keys."""
+"""Embeddings of llama-index: imported by name, normalised, without keys in errors."""
 
 import hashlib
 import socket
+import sys
 import traceback
 
 import httpx
@@ -14,17 +15,18 @@ from kbkit.embedding.llamaindex import SHORT_FORMS, LlamaIndexEmbedder, is_unrea
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 
+LETTERS = "letters_for_tests:LettersEmbedding"
 MOCK = "llama_index.core.embeddings.mock_embed_model:MockEmbedding"
 KEY = "abcdef0123456789"
 
 
 class LettersEmbedding(BaseEmbedding):
-    """Counts letters; questions count from the other end, so that the two can be told apart."""
+    """Embeds by hashes, and questions in reverse order to tell them from passages."""
 
     fails: str = ""
     api_key: str = ""
     batches: list[int] = []  # noqa: RUF012 (a pydantic field)
-    down: int = 0  # how often it will not be reached
+    down: int = 0  # number of failing connections
 
     def _get_text_embedding(self, text: str) -> list[float]:
         if self.fails == "raise":
@@ -69,9 +71,7 @@ class RefusesEmbedding(BaseEmbedding):
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch):
-    """Let the embedder import this file by name."""
-    import sys
-
+    """Lets the embedder import the classes by name."""
     module = type(sys)("letters_for_tests")
     module.LettersEmbedding = LettersEmbedding
     module.RefusesEmbedding = RefusesEmbedding
@@ -79,15 +79,10 @@ def importable(monkeypatch):
 
 
 def letters(**options):
-    arguments = options.pop("arguments", {})
-    return open_embedder(
-        LlamaIndexEmbedding(
-            model="letters_for_tests:LettersEmbedding", arguments=arguments, **options
-        )
-    )
+    return open_embedder(LlamaIndexEmbedding(model=LETTERS, **options))
 
 
-def test_vectors_are_scaled_and_queries_asked_apart():
+def test_vectors_are_normalised_and_queries_embedded_apart():
     embedder = letters()
     passages = embedder.embed_passages(["one", "", "two"])
     assert passages.shape == (3, 8)
@@ -97,25 +92,25 @@ def test_vectors_are_scaled_and_queries_asked_apart():
     assert not embedder.embed_query(" ").any()
 
 
-def test_dimensions_are_found_when_asked():
+def test_dimensions_are_those_of_the_model():
     embedder = open_embedder(LlamaIndexEmbedding(model=MOCK, arguments={"embed_dim": 5}))
     assert embedder.dimensions == 5
     assert embedder.embed_passages([]).shape == (0, 5)
     assert letters().embed_passages([" "]).shape == (1, 8)
 
 
-def test_batches_are_as_large_as_asked():
+def test_batches_have_the_batch_size():
     embedder = letters(batch_size=3)
     embedder.embed_passages([f"text {n}" for n in range(7)])
     assert embedder._model.batches == [3, 3, 1]
 
 
-def test_dotted_paths_do_too():
+def test_model_may_be_a_dotted_path():
     spec = LlamaIndexEmbedding(model=MOCK.replace(":", "."), arguments={"embed_dim": 3})
     assert open_embedder(spec).dimensions == 3
 
 
-def test_fingerprints_tell_models_apart_but_not_keys():
+def test_fingerprint_depends_on_the_model_but_not_on_keys():
     first = letters(arguments={"api_key": KEY})
     assert first.fingerprint == letters(arguments={"api_key": "another-key"}).fingerprint
     assert first.fingerprint == letters(batch_size=2).fingerprint
@@ -124,7 +119,7 @@ def test_fingerprints_tell_models_apart_but_not_keys():
 
 
 @pytest.mark.parametrize("ask", ["embed_passages", "embed_query"])
-def test_failures_name_the_model_and_no_key(ask, monkeypatch):
+def test_errors_name_the_model_but_no_key(ask, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "from-the-environment")
     embedder = letters(arguments={"fails": "raise", "api_key": KEY})
     with pytest.raises(EmbedderError, match=r"letters_for_tests.*RuntimeError: 401") as caught:
@@ -135,30 +130,28 @@ def test_failures_name_the_model_and_no_key(ask, monkeypatch):
 
 
 @pytest.mark.parametrize("fails", ["nan", "ragged"])
-def test_wrong_vectors_are_refused(fails):
+def test_invalid_vectors_are_refused(fails):
     embedder = letters(arguments={"fails": fails})
     with pytest.raises(EmbedderError, match="letters_for_tests"):
         embedder.embed_passages(["one", "three"])
 
 
-def test_dimensions_that_change_are_refused():
+def test_changed_dimensions_are_refused():
     embedder = letters(arguments={"fails": "ragged"})
     embedder.embed_passages(["one"])
     with pytest.raises(EmbedderError, match="5 dimensions after 3"):
         embedder.embed_passages(["three"])
 
 
-def test_a_constructor_that_fails_names_no_key():
-    spec = LlamaIndexEmbedding(
-        model="letters_for_tests:RefusesEmbedding", arguments={"api_key": KEY}
-    )
+def test_error_of_a_constructor_names_no_key():
+    refusing = "letters_for_tests:RefusesEmbedding"
     with pytest.raises(EmbedderError, match="cannot be opened") as caught:
-        open_embedder(spec)
+        open_embedder(LlamaIndexEmbedding(model=refusing, arguments={"api_key": KEY}))
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("short", sorted(SHORT_FORMS))
-def test_short_forms_name_the_package_to_install(short):
+def test_error_of_a_short_form_names_the_package_to_install(short):
     module = SHORT_FORMS[short][0]
     pytest.importorskip("llama_index.core")
     try:
@@ -183,25 +176,23 @@ def test_short_forms_name_the_package_to_install(short):
         (".", "SHORT:MODEL"),
     ],
 )
-def test_bad_names_are_clear_errors(model, message):
+def test_invalid_names_of_models_are_errors(model, message):
     with pytest.raises(EmbedderError, match=message):
         open_embedder(LlamaIndexEmbedding(model=model))
 
 
 def patient(down):
-    spec = LlamaIndexEmbedding(
-        model="letters_for_tests:LettersEmbedding", arguments={"down": down}, batch_size=2
-    )
+    spec = LlamaIndexEmbedding(model=LETTERS, arguments={"down": down}, batch_size=2)
     return LlamaIndexEmbedder(spec, wait=0.01)
 
 
-def test_passages_are_asked_for_again_while_the_model_cannot_be_reached():
+def test_passages_are_sent_again_to_an_unreachable_model():
     embedder = patient(down=2)
     assert embedder.embed_passages(["a", "b", "c"]).shape == (3, 8)
     assert embedder._model.batches == [2, 2, 2, 1]
 
 
-def test_what_cannot_be_reached_three_times_is_told_apart_from_what_refuses():
+def test_unreachable_and_refusing_models_raise_different_errors():
     with pytest.raises(EmbedderUnreachableError, match="cannot be reached"):
         patient(down=3).embed_passages(["a"])
     with pytest.raises(EmbedderError, match="401") as refused:
@@ -209,15 +200,15 @@ def test_what_cannot_be_reached_three_times_is_told_apart_from_what_refuses():
     assert not isinstance(refused.value, EmbedderUnreachableError)
 
 
-def test_a_question_is_asked_once():
+def test_question_is_sent_once():
     embedder = patient(down=1)
     with pytest.raises(EmbedderUnreachableError):
         embedder.embed_query("a")
     assert embedder.embed_query("a").any()
 
 
-def answered(status):
-    """What httpx raises for an answer with that status, wrapped as clients do."""
+def error_of(status):
+    """The error of httpx for a status, wrapped as by clients."""
     request = httpx.Request("POST", "http://127.0.0.1/")
     try:
         try:
@@ -229,7 +220,7 @@ def answered(status):
 
 
 @pytest.mark.parametrize(
-    ("status", "passes"), [(429, True), (503, True), (500, True), (400, False), (401, False)]
+    ("status", "temporary"), [(429, True), (503, True), (500, True), (400, False), (401, False)]
 )
-def test_statuses_that_may_pass(status, passes):
-    assert is_unreachable(answered(status)) is passes
+def test_temporary_statuses_count_as_unreachable(status, temporary):
+    assert is_unreachable(error_of(status)) is temporary

