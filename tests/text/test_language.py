@@ -1,4 +1,4 @@
-"""Whether the text of a knowledge base is English, on which the embedder of summaries depends."""
+"""Detection of English text."""
 
 import pytest
 
@@ -14,23 +14,23 @@ CODE = "def main(argv=None):\n    parser = ArgumentParser(prog='x')\n    return 
 
 
 @pytest.mark.parametrize("text", [GERMAN, FRENCH, SPANISH, JAPANESE, RUSSIAN])
-def test_other_languages_are_told_from_english(text):
+def test_other_languages_are_not_english(text):
     assert not is_english([text] * 30)
     assert not is_english([text + CODE] * 30)  # manuals quote commands
     assert not is_english([text] * 25 + [ENGLISH] * 5)  # some pages are not translated
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CODE, "", "12 34 56", ENGLISH + CODE])
-def test_english_and_what_says_nothing_is_english(text):
+def test_english_code_and_text_without_words_are_english(text):
     assert is_english([text] * 30)
     assert is_english([text] * 27 + [GERMAN, JAPANESE, FRENCH])  # a page of names, a quotation
 
 
-def test_a_few_words_are_no_evidence():
+def test_few_words_are_no_evidence():
     assert is_english(["Zur Hilfe und"])
 
 
-def test_it_reads_no_more_than_it_must():
+def test_detection_reads_a_bounded_amount_of_text():
     def endless():
         while True:
             yield GERMAN * 100

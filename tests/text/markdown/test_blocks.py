@@ -1,4 +1,4 @@
-"""What is told by the first letters of lines is what the parser says, and all readers agree."""
+"""Blocks of Markdown against those of the parser, and the agreement of all readers."""
 
 from __future__ import annotations
 
@@ -22,68 +22,12 @@ from tests.growth import grows_with
 
 GUIDES = sorted((Path(__file__).parents[3] / "site").glob("*.md"))
 PIECES = [
-    "\n",
-    "\n\n",
-    "a",
-    "b c",
-    "# ",
-    "## x",
-    "```",
-    "~~~",
-    "- ",
-    "-   ",
-    "* ",
-    "+ ",
-    "1. ",
-    "2) ",
-    "> ",
-    ">",
-    "    ",
-    "  ",
-    " ",
-    "\t",
-    "|",
-    "a | b",
-    "\n---\n",
-    "\n===\n",
-    "* * *",
-    "\n  ",
-    "| a | b |\n|---|:-:|\n",
-    "[x]: /u",
-    "[x](u)",
-    "[TOC]",
-    "`",
-    "**",
-    "*",
-    "_",
-    "<b>",
-    "\\",
-    "#",
-    "---",
-    "(",
-    ":",
-    "=",
-    "é",
-    "12",
-    "\u00a0",
-    "\x0c",
-    "\u2028",
-    "<!--",
-    "-->",
-    "<pre>",
-    "</pre>",
-    "<div>",
-    "<?",
-    "?>",
-    "<!X",
-    "<https://x>",
-    "\r\n",
-    "\r",
-    "[y",
-    "]",
-    " #",
-    "- x\n\n  ",
-    "> - ",
+    *("\n", "\n\n", "a", "b c", "# ", "## x", "```", "~~~", "- ", "-   ", "* ", "+ ", "1. ", "2) "),
+    *("> ", ">", "    ", "  ", " ", "\t", "|", "a | b", "\n---\n", "\n===\n", "* * *", "\n  "),
+    *("| a | b |\n|---|:-:|\n", "[x]: /u", "[x](u)", "[TOC]", "`", "**", "*", "_", "<b>", "\\"),
+    *("#", "---", "(", ":", "=", "é", "12", "\u00a0", "\x0c", "\u2028", "<!--", "-->", "<pre>"),
+    *("</pre>", "<div>", "<?", "?>", "<!X", "<https://x>", "\r\n", "\r", "[y", "]", " #"),
+    *("- x\n\n  ", "> - "),
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 NASTY = {
@@ -110,12 +54,10 @@ NASTY = {
 _ODD = re.compile(
     r"^[ >\t]*(?:[-*+]|\d{1,9}[.)])[^\n]*\|[^\n]*\n[ >\t]*[|:-][-|: \t]*$|\A---[ \t]*\n\w", re.M
 )
-"""Front matter; and the row of a table that looks like a list item, where the parser itself tells
-first items from others."""
+"""Front matter, and rows of tables that look like list items, which the parser reads unevenly."""
 
 
 def parsed(text: str) -> list[Block]:
-    """All blocks by the parser."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_MARGIN", re.compile("(?!)"))
         patch.setattr(module, "_reaching", lambda block, _: block)
@@ -123,25 +65,21 @@ def parsed(text: str) -> list[Block]:
 
 
 def assert_same(text: str) -> None:
-    found, expected = (
-        [
-            block._replace(end=block.start + len(text[block.start : block.end].rstrip()))
-            for block in each
-        ]
-        for each in (list(blocks(text)), parsed(text))
-    )
-    assert found == expected
+    def trimmed(block: Block) -> Block:
+        return block._replace(end=block.start + len(text[block.start : block.end].rstrip()))
+
+    assert [trimmed(each) for each in blocks(text)] == [trimmed(each) for each in parsed(text)]
 
 
 @given(TEXTS)
 @settings(suppress_health_check=[HealthCheck.filter_too_much])
-def test_any_text_is_read_as_by_the_parser(text):
+def test_blocks_of_any_text_are_those_of_the_parser(text):
     assume(not _ODD.search(same_breaks(text)))
     assert_same(text)
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.stem)
-def test_real_texts(path):
+def test_blocks_of_guides_are_those_of_the_parser(path):
     assert_same(path.read_text())
 
 
@@ -167,7 +105,7 @@ def test_real_texts(path):
         *NASTY.values(),
     ],
 )
-def test_what_only_looks_simple(text):
+def test_blocks_of_odd_texts_are_those_of_the_parser(text):
     assert_same(text)
 
 
@@ -186,36 +124,33 @@ def test_what_only_looks_simple(text):
         ("---", [Kind.RULE]),
     ],
 )
-def test_what_needs_no_parser(text, kinds, monkeypatch):
+def test_simple_blocks_are_read_without_the_parser(text, kinds, monkeypatch):
     monkeypatch.setattr(module, "_parser", None)
     assert [block.kind for block in blocks(text)] == kinds
 
 
-def test_front_matter_is_no_heading():
+def test_front_matter_is_not_a_heading():
     first, second = blocks("---\ntitle: x\n---\n# A")
     assert (first.kind, first.end, second.title) == (Kind.FRONT_MATTER, 16, "A")
 
 
-def test_what_ends_a_fence():
+def test_closed_and_open_fences():
     for text, ends in [("```\na\n```", True), ("```\na", False), ("~~~\na\n~~~~ ", True)]:
         assert is_closed(next(blocks(text)), text) is ends
 
 
 def tokens(text: str) -> tuple[list[tuple[int, int]], list[str]]:
-    """Line and level of headings, and all code, as CommonMark has them."""
-    found = MarkdownIt("commonmark").enable("table").parse(text)
+    """Line and level of headings, and all code, in CommonMark."""
+    parsed = MarkdownIt("commonmark").enable("table").parse(text)
+    headings = [one for one in parsed if one.type == "heading_open" and not one.level]
     return (
-        [
-            (one.map[0], int(one.tag[1]))
-            for one in found
-            if one.type == "heading_open" and not one.level
-        ],
-        [one.content.rstrip() for one in found if one.type in {"fence", "code_block"}],
+        [(one.map[0], int(one.tag[1])) for one in headings],
+        [one.content.rstrip() for one in parsed if one.type in {"fence", "code_block"}],
     )
 
 
 def readers_agree(text: str) -> None:
-    """Chunking, export and front matter see the headings and the code that CommonMark has."""
+    """Chunking, export and front matter see the headings and code of CommonMark."""
     headings, code = tokens(text)
     structure = outline(text)
     at = [(text.count("\n", 0, one.start), one.level) for one in structure.headings]
@@ -250,47 +185,20 @@ def readers_agree(text: str) -> None:
 @pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
 def test_all_readers_see_the_same(text):
     readers_agree(text.replace("\r\n", "\n").replace("\r", "\n"))
-    assert [one.path for one in outline(text).headings] == [
-        one.path for one in outline(text.replace("\r\n", "\n")).headings
+    other_ends = text.replace("\r\n", "\n")
+    paths = [one.path for one in outline(text).headings]
+    assert paths == [one.path for one in outline(other_ends).headings]
+
+
+LINE = st.sampled_from(
+    [
+        *("# A", "## B c", "text", "more *text*", "", "", "```", "~~~", "    code", "- item"),
+        *("  more", "    - deep", "1. one", "> quote", "> # Q", "- # L", "===", "---", "<!-- c"),
+        *("-->", "<div>", "| a | b |", "|---|---|", "[x]: /u", "\tcode", "  ```", "> ```"),
+        *("- ```", "&amp; <b>x</b>"),
     ]
-
-
-LINES = st.lists(
-    st.sampled_from(
-        [
-            "# A",
-            "## B c",
-            "text",
-            "more *text*",
-            "",
-            "",
-            "```",
-            "~~~",
-            "    code",
-            "- item",
-            "  more",
-            "    - deep",
-            "1. one",
-            "> quote",
-            "> # Q",
-            "- # L",
-            "===",
-            "---",
-            "<!-- c",
-            "-->",
-            "<div>",
-            "| a | b |",
-            "|---|---|",
-            "[x]: /u",
-            "\tcode",
-            "  ```",
-            "> ```",
-            "- ```",
-            "&amp; <b>x</b>",
-        ]
-    ),
-    max_size=14,
-).map("\n".join)
+)
+LINES = st.lists(LINE, max_size=14).map("\n".join)
 
 
 @given(LINES)
@@ -303,29 +211,12 @@ def test_all_readers_see_the_same_in_any_text(text):
 @pytest.mark.parametrize(
     "unit",
     [
-        "# a\n",
-        "# a ##\n\n",
-        "a\n=\n\n",
-        "a\n-\n",
-        "- # a\n",
-        "- a\n\n  b\n\n",
-        "> a\n> - b\n\n",
-        "<!--\n",
-        "<div>\n\n",
-        "a\n<!--\n\nb -->\n",
-        "> q\n```\n\nx\n```\n",
-        "- ",
-        "> ",
-        "| a |\n|---|\n",
-        "[a]:\n",
-        "1. a\n   - b\n\n",
-        "\t- a\n",
-        "<",
-        "```a | b\n",
-        "a\n  b\n",
-        "{#a}\n",
+        *("# a\n", "# a ##\n\n", "a\n=\n\n", "a\n-\n", "- # a\n", "- a\n\n  b\n\n"),
+        *("> a\n> - b\n\n", "<!--\n", "<div>\n\n", "a\n<!--\n\nb -->\n", "> q\n```\n\nx\n```\n"),
+        *("- ", "> ", "| a |\n|---|\n", "[a]:\n", "1. a\n   - b\n\n", "\t- a\n", "<"),
+        *("```a | b\n", "a\n  b\n", "{#a}\n"),
     ],
 )
-def test_time_grows_with_the_text(unit):
+def test_outline_takes_linear_time(unit):
     grows_with(lambda number: outline(unit * number), 2_500)
     assert unit != "# a\n" or len(outline(unit * 50_000).headings) == 50_000

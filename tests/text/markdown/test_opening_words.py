@@ -1,3 +1,5 @@
+"""Words at the start and end of passages, for links to them."""
+
 import pytest
 
 from kbkit.text.markdown.structure import MAX_LENGTH, opening_words, passage_ends
@@ -35,17 +37,17 @@ from kbkit.text.markdown.structure import MAX_LENGTH, opening_words, passage_end
         ("-   One that has more. {#one}\n-   Two", ""),
     ],
 )
-def test_words_are_of_one_block_and_as_the_page_shows_them(markdown, words):
+def test_opening_words_are_shown_words_of_one_block(markdown, words):
     assert opening_words(markdown) == words
 
 
-def test_the_top_of_a_page_needs_no_search():
+def test_passage_at_the_top_of_a_page_has_no_opening_words():
     assert opening_words("# Title\n\nIt says much.", from_top=True) == ""
     assert opening_words("It says so much.", from_top=True) == "It says so much."
     assert opening_words("# Title\n\n## Part\n\nIt says much.", from_top=True) == ""
 
 
-def test_long_texts_are_cut_where_a_word_ends():
+def test_opening_words_are_cut_at_the_end_of_a_word():
     words = opening_words("incomprehensible " * 40)
     assert words == " ".join(["incomprehensible"] * 4)
     assert opening_words("x" * 500) == "x" * MAX_LENGTH
@@ -53,7 +55,7 @@ def test_long_texts_are_cut_where_a_word_ends():
     assert opening_words("`" * 5_000 + "[" * 5_000) is not None
 
 
-def test_a_passage_is_named_by_how_it_begins_and_ends():
+def test_ends_of_a_passage_are_its_first_and_last_words():
     assert passage_ends("Few *words* … here") == "Few words   here"
     assert passage_ends("") == ""
     first, last = passage_ends("## Above\n\n" + "first " * 40 + "`last` " * 40).split("…")

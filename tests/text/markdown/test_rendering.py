@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Rendering of Markdown to harmless HTML."""
 
 import re
 from html import unescape
@@ -37,7 +37,7 @@ def html(markdown: str) -> str:
         '<form action="https://evil.example"><input></form>',
     ],
 )
-def test_nothing_active_comes_out(markdown):
+def test_active_content_is_removed(markdown):
     out = html(markdown)
     tags = re.findall(r"<([a-z0-9]+)((?:\s[^<>]*)?)>", out)
     assert not {name for name, _ in tags} & {"script", "img", "iframe", "style", "form", "input"}
@@ -47,38 +47,12 @@ def test_nothing_active_comes_out(markdown):
 
 
 @given(st.text(alphabet="`<>[](){}#\n -|~=*_\\:!abon.1'\"&;/", max_size=100))
-def test_only_known_tags_come_out(markdown):
-    known = {
-        "p",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "ul",
-        "ol",
-        "li",
-        "blockquote",
-        "pre",
-        "code",
-        "em",
-        "strong",
-        "s",
-        "hr",
-        "br",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "a",
-        "div",
-        "span",
-        "nav",
-    }
-    assert set(re.findall(r"</?([a-zA-Z0-9]+)", html(markdown))) <= known
+def test_html_has_known_tags_only(markdown):
+    blocks = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "hr"}
+    tables = {"table", "thead", "tbody", "tr", "th", "td"}
+    others = {"code", "em", "strong", "s", "br", "a", "div", "span", "nav"}
+    tags = set(re.findall(r"</?([a-zA-Z0-9]+)", html(markdown)))
+    assert tags <= blocks | tables | others
 
 
 @pytest.mark.parametrize(
@@ -96,22 +70,22 @@ def test_only_known_tags_come_out(markdown):
     ids=lambda bomb: bomb[:4],
 )
 @pytest.mark.timeout(20)
-def test_text_made_to_take_long_does_not(bomb):
+def test_hostile_text_is_rendered_in_time(bomb):
     html(prepare(bomb, title="t", rewrite=str).text)
 
 
-def test_links_to_pages_are_resolved_and_others_marked():
+def test_links_to_pages_are_resolved_and_external_ones_marked():
     assert 'href="in.html"' in html("[a](in.md)")
     assert "<a href" not in html("[a](unknown.md)").replace('<a href="#', "")
     assert 'rel="noopener nofollow"' in html("[a](https://example.org)")
 
 
-def test_images_are_links():
+def test_images_become_links():
     out = html("![A diagram](https://example.org/a.png)")
     assert '<a href="https://example.org/a.png" rel="noopener nofollow">A diagram</a>' in out
 
 
-def test_anchors_of_headings_stay():
+def test_anchors_of_headings_are_kept():
     rendered = render("# One {#a.b}\n\n## `Two` {#two}\n\n## Two\n\n## Two", lambda _: None)
     assert re.findall(r'<h\d id="([^"]+)"', rendered.html) == ["a.b", "two", "two_1", "two_2"]
     assert rendered.anchors == {"a.b", "two", "two_1", "two_2"}
@@ -119,15 +93,15 @@ def test_anchors_of_headings_stay():
 
 
 @pytest.mark.parametrize("anchor", ["__config", "__search", "__drawer", "__toc"])
-def test_a_heading_cannot_stand_in_for_an_element_of_the_theme(anchor):
+def test_anchor_cannot_be_an_id_of_the_theme(anchor):
     assert anchor not in render(f"# x {{#{anchor}}}", lambda _: None).anchors
 
 
-def test_names_of_methods_stay_anchors():
+def test_names_of_methods_are_kept_as_anchors():
     assert render("# x {#__init__}", lambda _: None).anchors == {"__init__"}
 
 
-def test_code_is_coloured_for_readers_and_plain_for_search():
+def test_code_is_highlighted_in_html_and_plain_for_search():
     rendered = render("```python\nfor x in '</code>': pass\n```", lambda _: None)
     assert '<span class="k">for</span>' in rendered.html
     assert "<span class" not in rendered.plain
@@ -136,13 +110,13 @@ def test_code_is_coloured_for_readers_and_plain_for_search():
     assert text.strip() == "for x in '</code>': pass"
 
 
-def test_several_code_blocks_keep_their_places():
+def test_code_blocks_keep_their_order():
     markdown = "```python\none = 1\n```\n\n    indented = 2\n\n```unknown-language\nthree\n```\n"
     text = re.sub(r"<[^>]+>", "", html(markdown))
     assert re.findall(r"one = 1|indented = 2|three", text) == ["one = 1", "indented = 2", "three"]
 
 
-def test_documentation_markdown_is_read_as_commonmark():
+def test_nested_lists_tables_and_strikethrough_are_rendered():
     out = html(
         "1. one\n   - nested\n\n     ```\n     code\n     ```\n2. two\n\n"
         "| a | b |\n|--:|---|\n| 1 | ~~x~~ |\n"
@@ -152,13 +126,13 @@ def test_documentation_markdown_is_read_as_commonmark():
     assert "<s>x</s>" in out
 
 
-def test_where_a_page_comes_from_is_left_out_of_the_search():
+def test_source_of_a_page_is_excluded_from_search():
     rendered = render("# T\n\nsource\n\ntext", lambda _: None, document=True)
     assert 'data-search-exclude="1">source' in rendered.plain
     assert "<p>text</p>" in rendered.plain
 
 
-def test_lists_of_terms_are_definition_lists_with_anchors_on_documents_pages():
+def test_lists_of_terms_become_definition_lists_with_anchors():
     text = """# T
 
 meta
@@ -182,8 +156,8 @@ text
 - **commit**:
 - **__config**: <b onclick=alert(1)>
 """
-    found = render(text, lambda _: None, document=True)
-    page = re.sub(r'<a class="headerlink" href="#([^"]+)"[^>]*>¶</a>', r"¶\1", found.html)
+    rendered = render(text, lambda _: None, document=True)
+    page = re.sub(r'<a class="headerlink" href="#([^"]+)"[^>]*>¶</a>', r"¶\1", rendered.html)
     first = page.split("</h2>\n")[1].split("<p>text")[0]
     assert first == (
         '<dl>\n<dt id="-no-commit-n">--no-commit, -n¶-no-commit-n</dt>\n<dd>\n'
@@ -195,23 +169,21 @@ text
     assert '<dt id="commit_2">commit¶commit_2</dt>\n<dd></dd>' in page
     assert '<dt id="anchor-config">' in page
     assert "<b onclick" not in page
-    assert {"commit", "-no-commit-n", "code", "commit_2", "anchor-config"} <= found.anchors
+    assert {"commit", "-no-commit-n", "code", "commit_2", "anchor-config"} <= rendered.anchors
     assert "<dl" not in render(text, lambda _: None).html
 
 
-def test_quotations_that_begin_with_a_title_are_callouts() -> None:
-    page = html(
-        "> **Caution**\n>\n> Mind it.\n>\n> > **Own *x***\n> >\n> > In\n\n> **Bold** text\n"
-    )
-    assert '<div class="admonition warning">\n<p class="admonition-title"><strong>Caution' in page
-    assert (
-        '<div class="admonition note">\n<p class="admonition-title"><strong>Own <em>x</em>' in page
-    )
+def test_quotations_with_a_title_become_callouts() -> None:
+    text = "> **Caution**\n>\n> Mind it.\n>\n> > **Own *x***\n> >\n> > In\n\n> **Bold** text\n"
+    page = html(text)
+    for kind, title in (("warning", "Caution"), ("note", "Own <em>x</em>")):
+        start = f'<div class="admonition {kind}">\n<p class="admonition-title"><strong>{title}'
+        assert start in page
     assert page.count("<blockquote>") == page.count("</blockquote>") == 1
     assert page.count("<div") == page.count("</div>") == 2
 
 
-def test_formulas_are_drawn_and_stay_text_for_search() -> None:
+def test_formulas_become_mathml_and_stay_text_for_search() -> None:
     page = render("In $a_1 *b* \\le c$, and $$\\frac{x}{2} &lt; y$$", lambda _: None)
     assert "$a_1 *b* \\le c$" in page.plain
     assert "<math><msub><mi>a</mi><mn>1</mn></msub><mo>*</mo>" in page.html
@@ -220,7 +192,7 @@ def test_formulas_are_drawn_and_stay_text_for_search() -> None:
 
 
 @pytest.mark.parametrize("environment", ["align", "align*", "gather", "equation", "eqnarray*"])
-def test_environments_of_formulas_are_drawn(environment: str) -> None:
+def test_environments_of_formulas_become_mathml(environment: str) -> None:
     tex = f"\\begin{{{environment}}}\na &= b \\label{{x}} \\\\\nc\n\\end{{{environment}}}"
     page = html(f"$$\n{tex if environment != 'equation' else tex.replace('&', '')}\n$$")
     assert '<math display="block">' in page
@@ -239,24 +211,21 @@ def test_environments_of_formulas_are_drawn(environment: str) -> None:
         "$" + "{" * 300 + "}" * 300 + "^2$",
     ],
 )
-def test_other_dollars_are_text(text: str) -> None:
+def test_other_dollar_signs_are_text(text: str) -> None:
     page = html(text)
     assert "<math" not in page
     assert page.count("$") == text.count("$")
 
 
-def test_formulas_are_harmless() -> None:
+def test_formulas_have_no_active_content() -> None:
     page = html("$\\text{<script>alert(1)</script>}$ and $\\href{javascript:alert(1)}{x}$")
     assert "<script" not in page
     assert "href" not in page.replace("\\href", "")
 
 
-def test_options_in_code_are_terms_of_a_definition_list() -> None:
-    page = render(
-        "# T\n\n-   `-d root`: Set it.\n-   `-h`, `--help`: Says `more`: this.\n",
-        lambda _: None,
-        document=True,
-    )
+def test_options_in_code_become_terms_of_a_definition_list() -> None:
+    options = "# T\n\n-   `-d root`: Set it.\n-   `-h`, `--help`: Says `more`: this.\n"
+    page = render(options, lambda _: None, document=True)
     assert re.findall(r"<dt id=\"([^\"]*)\">(.*?)<a", page.html) == [
         ("-d-root", "<code>-d root</code>"),
         ("-h-help", "<code>-h</code>, <code>--help</code>"),
@@ -278,7 +247,7 @@ def test_options_in_code_are_terms_of_a_definition_list() -> None:
         ("Files (and folders)", False),
     ],
 )
-def test_signatures_look_alike(heading: str, is_signature: bool) -> None:
+def test_headings_of_signatures_are_marked(heading: str, is_signature: bool) -> None:
     assert ('class="kb-signature"' in html(f"### {heading}")) is is_signature
 
 
@@ -306,7 +275,7 @@ def test_anchors_have_no_backslashes() -> None:
     assert 'href="#6.0"' in page.html
 
 
-def test_paragraphs_and_items_have_ids() -> None:
+def test_anchors_of_paragraphs_and_items_become_ids() -> None:
     text = (
         "# Pan {#pan}\n\nSaid. {#said}\n\n-   One {#one}\n-   Two\n\n> Quoted {#quoted}\n\n"
         "In the way {#pan}\n\nNot `{#it}`\n\nTheirs {#__x}\n\n1.  **--all**: Each. {#all}\n"
@@ -325,6 +294,6 @@ def test_paragraphs_and_items_have_ids() -> None:
     assert "each" in listed.anchors
 
 
-def test_anchors_of_text_are_prepared_as_anchors() -> None:
+def test_anchors_of_text_are_kept_when_prepared() -> None:
     prepared = prepare("# T\n\nSaid *so* {#said}\n\nNot {# it}", title="T", rewrite=lambda x: x)
     assert prepared.text == "Said *so* {#said}\n\nNot &#123;# it}"

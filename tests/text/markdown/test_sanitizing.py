@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Sanitizing of Markdown for pages."""
 
 from unicodedata import category
 
@@ -55,7 +55,7 @@ def test_links_are_rewritten(content, expected):
         "> ```\n> <script>\n> ```",
     ],
 )
-def test_code_is_left_alone(code):
+def test_code_is_not_changed(code):
     assert text(code) == code
 
 
@@ -68,8 +68,8 @@ def test_code_is_left_alone(code):
         ("```\na\n````  ", ""),
     ],
 )
-def test_a_fence_that_is_left_open_is_closed(code, end):
-    """It would take in what the page says below the document."""
+def test_open_fence_is_closed(code, end):
+    # otherwise it would contain the rest of the page
     assert text(code) == code + end
 
 
@@ -91,7 +91,7 @@ def test_a_fence_that_is_left_open_is_closed(code, end):
         ("a ` b <i>", "a ` b &lt;i>"),
     ],
 )
-def test_markup_of_others_is_sanitized(content, expected):
+def test_html_templates_and_attributes_are_escaped(content, expected):
     assert text(content) == expected
 
 
@@ -117,7 +117,7 @@ def test_markup_of_others_is_sanitized(content, expected):
         ("## Sub\n\n```\n# Title\n```", "## Sub\n\n```\n# Title\n```", ""),
     ],
 )
-def test_the_title_is_the_only_heading_of_level_1(content, expected, anchor):
+def test_title_is_the_only_heading_of_level_1(content, expected, anchor):
     prepared = prepare(content, title="Title", rewrite=rewrite)
     assert (prepared.text, prepared.anchor) == (expected, anchor)
 
@@ -125,33 +125,27 @@ def test_the_title_is_the_only_heading_of_level_1(content, expected, anchor):
 @given(st.text())
 @example("\ufeff")
 @example("a\u202eb\u2066c\u200bd")
-def test_escaped_text_shows_exactly_itself(value):
-    """But for what nobody sees: control characters, and those that turn the text around."""
+def test_escaped_text_is_shown_as_it_is(value):
+    """Except for control characters and invisible ones."""
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     tokens = parser.parse(f"# x {escape(value)} y")
     inline = tokens[1].children or []
     assert {token.type for token in inline} <= {"text"}
-    seen = value.translate(
-        dict.fromkeys(
-            map(ord, "\u200b\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-        )
-    )
-    assert "".join(token.content for token in inline).split() == [
-        "x",
-        *"".join(" " if category(char) == "Cc" else char for char in seen).split(),
-        "y",
-    ]
+    invisible = "\u200b\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    visible = value.translate(dict.fromkeys(map(ord, invisible)))
+    words = "".join(" " if category(char) == "Cc" else char for char in visible).split()
+    assert "".join(token.content for token in inline).split() == ["x", *words, "y"]
 
 
 @given(st.text(alphabet="`<>[](){}#\n -|~=*_\\:!ab.1", max_size=80))
-def test_nothing_becomes_raw_html(content):
+def test_raw_html_is_escaped(content):
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     for token in parser.parse(text(content, title="zzz")):
         assert token.type != "html_block"
         assert all(child.type != "html_inline" for child in token.children or [])
 
 
-def test_a_heading_of_any_level_that_repeats_the_title_stands_once() -> None:
+def test_first_heading_that_repeats_the_title_is_removed() -> None:
     prepared = prepare("### 5. Tea {#tea}\n\nText.", title="5. Tea", rewrite=rewrite)
     assert (prepared.text, prepared.anchor) == ("Text.", "tea")
     assert prepare("Hm.\n\n### Tea", title="Tea", rewrite=rewrite).text == "Hm.\n\n### Tea"
