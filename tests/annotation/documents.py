@@ -1,7 +1,5 @@
 """Documents and passages for tests of annotations."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from kbkit.annotation.base import Passage

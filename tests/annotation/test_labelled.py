@@ -1,9 +1,4 @@
-"""What the rules get right of chunks that a person labelled; benchmarks/annotation.py shows more.
-
-The floors are a little below what was measured, on the manuals that chose nothing too.
-"""
-
-from __future__ import annotations
+"""Accuracy of the rules on labelled chunks, a little below that of benchmarks/annotation.py."""
 
 import importlib
 from pathlib import Path
@@ -25,41 +20,34 @@ def chunks(benchmark):
     return benchmark.labelled()
 
 
-def test_there_are_enough_labels_of_enough_manuals(chunks):
+def test_labels_cover_enough_chunks_manuals_and_frames(chunks):
     tuning = [chunk for chunk in chunks if chunk.tuning]
     unseen = [chunk for chunk in chunks if not chunk.tuning]
     assert len(unseen) >= 120
     assert len(tuning) >= 200
     assert len({chunk.manual for chunk in unseen}) >= 4
     assert not {chunk.manual for chunk in unseen} & {chunk.manual for chunk in tuning}
-    assert {chunk.frame for chunk in unseen} == {
-        None,
-        "causal",
-        "constraint",
-        "pattern",
-        "equivalence",
-        "taxonomy",
-        "procedure",
-    }
+    frames = {"causal", "constraint", "pattern", "equivalence", "taxonomy", "procedure"}
+    assert {chunk.frame for chunk in unseen} == {None, *frames}
 
 
 @pytest.mark.parametrize(("tuning", "accuracy", "f1"), [(True, 0.75, 0.73), (False, 0.76, 0.78)])
-def test_frames_and_entities(benchmark, chunks, tuning, accuracy, f1):
-    got = benchmark.scores([chunk for chunk in chunks if chunk.tuning == tuning])
-    assert got.accuracy >= accuracy
-    assert got.f1 >= f1
+def test_accuracy_of_frames_and_entities(benchmark, chunks, tuning, accuracy, f1):
+    scores = benchmark.scores([chunk for chunk in chunks if chunk.tuning == tuning])
+    assert scores.accuracy >= accuracy
+    assert scores.f1 >= f1
 
 
-def test_frames_of_two_more_manuals(benchmark):
+def test_accuracy_of_frames_of_two_more_manuals(benchmark):
     fresh = benchmark.labelled_frames()
     assert len(fresh) == 60
     assert sum(chunk.is_right for chunk in fresh) / len(fresh) >= 0.76
-    found = {frame: row for frame, *row in benchmark.frames(fresh)}
-    assert sum(count for count, _, _ in found.values()) == 60
-    assert found["none"][1] >= 0.8
+    rows = {frame: row for frame, *row in benchmark.frames(fresh)}
+    assert sum(count for count, _, _ in rows.values()) == 60
+    assert rows["none"][1] >= 0.8
 
 
-def test_frames_are_right_as_often_as_the_confidence_says(benchmark, chunks):
+def test_accuracy_of_frames_agrees_with_their_confidence(benchmark, chunks):
     unseen = [chunk for chunk in chunks if not chunk.tuning]
     bins = benchmark.reliability(unseen)
     assert sum(held for held, _, _ in bins) == len(unseen)

@@ -1,6 +1,4 @@
-"""The names that documents give."""
-
-from __future__ import annotations
+"""Names that documents define or mention."""
 
 import pytest
 from hypothesis import given
@@ -11,26 +9,22 @@ from kbkit.models import EntityType as T
 from tests.annotation.documents import document
 
 
-def given_by(content, **about):
+def names_in(content, **about):
     return {one.name: one for one in names_of(document(content, **about))}
+
+
+WSGI = "wsgiref.x.WSGIServer"
+CALLOC = "`void *PyObject_Calloc(size_t nelem, size_t elsize)` {#c.PyObject_Calloc}"
 
 
 @pytest.mark.parametrize(
     ("heading", "name", "kind"),
     [
         ("#### PurePath.parts {#pathlib.PurePath.parts}", "pathlib.PurePath.parts", T.SYMBOL),
-        (
-            "### class wsgiref.x.WSGIServer(address, handler) {#wsgiref.x.WSGIServer}",
-            "wsgiref.x.WSGIServer",
-            T.SYMBOL,
-        ),
+        (f"### class {WSGI}(address, handler) {{#{WSGI}}}", WSGI, T.SYMBOL),
         ("### exception socket.timeout {#socket.timeout}", "socket.timeout", T.SYMBOL),
         ("### exception KeyError {#KeyError}", "KeyError", T.ERROR),
-        (
-            "### `void *PyObject_Calloc(size_t nelem, size_t elsize)` {#c.PyObject_Calloc}",
-            "PyObject_Calloc",
-            T.SYMBOL,
-        ),
+        (f"### {CALLOC}", "PyObject_Calloc", T.SYMBOL),
         ("# os — Miscellaneous interfaces {#module-os}", "os", T.SYMBOL),
         ("### --ignore PATTERN, -i PATTERN {#cmdoption-compile-ignore}", "--ignore", T.FLAG),
         ("### PYTHONPATH {#envvar-PYTHONPATH}", "PYTHONPATH", T.VARIABLE),
@@ -44,33 +38,25 @@ def given_by(content, **about):
     ],
 )
 def test_headings_define_names(heading, name, kind):
-    (found,) = [one for one in given_by(f"{heading}\n\nText.\n").values() if one.name == name]
-    assert (found.type, found.defines, found.confirmed) == (kind, True, True)
+    defined = names_in(f"{heading}\n\nText.\n")[name]
+    assert (defined.type, defined.defines, defined.confirmed) == (kind, True, True)
 
 
 @pytest.mark.parametrize(
     "heading",
     [
-        "# Introduction",
-        "## Examples",
-        "## How to write tests",
-        "## 2004-07-22 (2.8.15)",
-        "## What’s new in 3.11",
-        "## Bugfixes",
-        "## See also",
-        "## Additional Notes",
-        "## FAQ",
-        "## Quick Start",
-        "## INFO",
+        *("# Introduction", "## Examples", "## How to write tests", "## 2004-07-22 (2.8.15)"),
+        *("## What’s new in 3.11", "## Bugfixes", "## See also", "## Additional Notes"),
+        *("## FAQ", "## Quick Start", "## INFO"),
     ],
 )
-def test_headings_of_every_page_name_nothing(heading):
-    assert given_by(f"{heading}\n\nText without a name.\n") == {}
+def test_common_headings_define_no_names(heading):
+    assert names_in(f"{heading}\n\nText without a name.\n") == {}
 
 
-def test_headings_that_may_name_something_are_candidates():
-    (found,) = given_by("# Introduction\n\n## Query planner\n\nText.\n").values()
-    assert (found.name, found.confirmed, found.defines) == ("Query planner", False, True)
+def test_other_headings_are_candidates():
+    (one,) = names_in("# Introduction\n\n## Query planner\n\nText.\n").values()
+    assert (one.name, one.confirmed, one.defines) == ("Query planner", False, True)
 
 
 @pytest.mark.parametrize(
@@ -86,82 +72,75 @@ def test_headings_that_may_name_something_are_candidates():
     ],
 )
 def test_code_spans_are_names(span, name, kind):
-    (found,) = given_by(f"Look at {span} once.\n").values()
-    assert (found.name, found.type, found.confirmed, found.defines) == (name, kind, True, False)
+    (one,) = names_in(f"Look at {span} once.\n").values()
+    assert (one.name, one.type, one.confirmed, one.defines) == (name, kind, True, False)
 
 
 @pytest.mark.parametrize("span", ["`(x**y) % z`", "`'text'`", "`None`", "`10 Close 0 0`", "`3.5`"])
-def test_expressions_and_values_are_no_names(span):
-    assert given_by(f"Look at {span} once.\n") == {}
+def test_expressions_and_values_are_not_names(span):
+    assert names_in(f"Look at {span} once.\n") == {}
 
 
-def test_what_looks_like_a_name_is_a_candidate():
-    names = given_by(
-        "It reads the **shared cache**, as [query plans](x.html) of the Thunder Lizard."
-    )
-    assert {one.name for one in names.values()} == {"shared cache", "query plans", "Thunder Lizard"}
+def test_emphasis_links_and_capitals_are_candidates():
+    text = "It reads the **shared cache**, as [query plans](x.html) of the Thunder Lizard."
+    names = names_in(text)
+    assert set(names) == {"shared cache", "query plans", "Thunder Lizard"}
     assert not any(one.confirmed for one in names.values())
 
 
 def test_definition_lists_and_glossaries_define_terms():
     text = "-   **shared lock**: Keeps others out.\n\n-   `PRAGMA_X`: A constant.\n"
-    names = given_by(text)
+    names = names_in(text)
     assert (names["shared lock"].confirmed, names["shared lock"].defines) == (False, True)
     assert (names["PRAGMA_X"].confirmed, names["PRAGMA_X"].defines) == (True, True)
-    assert given_by(text, title="Glossary")["shared lock"].confirmed
+    assert names_in(text, title="Glossary")["shared lock"].confirmed
 
 
-def test_constants_are_what_the_heading_says():
+def test_type_of_constants_follows_the_heading():
     text = "# Shell\n\n## {}\n\nSet `MY_VALUE` first.\n"
     kinds = {"Environment variables": T.VARIABLE, "Error codes": T.ERROR, "Settings": T.SETTING}
     for title, kind in kinds.items():
-        assert given_by(text.format(title))["MY_VALUE"].type is kind
+        assert names_in(text.format(title))["MY_VALUE"].type is kind
 
 
-def test_index_pages_name_what_they_list():
-    names = given_by(
+def test_entries_of_index_pages_are_names():
+    names = names_in(
         "# Index\n\n| • [P_ALL (in module os)](http://d.invalid/os.html#os.P_ALL) "
         "• [augmented assignment](http://d.invalid/x.html#a) |\n",
         title="Index – P",
     )
     assert names["os.P_ALL"].type is T.SYMBOL
-    assert (names["augmented assignment"].type, names["augmented assignment"].confirmed) == (
-        T.TERM,
-        True,
-    )
+    assert names["augmented assignment"].type is T.TERM
+    assert names["augmented assignment"].confirmed
 
 
 def test_documents_of_apis_name_endpoints_schemas_and_objects():
     endpoint = document("# GET /pets\n", method="get", path="/pets", operation_id="listPets")
-    assert {(one.name, one.type) for one in names_of(endpoint)} >= {
-        ("GET /pets", T.ENDPOINT),
-        ("listPets", T.SYMBOL),
-    }
+    types = {one.name: one.type for one in names_of(endpoint)}
+    assert types.items() >= {("GET /pets", T.ENDPOINT), ("listPets", T.SYMBOL)}
     schema = document("# Pet\n", title="Pet schema", part="schema")
     assert names_of(schema)[0].type is T.SCHEMA
-    package = document(
-        "# flask.Flask {#flask.Flask}\n", title="flask.Flask", uri="python:flask.Flask"
-    )
-    assert names_of(package)[0].name == "flask.Flask"
+    flask = "flask.Flask"
+    package = document(f"# {flask} {{#{flask}}}\n", title=flask, uri=f"python:{flask}")
+    assert names_of(package)[0].name == flask
 
 
-def test_a_document_gives_a_bounded_number_of_bounded_names():
-    text = "## The end {#x.the_end}\n\n" + " ".join(
-        f"`name_{n}` `{'x' * 99}{n}`" for n in range(5000)
-    )
+def test_names_of_a_document_are_bounded_in_number_and_length():
+    spans = " ".join(f"`name_{n}` `{'x' * 99}{n}`" for n in range(5000))
+    text = f"## The end {{#x.the_end}}\n\n{spans}"
     names = names_of(document(text + "\n\n## y.defined() {#y.defined}\n"))
     assert MAX_NAMES < len(names) < len(text) / 100
     assert names[0].name == "y.defined"
     assert max(len(one.name) for one in names) <= MAX_LENGTH
 
 
-def test_a_name_of_several_forms_is_given_once():
-    names = given_by("`open()` and `open` and **open**\n\n### os.open(path) {#os.open}\n")
+def test_name_of_several_forms_is_given_once():
+    names = names_in("`open()` and `open` and **open**\n\n### os.open(path) {#os.open}\n")
     assert set(names) == {"open()", "os.open"}
 
 
 @given(st.text(alphabet="#*`-_[](){}|:. \nabAB\0\x1e\x85é連", max_size=200))
-def test_nothing_is_too_strange(text):
+def test_names_of_any_text_are_bounded_and_printable(text):
     for one in names_of(document(text)):
         assert 0 < len(one.name) <= MAX_LENGTH
         assert one.name.isprintable()

@@ -1,6 +1,4 @@
-"""The annotator by rules: what kind of statement a chunk makes, and what it names."""
-
-from __future__ import annotations
+"""Annotation by rules: frames of statements, and names in chunks."""
 
 import pytest
 from hypothesis import given
@@ -24,47 +22,35 @@ NAMES = NameGazetteer(
 
 
 def annotations(text, path=(), **about):
-    (made,) = RulesAnnotator().annotate([passage(text, path, **about)], NAMES)
-    return made
+    (statements,) = RulesAnnotator().annotate([passage(text, path, **about)], NAMES)
+    return statements
+
+
+INSTALL = "To install it, run the following command:\n\n```sh\npip install x\n```\n"
 
 
 @pytest.mark.parametrize(
     ("text", "frame"),
     [
-        (
-            "1.  Install the package.\n2.  Open the file.\n3.  Run the server.\n",
-            StatementType.PROCEDURE,
-        ),
-        (
-            "To install it, run the following command:\n\n```sh\npip install x\n```\n",
-            StatementType.PROCEDURE,
-        ),
-        (
-            "The name must be unique. It must not be longer than 30 characters.",
-            StatementType.CONSTRAINT,
-        ),
-        ("A transaction is required here, and it can only be used once.", StatementType.CONSTRAINT),
-        ("It is slow because every row is read. Therefore the plan changes.", StatementType.CAUSAL),
-        ("If the pool is empty, then the call blocks, which causes a delay.", StatementType.CAUSAL),
-        (
-            "There are three kinds of locks. A lock consists of a name and a mode.",
-            StatementType.TAXONOMY,
-        ),
-        (
-            "This is an alias for the other one, and has the same meaning.",
-            StatementType.EQUIVALENCE,
-        ),
-        ("It is deprecated in favour of the new call.", StatementType.EQUIVALENCE),
-        ("Usually one pool is enough. It is best practice to share it.", StatementType.PATTERN),
+        ("1.  Install the package.\n2.  Open the file.\n3.  Run the server.\n", "procedure"),
+        (INSTALL, "procedure"),
+        ("The name must be unique. It must not be longer than 30 characters.", "constraint"),
+        ("A transaction is required here, and it can only be used once.", "constraint"),
+        ("It is slow because every row is read. Therefore the plan changes.", "causal"),
+        ("If the pool is empty, then the call blocks, which causes a delay.", "causal"),
+        ("There are three kinds of locks. A lock consists of a name and a mode.", "taxonomy"),
+        ("This is an alias for the other one, and has the same meaning.", "equivalence"),
+        ("It is deprecated in favour of the new call.", "equivalence"),
+        ("Usually one pool is enough. It is best practice to share it.", "pattern"),
     ],
 )
-def test_cues_and_blocks_tell_the_frame(text, frame):
+def test_frame_follows_cues_and_blocks(text, frame):
     first = annotations(text)[0]
-    assert first.frame is frame
+    assert first.frame is StatementType(frame)
     assert 0.3 < first.confidence <= 1
 
 
-def test_changes_of_a_release_are_no_procedure():
+def test_changes_of_a_release_are_not_a_procedure():
     text = "1.  Add the new option.\n2.  Update the banner.\n3.  Remove the old call.\n"
     assert annotations(text, ["Release history", "2014-03-10 (3.8.4)"])[0].frame is None
 
@@ -84,7 +70,7 @@ def test_changes_of_a_release_are_no_procedure():
         " \n\n",
     ],
 )
-def test_code_tables_and_other_languages_have_one_annotation_without_frame(text):
+def test_code_tables_and_other_languages_have_no_frame(text):
     (only,) = annotations(text)
     assert only.frame is None
     assert (only.start, only.end, only.text) == (0, len(text), text)
@@ -97,19 +83,20 @@ def test_names_in_code_and_tables_are_entities():
     assert annotations(table)[0].entities == ("--size", "connection pool")
 
 
-def test_the_anchor_of_a_heading_says_which_of_many_it_is():
+def test_anchor_of_a_heading_qualifies_its_name():
     text = "### acquire(timeout) {#pool.Pool.acquire}\n\nWaits for one, as `acquire` does.\n"
     assert annotations(text)[0].entities == ("pool.Pool.acquire",)
 
 
-def test_the_normal_form_is_plain_text_on_one_line():
-    (only,) = annotations(
+def test_normal_form_is_plain_text_on_one_line():
+    text = (
         "-   The [**connection\n    pool**](http://x/) has `min\\_size`, see [here][1]. {#pool}\n"
     )
+    (only,) = annotations(text)
     assert only.normalized_text == "The connection pool has min\\_size, see here."
 
 
-def test_a_long_chunk_is_said_in_its_telling_sentences():
+def test_normal_form_of_a_long_chunk_is_bounded():
     filler = "The sky over the harbour is grey and the boats lie still. " * 12
     text = f"Pools are shared. {filler}A pool must never be forked, and it must be closed. {filler}"
     first = annotations(text)[0]
@@ -117,7 +104,7 @@ def test_a_long_chunk_is_said_in_its_telling_sentences():
     assert len(first.normalized_text) <= 602
 
 
-def test_sentences_of_another_kind_have_annotations_of_their_own():
+def test_sentences_with_another_frame_have_their_own_annotation():
     text = (
         "The size must be positive. It must not change, and it must be set first. "
         "`acquire` is an alias for pool.Pool.acquire, and has the same meaning as `get`, a synonym."
@@ -128,7 +115,7 @@ def test_sentences_of_another_kind_have_annotations_of_their_own():
     assert first.entities == ("pool.Pool.acquire",)
 
 
-def test_problems_and_resolutions():
+def test_problems_and_resolutions_are_found():
     text = (
         "The connection pool fails with `PoolTimeoutError` when it is empty.\n\n"
         "```\nPoolTimeoutError: no connection within 3 s\n```\n\n"
@@ -145,59 +132,35 @@ def test_problems_and_resolutions():
 
 
 def test_contexts_are_versions_platforms_and_the_heading():
-    first = annotations(
+    text = (
         "Changed in version 3.8: works on Windows and macOS with PostgreSQL 12.1, see 1.2 and "
-        "/usr/lib/linux. ",
-        ["asyncio", "Platform support"],
-    )[0]
-    assert first.contexts == (
-        "version 3.8",
-        "PostgreSQL 12.1",
-        "Windows",
-        "macOS",
-        "Platform support",
+        "/usr/lib/linux. "
     )
+    first = annotations(text, ["asyncio", "Platform support"])[0]
+    products = ("version 3.8", "PostgreSQL 12.1", "Windows", "macOS")
+    assert first.contexts == (*products, "Platform support")
 
 
 def test_domains_are_tags_and_titles():
-    first = annotations(
-        "Text.", ["2. Query planner", "Joins", "Introduction"], title="Introduction", tags=["sql"]
-    )[0]
+    path = ["2. Query planner", "Joins", "Introduction"]
+    first = annotations("Text.", path, title="Introduction", tags=["sql"])[0]
     assert first.domains == ("sql", "Query planner", "Joins")
 
 
-_PIECES = st.lists(
-    st.sampled_from(
-        [
-            "must ",
-            "1.  Run it.\n",
-            "`",
-            "```\n",
-            "\n\n",
-            "- ",
-            "| a |",
-            "\0",
-            "\x01",
-            "# T {#x}\n",
-            "](",
-            "[",
-            "If so, then. ",
-            "\u063a",
-            "\u9023",
-            "\U0001f600",
-            "Error: no\n",
-            "3.11 ",
-        ]
-    ),
-    max_size=25,
-).map("".join)
+_PIECES = st.sampled_from(
+    [
+        *("must ", "1.  Run it.\n", "`", "```\n", "\n\n", "- ", "| a |", "\0", "\x01"),
+        *("# T {#x}\n", "](", "[", "If so, then. ", "\u063a", "\u9023", "\U0001f600"),
+        *("Error: no\n", "3.11 "),
+    ]
+)
 
 
-@given(_PIECES)
-def test_whatever_the_text_spans_hold(text):
-    made = annotations(text)
-    assert 1 <= len(made) <= 3
-    for one in made:
+@given(st.lists(_PIECES, max_size=25).map("".join))
+def test_annotations_of_any_text_have_valid_spans(text):
+    statements = annotations(text)
+    assert 1 <= len(statements) <= 3
+    for one in statements:
         assert one.text == text[one.start : one.end]
         assert "\n" not in one.normalized_text
         assert 0 <= one.confidence <= 1
