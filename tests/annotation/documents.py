@@ -7,18 +7,8 @@ from kbkit.models import Chunk, Document, DocumentState, DocumentType
 
 
 def document(content, title="A page", uri="http://docs.invalid/page.html", tags=(), **metadata):
-    return Document(
-        "d1",
-        uri,
-        title,
-        content,
-        DocumentType.MANUAL,
-        tuple(tags),
-        metadata,
-        DocumentState.CURRENT,
-        datetime(2026, 1, 1, tzinfo=UTC),
-        "hash",
-    )
+    stored = (DocumentState.CURRENT, datetime(2026, 1, 1, tzinfo=UTC), "hash")
+    return Document("d1", uri, title, content, DocumentType.MANUAL, tuple(tags), metadata, *stored)
 
 
 def passage(text, path=(), **about):

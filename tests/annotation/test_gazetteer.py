@@ -8,7 +8,7 @@ from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.models import EntityType as T
 
 
-def found(gazetteer, text):
+def mentions(gazetteer, text):
     return [(text[one.start : one.end], one.name) for one in gazetteer.find(text)]
 
 
@@ -23,17 +23,17 @@ def known(*names, **curated):
 def test_only_whole_identifiers_are_found():
     names = known(("foo.bar", T.SYMBOL), ("open()", T.SYMBOL), ("--all", T.FLAG))
     text = "use foo.bar, not foo.barista, xfoo.bar or a.foo.bar"
-    assert found(names, text) == [("foo.bar", "foo.bar")]
+    assert mentions(names, text) == [("foo.bar", "foo.bar")]
     text = "--all, --all-files, x--all and (--all)"
     assert [mention.start for mention in names.find(text)] == [0, text.index("(") + 1]
 
 
 def test_longest_name_is_found_or_else_a_shorter_one():
     names = known(("connection", T.TERM), ("connection pool", T.TERM), ("pool", T.TERM))
-    assert found(names, "a connection pool") == [("connection pool", "connection pool")]
-    assert found(names, "connection pooling") == [("connection", "connection")]
+    assert mentions(names, "a connection pool") == [("connection pool", "connection pool")]
+    assert mentions(names, "connection pooling") == [("connection", "connection")]
     tricky = known(("a b c", T.SYMBOL), ("a", T.NAME), ("b c", T.TERM), A=[])
-    assert ("B C", "b c") in found(tricky, "see A B C")
+    assert ("B C", "b c") in mentions(tricky, "see A B C")
 
 
 def test_phrases_match_in_any_case_and_number():
@@ -97,33 +97,29 @@ def test_names_may_have_characters_of_regular_expressions():
     )
     expected = ["a+b*", "operator[]", "C++", "$PATH", "a+b*"]
     assert names_in(names, "a+b* aab operator[] C++ $PATH (a+b*)") == expected
-    assert found(known(("***", T.NAME), ("", T.NAME)), "*** ") == []
+    assert mentions(known(("***", T.NAME), ("", T.NAME)), "*** ") == []
 
 
 def test_names_in_scripts_from_right_to_left_and_without_spaces():
     hebrew, *chinese = "\u05e7\u05d5\u05d1\u05e5", "\u8cc7\u6599\u5eab", "\u9023\u7dda"
     names = known(*((name, T.TERM) for name in (hebrew, *chinese)))
-    assert found(names, f"\u05d9\u05e9 {hebrew} \u05db\u05d0\u05df") == [(hebrew, hebrew)]
+    assert mentions(names, f"\u05d9\u05e9 {hebrew} \u05db\u05d0\u05df") == [(hebrew, hebrew)]
     assert names_in(names, "\u4f7f\u7528\u8cc7\u6599\u5eab\u9023\u7dda") == chinese
 
 
 def test_unambiguous_end_of_a_qualified_name_is_a_mention():
-    names = known(
-        ("pathlib.Path.glob", T.SYMBOL),
-        ("asyncio.get_running_loop", T.SYMBOL),
-        ("json.load_all", T.SYMBOL),
-        ("yaml.load_all", T.SYMBOL),
-    )
     expected = ["pathlib.Path.glob", "asyncio.get_running_loop"]
+    symbols = (*expected, "json.load_all", "yaml.load_all")
+    names = known(*((name, T.SYMBOL) for name in symbols))
     assert names_in(names, "Path.glob() and get_running_loop") == expected
-    assert found(names, "load_all() of either") == []
+    assert mentions(names, "load_all() of either") == []
 
 
 def test_candidate_of_two_documents_is_a_name():
     one = GazetteerName("Thunder Lizard", T.NAME, confirmed=False, documents=1)
-    assert found(NameGazetteer([one]), "the Thunder Lizard") == []
+    assert mentions(NameGazetteer([one]), "the Thunder Lizard") == []
     two = [one, GazetteerName("thunder lizards", T.TERM, confirmed=False, documents=1)]
-    assert len(found(NameGazetteer(two), "the Thunder Lizard")) == 1
+    assert len(mentions(NameGazetteer(two), "the Thunder Lizard")) == 1
     assert "Thunder Lizards" in NameGazetteer(two)
     assert "Thunder Lizards" not in NameGazetteer([one])
 

@@ -10,15 +10,11 @@ from kbkit.models import EntityType as T
 from kbkit.models import StatementType
 from tests.annotation.documents import passage
 
-NAMES = NameGazetteer(
-    [
-        GazetteerName("connection pool", T.TERM),
-        GazetteerName("pool.Pool.acquire", T.SYMBOL),
-        GazetteerName("PoolTimeout", T.ERROR),
-        GazetteerName("PoolTimeoutError", T.ERROR),
-        GazetteerName("--size", T.FLAG),
-    ]
-)
+TYPES = {
+    **{"connection pool": T.TERM, "pool.Pool.acquire": T.SYMBOL, "--size": T.FLAG},
+    **{"PoolTimeout": T.ERROR, "PoolTimeoutError": T.ERROR},
+}
+NAMES = NameGazetteer([GazetteerName(name, kind) for name, kind in TYPES.items()])
 
 
 def annotations(text, path=(), **about):

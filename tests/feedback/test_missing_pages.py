@@ -32,21 +32,10 @@ def ask(*pages):
     return [Question(question="all about tea", relevant=pages)]
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "tea.html",
-        "guide/tea.html",
-        "/guide/tea.html",
-        "https://x.org/guide/tea.html",
-        "tea.html#top",
-        "api.yaml#/paths/~1tea/get",
-        "os.path",
-        "api.yaml",
-    ],
-)
-def test_existing_pages_are_not_missing(kb, page):
-    assert kb.feedback.evaluate(ask(page)).missing == ()
+def test_existing_pages_are_not_missing(kb):
+    paths = ("tea.html", "guide/tea.html", "/guide/tea.html", "https://x.org/guide/tea.html")
+    for page in (*paths, "tea.html#top", "api.yaml#/paths/~1tea/get", "os.path", "api.yaml"):
+        assert kb.feedback.evaluate(ask(page)).missing == (), page
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,8 @@ def test_edit_changed_by_somebody_else_since_is_not_undone(graph):
     graph.update("pool", description="By Bob.", by="bob")
     (uses,) = graph.relations("pool")
     graph.relate("pool", "uses", "queue", weight=0.5, expected=uses.seen_at, by="bob")
-    related, _, made = graph.edits(by="ann")
-    for edit in (related, made):
+    related, _, created = graph.edits(by="ann")
+    for edit in (related, created):
         with pytest.raises(ConflictError, match="changed again by bob"):
             graph.undo(edit)
     assert graph.entity("pool").description == "By Bob."

@@ -349,15 +349,9 @@ def recipe(tmp_path, address, **options):
         (folder / f"{n}.md").write_text(f"# Tea {n}\n\nBrews leaves for {n} guests at a time.\n")
     arguments = {"api_base": address, "api_key": "${SCRIPTED_KEY}"}
     path = tmp_path / "drinks.yaml"
-    path.write_text(
-        yaml.safe_dump(
-            {
-                "name": "drinks",
-                "sources": [{"type": "files", "path": "pages/*.md"}],
-                "expand": {"llm": PATH, "arguments": arguments, **options},
-            }
-        )
-    )
+    expand = {"llm": PATH, "arguments": arguments, **options}
+    values = {"sources": [{"type": "files", "path": "pages/*.md"}], "expand": expand}
+    path.write_text(yaml.safe_dump({"name": "drinks", **values}))
     return path
 
 

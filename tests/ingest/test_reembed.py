@@ -57,10 +57,11 @@ def test_single_chunk_of_a_catalog_is_embedded_again(workspace, wordy_config):
 
 def test_searches_go_on_during_a_change_of_embedder(kb, wordy_config):
     seen = []
-    kb.configure(
-        wordy_config(dimensions=32),
-        on_progress=lambda _: seen.append((kb.info().dimensions, first(kb))),
-    )
+
+    def look(_):
+        seen.append((kb.info().dimensions, first(kb)))
+
+    kb.configure(wordy_config(dimensions=32), on_progress=look)
     assert seen[:10] == [(16, "part-17")] * 10
     assert set(seen[10:]) == {(32, "part-17")}
 
@@ -142,12 +143,9 @@ with kbkit.open(sys.argv[1]) as workspace:
 @pytest.mark.soak
 def test_killed_change_of_embedder_keeps_stored_vectors(kb, workspace, wordy_config):
     slow = wordy_config(dimensions=32, pause=0.2)
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(workspace.path), slow.model_dump_json()],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
-    )
+    command = [sys.executable, "-c", CHILD, str(workspace.path), slow.model_dump_json()]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     for _ in range(3):
         assert child.stdout.readline() == "step\n"
     child.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)

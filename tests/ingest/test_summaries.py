@@ -10,6 +10,9 @@ from tests.growth import grows_with
 pytestmark = pytest.mark.local
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
+MANUAL = f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n\n## OPTIONS\n\n-h\n"
+NUMBERED = f"# 3.1. Tea\n\n{PROSE}\n\n## 3.1.1. Green\n\n## B. Black\n\n## 2024 in tea\n"
+JAPANESE = "緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。"
 
 
 def summary_of(title, content):
@@ -19,26 +22,14 @@ def summary_of(title, content):
 @pytest.mark.parametrize(
     ("title", "content", "summary"),
     [
-        (
-            "tea(1)",
-            f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n\n## OPTIONS\n\n-h\n",
-            "tea(1). tea - make tea NAME; OPTIONS",
-        ),
-        (
-            "3.1. Tea",
-            f"# 3.1. Tea\n\n{PROSE}\n\n## 3.1.1. Green\n\n## B. Black\n\n## 2024 in tea\n",
-            f"Tea. {PROSE} Green; Black; 2024 in tea",
-        ),
+        ("tea(1)", MANUAL, "tea(1). tea - make tea NAME; OPTIONS"),
+        ("3.1. Tea", NUMBERED, f"Tea. {PROSE} Green; Black; 2024 in tea"),
         ("Tea", "# Tea\n\n## Green\n\n- one\n\n## Black\n\n- two\n", "Tea Green; Black"),
         ("Tea", "```\nbrew(water, leaves)\n```\n", "Tea"),
         ("Tea", "", "Tea"),
         ("", "", ""),
         ("", "tea", "tea"),
-        (
-            "緑茶",
-            "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n",
-            "緑茶. 緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。",
-        ),
+        ("緑茶", f"# 緑茶\n\n{JAPANESE}\n", f"緑茶. {JAPANESE}"),
         ("C. elegans", f"{PROSE}", f"C. elegans. {PROSE}"),
     ],
 )
@@ -75,17 +66,16 @@ def test_long_parts_of_a_summary_end_with_a_sentence_or_word():
     ids=["headings", "brackets", "quotes", "stars", "html", "odd", "table", "long"],
 )
 def test_summaries_of_hostile_documents_are_bounded_and_take_linear_time(content):
-    grows_with(
-        lambda size: (
-            describe("x" * 3_000, content[:size], {"description": content[:size]}),
-            summary_of("x" * 3_000, content[:size]),
-        ),
-        len(content) // 8,
-    )
-    line = describe("x" * 3_000, content, {"description": content})
+    title = "x" * 3_000
+
+    def summarise(size):
+        line = describe(title, content[:size], {"description": content[:size]})
+        return line, summary_of(title, content[:size])
+
+    grows_with(summarise, len(content) // 8)
+    line, text = summarise(len(content))
     assert len(line) <= LINE
     assert "\n" not in line
     assert "\x00" not in line
-    text = summary_of("x" * 3_000, content)
     assert len(text) <= LENGTH
     assert text.startswith("x" * 150)

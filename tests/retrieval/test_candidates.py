@@ -80,19 +80,19 @@ class Closed:
         return False
 
 
-def by_snapshot_of(view, asked, mask=None, vectors=None):
-    read = SnapshotCorpus(view.snapshot, view.row, vectors or view.vectors, asked.vector)
-    return find_candidates(read, asked, mask)
+def by_snapshot_of(view, encoded, mask=None, vectors=None):
+    read = SnapshotCorpus(view.snapshot, view.row, vectors or view.vectors, encoded.vector)
+    return find_candidates(read, encoded, mask)
 
 
-def by_scan_of(view, asked, mask=None):
-    return by_snapshot_of(view, asked, mask, Closed())
+def by_scan_of(view, encoded, mask=None):
+    return by_snapshot_of(view, encoded, mask, Closed())
 
 
-def by_catalog_of(view, asked, mask=None):
+def by_catalog_of(view, encoded, mask=None):
     table = chunk_table.read(view.connection, view.row)
-    parts = (view.connection, table, view.row, view.vectors, asked.vector, asked.language)
-    return find_candidates(CatalogCorpus(*parts), asked, mask)
+    parts = (view.connection, table, view.row, view.vectors, encoded.vector, encoded.language)
+    return find_candidates(CatalogCorpus(*parts), encoded, mask)
 
 
 def assert_same(one, other):
@@ -112,16 +112,16 @@ def assert_same(one, other):
 @pytest.mark.parametrize("limit", [3, 10**6])
 @pytest.mark.parametrize("query", QUERIES)
 def test_catalog_snapshot_and_scan_give_the_same_candidates(view, query, mode, limit):
-    asked = encode(view, query, mode, limit=limit)
-    by_snapshot = by_snapshot_of(view, asked)
-    assert_same(by_snapshot, by_scan_of(view, asked))
-    assert_same(by_snapshot, by_catalog_of(view, asked))
+    encoded = encode(view, query, mode, limit=limit)
+    by_snapshot = by_snapshot_of(view, encoded)
+    assert_same(by_snapshot, by_scan_of(view, encoded))
+    assert_same(by_snapshot, by_catalog_of(view, encoded))
 
 
 @pytest.mark.parametrize("limit", [3, 10**6])
 def test_long_scans_run_in_another_thread(view, limit, monkeypatch):
-    asked = encode(view, QUERIES[0], limit=limit)
-    inline = by_scan_of(view, asked)
+    encoded = encode(view, QUERIES[0], limit=limit)
+    inline = by_scan_of(view, encoded)
     monkeypatch.setattr(SnapshotCorpus, "scans_long", True)
     readers = []
     original = SnapshotCorpus.nearest
@@ -131,7 +131,7 @@ def test_long_scans_run_in_another_thread(view, limit, monkeypatch):
         return original(self, *args)
 
     monkeypatch.setattr(SnapshotCorpus, "nearest", nearest)
-    assert_same(by_scan_of(view, asked), inline)
+    assert_same(by_scan_of(view, encoded), inline)
     assert readers[0] is not threading.current_thread()
 
     def fail(self, *args):
@@ -139,19 +139,26 @@ def test_long_scans_run_in_another_thread(view, limit, monkeypatch):
 
     monkeypatch.setattr(SnapshotCorpus, "nearest", fail)
     with pytest.raises(WorkspaceError, match="the disk is gone"):
-        by_scan_of(view, asked)
+        by_scan_of(view, encoded)
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch):
     best_rows = "kbkit.retrieval.candidates.documents.DocumentScores.best_rows"
     monkeypatch.setattr(best_rows, lambda *_, **__: np.zeros(0, np.int64))
-    asked = encode(view, query, size=5, limit=30)
+    encoded = encode(view, query, size=5, limit=30)
     whole = by_scan_of(view, encode(view, query, limit=10**6))
-    cosines = view.snapshot.vectors @ asked.vector
+    cosines = view.snapshot.vectors @ encoded.vector
     nearest = view.snapshot.seqs[np.argsort(-cosines, kind="stable")[:5]].tolist()
-    for found in (by_snapshot_of(view, asked), by_scan_of(view, asked), by_catalog_of(view, asked)):
-        ranked, rest = found.seqs[: found.ranked].tolist(), found.seqs[found.ranked :].tolist()
+    for candidates in (
+        by_snapshot_of(view, encoded),
+        by_scan_of(view, encoded),
+        by_catalog_of(view, encoded),
+    ):
+        ranked, rest = (
+            candidates.seqs[: candidates.ranked].tolist(),
+            candidates.seqs[candidates.ranked :].tolist(),
+        )
         assert set(nearest) <= set(ranked)
         assert len(ranked) <= 10
         assert not set(ranked) & set(rest)
@@ -166,31 +173,31 @@ def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch)
 def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     monkeypatch.setattr("kbkit.retrieval.candidates.documents._BEST_DOCUMENTS", 3)
     snapshot, summary = view.snapshot, handle_of(kb).summary_embedder(view.row)
-    asked = replace(
+    encoded = replace(
         encode(view, query, size=1, limit=1),
         summary=SummaryQueryEncoder(lambda _: summary).encode(view.row, snapshot, query),
         summary_embedder=summary.fingerprint,
     )
-    found = by_scan_of(view, asked)
+    candidates = by_scan_of(view, encoded)
     names = np.array(snapshot.document_ids)
-    cosines = snapshot.summary_vectors @ asked.summary_vector
+    cosines = snapshot.summary_vectors @ encoded.summary_vector
     best = set(names[np.argsort(-cosines, kind="stable")[:3]])
     owned = [
         snapshot.owners[snapshot.postings(number)[0]]
-        for number in snapshot.numbers(asked.terms).values()
+        for number in snapshot.numbers(encoded.terms).values()
     ]
     holding = {names[owner] for owners in owned for owner in owners.tolist()}
-    ranked = set(found.document_ids[: found.ranked])
+    ranked = set(candidates.document_ids[: candidates.ranked])
     assert best <= ranked
     assert len(ranked - best) <= 5  # three by their words, and the best chunk of each retriever
     assert len(holding & ranked) >= min(3, len(holding))
-    page = found.pages.bm25()
-    assert (page > 0).tolist() == [known in holding for known in found.document_ids]
-    assert found.pages.summary[found.pages.which] == pytest.approx(
-        [cosines[snapshot.document_ids.index(known)] for known in found.document_ids], abs=1e-6
+    page = candidates.pages.bm25()
+    assert (page > 0).tolist() == [known in holding for known in candidates.document_ids]
+    assert candidates.pages.summary[candidates.pages.which] == pytest.approx(
+        [cosines[snapshot.document_ids.index(known)] for known in candidates.document_ids], abs=1e-6
     )
     # summaries were embedded again meanwhile
-    other = by_scan_of(view, replace(asked, summary_embedder="another"))
+    other = by_scan_of(view, replace(encoded, summary_embedder="another"))
     assert not other.pages.summary.any()
     assert other.pages.embedder == ""
 
@@ -203,12 +210,12 @@ def test_chunks_missing_in_chroma_are_candidates(kb, view, opened_at):
     known[collection] = int(before * opened_at)
     try:
         for query in QUERIES:
-            asked = encode(view, query, size=5, limit=8)
-            exact = by_scan_of(view, asked)
-            assert_same(by_snapshot_of(view, asked), exact)
-            nearest = exact.seqs[np.argsort(-(exact.vectors @ asked.vector), kind="stable")[:5]]
-            found = by_catalog_of(view, asked)
-            assert set(nearest.tolist()) <= set(found.seqs[: found.ranked].tolist())
+            encoded = encode(view, query, size=5, limit=8)
+            exact = by_scan_of(view, encoded)
+            assert_same(by_snapshot_of(view, encoded), exact)
+            nearest = exact.seqs[np.argsort(-(exact.vectors @ encoded.vector), kind="stable")[:5]]
+            candidates = by_catalog_of(view, encoded)
+            assert set(nearest.tolist()) <= set(candidates.seqs[: candidates.ranked].tolist())
     finally:
         known[collection] = before
 
@@ -267,16 +274,16 @@ def test_filtered_candidates_are_all_candidates_that_pass(kb, view, query):
     whole = by_scan_of(view, encode(view, query, limit=10**6))
     totals = ratings.totals(view.connection, kb.id)
     mask = filter_mask(view.connection, view.row, view.snapshot, filters, totals)
-    asked = encode(view, query, limit=10**6, filters=filters)
-    found = by_snapshot_of(view, asked, mask)
+    encoded = encode(view, query, limit=10**6, filters=filters)
+    candidates = by_snapshot_of(view, encoded, mask)
     passing = {d.id for d in kb.documents if d.uri in uris}
     expected = [
         seq
         for seq, document in zip(whole.seqs.tolist(), whole.document_ids, strict=True)
         if document in passing
     ]
-    assert found.seqs.tolist() == expected
-    assert found.statistics == whole.statistics  # of all chunks, so that scores compare
+    assert candidates.seqs.tolist() == expected
+    assert candidates.statistics == whole.statistics  # of all chunks, so that scores compare
 
 
 def test_top_indices_are_those_of_a_sort():

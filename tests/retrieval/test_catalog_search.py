@@ -15,13 +15,9 @@ from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.snapshots.snapshots import Snapshots
 
 ROOT = Path(__file__).parents[2]
-QUERIES = [
-    "how do I search several knowledge bases at once",
-    "crawl a web site politely",
-    "weights learned from ratings",
-    "thermostat kettle",
-    "the of and",
-]
+QUESTION = "how do I search several knowledge bases at once"
+WORDS = ("crawl a web site politely", "weights learned from ratings", "thermostat kettle")
+QUERIES = [QUESTION, *WORDS, "the of and"]
 FILTERS = [
     {},
     {"path": "*s.md"},

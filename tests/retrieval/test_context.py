@@ -232,11 +232,11 @@ def test_excerpts_drop_repetitions_and_join_adjacent_spans():
         make_hit(page[10 : second + 9], start=10, path=("Tea", "First"), number=4),
         make_hit("Quite another matter.", start=5_000, number=5),
     ]
-    found = excerpts([hits[0], hits[3], *hits[1:3], *hits[4:]], 10)
-    assert [excerpt.text for excerpt in found] == [page, "Quite another matter."]
-    assert found[0].heading_path == ("Tea",)
-    assert found[0].hit is hits[0]
-    assert [chunk.position for chunk in found[0].chunks] == [0, 4, 1]
+    joined = excerpts([hits[0], hits[3], *hits[1:3], *hits[4:]], 10)
+    assert [excerpt.text for excerpt in joined] == [page, "Quite another matter."]
+    assert joined[0].heading_path == ("Tea",)
+    assert joined[0].hit is hits[0]
+    assert [chunk.position for chunk in joined[0].chunks] == [0, 4, 1]
     # a span between two joins them
     parts = [page[:20], page[20:second], page[second:]]
     starts = [0, 20, second]

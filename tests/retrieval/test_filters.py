@@ -20,16 +20,9 @@ from kbkit.stores.catalog.schema import chunks as chunk_rows
 from kbkit.stores.catalog.schema import documents
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-PLAIN = RetrievalSpec(
-    document_weight=0,
-    title_weight=0,
-    heading_weight=0,
-    rating_weight=0,
-    summary_weight=0,
-    page_weight=0,
-    per_document=10_000,
-    duplicates=1,
-)
+WEIGHTS = ("document", "title", "heading", "rating", "summary", "page")
+NO_WEIGHTS = {f"{name}_weight": 0 for name in WEIGHTS}
+PLAIN = RetrievalSpec(**NO_WEIGHTS, per_document=10_000, duplicates=1)
 URIS = [
     "https://docs.org/",
     "https://docs.org/library/os.html",
@@ -191,10 +184,10 @@ def test_search_finds_all_passing_chunks_and_no_others(workspace, conditions):
     allowed = passing(kb, conditions)
     whole = {mode: kb.search("green black tea", limit=10**6, mode=mode) for mode in Mode}
     for mode, unfiltered in whole.items():
-        found = kb.search("green black tea", limit=10**6, mode=mode, filters=conditions)
+        hits = kb.search("green black tea", limit=10**6, mode=mode, filters=conditions)
         ids = {hit.chunk.id for hit in unfiltered}
-        assert {hit.chunk.id for hit in found} == allowed & ids, mode
-        assert len(found) == len(allowed & ids)
+        assert {hit.chunk.id for hit in hits} == allowed & ids, mode
+        assert len(hits) == len(allowed & ids)
 
 
 @pytest.mark.parametrize("mode", [Mode.DENSE, Mode.LEXICAL])
@@ -203,21 +196,19 @@ def test_filters_keep_order_and_scores(workspace, conditions, mode):
     kb = workspace["one"]
     allowed = passing(kb, conditions)
     whole = kb.search("green black tea", limit=10**6, mode=mode, retrieval=PLAIN)
-    found = kb.search(
-        "green black tea", limit=10**6, mode=mode, filters=conditions, retrieval=PLAIN
-    )
+    hits = kb.search("green black tea", limit=10**6, mode=mode, filters=conditions, retrieval=PLAIN)
     expected = [hit for hit in whole if hit.chunk.id in allowed]
-    assert [hit.chunk.id for hit in found] == [hit.chunk.id for hit in expected]
-    for one, other in zip(found, expected, strict=True):
+    assert [hit.chunk.id for hit in hits] == [hit.chunk.id for hit in expected]
+    for one, other in zip(hits, expected, strict=True):
         assert (one.parts.cosine, one.parts.bm25) == (other.parts.cosine, other.parts.bm25)
 
 
 @pytest.mark.parametrize("conditions", ALL[::5], ids=lambda c: ascii(c)[:60])
 def test_filters_hold_over_several_knowledge_bases(workspace, conditions):
     allowed = passing(workspace["one"], conditions) | passing(workspace["two"], conditions)
-    found = workspace.search("green black tea", limit=10**6, filters=conditions)
+    hits = workspace.search("green black tea", limit=10**6, filters=conditions)
     whole = workspace.search("green black tea", limit=10**6)
-    assert {h.chunk.id for h in found} == allowed & {h.chunk.id for h in whole}
+    assert {h.chunk.id for h in hits} == allowed & {h.chunk.id for h in whole}
 
 
 def test_filtered_out_chunks_take_no_candidate_places(workspace):
@@ -234,20 +225,20 @@ def test_filters_follow_changed_tags_ratings_and_documents(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("drinks")
 
-        def found(**conditions):
+        def titles(**conditions):
             return sorted(hit.title for hit in kb.search("tea", filters=conditions))
 
-        assert found(tags="new") == []
+        assert titles(tags="new") == []
         kb.add("green", "Green tea.", tags=["old"])
         kb.add("black", "Black tea.", tags=["new"])
-        assert (found(tags="old"), found(tags="new")) == (["green"], ["black"])
+        assert (titles(tags="old"), titles(tags="new")) == (["green"], ["black"])
         kb.documents.update("text:green", tags=["new"])
-        assert (found(tags="old"), found(tags="new")) == ([], ["black", "green"])
+        assert (titles(tags="old"), titles(tags="new")) == ([], ["black", "green"])
         kb.rate(kb.search("green")[0].chunk.id, 5)
-        assert found(min_rating=4) == ["green"]
+        assert titles(min_rating=4) == ["green"]
         kb.documents.delete("text:green")
-        assert found(tags="new") == ["black"]
-        assert found(min_rating=4) == []
+        assert titles(tags="new") == ["black"]
+        assert titles(min_rating=4) == []
 
 
 @pytest.mark.parametrize("conditions", [{"heading": "b"}, {"page": 2}])
@@ -258,11 +249,11 @@ def test_chunks_of_one_document_are_filtered_apart(workspace, conditions):
     others = [c for c in kb.chunks if c.document_id in owners and c.id not in let_through]
     assert let_through
     assert others, "of the same documents"
-    for found in (
+    for hits in (
         kb.search("tea", limit=10**6, filters=conditions),
         workspace.search("tea", kbs=["one"], limit=10**6, filters=conditions),
     ):
-        assert {hit.chunk.id for hit in found} == let_through
+        assert {hit.chunk.id for hit in hits} == let_through
     nodes = kb.as_retriever(limit=100, filters=conditions).retrieve("tea")
     assert {node.node.node_id for node in nodes} == let_through
 
@@ -275,15 +266,15 @@ def test_version_filter_and_its_error_for_an_unknown_version(tmp_path):
         kb.add("dated", "Tea, dated.", source="https://docs.example/2026/05/tea.html")
         other.add("package", "Tea, packaged.", source="tea", metadata={"version": "5.10"})
 
-        def found(where, version):
+        def titles(where, version):
             hits = where.search("tea", filters={"version": version})
             return {hit.title: hit.version for hit in hits}
 
-        assert found(kb, "5.9") == {"old": "5.9"}
-        assert found(workspace, "5.10") == {"new": "5.10", "package": "5.10"}
+        assert titles(kb, "5.9") == {"old": "5.9"}
+        assert titles(workspace, "5.10") == {"new": "5.10", "package": "5.10"}
         for where in (kb, workspace):
             with pytest.raises(NotFoundError, match=r"'5'; there are: 5\.9, 5\.10$"):
-                found(where, "5")
+                titles(where, "5")
         with pytest.raises(NotFoundError, match=r"5\.10"):
             workspace.context("tea", filters={"version": "5.11"})
         hits = {hit.title: hit.version for hit in kb.search("tea")}
@@ -302,25 +293,25 @@ def test_masks_are_cached_and_follow_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "matching_documents", matching)
     by_path, rated = {"path": "a/**"}, {"path": "a/**", "min_rating": 4}
 
-    def found(filters):
+    def titles(filters):
         return {hit.title for hit in kb.search("green tea", filters=filters)}
 
     with kbkit.open(tmp_path / "kb") as opened:
         kb = opened.create("drinks")
         one = kb.add("one", "Green tea one.", source="https://tea.example/a/one").id
         kb.add("two", "Green tea two.", source="https://tea.example/b/two")
-        assert [found(by_path) for _ in range(3)] == [{"one"}] * 3
+        assert [titles(by_path) for _ in range(3)] == [{"one"}] * 3
         assert len(calls) == 1
-        assert found(rated) == set()
+        assert titles(rated) == set()
         kb.rate(one, 5, rater="ann")
-        assert found(rated) == {"one"}
+        assert titles(rated) == {"one"}
         assert [each.path for each in calls].count("a/**") == 1  # ratings are masked apart
         kb.rate(one, 1, rater="ann")
-        assert found(rated) == set()
+        assert titles(rated) == set()
         kb.add("three", "Green tea three.", source="https://tea.example/a/three")
-        assert found(by_path) == {"one", "three"}
+        assert titles(by_path) == {"one", "three"}
         kb.documents.delete(one)
-        assert found(by_path) == {"three"}
+        assert titles(by_path) == {"three"}
         assert len([each for each in calls if each.path]) == 3
 
 

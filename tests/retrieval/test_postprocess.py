@@ -114,11 +114,8 @@ def test_postprocessor_sees_more_hits_than_the_limit(workspace):
 
 def test_postprocessors_run_one_after_another(workspace):
     CALLS.clear()
-    hits = search(
-        workspace,
-        {"path": HERE + "Shortest", "arguments": {"top_n": 2}},
-        {"path": HERE + "Shortest", "arguments": {"top_n": 1}},
-    )
+    two, one = ({"path": HERE + "Shortest", "arguments": {"top_n": n}} for n in (2, 1))
+    hits = search(workspace, two, one)
     assert CALLS[1] == ["milk", "white tea"]
     assert titles(hits) == ["milk"]
 

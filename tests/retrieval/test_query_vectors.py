@@ -26,7 +26,7 @@ class Model(BaseEmbedding):
 
     kind: str = ""
     state: ClassVar[str] = "up"
-    asked: ClassVar[list[str]] = []
+    queries: ClassVar[list[str]] = []
 
     def __init__(self, **arguments):
         if Model.state == "no key":
@@ -34,7 +34,7 @@ class Model(BaseEmbedding):
         super().__init__(**arguments)
 
     def _get_query_embedding(self, query):
-        Model.asked.append(query)
+        Model.queries.append(query)
         if Model.state == "down":
             raise ConnectionError("no route to host")
         if Model.state == "broken":
@@ -51,7 +51,7 @@ class Model(BaseEmbedding):
 @pytest.fixture(autouse=True)
 def up():
     Model.state = "up"
-    Model.asked.clear()
+    Model.queries.clear()
     yield
     Model.state = "up"
 
@@ -94,23 +94,23 @@ def due(workspace, kb):
 def test_fitted_encoder_needs_no_model(workspace, state):
     filled(workspace, "fitted")
     Model.state = state
-    Model.asked.clear()
+    Model.queries.clear()
     with kbkit.open(workspace.path) as fresh:
         for mode in ("hybrid", "dense"):
             hits = fresh["drinks"].search("know about kettle", mode=mode)
             assert hits[0].title == "About kettle"
             assert hits[0].parts.cosine > 0.5
             assert hits.notes == ()
-    assert Model.asked == []
+    assert Model.queries == []
 
 
 def test_query_settings_choose_the_encoder(workspace):
     kb = filled(workspace)
-    Model.asked.clear()
+    Model.queries.clear()
     kb.search("kettle", retrieval=FITTED)
-    assert Model.asked == []
+    assert Model.queries == []
     kb.search("kettle")
-    assert Model.asked == ["kettle"]
+    assert Model.queries == ["kettle"]
 
 
 def test_unknown_words_find_no_chunks_by_meaning(workspace):
@@ -198,14 +198,14 @@ def test_error_of_the_model_is_raised(workspace):
 
 def test_unreachable_model_is_not_asked_again_at_once(workspace):
     kb = filled(workspace)
-    Model.asked.clear()
+    Model.queries.clear()
     Model.state = "down"
     first, second = kb.search("kettle"), kb.search("tea")
     assert first.notes == second.notes != ()
-    assert Model.asked == ["kettle"]
+    assert Model.queries == ["kettle"]
     Model.state = "up"
     assert kb.search("milk", mode="dense").notes == ()  # dense search cannot do without it
-    assert Model.asked == ["kettle", "milk"]
+    assert Model.queries == ["kettle", "milk"]
 
 
 def test_unreachable_model_of_one_of_several_knowledge_bases(workspace):

@@ -73,9 +73,9 @@ def test_page_that_answers_in_other_words_ranks_first(kb, query, title):
 
 def test_summaries_serve_dense_and_page_words_lexical_search(kb):
     hits = {mode: kb.search("order of lines", mode=mode) for mode in Mode}
-    for mode, found in hits.items():
-        best = found[0].parts
-        assert found[0].title == "sort"
+    for mode, ranked in hits.items():
+        best = ranked[0].parts
+        assert ranked[0].title == "sort"
         assert (best.summary > 0) == (mode is not Mode.LEXICAL)
         assert (best.page > 0) == (mode is not Mode.DENSE)
     assert kb.search("order of lines", retrieval=NO_SUMMARIES)[0].parts.summary == 0

@@ -9,6 +9,9 @@ from markdown_it import MarkdownIt
 
 from kbkit.text.markdown.sanitizing import escape, prepare
 
+CLOSED = "```\na\n````  "
+LOGO, BADGE = "![Logo](a.png)", "[![B](b.svg)](https://b.example)"
+
 
 def rewrite(href: str) -> str | None:
     if href.startswith(("javascript:", "ftp:")):
@@ -61,12 +64,7 @@ def test_code_is_not_changed(code):
 
 @pytest.mark.parametrize(
     ("code", "end"),
-    [
-        ("```\na <x>", "\n```"),
-        ("~~~~\na\n~~~", "\n~~~~"),
-        ("text\n\n```", "\n```"),
-        ("```\na\n````  ", ""),
-    ],
+    [("```\na <x>", "\n```"), ("~~~~\na\n~~~", "\n~~~~"), ("text\n\n```", "\n```"), (CLOSED, "")],
 )
 def test_open_fence_is_closed(code, end):
     # otherwise it would contain the rest of the page
@@ -102,18 +100,11 @@ def test_html_templates_and_attributes_are_escaped(content, expected):
         ("# `Title`\n\nx", "x", ""),
         ("Title\n=====\n\nx", "x", ""),
         ("# TITLE\n\n## Sub\n\n# More", "### Sub\n\n## More", ""),
-        (
-            "# Other {#o}\n\n## Sub {#s}\n\n###### Deep",
-            "## Other {#o}\n\n### Sub {#s}\n\n###### Deep",
-            "",
-        ),
+        ("# Other {#o}\n\n## Sub {#s}", "## Other {#o}\n\n### Sub {#s}", ""),
+        ("# Other\n\n###### Deep", "## Other\n\n###### Deep", ""),
         ("Other\n=====\n\nSub\n---\n", "Other\n-----\n\n### Sub", ""),
         ("intro\n\n# Title", "intro\n\n## Title", ""),
-        (
-            "![Logo](a.png)\n\n# Title {#t}\n\n[![B](b.svg)](https://b.example)",
-            "![Logo](a.png)\n\n\n\n[![B](b.svg)](https://b.example)",
-            "t",
-        ),
+        (f"{LOGO}\n\n# Title {{#t}}\n\n{BADGE}", f"{LOGO}\n\n\n\n{BADGE}", "t"),
         ("## Sub\n\n```\n# Title\n```", "## Sub\n\n```\n# Title\n```", ""),
     ],
 )
