@@ -16,22 +16,9 @@ from kbkit.recipes import OnnxEmbedding
 
 MINILM = OnnxEmbedding(preset="minilm")
 TEXTS = [
-    "",
-    "  \n",
-    "x",
-    "How do I delete a file?",
-    "$ % &",
-    "word " * 1_000,
-    "\n".join("abc" * 90),
-    "Schlüssel für die Tür",
-    "日本語の文書",
-    "🎉 done 🎉",
-    "e\u0301\u200b\0",
-    "a" * 5_000,
-    "def f(x): return x + 1",
-    "ИМЯ файла",
-    "[CLS] [MASK] </s>",
-    "timeout\tseconds",
+    *("", "  \n", "x", "How do I delete a file?", "$ % &", "word " * 1_000, "\n".join("abc" * 90)),
+    *("Schlüssel für die Tür", "日本語の文書", "🎉 done 🎉", "e\u0301\u200b\0", "a" * 5_000),
+    *("def f(x): return x + 1", "ИМЯ файла", "[CLS] [MASK] </s>", "timeout\tseconds"),
 ]
 
 

@@ -34,14 +34,14 @@ def kb(kitchen, tmp_path):
 
 @pytest.fixture(scope="module")
 def shared(kitchen):
-    """The same for tests that change nothing."""
+    """The same knowledge base for tests that only read it."""
     with kbkit.open(kitchen) as workspace:
         yield workspace["kitchen"]
 
 
 @pytest.fixture
 def chunk(kb):
-    """Gives the id of the chunk that holds some words."""
+    """Finds the id of the chunk with some words."""
 
     def find(words):
         return next(chunk.id for chunk in kb.chunks if words in chunk.text)

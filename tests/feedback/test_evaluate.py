@@ -118,8 +118,8 @@ def test_questions_are_measured_by_page(shared):
 
 
 def test_relevant_page_named_twice_counts_once(shared):
-    twice = Question(question="bread", relevant=("bread.html", "bread.html", "tea.html"))
-    (answer,) = shared.feedback.evaluate([twice]).results
+    question = Question(question="bread", relevant=("bread.html", "bread.html", "tea.html"))
+    (answer,) = shared.feedback.evaluate([question]).results
     assert answer.relevant == ("bread.html", "tea.html")
 
 

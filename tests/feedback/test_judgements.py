@@ -41,7 +41,7 @@ def test_queries_are_compared_without_case_and_white_space(kb, chunk):
     assert len(judgements.grades["How long does Bread rise"]) == 2
 
 
-def test_ratings_without_query_of_documents_and_deleted_chunks_are_no_judgements(kb, chunk):
+def test_ratings_without_query_or_chunk_are_no_judgements(kb, chunk):
     kb.rate(chunk("Bread"), 5)
     kb.rate(chunk("Bread"), 5, query="  ")
     kb.rate(kb.documents["http://x.org/tea.html"].id, 5, query="tea")

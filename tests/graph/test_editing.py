@@ -82,13 +82,9 @@ def test_taken_name_is_refused(graph):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"type": ""},
-        {"type": "a;b"},
-        {"properties": {"x": object()}},
-        {"properties": []},
-        {"properties": {"x": float("nan")}},
-        {"aliases": "pool"},
-        {"aliases": [""]},
+        *({"type": value} for value in ("", "a;b")),
+        *({"properties": value} for value in ([], {"x": object()}, {"x": float("nan")})),
+        *({"aliases": value} for value in ("pool", [""])),
     ],
 )
 def test_invalid_fields_are_refused(graph, wrong):

@@ -1,4 +1,4 @@
-"""Knowledge bases for the tests of ingest, and embedders that slow down or break on demand."""
+"""Workspaces for the tests of ingest, and embedders that are slow or break on demand."""
 
 from pathlib import Path
 
@@ -24,15 +24,10 @@ def wordy_config(wordy):
     """Makes configurations with that embedding, four texts a batch."""
 
     def make(**arguments):
-        embedding = {
-            "type": "llama-index",
-            "model": "wordy_embedding:WordyEmbedding",
-            "batch_size": 4,
-            "arguments": arguments,
-        }
-        return KnowledgeBaseSpec.model_validate(
-            {"embedding": embedding, "chunking": ChunkingSpec(size=100)}
-        )
+        embedding = {"type": "llama-index", "model": "wordy_embedding:WordyEmbedding"}
+        embedding |= {"batch_size": 4, "arguments": arguments}
+        chunking = ChunkingSpec(size=100)
+        return KnowledgeBaseSpec.model_validate({"embedding": embedding, "chunking": chunking})
 
     return make
 

@@ -68,14 +68,10 @@ def test_outcomes_are_counted_and_set_the_state(workspace, script):
     assert [(each.done, each.message) for each in crawled] == list(enumerate("abdecf", 1))
     assert crawled[-1].so_far.fetched == 3
 
-    script(
-        event("a", Outcome.UNCHANGED),
-        event("b", Outcome.FAILED, "HTTP 503"),
-        event("c", Outcome.GONE, "HTTP 404"),
-        event("nobody", Outcome.UNCHANGED),
-        event("nothing", Outcome.GONE, "HTTP 410"),
-        event("g", Outcome.FAILED, "HTTP 500"),
-    )
+    outcomes = [("a", Outcome.UNCHANGED), ("b", Outcome.FAILED, "HTTP 503")]
+    outcomes += [("c", Outcome.GONE, "HTTP 404"), ("nobody", Outcome.UNCHANGED)]
+    outcomes += [("nothing", Outcome.GONE, "HTTP 410"), ("g", Outcome.FAILED, "HTTP 500")]
+    script(*(event(*outcome) for outcome in outcomes))
     second = kb.refresh()
     assert (second.new, second.changed, second.same, second.gone) == (0, 0, 1, 1)
     assert second.chunks_removed == 1

@@ -24,24 +24,11 @@ WEIGHTS = ("document", "title", "heading", "rating", "summary", "page")
 NO_WEIGHTS = {f"{name}_weight": 0 for name in WEIGHTS}
 PLAIN = RetrievalSpec(**NO_WEIGHTS, per_document=10_000, duplicates=1)
 URIS = [
-    "https://docs.org/",
-    "https://docs.org/library/os.html",
-    "https://docs.org/library/a/b.pdf",
-    "https://docs.org/library/os.html?page=2#top",
-    "https://docs.org/Library/os.html",
-    "https://docs.organic/x",
-    "file:///home/a%20b/100%.md",
-    "file:///home/a_b/100_.md",
-    "text:green tea",
-    "text:[draft] tea*",
-    "text:what is tea?",
-    "doc:[a-z]!x",
-    "doc:b!x",
-    "doc:ünï/cödé",
-    "http://[broken",
-    "%",
-    "_",
-    "text:new\nline",
+    *("https://docs.org/", "https://docs.org/library/os.html", "https://docs.org/library/a/b.pdf"),
+    *("https://docs.org/library/os.html?page=2#top", "https://docs.org/Library/os.html"),
+    *("https://docs.organic/x", "file:///home/a%20b/100%.md", "file:///home/a_b/100_.md"),
+    *("text:green tea", "text:[draft] tea*", "text:what is tea?", "doc:[a-z]!x", "doc:b!x"),
+    *("doc:ünï/cödé", "http://[broken", "%", "_", "text:new\nline"),
 ]
 
 
