@@ -1,6 +1,6 @@
 """Edits of the graph by hand, their conflicts and errors."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
@@ -107,11 +107,8 @@ def test_change_of_an_outdated_entity_is_a_conflict(graph):
 def test_concurrent_changes_of_different_fields_are_all_kept(graph):
     graph.create("pool")
     changes = [{"description": "Said."}, {"type": EntityType.TERM}, {"properties": {"a": 1}}] * 3
-    threads = [threading.Thread(target=graph.update, args=("pool",), kwargs=c) for c in changes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(changes)) as threads:
+        list(threads.map(lambda change: graph.update("pool", **change), changes))
     pool = graph.entity("pool")
     assert (pool.description, pool.type, pool.properties) == ("Said.", "term", {"a": 1})
 

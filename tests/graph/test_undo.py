@@ -1,6 +1,6 @@
 """Undo of edits by hand, without loss of other edits."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -214,11 +214,8 @@ def test_concurrent_edits_and_undos_lose_nothing(graph):
         for _ in range(4):
             graph.undo(by=by)
 
-    threads = [threading.Thread(target=work, args=(by,)) for by in names]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(work, names))
     assert {each.name for each in graph.entities()} == {*names["ann"][:4], *names["bob"][:4]}
 
 

@@ -26,13 +26,8 @@ FILTERS = [
     {"tags": ["nowhere"]},
     {"after": "2020-01-31", "state": "current"},
 ]
-SETTINGS = [
-    None,
-    RetrievalSpec(candidates=10),
-    RetrievalSpec(summary_weight=0),
-    RetrievalSpec(page_weight=0),
-    RetrievalSpec(summary_weight=0.2, page_weight=3),
-]
+WEIGHTS = ({"summary_weight": 0}, {"page_weight": 0}, {"summary_weight": 0.2, "page_weight": 3})
+SETTINGS = [None, *(RetrievalSpec(**options) for options in ({"candidates": 10}, *WEIGHTS))]
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """Contexts for agents: within a budget, quoted, with sources."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """The graph retriever: names in a query, what they relate to, and links of good pages."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

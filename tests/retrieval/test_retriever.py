@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote
 
 import pytest
@@ -295,15 +296,13 @@ def test_threads_search_while_documents_change(workspace):
                     if not hits or hits[0].title != "green tea":
                         failed.append(hits)
 
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for n in range(10):
-        kb.add(f"number {n}", f"All about number {n}.")
-        kb.documents.delete(f"text:number {n - 1}") if n else None
-    ended.set()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as threads:
+        asking = [threads.submit(ask) for _ in range(3)]
+        for n in range(10):
+            kb.add(f"number {n}", f"All about number {n}.")
+            kb.documents.delete(f"text:number {n - 1}") if n else None
+        ended.set()
+    assert [each.result() for each in asking] == [None] * 3
     assert not failed
 
 
