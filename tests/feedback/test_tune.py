@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import kbkit
 from kbkit import cli
 from kbkit.errors import ConfigError
-from kbkit.feedback.candidate_cache import CandidateCache, _disjoint, _ideal_dcg
+from kbkit.feedback.evaluate import CandidateCache, _disjoint, _ideal_dcg
 from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Difference

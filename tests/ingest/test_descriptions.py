@@ -4,7 +4,7 @@ import pytest
 
 import kbkit
 from kbkit.ingest import cutting
-from kbkit.ingest.descriptions import LENGTH, describe, is_index
+from kbkit.ingest.cutting import LENGTH, describe, is_index
 from kbkit.models import SourceDocument
 from kbkit.text.markdown.structure import outline
 

@@ -15,8 +15,7 @@ from kbkit.errors import WorkspaceError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode, SourceDocument
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates.base import EncodedQuery, top_indices
-from kbkit.retrieval.candidates.masks import filter_mask
+from kbkit.retrieval.candidates.base import EncodedQuery, filter_mask, top_indices
 from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.query import SummaryQueryEncoder
