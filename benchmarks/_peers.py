@@ -21,8 +21,7 @@ import numpy as np
 from _corpora import KEPT, MANUALS, Place
 
 import kbkit
-from kbkit.embedding import open_embedder
-from kbkit.embedding.base import Embedder, Matrix
+from kbkit.embedding import Embedder, Matrix, open_embedder
 from kbkit.ingest.cutting import embedded_text
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, StaticEmbedding
 

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from _scale_corpus import renamed
 
 import kbkit
-from kbkit.embedding.base import Embedder
+from kbkit.embedding import Embedder
 from kbkit.ingest.cutting import chunk_id, digest, document_id, embedded_text
 from kbkit.ingest.embedding import embed
 from kbkit.ingest.summaries import REVISION

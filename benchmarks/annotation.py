@@ -26,7 +26,7 @@ from typing import Any
 
 from _corpora import report, table
 
-from kbkit.annotation.base import Passage
+from kbkit.annotation import Passage
 from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import (
@@ -39,7 +39,7 @@ from kbkit.models import (
     StatementType,
     SubjectKind,
 )
-from kbkit.text.subject_keys import subject_key
+from kbkit.text.words import subject_key
 
 LABELS = Path(__file__).parents[1] / "tests" / "annotation" / "labelled"
 BINS = ((0.0, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 1.01))

@@ -23,8 +23,7 @@ import numpy as np
 from _corpora import EVAL, report, table
 from numpy.typing import NDArray
 
-from kbkit.embedding import Embedder, open_embedder
-from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding import Embedder, Matrix, Vector, open_embedder
 from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit
 from kbkit.embedding.regression import term_vectors
 from kbkit.ingest.cutting import embedded_text

@@ -32,8 +32,7 @@ from kbkit.recipes import ChunkingSpec
 from kbkit.sources.decode import decode
 from kbkit.sources.html import BLOCKS
 from kbkit.sources.html.site_extractor import SiteExtractor
-from kbkit.text.markdown.plain_text import plain_text
-from kbkit.text.markdown.structure import opening_words
+from kbkit.text.markdown.structure import opening_words, plain_text
 
 _AHEAD = 64
 _PARSER = lxml.html.HTMLParser(encoding="utf-8")

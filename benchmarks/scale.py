@@ -40,7 +40,7 @@ from _scale_copies import copy, without_chroma
 from _scale_corpus import add, grow, questions
 
 import kbkit
-from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding import Matrix, Vector
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.recipes import StaticEmbedding
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus

@@ -16,7 +16,7 @@ from kbkit.runtime.web_server import serve_folder
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 
 if TYPE_CHECKING:
-    from kbkit.embedding.base import Matrix, Vector
+    from kbkit.embedding import Matrix, Vector
 
 __all__ = ["DocumentsReader", "HashEmbedder", "serve_folder"]
 _WORD = re.compile(r"\w+")

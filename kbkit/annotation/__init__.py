@@ -1,1 +1,184 @@
-"""Annotations of chunks: names, statement types, problems and resolutions."""
+"""Annotations of chunks: names, statement types, problems and resolutions.
+
+A new document may define a name that old ones use. So chunks that contain an added or removed name
+are annotated again. The result equals that of annotating all chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from kbkit.annotation.gazetteer import GazetteerName, Mention, NameGazetteer
+from kbkit.annotation.names import REVISION, names_of
+from kbkit.models import Annotation, Chunk, Document, Progress
+from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, PluginAnnotation
+from kbkit.runtime.plugins import ANNOTATORS, make
+from kbkit.runtime.progress import OnProgress
+from kbkit.stores.catalog import chunk_annotations, knowledge_bases, reading, subjects
+from kbkit.stores.catalog import names as name_rows
+from kbkit.stores.catalog.database import Database, Transaction, batches
+from kbkit.text.words import subject_key
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with its document, whose content may be empty."""
+
+    chunk: Chunk
+    document: Document
+
+
+class Gazetteer(Protocol):
+    """The names that are known in a knowledge base."""
+
+    def find(self, text: str) -> Sequence[Mention]:
+        """Find the names in a text, the longest match first, without overlaps."""
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a name is known in any form."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names in their defined form."""
+
+
+class Annotator(Protocol):
+    """Annotates passages."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and version; chunks are annotated again when it changes."""
+
+    def annotate(
+        self, passages: Sequence[Passage], gazetteer: Gazetteer
+    ) -> Sequence[Sequence[Annotation]]:
+        """Annotate passages."""
+
+
+CHUNKS = 500
+"""Chunks of a batch, with a fast annotator."""
+
+_WRITTEN = 100  # chunks of a transaction; more would block other writers
+_DOCUMENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationMaker:
+    """Makes the annotations of one knowledge base."""
+
+    database: Database
+    kb_id: str
+    annotator: Annotator
+    curated: Sequence[NameSpec] = ()
+    at_once: int = CHUNKS
+
+    def left(self) -> int:
+        with self.database.read() as transaction:
+            return chunk_annotations.count_lacking(
+                transaction, self.kb_id, self.annotator.fingerprint
+            )
+
+    def passages(self) -> list[Passage]:
+        with self.database.read() as transaction:
+            find = (transaction, self.kb_id, self.annotator.fingerprint)
+            lacking = chunk_annotations.lacking(*find, chunk_annotations.count_lacking(*find))
+            chunks = reading.get_chunks(transaction, lacking)
+        return [Passage(chunk, document) for chunk, document in chunks.values()]
+
+    def make(
+        self, *, on_progress: OnProgress | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
+        if not self._read_names(stop):
+            return 0
+        with self.database.read() as transaction:
+            given = name_rows.given(transaction, self.kb_id)
+            before = name_rows.annotated_with(transaction, self.kb_id)
+        gazetteer = NameGazetteer(
+            (GazetteerName(*each) for each in given),
+            {spec.name: spec.aliases for spec in self.curated},
+        )
+        stale = self._holding(gazetteer.changes_since(before))
+        done, total = 0, len(stale) + self.left()
+        for seqs in self._parts(stale):
+            if stop():
+                return done
+            done += self._annotate(seqs, gazetteer)
+            if on_progress is not None:
+                on_progress(Progress("annotations", min(done, total), total, "chunks"))
+        if gazetteer.surfaces != before:
+            self._note(gazetteer)
+        return done
+
+    def _note(self, gazetteer: NameGazetteer) -> None:
+        packed = name_rows.packed(gazetteer.surfaces)
+        with self.database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, self.kb_id)
+            name_rows.note_annotated(transaction, self.kb_id, packed)
+        with self.database.read() as transaction:
+            unused = subjects.unused(transaction)
+        knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
+
+    def _read_names(self, stop: Callable[[], bool]) -> bool:
+        def unread(transaction: Transaction) -> list[Document]:
+            return name_rows.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
+
+        for documents in batches(self.database, unread):
+            if stop():
+                return False
+            read = [(document, names_of(document)) for document in documents]
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                name_rows.put(transaction, self.kb_id, REVISION, read)
+        return True
+
+    def _holding(self, changed: Callable[[str], bool] | None) -> list[int]:
+        if changed is None:
+            return []
+        annotator = self.annotator.fingerprint
+        with self.database.read() as transaction:
+            texts = chunk_annotations.iter_texts(transaction, self.kb_id, annotator)
+            return [seq for seq, text in texts if changed(text)]
+
+    def _parts(self, stale: Sequence[int]) -> Iterable[Sequence[int]]:
+        for start in range(0, len(stale), self.at_once):
+            yield stale[start : start + self.at_once]
+        fingerprint = self.annotator.fingerprint
+        yield from batches(
+            self.database,
+            lambda read: chunk_annotations.lacking(read, self.kb_id, fingerprint, self.at_once),
+        )
+
+    def _annotate(self, seqs: Sequence[int], gazetteer: NameGazetteer) -> int:
+        with self.database.read() as transaction:
+            chunks = reading.get_chunks(transaction, seqs)
+        passages = [Passage(chunk, document) for chunk, document in chunks.values()]
+        annotator = self.annotator.fingerprint
+        nothing = Annotation("", "")  # marks a chunk as done
+        answers = self.annotator.annotate(passages, gazetteer)
+        made = {
+            seq: [replace(annotation, annotator=annotator) for annotation in each or (nothing,)]
+            for seq, each in zip(chunks, answers, strict=True)
+        }
+        kept, seqs = 0, list(made)
+        for start in range(0, len(seqs), _WRITTEN):
+            part = {seq: made[seq] for seq in seqs[start : start + _WRITTEN]}
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                kept += chunk_annotations.put(transaction, self.kb_id, part, subject_key)
+        return kept
+
+
+def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotator | None:
+    if isinstance(spec, NoAnnotation):
+        return None
+    if isinstance(spec, PluginAnnotation):
+        plugin: Annotator = make(ANNOTATORS, spec.name, spec.options, ("fingerprint", "annotate"))
+        return plugin
+    if isinstance(spec, LlmAnnotation):
+        from kbkit.annotation.language_model import open_annotator
+
+        return open_annotator(spec, database, kb_id)
+    from kbkit.annotation.problems import RulesAnnotator
+
+    return RulesAnnotator()

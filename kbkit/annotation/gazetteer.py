@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation.base import MARK, Mention, fold_and_mark
-from kbkit.annotation.spellings import CODE, Spelling, Spellings
+from kbkit.annotation.terms import CODE, MARK, Spelling, Spellings, fold_and_mark
 from kbkit.models import EntityType, SubjectKind
-from kbkit.text.subject_keys import subject_key
+from kbkit.text.words import subject_key
 
 MAX_NAME_LENGTH = 120
 WITNESSES = 2
@@ -47,6 +46,14 @@ _SENTENCE_START = re.compile(
 # signs that join a name to a word before it
 _TIES = ".-/\\:@"
 _TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
+
+
+class Mention(NamedTuple):
+    """A known name in a text."""
+
+    start: int
+    end: int
+    name: str
 
 
 class GazetteerName(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from kbkit.annotation.base import Gazetteer, Passage
+from kbkit.annotation import Gazetteer, Passage
 from kbkit.embedding.llamaindex import retry
 from kbkit.errors import LanguageModelError
 from kbkit.models import Annotation, AnnotationReport, Problem, StatedRelation, StatementType
@@ -33,7 +33,7 @@ from kbkit.runtime.language_models import (
 from kbkit.runtime.third_party import safe_message
 from kbkit.stores.catalog import chunk_annotations
 from kbkit.stores.catalog.database import Database
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -38,9 +38,8 @@ from kbkit.annotation.terms import (
 )
 from kbkit.models import Document, EntityType, Name, SubjectKind
 from kbkit.text.markdown.blocks import Block, Kind, text_anchor
-from kbkit.text.markdown.plain_text import inline_text
-from kbkit.text.markdown.structure import heading_text, outline, split_anchor
-from kbkit.text.subject_keys import subject_key
+from kbkit.text.markdown.structure import heading_text, inline_text, outline, split_anchor
+from kbkit.text.words import subject_key
 
 _BOLD = re.compile(r"(?<![*\w\\])\*\*(?=[^\s*])([^*\n]{2,60}?)(?<=[^\s*\\])\*\*(?![*\w])")
 _TERM_ITEM = re.compile(

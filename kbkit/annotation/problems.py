@@ -8,12 +8,13 @@ from functools import cache, lru_cache
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation.base import Gazetteer, Mention, Passage, folded
+from kbkit.annotation import Gazetteer, Passage
+from kbkit.annotation.gazetteer import Mention
 from kbkit.annotation.statements import Reading, Sentence, read
-from kbkit.annotation.terms import is_error, is_term
+from kbkit.annotation.terms import folded, is_error, is_term
 from kbkit.models import Annotation, StatementType
 from kbkit.text.markdown.blocks import without_text_anchor
-from kbkit.text.markdown.plain_text import inline_text, plain_text
+from kbkit.text.markdown.structure import inline_text, plain_text
 
 _MAX = 5
 _MAX_LENGTH = 200

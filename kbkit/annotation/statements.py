@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation.base import MARK, folded, marked
+from kbkit.annotation.terms import MARK, folded, marked
 from kbkit.models import StatementType
-from kbkit.text.language import stop_words
 from kbkit.text.markdown.blocks import Block, Kind, blocks
+from kbkit.text.words import stop_words
 
 _CUES: dict[StatementType, dict[float, str]] = {
     StatementType.CAUSAL: {

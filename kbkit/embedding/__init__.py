@@ -1,19 +1,60 @@
-"""Text to vectors: the offline default, ONNX models, and any llama-index embedding."""
+"""Text to vectors: the interface of embedders, and the embedders of a workspace."""
 
 from __future__ import annotations
 
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
-from kbkit.embedding.base import Embedder
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.errors import ConfigError, EmbedderError, KbkitError
 from kbkit.recipes import (
     AnyEmbedding,
+    LlamaIndexEmbedding,
     MultilingualEmbedding,
     OnnxEmbedding,
     PluginEmbedding,
     StaticEmbedding,
 )
+from kbkit.runtime.engine import Engine, WorkerPool, perform
 
-__all__ = ["Embedder", "open_embedder"]
+_log = logging.getLogger(__name__)
+
+
+Vector = NDArray[np.float32]
+"""Shape ``(dimensions,)``; a unit vector, or zeros for text without known tokens."""
+
+Matrix = NDArray[np.float32]
+"""Shape ``(n, dimensions)``; each row a `Vector`."""
+
+
+_BATCH = 1_000
+
+
+class Embedder(Protocol):
+    """Turns text into vectors whose dot product is the cosine similarity.
+
+    An optional attribute ``batch_size`` is the number of texts after which vectors are stored.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix: ...
+
+    def embed_query(self, text: str) -> Vector: ...
+
+
+def batch_size(embedder: Embedder) -> int:
+    return int(getattr(embedder, "batch_size", _BATCH))
 
 
 def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
@@ -27,7 +68,7 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
 
         return MultilingualEmbedder()
     if isinstance(spec, OnnxEmbedding) and spec == OnnxEmbedding(preset="minilm"):
-        from kbkit.embedding.short_texts import MiniLmEmbedder
+        from kbkit.embedding.onnx import MiniLmEmbedder
 
         return MiniLmEmbedder(spec)
     if isinstance(spec, OnnxEmbedding):
@@ -43,3 +84,109 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
     from kbkit.embedding.llamaindex import LlamaIndexEmbedder
 
     return LlamaIndexEmbedder(spec)
+
+
+_TIME_LIMIT = 1_800.0  # seconds of a task: slow models embed one or two texts per second
+_MIN_TEXTS = 16  # worth sending to a worker
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedTask:
+    """Texts to embed; a `kbkit.runtime.processes.WorkerTask`."""
+
+    spec: AnyEmbedding
+    fingerprint: str
+    texts: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        return _TIME_LIMIT
+
+    def perform(self) -> Matrix | EmbedderError:
+        try:
+            embedder = _worker_embedders.open(self.spec)
+            if embedder.fingerprint != self.fingerprint:
+                return EmbedderError(
+                    f"a worker of the cluster has the embedder {embedder.fingerprint}, not "
+                    f"{self.fingerprint}; install the same version there"
+                )
+            return embedder.embed_passages(self.texts)
+        except KbkitError as error:
+            return EmbedderError(f"on a worker of the cluster: {error}")
+
+    def broken(self, reason: str) -> EmbedderError:
+        return EmbedderError(f"texts cannot be embedded: {reason}")
+
+
+class SpreadEmbedder:
+    """Embeds passages in workers, and queries here."""
+
+    def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: WorkerPool) -> None:
+        self._embedder = embedder
+        self.fingerprint = embedder.fingerprint
+        self.embed_query = embedder.embed_query
+        self._spec = spec
+        self._pool = pool
+        self.batch_size = batch_size(embedder) * pool.count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+    @property
+    def dimensions(self) -> int:
+        return self._embedder.dimensions
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        if len(texts) < _MIN_TEXTS:
+            return self._embedder.embed_passages(texts)
+        size = max(_MIN_TEXTS, -(-len(texts) // self._pool.count))
+        results = perform(
+            self._pool,
+            (
+                EmbedTask(self._spec, self.fingerprint, tuple(texts[start : start + size]))
+                for start in range(0, len(texts), size)
+            ),
+        )
+        for result in results:
+            if isinstance(result, EmbedderError):
+                raise result
+        return np.concatenate(results)
+
+
+class Embedders:
+    """Opens embedders, each once."""
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        self._engine = engine or Engine()
+        self._opened: dict[str, Embedder] = {}
+        self._of_summaries: dict[bool, Embedder] = {}
+
+    def open(self, spec: AnyEmbedding) -> Embedder:
+        key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
+        if key not in self._opened:
+            embedder = open_embedder(spec)
+            # services are called from this process, which has the key
+            if not self._engine.is_local and not isinstance(spec, LlamaIndexEmbedding):
+                embedder = SpreadEmbedder(embedder, spec, self._engine.pool())
+            self._opened[key] = embedder
+        return self._opened[key]
+
+    def of_summaries(self, *, english: bool) -> Embedder:
+        """Return the default embedder of summaries: MiniLM, multilingual or static vectors."""
+        from kbkit.embedding import models
+
+        if english not in self._of_summaries:
+            spec: AnyEmbedding = OnnxEmbedding(preset="minilm")
+            if not english:
+                installed = models.is_installed()
+                spec = MultilingualEmbedding() if installed else StaticEmbedding()
+            try:
+                embedder = self.open(spec)
+            except (ConfigError, EmbedderError) as error:
+                _log.warning("summaries of documents get static vectors, since %s", error)
+                embedder = self.open(StaticEmbedding())
+            self._of_summaries[english] = embedder
+        return self._of_summaries[english]
+
+
+_worker_embedders = Embedders()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding import Matrix, Vector
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 from kbkit.runtime.third_party import SECRET_NAME, open_class, safe_message

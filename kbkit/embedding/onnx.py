@@ -8,7 +8,9 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -16,10 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.files import file_version, quieten_forks, sha256
+from kbkit.embedding import Matrix, Vector
 from kbkit.embedding.integer_products import products_overflow, with_integer_products
-from kbkit.embedding.models import MINILM_MODEL_SHA256, minilm_files
+from kbkit.embedding.models import (
+    DIMENSIONS,
+    MINILM_MODEL_SHA256,
+    file_version,
+    minilm_files,
+    minilm_weights,
+    quieten_forks,
+    sha256,
+    token_vectors,
+)
 from kbkit.embedding.presets import PRESETS, DenseLayer, ModelConfig, fetched_model, read_config
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
@@ -314,3 +324,46 @@ def _fingerprint(
     for layer in dense:
         digest.update(layer.digest.encode())
     return f"onnx:{spec.preset or files.model.parent.name}:{digest.hexdigest()[:16]}"
+
+
+_NUMPY_QUERIES = 4  # opening an onnxruntime session takes as long as a dozen queries in numpy
+
+
+class MiniLmEmbedder:
+    """MiniLM, the default. Thread-safe.
+
+    numpy embeds the first few queries, onnxruntime the others and passages; their vectors are equal
+    to three digits.
+    """
+
+    dimensions = DIMENSIONS
+    batch_size = OnnxEmbedder.batch_size
+
+    def __init__(self, spec: OnnxEmbedding) -> None:
+        self._spec = spec
+        self.fingerprint = minilm_fingerprint()
+        path = minilm_files()[1]
+        self._tokenizer = tokenizer_of(path, file_version(path), MAX_LENGTH)
+        self._queries = count()
+        if find_spec("onnxruntime") is None:
+            _ = self._model  # raises the error
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        return self._model.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        if (
+            not text
+            or text.isspace()
+            or "_model" in vars(self)
+            or next(self._queries) >= _NUMPY_QUERIES
+        ):
+            return self._model.embed_query(text)
+        (tokens,) = encoded(self._tokenizer, [text])
+        vector: Vector = token_vectors(minilm_weights(), tokens.ids).mean(axis=0)
+        vector /= np.linalg.norm(vector)
+        return vector
+
+    @cached_property
+    def _model(self) -> OnnxEmbedder:
+        return OnnxEmbedder(self._spec)

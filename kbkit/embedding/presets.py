@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.files import sha256
+from kbkit.embedding.models import sha256
 from kbkit.errors import EmbedderError
 from kbkit.runtime.config import Settings
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Embedder, Matrix, Vector
+from kbkit.embedding import Embedder, Matrix, Vector
 
 MAX_TERMS = 256
 """Terms used of a chunk or query."""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.files import checked_bytes, distribution_file
+from kbkit.embedding import Matrix, Vector
 from kbkit.embedding.fitted import FittedEncoder
+from kbkit.embedding.models import checked_bytes, distribution_file
 from kbkit.embedding.regression import term_vectors
 from kbkit.errors import EmbedderError
 

@@ -31,7 +31,7 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.graph import ChunkPlace, ChunkRelation, DefinedName
 from kbkit.stores.catalog.subjects import SubjectName, entity_id
 from kbkit.stores.stores import Stores
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 
 SMALL = 5_000
 """Maximum chunks of a graph that `build_small` builds."""

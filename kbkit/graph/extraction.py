@@ -19,8 +19,8 @@ from kbkit.recipes import GraphSpec
 from kbkit.runtime.validation import check_text
 from kbkit.stores.catalog.graph import CO_OCCURS, ChunkRelation, DefinedName
 from kbkit.stores.catalog.subjects import SubjectName, entity_id
-from kbkit.text.markdown.plain_text import WIKI_LINK
-from kbkit.text.subject_keys import subject_key
+from kbkit.text.markdown.structure import WIKI_LINK
+from kbkit.text.words import subject_key
 
 REVISION = 4
 """Incremented when the same text gives other relations."""

@@ -14,7 +14,7 @@ from kbkit.retrieval.retriever import Retriever
 from kbkit.stores.catalog import entities, graph, names, reading
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 
 RELATIONS = 4
 """Maximum relations and aliases of an entity."""

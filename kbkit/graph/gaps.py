@@ -20,7 +20,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import MissingNote
 from kbkit.stores.catalog.graph import BadQuery, CountedEntity, NamelessDocument
 from kbkit.stores.catalog.subjects import entity_id
-from kbkit.text.language import stop_words
+from kbkit.text.words import stop_words
 
 MIN_DOCUMENTS = 3
 """Minimum documents that mention an undescribed name."""

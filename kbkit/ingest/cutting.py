@@ -24,9 +24,7 @@ from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, batches
 from kbkit.stores.catalog.writing import Description
 from kbkit.text.analysis import analyzer
-from kbkit.text.markdown.blocks import Block, Kind
-from kbkit.text.markdown.plain_text import link_texts, links, plain_text, without_link_targets
-from kbkit.text.markdown.structure import Outline, outline, without_anchors
+from kbkit.text.markdown.structure import Outline, outline, without_anchors, without_link_targets
 
 _PAGE_SIZE = 3000
 

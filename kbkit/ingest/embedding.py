@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from kbkit.embedding.base import Embedder, Matrix, batch_size
+from kbkit.embedding import Embedder, Matrix, batch_size
 from kbkit.ingest.cutting import digest, embedded_text
 from kbkit.models import Chunk, Document, IngestReport, Labels, Problem, Progress, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS, POOR, fidelity_score, losses, poor_site

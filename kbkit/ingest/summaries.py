@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbkit.embedding.base import Embedder
+from kbkit.embedding import Embedder
 from kbkit.errors import EmbedderError
 from kbkit.ingest.cutting import DESCRIPTION_LENGTH, describe_missing, digest
 from kbkit.ingest.embedding import embed
@@ -24,8 +24,7 @@ from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.expansions import ExpansionRow
 from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.text.markdown.blocks import Block, Kind
-from kbkit.text.markdown.plain_text import plain_text
-from kbkit.text.markdown.structure import Outline, outline
+from kbkit.text.markdown.structure import Outline, outline, plain_text
 
 REVISION = 2
 """Version of `summary_text`; raise it to make summaries again."""

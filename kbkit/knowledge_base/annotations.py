@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from kbkit.annotation import CHUNKS, AnnotationMaker, annotator_of
 from kbkit.annotation.language_model import LlmAnnotator
-from kbkit.annotation.maker import CHUNKS, AnnotationMaker, annotator_of
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.frames import annotations_frame
 from kbkit.knowledge_base.handle import Handle, Items
@@ -34,7 +34,7 @@ from kbkit.stores.catalog import chunk_annotations, corpus, names, reading, subj
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
-from kbkit.text.subject_keys import subject_key
+from kbkit.text.words import subject_key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kbkit.embedding.base import Embedder
-from kbkit.embedding.embedders import Embedders
+from kbkit.embedding import Embedder, Embedders
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, ImpossibleError, NotFoundError
 from kbkit.models import (
     ChunkSummary,
@@ -49,7 +48,7 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 from kbkit.text.analysis import analyzer
-from kbkit.text.language import is_english
+from kbkit.text.words import is_english
 
 if TYPE_CHECKING:
     from kbkit.ingest.summaries import SummaryMaker

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from kbkit.embedding.base import Embedder
+from kbkit.embedding import Embedder
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, KbkitError, LanguageModelError
 from kbkit.graph.building import build_waiting
 from kbkit.ingest.cutting import embedded_text

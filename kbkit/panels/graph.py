@@ -33,7 +33,7 @@ from kbkit.panels.controls import KnowledgeBaseSelector, control, row
 from kbkit.panels.panel import Answer, AskingView, JobPanel, text_in, texts_in
 from kbkit.panels.updates import AnyTarget, Topic, is_local
 from kbkit.runtime.config import Settings
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
     from kbkit.client.annotations import RemoteHandle

@@ -30,7 +30,7 @@ from kbkit.retrieval.delimiting import (
     source_lines,
 )
 from kbkit.text.analysis import Analyzer, analyzer
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 
 MIN_TOKENS = 100
 """Minimum budget; a smaller one has no room for a passage with its source."""

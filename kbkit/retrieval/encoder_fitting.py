@@ -11,10 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Embedder, Matrix, Vector
-from kbkit.embedding.fitted import FIT_REVISION, PRIOR_BELOW, FittedEncoder, fit
+from kbkit.embedding import Embedder, Matrix, Vector
+from kbkit.embedding.fitted import (
+    FIT_REVISION,
+    MAX_WORDS,
+    PRIOR_BELOW,
+    TEXTS_REVISION,
+    FittedEncoder,
+    choose_texts,
+    fit,
+    fit_to_texts,
+)
 from kbkit.embedding.regression import MAX_TERMS, term_vectors
-from kbkit.embedding.short_texts import MAX_WORDS, TEXTS_REVISION, choose_texts, fit_to_texts
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError, ImpossibleError
 from kbkit.recipes import KnowledgeBaseSpec

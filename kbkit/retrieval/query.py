@@ -13,7 +13,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
 
-from kbkit.embedding.base import Embedder, Vector
+from kbkit.embedding import Embedder, Vector
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
 from kbkit.models import Filters, Mode
@@ -26,7 +26,7 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.text.language import stop_words
+from kbkit.text.words import stop_words
 
 _NO_FILTERS = Filters()
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Matrix
+from kbkit.embedding import Matrix
 from kbkit.models import Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates.base import Candidates

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from kbkit.embedding.base import Embedder, Vector
+from kbkit.embedding import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Mode, RatingTotal
 from kbkit.models.reports import fold_query

@@ -17,7 +17,7 @@ from kbkit.errors import LanguageModelError
 from kbkit.models.values import plain
 from kbkit.recipes import LanguageModelSpec
 from kbkit.runtime.third_party import open_class
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -22,9 +22,9 @@ from kbkit.runtime.third_party import safe_message
 SOURCES = "kbkit.sources"
 """Group of factories of a `kbkit.sources.base.SourceReader`."""
 EMBEDDERS = "kbkit.embedders"
-"""Group of factories of a `kbkit.embedding.base.Embedder`."""
+"""Group of factories of a `kbkit.embedding.Embedder`."""
 ANNOTATORS = "kbkit.annotators"
-"""Group of factories of a `kbkit.annotation.base.Annotator`."""
+"""Group of factories of a `kbkit.annotation.Annotator`."""
 
 
 @dataclass(frozen=True, slots=True)

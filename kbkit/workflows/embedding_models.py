@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from filelock import FileLock, Timeout
 
-from kbkit.embedding.files import sha256
+from kbkit.embedding.models import sha256
 from kbkit.embedding.presets import (
     MODULES,
     PRESETS,
@@ -63,8 +63,7 @@ _PRESET_FIELDS = str.split("name dimensions megabytes license languages good_for
 
 def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
     """List known and installed models, without network access."""
-    from kbkit.embedding.files import distribution_file
-    from kbkit.embedding.models import is_installed
+    from kbkit.embedding.models import distribution_file, is_installed
 
     models = (settings or Settings.load()).models
     infos = []

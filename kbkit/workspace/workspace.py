@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from kbkit.embedding.embedders import Embedders
+from kbkit.embedding import Embedders
 from kbkit.errors import ConflictError, FilesError, InvalidNameError, KbkitError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of, ingestion_of
 from kbkit.models import (

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kbkit.annotation.base import Passage
+from kbkit.annotation import Passage
 from kbkit.models import Chunk, Document, DocumentState, DocumentType
 
 

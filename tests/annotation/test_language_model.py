@@ -14,10 +14,9 @@ import yaml
 
 import kbkit
 from kbkit import cli
-from kbkit.annotation.base import Passage
+from kbkit.annotation import Passage, annotator_of
 from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.language_model import LlmAnnotator
-from kbkit.annotation.maker import annotator_of
 from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import AnnotationReport, StatementType
 from kbkit.recipes import LlmAnnotation

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from kbkit.embedding import onnx, open_embedder
-from kbkit.embedding.files import distribution_file
-from kbkit.embedding.models import minilm_weights, token_vectors
-from kbkit.embedding.onnx import OnnxEmbedder
-from kbkit.embedding.short_texts import MiniLmEmbedder
+from kbkit.embedding.models import distribution_file, minilm_weights, token_vectors
+from kbkit.embedding.onnx import MiniLmEmbedder, OnnxEmbedder
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 

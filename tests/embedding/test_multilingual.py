@@ -8,7 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.embedding import models, open_embedder
-from kbkit.embedding.files import distribution_file
+from kbkit.embedding.models import distribution_file
 from kbkit.errors import EmbedderError, MissingExtraError
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import KnowledgeBaseSpec, MultilingualEmbedding, StaticEmbedding

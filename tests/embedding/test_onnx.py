@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from kbkit.embedding import files, onnx, open_embedder
-from kbkit.embedding.files import distribution_file, sha256
+from kbkit.embedding import models as files
+from kbkit.embedding import onnx, open_embedder
 from kbkit.embedding.integer_products import message, products_overflow, with_integer_products
+from kbkit.embedding.models import distribution_file, sha256
 from kbkit.embedding.onnx import OnnxEmbedder
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import OnnxEmbedding

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kbkit.embedding.short_texts import MAX_HEADINGS, choose_texts, fit_to_texts
+from kbkit.embedding.fitted import MAX_HEADINGS, choose_texts, fit_to_texts
 from kbkit.errors import EmbedderError
 
 TERMS = [f"t{n}" for n in range(60)]

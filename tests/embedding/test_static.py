@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.embedding import open_embedder, static
-from kbkit.embedding.files import distribution_file
+from kbkit.embedding.models import distribution_file
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
 

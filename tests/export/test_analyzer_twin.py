@@ -16,7 +16,7 @@ import Stemmer
 
 from kbkit.export.index.terms import stemmer_source
 from kbkit.text.analysis import Analyzer
-from kbkit.text.language import stop_words
+from kbkit.text.words import stop_words
 from tests.manuals import MANUALS, manual
 from tests.text.test_text import WAYS
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kbkit.retrieval.context import TermMatcher, snippet
 from kbkit.text.analysis import analyzer
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 from tests.growth import grows_with
 
 pytestmark = pytest.mark.local

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import kbkit
-from kbkit.annotation.maker import annotator_of
+from kbkit.annotation import annotator_of
 from kbkit.embedding import open_embedder
 from kbkit.errors import ConfigError, RecipeError
 from kbkit.recipes import NoAnnotation, PluginAnnotation, PluginEmbedding, PluginSource, load_recipe

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
 from kbkit.text.analysis import Analyzer, _tokens, analyzer
-from kbkit.text.language import stop_words
-from kbkit.text.markdown.plain_text import without_link_targets
+from kbkit.text.markdown.structure import without_link_targets
+from kbkit.text.words import stop_words
 
 ENGLISH = analyzer()
 LANGUAGES = Stemmer.algorithms()

@@ -12,7 +12,7 @@ import pytest
 
 from kbkit.cli import app
 from kbkit.embedding import open_embedder
-from kbkit.embedding.files import distribution_file
+from kbkit.embedding.models import distribution_file
 from kbkit.embedding.presets import lock_path
 from kbkit.errors import EmbedderError, EmbedderUnreachableError, NotFoundError
 from kbkit.recipes import OnnxEmbedding

@@ -13,7 +13,7 @@ import pytest
 
 import kbkit
 from kbkit.cli import main
-from kbkit.embedding.short_texts import MiniLmEmbedder
+from kbkit.embedding.onnx import MiniLmEmbedder
 from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.knowledge_base.improving import Improving

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.files import distribution_file
 from kbkit.embedding.fitted import FittedEncoder
+from kbkit.embedding.models import distribution_file
 from kbkit.errors import ExportError
 from kbkit.export.index.packing import (
     LEVELS,

@@ -12,8 +12,7 @@ from urllib.parse import urljoin
 
 from kbkit.export.pages.paths import canonical, uri_parts
 from kbkit.models.values import plain
-from kbkit.text.markdown.plain_text import DESTINATION, inline_text
-from kbkit.text.markdown.structure import split_anchor
+from kbkit.text.markdown.structure import DESTINATION, inline_text, split_anchor
 
 _FRONT = ("index", "readme")
 _NAMES = (*_FRONT, "_sidebar", "summary", "contents", "toc", "docs", "documentation", "sitemap")

@@ -18,9 +18,9 @@ from kbkit.export.pages.paths import LinkMap, in_page, relative
 from kbkit.export.pages.sections import TreeSection
 from kbkit.models import Document, DocumentType, License
 from kbkit.models.values import plain
-from kbkit.text.markdown.plain_text import RELATIVE
 from kbkit.text.markdown.rendering import NEXT, PREVIOUS
 from kbkit.text.markdown.sanitizing import escape, prepare
+from kbkit.text.markdown.structure import RELATIVE
 
 IMAGES = "images"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from kbkit.text.markdown.plain_text import SAFE_SCHEMES
+from kbkit.text.markdown.structure import SAFE_SCHEMES
 
 PART_BYTES = 80
 """Maximum bytes of a file or folder name, without suffix."""

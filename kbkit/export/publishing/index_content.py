@@ -40,7 +40,7 @@ from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text.analysis import analyzer
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 
 ENTITIES = 3
 """Maximum entities of a hit."""

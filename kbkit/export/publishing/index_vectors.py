@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Vector
+from kbkit.embedding import Vector
 from kbkit.errors import ConfigError
 from kbkit.export.index.packing import Integers, decode_bytes, decode_nibbles, decode_varints
 from kbkit.export.index.terms import UNIT, utf16_key
 from kbkit.export.index.writer import KINDS
 from kbkit.models import DocumentState, Filters, SubjectKind
-from kbkit.text.subject_keys import subject_key
+from kbkit.text.words import subject_key
 
 FIRST = 50
 """Number of best rows by words that select further clusters."""

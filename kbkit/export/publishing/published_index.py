@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Vector
+from kbkit.embedding import Vector
 from kbkit.errors import ExportError
 from kbkit.export.index.packing import (
     Integers,

@@ -37,8 +37,7 @@ from kbkit.stores.catalog.knowledge_bases import spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 from kbkit.text.markdown.extensions import resolve_wiki_links
-from kbkit.text.markdown.plain_text import WIKI_LINK
-from kbkit.text.markdown.structure import slug
+from kbkit.text.markdown.structure import WIKI_LINK, slug
 
 FOLDER = "downloads"
 """Folder of the archives in an export."""

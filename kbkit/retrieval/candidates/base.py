@@ -14,8 +14,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Matrix, Vector
-from kbkit.models import Filters, Mode, SubjectKind
+from kbkit.embedding import Matrix, Vector
+from kbkit.models import Filters, Mode
+from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import NEAR_SUMMARY, CorpusStatistics, bm25_scores
 from kbkit.retrieval.query import QueryVector

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Vector
+from kbkit.embedding import Vector
 from kbkit.models import Mode
 from kbkit.retrieval.candidates.base import (
     EncodedQuery,

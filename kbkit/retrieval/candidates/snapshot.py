@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding import Matrix, Vector
 from kbkit.retrieval.candidates.base import Mask, Postings, Rows, Scores, cosines, top_indices
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.database import Transaction

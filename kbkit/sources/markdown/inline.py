@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.text.markdown.blocks import Block, Kind, blocks, text_anchor
 from kbkit.text.markdown.extensions import note_anchor
-from kbkit.text.markdown.plain_text import CODE_SPAN
-from kbkit.text.markdown.structure import PAGE_MARK, split_anchor
+from kbkit.text.markdown.structure import CODE_SPAN, PAGE_MARK, split_anchor
 from kbkit.text.markdown.writing import code_span, safe_url
 
 if TYPE_CHECKING:

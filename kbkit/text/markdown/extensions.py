@@ -12,8 +12,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from kbkit.text.markdown.blocks import blocks
-from kbkit.text.markdown.plain_text import CODE_SPAN, WIKI_LINK
 from kbkit.text.markdown.sanitizing import escape
+from kbkit.text.markdown.structure import CODE_SPAN, WIKI_LINK
 
 _MAX_BETWEEN = 4  # characters between two equivalent terms: a comma, a bar, an ``or``
 

@@ -34,8 +34,7 @@ from kbkit.text.markdown.extensions import (
     marked,
     with_mathml,
 )
-from kbkit.text.markdown.plain_text import RELATIVE, SAFE_SCHEMES
-from kbkit.text.markdown.structure import anchors, split_anchor
+from kbkit.text.markdown.structure import RELATIVE, SAFE_SCHEMES, anchors, split_anchor
 from kbkit.text.markdown.writing import shown_as
 
 HIGHLIGHT_LIMIT = 30_000

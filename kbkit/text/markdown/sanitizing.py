@@ -15,8 +15,7 @@ from markdown_it.common.utils import unescapeAll
 
 from kbkit.models.values import plain, without_controls
 from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks, text_anchor
-from kbkit.text.markdown.plain_text import CODE_SPAN, DESTINATION
-from kbkit.text.markdown.structure import split_anchor
+from kbkit.text.markdown.structure import CODE_SPAN, DESTINATION, split_anchor
 
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")

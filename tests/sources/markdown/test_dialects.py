@@ -13,9 +13,9 @@ from kbkit.sources import open_reader
 from kbkit.sources.base import SourceContext
 from kbkit.sources.formats import parse
 from kbkit.sources.markdown import commonmark
-from kbkit.text.markdown.plain_text import plain_text
 from kbkit.text.markdown.rendering import render
 from kbkit.text.markdown.sanitizing import prepare
+from kbkit.text.markdown.structure import plain_text
 
 CASES = {
     "mkdocs admonition": (
