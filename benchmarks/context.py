@@ -18,10 +18,10 @@ from typing import Any
 
 from _corpora import bench_folder, corpora, report, table
 
-from kbkit.graph.facts import EntityFacts
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.retrieval.context import SOUGHT
 from kbkit.workspace import Workspace
+from kbkit.workspace.searches import EntityFacts
 
 SETS = ("apache", "policy")
 WARM = 10

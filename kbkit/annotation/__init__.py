@@ -176,9 +176,10 @@ def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotat
         plugin: Annotator = make(ANNOTATORS, spec.name, spec.options, ("fingerprint", "annotate"))
         return plugin
     if isinstance(spec, LlmAnnotation):
-        from kbkit.annotation.language_model import open_annotator
+        from kbkit.annotation.language_model import LlmAnnotator
+        from kbkit.runtime.language_models import open_llm
 
-        return open_annotator(spec, database, kb_id)
+        return LlmAnnotator(open_llm(spec, key="annotation"), spec, database, kb_id)
     from kbkit.annotation.problems import RulesAnnotator
 
     return RulesAnnotator()

@@ -80,7 +80,7 @@ class NameGazetteer:
         names: Iterable[GazetteerName] = (),
         curated: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
-        self._names: dict[str, str] = {}
+        self._keys: set[str] = set()
         self.types: dict[str, EntityType] = {}
         """Types by name."""
         rules = Spellings()
@@ -89,7 +89,7 @@ class NameGazetteer:
             for alias in aliases:
                 self._alias(rules, alias, name)
         for group in _groups(names):
-            if group.counts and group.key not in self._names:
+            if group.counts and group.key not in self._keys:
                 self._take(rules, group)
         rules.add_suffixes(self.types)
         self._rules = rules.by_fold
@@ -105,7 +105,7 @@ class NameGazetteer:
         name = group.name
         if not 0 < len(name) <= MAX_NAME_LENGTH:
             return
-        self._names[group.key] = name
+        self._keys.add(group.key)
         self.types[name] = group.type
         for written, kind in group.written.items():
             rules.add(written, name, kind, curated=curated)
@@ -113,7 +113,7 @@ class NameGazetteer:
     def _alias(self, rules: Spellings, alias: str, name: str) -> None:
         key = subject_key(SubjectKind.ENTITY, alias)
         if key and len(alias) <= MAX_NAME_LENGTH:
-            self._names.setdefault(key, name)
+            self._keys.add(key)
             rules.add(alias, name, EntityType.NAME, curated=True)
 
     def __len__(self) -> int:
@@ -123,10 +123,7 @@ class NameGazetteer:
         return iter(self.types)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.name_of(name) is not None
-
-    def name_of(self, written: str) -> str | None:
-        return self._names.get(subject_key(SubjectKind.ENTITY, written))
+        return isinstance(name, str) and subject_key(SubjectKind.ENTITY, name) in self._keys
 
     @cached_property
     def surfaces(self) -> Mapping[str, tuple[str, ...]]:
@@ -206,7 +203,7 @@ class NameGazetteer:
                 continue
             if (
                 rule.inside
-                and _begins_sentence(look.plain, start)
+                and _SENTENCE_START.search(look.plain, max(0, start - 20), start)
                 and not look.is_marked(start, end)
                 and not look.is_subject(start, end)
             ):
@@ -308,10 +305,6 @@ _FINITE = re.compile(
 
 def _wordy(text: str, at: int) -> bool:
     return at < len(text) and (text[at].isalnum() or text[at] == "_")
-
-
-def _begins_sentence(text: str, start: int) -> bool:
-    return _SENTENCE_START.search(text, max(0, start - 20), start) is not None
 
 
 class _GroupOf:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
@@ -27,7 +28,6 @@ from kbkit.runtime.language_models import (
     json_object,
     model_key,
     model_name,
-    open_llm,
     plain_line,
 )
 from kbkit.runtime.third_party import safe_message
@@ -159,11 +159,8 @@ def annotations_of(
     """Convert a model's statements about a passage to annotations, without invented names."""
     text = passage.chunk.text
     folded = text.casefold()
-    spans = [_span(text, each["quote"]) for each in statements]
     standing = gazetteer.find(text)
-    entities: list[dict[str, None]] = []
-    relations: list[tuple[StatedRelation, ...]] = []
-
+    found = {m.name for m in standing}
     written = {text[m.start : m.end].casefold(): m.name for m in reversed(standing)}
 
     def canonical_name(name: str) -> str:
@@ -174,41 +171,36 @@ def annotations_of(
         names = [m.name for m in gazetteer.find(name) if m.end - m.start == len(name)]
         return names[0] if names else name
 
-    for (start, end), each in zip(spans, statements, strict=True):
+    made: list[Annotation] = []
+    for each in statements:
+        start, end = _span(text, each["quote"])
         whole = (start, end) == (0, len(text))
         own = {} if whole else {m.name: None for m in standing if start <= m.start < end}
-        own |= {
-            mention.name: None
-            for mention in gazetteer.find(each["normalized_text"])
-            if any(mention.name == one.name for one in standing)
-        }
+        said = {m.name: None for m in gazetteer.find(each["normalized_text"])}
+        own |= {name: None for name in said if name in found}
         own |= dict.fromkeys(filter(None, map(canonical_name, each["entities"])))
-        related = list(_related(each, canonical_name))
+        related = tuple(_related(each, canonical_name))
         own |= {name: None for one in related for name in (one.source, one.target)}
-        entities.append(own)
-        relations.append(tuple(related))
-    named = {name for own in entities for name in own}
-    entities[0] |= {m.name: None for m in standing if m.name not in named}
-    return [
-        Annotation(
-            text=text[start:end],
-            normalized_text=each["normalized_text"],
-            frame=StatementType(each["frame"]) if each["frame"] else None,
-            domains=tuple(each["domains"]),
-            entities=tuple(own),
-            problems=tuple(each["problems"]),
-            resolutions=tuple(each["resolutions"]),
-            contexts=tuple(each["contexts"]),
-            confidence=each["confidence"],
-            start=start,
-            end=end,
-            annotator=made_by,
-            relations=related,
+        made.append(
+            Annotation(
+                text=text[start:end],
+                normalized_text=each["normalized_text"],
+                frame=StatementType(each["frame"]) if each["frame"] else None,
+                domains=tuple(each["domains"]),
+                entities=tuple(own),
+                problems=tuple(each["problems"]),
+                resolutions=tuple(each["resolutions"]),
+                contexts=tuple(each["contexts"]),
+                confidence=each["confidence"],
+                start=start,
+                end=end,
+                annotator=made_by,
+                relations=related,
+            )
         )
-        for (start, end), each, own, related in zip(
-            spans, statements, entities, relations, strict=True
-        )
-    ]
+    named = {name for each in made for name in each.entities}
+    others = dict.fromkeys(m.name for m in standing if m.name not in named)
+    return [replace(made[0], entities=(*made[0].entities, *others)), *made[1:]]
 
 
 def _related(
@@ -247,21 +239,11 @@ def _clean(statement: _Statement) -> dict[str, Any]:
     line = plain_line(statement.normalized_text, STATEMENT_LENGTH)
     if not line:
         return {}
-    kinds = {
-        "domains": NAME_LENGTH,
-        "entities": NAME_LENGTH,
-        "contexts": NAME_LENGTH,
-        "problems": STATEMENT_LENGTH,
-        "resolutions": STATEMENT_LENGTH,
-    }
-    names = {
-        kind: list(
-            dict.fromkeys(
-                filter(None, (plain_line(one, most) for one in getattr(statement, kind)[:NAMES]))
-            )
-        )
-        for kind, most in kinds.items()
-    }
+    names: dict[str, list[str]] = {}
+    for kind in ("domains", "entities", "contexts", "problems", "resolutions"):
+        most = STATEMENT_LENGTH if kind in ("problems", "resolutions") else NAME_LENGTH
+        lines = (plain_line(one, most) for one in getattr(statement, kind)[:NAMES])
+        names[kind] = list(dict.fromkeys(filter(None, lines)))
     return {
         "normalized_text": line,
         "quote": statement.quote.encode("utf-8", "replace").decode()[: 4 * STATEMENT_LENGTH],
@@ -287,10 +269,6 @@ _BATCH_LENGTH = 16_000  # characters; a longer passage is sent alone
 _MAX_PROBLEMS = 20  # problems of an answer that are sent back to the model
 _ANSWER_TOKENS = 150  # estimated output tokens for a passage
 _WAIT = 1.0  # seconds before an unreachable model is asked again
-
-
-def open_annotator(spec: LlmAnnotation, database: Database, kb_id: str) -> LlmAnnotator:
-    return LlmAnnotator(open_llm(spec, key="annotation"), spec, database, kb_id)
 
 
 class LlmAnnotator:

@@ -70,27 +70,21 @@ def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> I
     if match is None:
         return
     anchor = text_anchor(block, text)[1]
-    if match["code"]:
-        if match["colon"]:
-            for span in SPAN.finditer(match["code"]):
-                yield from of_span(span[2], path, anchor=anchor, defines=True)
-        elif not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # item of a list of names
-            yield from of_span(match["code"].strip("`"), path, linked=True)
-        return
-    term = inline_text(match["bold"]).rstrip(": ")
-    if "`" in match["bold"]:
-        for span in SPAN.finditer(match["bold"]):
+    written = match["code"] or match["bold"]
+    if match["code"] and not match["colon"]:
+        if not LINK.sub("", text[match.end() :]).strip(" \n()[],\\"):  # item of a list of names
+            yield from of_span(written.strip("`"), path, linked=True)
+    elif "`" in written:
+        for span in SPAN.finditer(written):
             yield from of_span(span[2], path, anchor=anchor, defines=True)
-        return
-    if not match["colon"] and not glossary:
-        return
-    for part in re.split(r",\s+|\s+\|\s+", term)[:4]:
-        kind = type_of_word(part, path)
-        if kind is not None:
-            yield defined(part, kind, anchor)
-        elif is_term(part) and (glossary or not part.islower() or " " in part):
-            for one in names_in_term(part):
-                yield defined(one, EntityType.TERM, anchor, confirmed=glossary)
+    elif match["colon"] or glossary:
+        for part in re.split(r",\s+|\s+\|\s+", inline_text(written).rstrip(": "))[:4]:
+            kind = type_of_word(part, path)
+            if kind is not None:
+                yield defined(part, kind, anchor)
+            elif is_term(part) and (glossary or not part.islower() or " " in part):
+                for one in names_in_term(part):
+                    yield defined(one, EntityType.TERM, anchor, confirmed=glossary)
 
 
 def of_prose(text: str, path: tuple[str, ...]) -> Iterator[Mark]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
@@ -90,7 +90,7 @@ def problems_and_resolutions(
         problems[leaf] = None
     if "rror" in text or "RROR" in text or "xception" in text or "atal" in text or "anic" in text:
         for match in _ERROR_TEXT.finditer(text):
-            problems[_short(match[0].strip(" >\t"))] = None
+            problems[_cut(match[0].strip(" >\t"), _MAX_LENGTH)] = None
     low = folded(text) if reading.sentences else ""
     hinted = reading.sentences if _hints().find_matches_as_indexes(low) else ()
     for sentence in hinted:
@@ -114,13 +114,14 @@ def _bounded(labels: dict[str, None]) -> tuple[str, ...]:
 
 def _sentence_text(text: str, sentence: Sentence) -> str:
     bare = text[sentence.start : sentence.end].replace("\0", "")
-    return _short(" ".join(inline_text(_QUOTE.sub("\n", bare).strip("> ")).split()))
+    line = " ".join(inline_text(_QUOTE.sub("\n", bare).strip("> ")).split())
+    return _cut(line, _MAX_LENGTH)
 
 
-def _short(text: str) -> str:
-    if len(text) <= _MAX_LENGTH:
+def _cut(text: str, length: int) -> str:
+    if len(text) <= length:
         return text
-    return text[:_MAX_LENGTH].rpartition(" ")[0].rstrip(" ,;:") + " …"
+    return text[:length].rpartition(" ")[0].rstrip(" ,;:") + " …"
 
 
 _MAX_CONTEXTS = 8
@@ -141,29 +142,15 @@ _NO_PRODUCT = frozenset(
         """)
 )
 _PLATFORMS = {
-    "linux": "Linux",
-    "windows": "Windows",
-    "macos": "macOS",
-    "mac os x": "macOS",
-    "os x": "macOS",
-    "mac os": "macOS",
-    "unix": "Unix",
-    "posix": "POSIX",
-    "freebsd": "FreeBSD",
-    "openbsd": "OpenBSD",
-    "netbsd": "NetBSD",
-    "solaris": "Solaris",
-    "aix": "AIX",
-    "android": "Android",
-    "ios": "iOS",
-    "cygwin": "Cygwin",
-    "emscripten": "WebAssembly",
-    "wasi": "WebAssembly",
-    "debian": "Debian",
-    "ubuntu": "Ubuntu",
-    "vxworks": "VxWorks",
-    "docker": "Docker",
-    "kubernetes": "Kubernetes",
+    **{
+        name.lower(): name
+        for name in str.split("""
+            Linux Windows macOS Unix POSIX FreeBSD OpenBSD NetBSD Solaris AIX Android iOS Cygwin
+            Debian Ubuntu VxWorks Docker Kubernetes
+            """)
+    },
+    **dict.fromkeys(("mac os x", "os x", "mac os"), "macOS"),
+    **dict.fromkeys(("emscripten", "wasi"), "WebAssembly"),
 }
 _INSIDE = frozenset("./_-`")
 _PLACES = frozenset(("Section", "Figure", "Table", "Chapter", "Appendix", "RFC", "PEP", "HTTP"))
@@ -265,40 +252,38 @@ class RulesAnnotator:
         problems, resolutions = problems_and_resolutions(
             text, chunk.heading_path, reading, entities
         )
-        domains = domains_of(passage)
-        contexts = contexts_of(text, chunk.heading_path)
+        of_chunk = partial(
+            Annotation,
+            domains=domains_of(passage),
+            contexts=contexts_of(text, chunk.heading_path),
+            annotator=self.fingerprint,
+        )
         types = reading.types
+        first = types[0] if types else None
         made = [
-            Annotation(
+            of_chunk(
                 text=text,
-                normalized_text=_whole(text, reading, types[0] if types else None),
-                frame=types[0] if types else None,
-                domains=domains,
+                normalized_text=_whole(text, reading, first),
+                frame=first,
                 entities=entities,
                 problems=problems,
                 resolutions=resolutions,
-                contexts=contexts,
                 confidence=reading.confidence,
-                start=0,
                 end=len(text),
-                annotator=self.fingerprint,
             )
         ]
         for type_ in types[1:]:
             key = max(reading.sentences, key=lambda sentence: sentence.weights[type_])
             inside = [one for one in mentions if key.start <= one.start and one.end <= key.end]
             made.append(
-                Annotation(
+                of_chunk(
                     text=text[key.start : key.end],
                     normalized_text=_statement_text(text, [key]),
                     frame=type_,
-                    domains=domains,
                     entities=_distinct(inside),
-                    contexts=contexts,
                     confidence=round(reading.confidence * 0.7, 2),
                     start=key.start,
                     end=key.end,
-                    annotator=self.fingerprint,
                 )
             )
         return tuple(made)
@@ -327,7 +312,7 @@ def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
 
 def _whole(text: str, reading: Reading, type_: StatementType | None) -> str:
     if not reading.sentences:
-        return _cut(plain_text(text))
+        return _cut(plain_text(text), _MAX_STATEMENT_LENGTH)
     if len(reading.sentences) <= _MAX_SENTENCES:
         return _statement_text(text, reading.sentences)
     if type_ is None:
@@ -344,10 +329,4 @@ def _statement_text(text: str, sentences: Sequence[Sentence]) -> str:
         parts.append(
             " ".join(inline_text(" ".join(_MARKS.sub("", bare.replace("\0", "")).split())).split())
         )
-    return _cut(" ".join(filter(None, parts)))
-
-
-def _cut(text: str) -> str:
-    if len(text) <= _MAX_STATEMENT_LENGTH:
-        return text
-    return text[:_MAX_STATEMENT_LENGTH].rpartition(" ")[0].rstrip(" ,;:") + " …"
+    return _cut(" ".join(filter(None, parts)), _MAX_STATEMENT_LENGTH)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import exp
-from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
@@ -21,8 +20,7 @@ _CUES: dict[StatementType, dict[float, str]] = {
     StatementType.CAUSAL: {
         1.5: "because|therefore|as a result|for this reason|the reason|consequently|this is why"
         "|caused by|in consequence|the consequence|for historical reasons|is why|that's why"
-        "|the cause"
-        "|the effect of|as a consequence",
+        "|the cause|the effect of|as a consequence",
         1.0: "due to|leads to|lead to|results in|resulting in|causes|cause|this means|which means"
         "|thus|hence|this is because|depends on|depending on|so that|has the effect|thereby"
         "|will result in|triggers|implies|in turn|in case|means that|so if|due to the|since the"
@@ -32,20 +30,19 @@ _CUES: dict[StatementType, dict[float, str]] = {
     StatementType.CONSTRAINT: {
         2.0: "must not|must never|must be|must have|must|should not be used|may only be"
         "|must already|are required to|should not use|is required to|strictly",
-        1.5: "never|mandatory|not allowed|not permitted|forbidden"
-        "|prohibited|illegal|it is an error|is required|are required|at most|may not"
-        "|is undefined|undefined behavior|shall|shall not|is not supported|are not supported"
-        "|not valid|no more than|restricted to|limited to|only be used|is invalid|has no effect"
-        "|can only|may only|cannot be|not possible",
+        1.5: "never|mandatory|not allowed|not permitted|forbidden|prohibited|illegal"
+        "|it is an error|is required|are required|at most|may not|is undefined|undefined behavior"
+        "|shall|shall not|is not supported|are not supported|not valid|no more than|restricted to"
+        "|limited to|only be used|is invalid|has no effect|can only|may only|cannot be"
+        "|not possible",
         1.3: "should not|subject to change|only available|is only available|not safe"
-        "|not permitted to|is limited|are limited|is not safe|may not be|does not work"
-        "|no support|cannot be used",
-        1.0: "required|requires|require|at least|shouldn't|cannot|can't|has to|have to"
-        "|need to|needs to|only if|only when|unless|maximum|minimum|limit|restriction"
-        "|not available"
-        "|available only|do not|don't|ensure that|be sure|make sure|restrictions"
-        "|constraint|constraints|no longer|not be|is ignored|are ignored|only valid|only works"
-        "|is disabled|supported only|not supported|does not support|do not support|availability",
+        "|not permitted to|is limited|are limited|is not safe|may not be|does not work|no support"
+        "|cannot be used",
+        1.0: "required|requires|require|at least|shouldn't|cannot|can't|has to|have to|need to"
+        "|needs to|only if|only when|unless|maximum|minimum|limit|restriction|not available"
+        "|available only|do not|don't|ensure that|be sure|make sure|restrictions|constraint"
+        "|constraints|no longer|not be|is ignored|are ignored|only valid|only works|is disabled"
+        "|supported only|not supported|does not support|do not support|availability",
         0.3: "can not|only|valid|invalid|exactly|always|guaranteed|ignored|not",
     },
     StatementType.PATTERN: {
@@ -59,26 +56,24 @@ _CUES: dict[StatementType, dict[float, str]] = {
     },
     StatementType.EQUIVALENCE: {
         2.2: "alias for|alias of|an alias|in favour of|in favor of|also known as|synonym"
-        "|synonymous"
-        "|equivalent to|is equivalent|are equivalent|roughly equivalent|same as|shorthand for"
-        "|identical to|another name|superseded by|interchangeable|interchangeably|replaced by"
-        "|renamed to|renamed from|is short for|stands for|deprecated alias|synonyms|aliases for"
-        "|equivalent of|same meaning|is the same|are the same|functionally identical"
+        "|synonymous|equivalent to|is equivalent|are equivalent|roughly equivalent|same as"
+        "|shorthand for|identical to|another name|superseded by|interchangeable|interchangeably"
+        "|replaced by|renamed to|renamed from|is short for|stands for|deprecated alias|synonyms"
+        "|aliases for|equivalent of|same meaning|is the same|are the same|functionally identical"
         "|referred to as|equates to|same thing|exactly equivalent|logically equivalent"
-        "|alternative spelling|equivalent line"
-        "|alternative spellings|is the equivalent",
-        1.2: "alias|aliases|equivalent|equivalently|identical|renamed|abbreviation"
-        "|also called|known as|analogous|corresponds to|works like|behaves like|same way"
-        "|replacement for|deprecated|similar to|just like|acts like|same effect|counterpart",
+        "|alternative spelling|equivalent line|alternative spellings|is the equivalent",
+        1.2: "alias|aliases|equivalent|equivalently|identical|renamed|abbreviation|also called"
+        "|known as|analogous|corresponds to|works like|behaves like|same way|replacement for"
+        "|deprecated|similar to|just like|acts like|same effect|counterpart",
         0.3: "like|called|instead|same|replaces|compatible",
     },
     StatementType.TAXONOMY: {
         1.8: "kinds of|types of|consists of|composed of|comprises|made up of|is a kind of"
         "|is a type of|categories|classified|divided into|falls into|fall into|following types"
-        "|subclassed by|two kinds"
-        "|two types|one of the following|the following classes|are listed below|following values"
-        "|can be one of|subclass of|is a subclass|base class|the following table"
-        "|available options|categorized|broken down|following options|grouped into|subclasses",
+        "|subclassed by|two kinds|two types|one of the following|the following classes"
+        "|are listed below|following values|can be one of|subclass of|is a subclass|base class"
+        "|the following table|available options|categorized|broken down|following options"
+        "|grouped into|subclasses",
         1.0: "provides the following|following table|table below|defines the following|subclass"
         "|consist of|listed below|variants|supports the following|possible values|superset of"
         "|is either|composed|foundation for|are described",
@@ -86,25 +81,15 @@ _CUES: dict[StatementType, dict[float, str]] = {
         "|the following|are available",
     },
     StatementType.PROCEDURE: {
-        2.0: "follow these steps|following steps|step by step|step process"
-        "|perform the following|steps to|first step|next step|the steps|here is how|here's how"
-        "|then run",
+        2.0: "follow these steps|following steps|step by step|step process|perform the following"
+        "|steps to|first step|next step|the steps|here is how|here's how|then run",
         0.9: "run the following|following command|use the following|as shown|you can then"
         "|you need to|you will need|you'll need|to install|to create|to enable|to build|to run"
-        "|to start|to set|to add|to use|to configure|to get|to make|to change|to do this"
-        "|let's|we'll|start by|begin by|once you"
-        "|add the following|it can be used to|proceed as follows",
+        "|to start|to set|to add|to use|to configure|to get|to make|to change|to do this|let's"
+        "|we'll|start by|begin by|once you|add the following|it can be used to|proceed as follows",
         0.3: "you can|you may|simply|now|after|first|next|finally|by calling",
     },
 }
-
-
-class Cue(NamedTuple):
-    """A cue in a text."""
-
-    at: int
-    type: StatementType
-    weight: float
 
 
 @cache
@@ -119,16 +104,15 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[StatementType, float]]]:
     return AhoCorasick(patterns, matchkind=MatchKind.LeftmostLongest), meaning
 
 
-def cues(text: str) -> list[Cue]:
+def _cues(text: str) -> Iterator[tuple[int, StatementType, float]]:
+    """Iterate over the cues of a folded text: place, type and weight."""
     automaton, meaning = _automaton()
     spaced = marked(text)
-    cue_list = []
     at = place = 0
     for number, start, _ in automaton.find_matches_as_indexes(spaced):
         place += start - at - spaced.count(MARK, at, start)
         at = start
-        cue_list.append(Cue(place, *meaning[number]))
-    return cue_list
+        yield place, *meaning[number]
 
 
 _IMPERATIVE = (
@@ -166,30 +150,20 @@ _LETTER = re.compile(r"[^\W\d_]")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 _LINK_TARGET = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
 _RELEASES = re.compile(r"\brelease|\bchange|\bhistory|what[’']s new|\bversion \d|\bnews\b", re.I)
-_HOW = re.compile(
-    r"\bhow (?:to|do|can)\b|\bstep \d|\binstall|\bgetting started\b|\bquick ?start\b"
-    r"|\bsetting up\b",
-    re.I,
-)
-_WHY = re.compile(r"\bwhy\b|\breason|\brationale\b", re.I)
-_KINDS = re.compile(r"\btypes\b|\bkinds\b|\bcategories\b|\boverview of\b|\bhierarchy\b", re.I)
-_LIMITS = re.compile(
-    r"\blimit|\brestriction|\brequirement|\bconstraint|\bcaveat|\bcompatibilit", re.I
-)
-_PRACTICE = re.compile(
-    r"\bbest practice|\btips?\b|\bguideline|\bconvention|\brecommend|\bidiom|\bpatterns?\b", re.I
-)
-_SAME = re.compile(r"\balias|\bdeprecat|\bequivalen|\bsynonym|\brenam", re.I)
+_TITLES = {
+    StatementType.PROCEDURE: r"\bhow (?:to|do|can)\b|\bstep \d|\binstall|\bgetting started\b"
+    r"|\bquick ?start\b|\bsetting up\b",
+    StatementType.CAUSAL: r"\bwhy\b|\breason|\brationale\b",
+    StatementType.TAXONOMY: r"\btypes\b|\bkinds\b|\bcategories\b|\boverview of\b|\bhierarchy\b",
+    StatementType.CONSTRAINT: r"\blimit|\brestriction|\brequirement|\bconstraint|\bcaveat"
+    r"|\bcompatibilit",
+    StatementType.PATTERN: r"\bbest practice|\btips?\b|\bguideline|\bconvention|\brecommend"
+    r"|\bidiom|\bpatterns?\b",
+    StatementType.EQUIVALENCE: r"\balias|\bdeprecat|\bequivalen|\bsynonym|\brenam",
+}
+"""Headings of sections that often make a type of statement."""
+_TELLING_TITLES = {StatementType.CAUSAL, StatementType.PATTERN}
 _SIGNATURE = re.compile(r"\s*#{1,6} [^\n]*\w\([^\n]*\)")
-_TITLES = (
-    (_HOW, StatementType.PROCEDURE, 1.0),
-    (_WHY, StatementType.CAUSAL, 1.5),
-    (_KINDS, StatementType.TAXONOMY, 1.0),
-    (_LIMITS, StatementType.CONSTRAINT, 1.0),
-    (_PRACTICE, StatementType.PATTERN, 1.5),
-    (_SAME, StatementType.EQUIVALENCE, 1.0),
-)
-
 # sentences that count for a statement type, each weighted `_FADING` times the one before
 _TELLING = 4
 _FADING = 0.4
@@ -273,11 +247,11 @@ def _sentences(text: str, block: Block) -> Iterator[Sentence]:
 
 def _weigh(low: str, sentences: list[Sentence]) -> None:
     starts = [sentence.start for sentence in sentences]
-    for cue in cues(low):
-        number = bisect_right(starts, cue.at) - 1
-        if number >= 0 and cue.at < sentences[number].end:
+    for at, type_, weight in _cues(low):
+        number = bisect_right(starts, at) - 1
+        if number >= 0 and at < sentences[number].end:
             weights = sentences[number].weights
-            weights[cue.type] = max(weights[cue.type], cue.weight) + 0.3 * (weights[cue.type] > 0)
+            weights[type_] = max(weights[type_], weight) + 0.3 * (weights[type_] > 0)
     for sentence in sentences:
         begin = BEGINNING.match(low, sentence.start, sentence.end)
         if begin is None:
@@ -328,9 +302,9 @@ def _scores(
                 scores[type_] *= _OF_CHANGES
     if _SIGNATURE.match(text):  # describes a function; conditions are details
         scores[StatementType.CAUSAL] *= 0.6
-    for pattern, type_, weight in _TITLES:
-        if pattern.search(leaf) and not changes:
-            scores[type_] += weight
+    for type_, pattern in _TITLES.items():
+        if not changes and re.search(pattern, leaf, re.IGNORECASE):
+            scores[type_] += 1.5 if type_ in _TELLING_TITLES else 1.0
     return scores
 
 
@@ -343,19 +317,15 @@ def _is_english(low: str) -> bool:
     if len(words) < 4:
         return True
     own = sum(word in _ENGLISH for word in words)
+    foreign = sum(word in _FOREIGN and word not in _ENGLISH for word in words)
     if own >= 0.15 * len(words):
-        return own >= sum(word in _FOREIGN for word in words)
+        return own >= foreign
     if len(_CODE_LIKE.findall(low)) > 0.12 * len(low):
         return False  # code whose fence is in another chunk
-    return own > 0.05 * len(words) or own >= sum(word in _FOREIGN for word in words)
+    return own > 0.05 * len(words) or own >= foreign
 
 
 _ENGLISH = stop_words("english")
-_FOREIGN = (
-    frozenset().union(
-        *map(
-            stop_words, ("french", "german", "spanish", "portuguese", "italian", "turkish", "dutch")
-        )
-    )
-    - _ENGLISH
+_FOREIGN = frozenset[str]().union(
+    *map(stop_words, str.split("french german spanish portuguese italian turkish dutch"))
 )

@@ -94,7 +94,6 @@ def is_single(text: str) -> bool:
     return text.isalpha() and text in {text.lower(), text.capitalize()}
 
 
-_FLAG = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]\w{0,30}")
 _ERROR_NAME = re.compile(
     r"(?:[A-Za-z_]\w*(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning|Failure|Fault)"
 )
@@ -138,27 +137,20 @@ _KINDS = {
 def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
     if not name or name.isspace() or len(name) > 100:
         return None
-    if _FLAG.fullmatch(name):
+    if FLAG.fullmatch(name):
         return EntityType.FLAG
     if _VARIABLE.fullmatch(name):
         return EntityType.VARIABLE
-    if is_error(name):
-        return EntityType.ERROR
-    if _ERRNO.fullmatch(name) and any(_ERRORS.search(title) for title in path):
+    if is_error(name) or (_ERRNO.fullmatch(name) and any(map(_ERRORS.search, path))):
         return EntityType.ERROR
     if _FILE.fullmatch(name):
         return EntityType.FILE
     if _CONSTANT.fullmatch(name):
         return _of_constant(path)
-    if _DOT_WORD.fullmatch(name):
-        return EntityType.SYMBOL
-    if _HYPHENATED.fullmatch(name):
+    symbol = _DOTTED_NAME.fullmatch(name)
+    if _HYPHENATED.fullmatch(name) or (symbol and name.isalpha()):
         return EntityType.SETTING if path and _SETTINGS.search(path[-1]) else EntityType.SYMBOL
-    if not _DOTTED_NAME.fullmatch(name):
-        return None
-    if "_" not in name and name.isalpha() and path and _SETTINGS.search(path[-1]):
-        return EntityType.SETTING
-    return EntityType.SYMBOL
+    return EntityType.SYMBOL if symbol or _DOT_WORD.fullmatch(name) else None
 
 
 def looks_like_code(word: str) -> bool:
@@ -249,17 +241,10 @@ def signature(text: str) -> str:
 
 
 def anchored(signed: str, anchor: str) -> str:
-    if not IDENTIFIER.fullmatch(anchor):
-        return ""
-    if anchor == signed:
-        return anchor
-    for separator in (".", "::", "#"):
-        if anchor.endswith(separator + signed):
-            return anchor
-        last = re.split(r"\.|::|->|#", signed)[-1]
-        if anchor.endswith(separator + last):
-            return anchor
-    return ""
+    last = re.split(r"\.|::|->|#", signed)[-1]
+    ends = tuple(mark + name for mark in (".", "::", "#") for name in (signed, last))
+    same = anchor == signed or anchor.endswith(ends)
+    return anchor if same and IDENTIFIER.fullmatch(anchor) else ""
 
 
 def candidate(name: str, kind: EntityType) -> Mark:
@@ -378,9 +363,9 @@ class Spellings:
     def add_suffixes(self, types: Mapping[str, EntityType]) -> None:
         ends: defaultdict[str, set[str]] = defaultdict(set)
         for name, kind in types.items():
-            if kind in CODE and " " not in name and (parts := _parts(name)):
-                for number in range(1, len(parts)):
-                    ends["".join(parts[number:])].add(name)
+            parts = _parts(name) if kind in CODE else []
+            for number in range(1, len(parts)):
+                ends["".join(parts[number:])].add(name)
         for end, names in ends.items():
             if len(names) == 1 and fold_and_mark(end) not in self.by_fold and len(end) > 1:
                 (name,) = names
@@ -396,17 +381,10 @@ _SEPARATOR = re.compile(r"(\.|::|->|#)")
 
 
 def _parts(name: str) -> list[str]:
-    """Split a dotted name at its separators."""
-    if not _SEPARATOR.search(name) or not re.fullmatch(r"[\w.:>#-]+", name):
-        return []
-    pieces = _SEPARATOR.split(name)
-    if not all(piece for piece in pieces[::2]):
-        return []
-    return [
-        piece + (pieces[number + 1] if number + 1 < len(pieces) else "")
-        for number, piece in enumerate(pieces)
-        if number % 2 == 0
-    ]
+    """Split a dotted name after its separators."""
+    pieces = _SEPARATOR.split(name) if re.fullmatch(r"[\w.:>#-]+", name) else []
+    ends = zip(pieces[::2], [*pieces[1::2], ""], strict=False)
+    return [piece + separator for piece, separator in ends] if all(pieces[::2]) else []
 
 
 def _is_distinct(word: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +38,7 @@ from kbkit.models import (
     from_dict,
     to_json,
 )
-from kbkit.runtime.validation import check_text, is_share
+from kbkit.runtime.validation import check_properties, check_text, is_share
 
 if TYPE_CHECKING:
     import httpx
@@ -194,7 +193,7 @@ class GraphCalls:
             name=name,
             type=type,
             description=description,
-            properties=_json(properties),
+            properties=None if properties is None else check_properties(properties),
             aliases=aliases,
             by=by,
         )
@@ -217,7 +216,7 @@ class GraphCalls:
             name=name,
             type=type,
             description=description,
-            properties=_json(properties),
+            properties=None if properties is None else check_properties(properties),
             aliases=aliases,
             by=by,
         )
@@ -346,18 +345,6 @@ def _ends(source: Named, target: Named) -> dict[str, str]:
 
 def _several(named: str | Sequence[str] | None) -> list[str] | None:
     return None if named is None else [named] if isinstance(named, str) else list(named)
-
-
-def _json(properties: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if properties is None:
-        return None
-    if not isinstance(properties, Mapping):
-        raise ConfigError(f"properties={properties!r}: give a mapping of names to JSON values")
-    try:
-        values: dict[str, Any] = json.loads(json.dumps(dict(properties), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"properties: give JSON values ({error})") from None
-    return values
 
 
 def _read_all(response: httpx.Response) -> tuple[list[Relation], Labels]:

@@ -57,6 +57,17 @@ def batch_size(embedder: Embedder) -> int:
     return int(getattr(embedder, "batch_size", _BATCH))
 
 
+def full_rows(texts: Sequence[str]) -> list[int]:
+    """Return the numbers of the texts that are not blank; others get zero vectors."""
+    return [row for row, text in enumerate(texts) if text and not text.isspace()]
+
+
+def normalize(vectors: Matrix) -> None:
+    """Scale rows to length 1 in place; zeros stay."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.divide(vectors, norms, out=vectors, where=norms > 0)
+
+
 def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
     """Open the embedder of a recipe; imports only that embedder's libraries."""
     if isinstance(spec, StaticEmbedding):

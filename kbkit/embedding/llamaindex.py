@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from kbkit.embedding import Matrix, Vector
+from kbkit.embedding import Matrix, Vector, full_rows, normalize
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 from kbkit.runtime.third_party import SECRET_NAME, open_class, safe_message
@@ -112,7 +112,7 @@ class LlamaIndexEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; blank texts get zero vectors without the model."""
-        full = [row for row, text in enumerate(texts) if text and not text.isspace()]
+        full = full_rows(texts)
         batches = []
         for start in range(0, len(full), self._spec.batch_size):
             rows = full[start : start + self._spec.batch_size]
@@ -168,8 +168,7 @@ class LlamaIndexEmbedder:
             raise EmbedderError(
                 f"{self._spec.model}: gave {vectors.shape[1]} dimensions after {dimensions}"
             )
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        np.divide(vectors, norms, out=vectors, where=norms > 0)
+        normalize(vectors)
         return vectors
 
     def _safe(self, error: Exception) -> str:

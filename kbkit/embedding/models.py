@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Matrix, Vector
+from kbkit.embedding import Matrix, Vector, full_rows, normalize
 from kbkit.embedding.integer_products import tensors
 from kbkit.errors import EmbedderError
 from kbkit.extras import extra, missing
@@ -258,7 +258,7 @@ class MultilingualEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
-        full = [row for row, text in enumerate(texts) if text and not text.isspace()]
+        full = full_rows(texts)
         if not full:
             return result
         for row in full:
@@ -271,8 +271,8 @@ class MultilingualEmbedder:
             vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in full]))
         if vectors.shape != (len(full), self.dimensions) or not np.isfinite(vectors).all():
             raise EmbedderError("the multilingual model gave vectors that are not finite numbers")
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        result[full] = vectors / np.where(norms > 0, norms, 1)
+        normalize(vectors)
+        result[full] = vectors
         return result
 
     def embed_query(self, text: str) -> Vector:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Matrix, Vector
+from kbkit.embedding import Matrix, Vector, full_rows, normalize
 from kbkit.embedding.integer_products import products_overflow, with_integer_products
 from kbkit.embedding.models import (
     DIMENSIONS,
@@ -127,7 +127,7 @@ class OnnxEmbedder:
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
         result = np.zeros((len(texts), self.dimensions), np.float32)
-        full = [row for row, text in enumerate(texts) if text and not text.isspace()]
+        full = full_rows(texts)
         # batches of texts with similar lengths need little padding
         full.sort(key=lambda row: len(texts[row]))
         size = self._spec.batch_size
@@ -170,8 +170,7 @@ class OnnxEmbedder:
         if not np.isfinite(vectors).all():
             raise EmbedderError("the ONNX model gave vectors that are not finite numbers")
         if self._options.normalize:
-            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-            np.divide(vectors, norms, out=vectors, where=norms > 0)
+            normalize(vectors)
         return vectors
 
     def _pool(self, output: NDArray[np.float32], mask: NDArray[np.int64]) -> Matrix:

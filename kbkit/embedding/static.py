@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding import Matrix, Vector
+from kbkit.embedding import Matrix, Vector, full_rows, normalize
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.models import checked_bytes, distribution_file
 from kbkit.embedding.regression import term_vectors
@@ -92,7 +92,7 @@ class StaticEmbedder:
 
     def _embed_into(self, rows: Matrix, texts: Sequence[str], vectors: _Table) -> None:
         # "" and " " would differ by a word mark
-        full = [row for row, text in enumerate(texts) if text and not text.isspace()]
+        full = full_rows(texts)
         if not full:
             return
         try:
@@ -107,8 +107,7 @@ class StaticEmbedder:
         for row, ids in zip(full, tokens, strict=True):
             _sum_into(rows[row], np.array(ids, np.intp), vectors, slab)
         # sums and means have the same direction
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        np.divide(rows, norms, out=rows, where=norms > 0)
+        normalize(rows)
 
 
 def count_tokens(text: str) -> int:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,10 +38,10 @@ SMALL = 5_000
 
 _BATCH = 250
 """Chunks written in one transaction, within some hundredths of a second."""
-_END = re.compile(r"[.!?](?= )")
-_SHORTEST_SENTENCE = 20
+_SENTENCE_END = re.compile(r"[.!?](?= )")
+_MIN_SENTENCE = 20
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*_\w+")
-_MAX_DESCRIPTION_LENGTH = 300
+_MAX_LENGTH = 300  # of a description
 _BOILERPLATE = 4  # a heading of this many documents is not a definition
 _DEFINITION_WEIGHT = 1_000  # the type in a definition outweighs the types in mentions
 
@@ -52,20 +52,18 @@ class _State:
     mentions: dict[int, list[str]]
     names: dict[str, str]
     gazetteer: list[tuple[str, DefinedName]]
-    documents: Mapping[str, graph.DocumentFacts]
+    documents: Mapping[str, DocumentNames]
     digests: Mapping[int, str]
     version: int
-    links: Mapping[str, Mapping[str, str]]
     curated: Mapping[str, str]
     aliases: Mapping[SubjectName, str]
     stated: Mapping[int, Sequence[StatedRelation]]
     spec: GraphSpec
-    defined: dict[str, list[tuple[str, DefinedName]]] = field(default_factory=dict)
     current_digests: dict[int, str] = field(default_factory=dict)
 
     @property
     def defined_names(self) -> dict[str, str]:
-        return {id_: name.name for names in self.defined.values() for id_, name in names}
+        return {id_: each.name for known in self.documents.values() for id_, each in known.named}
 
 
 def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: False) -> int:
@@ -76,18 +74,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         for place in state.places
         if state.digests.get(place.seq) != state.current_digests[place.seq]
     ]
-    documents = {
-        document.id: DocumentNames(
-            document.id,
-            document.uri,
-            document.title,
-            document.metadata,
-            state.defined.get(document.id, ()),
-            state.links.get(document.id, {}),
-        )
-        for document in state.documents.values()
-    }
-    uris = {document.uri: document.id for document in state.documents.values()}
+    uris = {document.facts.uri: id_ for id_, document in state.documents.items()}
     for start in range(0, len(stale), _BATCH):
         if stop():
             return start
@@ -95,39 +82,33 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         with database.read() as transaction:
             texts = graph.texts(transaction, [place.seq for place in part])
         facts: list[ChunkRelation] = []
-        for place in part:
+        for place in part if state.spec.build else ():
             if place.seq in texts:
-                section = Section(
-                    place.seq,
-                    texts[place.seq],
-                    place.anchor,
-                    place.heading_path,
-                    {id_: state.names[id_] for id_ in state.mentions.get(place.seq, ())},
-                    state.stated.get(place.seq, ()),
-                )
-                document = documents[place.document_id]
-                if state.spec.build:
-                    facts += facts_of(section, document, uris, partial(document_id, kb_id))
+                entities = {id_: state.names[id_] for id_ in state.mentions.get(place.seq, ())}
+                stated = state.stated.get(place.seq, ())
+                section = Section(place, texts[place.seq], entities, stated)
+                document = state.documents[place.document_id]
+                facts += facts_of(section, document, uris, partial(document_id, kb_id))
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
             digests = {place.seq: state.current_digests[place.seq] for place in part}
             graph_writing.put(transaction, kb_id, digests, facts)
-    _store_derived(database, kb_id, state, documents)
+    _store_derived(database, kb_id, state)
     return len(stale)
 
 
-def _store_derived(
-    database: Database, kb_id: str, state: _State, documents: Mapping[str, DocumentNames]
-) -> None:
+def _store_derived(database: Database, kb_id: str, state: _State) -> None:
     """Store derived data that changed; compare before each write, so that writes are short."""
     write = partial(knowledge_bases.write_in_batches, database, kb_id)
-    sections = _sections(state.places) if state.spec.build else []
-    together = co_occurrence(sections, state.mentions, state.names, state.spec)
+    sections: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
+    for place in state.places if state.spec.build else ():
+        sections[place.document_id, place.heading_path].append(place.seq)
+    together = co_occurrence(list(sections.values()), state.mentions, state.names, state.spec)
     with database.read() as transaction:
         gone, new = graph_writing.co_occurrence_changes(transaction, kb_id, together)
     write(gone, graph_writing.drop_evidence)
     write(new, graph_writing.add_evidence)
-    entities = _described(database, state, documents)
+    entities = _described(database, state)
     with database.read() as transaction:
         weighed = graph_writing.unsettled(transaction)
         changed = graph_writing.differing_entities(transaction, kb_id, entities)
@@ -146,11 +127,12 @@ def _store_derived(
     write([] if is_noted else [(kb_id, state.version)], graph.note_built)
 
 
-def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> int:
-    """Build the outdated graphs of a workspace, except those that another process is building."""
+def build_waiting(
+    stores: Stores, kb_ids: Iterable[str] = (), *, stop: Callable[[], bool] = lambda: False
+) -> int:
+    """Build outdated graphs, by default of all, except those that another process is building."""
     with stores.database.read() as transaction:
-        names = knowledge_bases.names(transaction)
-        ids = [knowledge_bases.get(transaction, name).id for name in names]
+        ids = kb_ids or sorted(knowledge_bases.ids(transaction))
         waiting = [kb_id for kb_id in ids if graph.waits(transaction, kb_id)]
     read = 0
     for kb_id in waiting:
@@ -159,12 +141,11 @@ def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> i
     return read
 
 
-def build_small(stores: Stores, kb_id: str, limit: int = SMALL) -> None:
+def build_small(stores: Stores, kb_id: str) -> None:
     with stores.database.read() as transaction:
-        if graph.count(transaction, kb_id) > limit or not graph.waits(transaction, kb_id):
-            return
-    with suppress(ConflictError, NotFoundError), stores.locks.hold(f"graph-{kb_id}", wait=0):
-        build(stores.database, kb_id)
+        is_small = graph.count(transaction, kb_id) <= SMALL
+    if is_small:
+        build_waiting(stores, [kb_id])
 
 
 def _load(database: Database, kb_id: str) -> _State:
@@ -173,16 +154,17 @@ def _load(database: Database, kb_id: str) -> _State:
     knowledge_bases.write_in_batches(database, kb_id, [] if exists else [kb_id], graph.begin)
     with database.read() as transaction:
         config = knowledge_bases.get_by_id(transaction, kb_id).config
+        facts = graph.document_facts(transaction, kb_id)
+        links = files.linked_documents(transaction, kb_id)
         named_by_recipe = config.get("annotation", {}).get("names", ())
         state = _State(
             graph.places(transaction, kb_id),
             graph.mentions(transaction, kb_id),
             graph.entity_names(transaction),
             [(entity_id(name.name), name) for name in graph.given_names(transaction, kb_id)],
-            graph.document_facts(transaction, kb_id),
+            {},
             graph.digests(transaction, kb_id),
             graph.version(transaction, kb_id),
-            files.linked_documents(transaction, kb_id),
             {each["name"]: each["type"] for each in named_by_recipe},
             {
                 named(alias): entity_id(each["name"])
@@ -192,35 +174,37 @@ def _load(database: Database, kb_id: str) -> _State:
             chunk_annotations.stated_relations(transaction, kb_id),
             GraphSpec.model_validate(config.get("graph", {})),
         )
-    _define(state)
+    defined = _defined(state, facts.values())
+    state.documents = {
+        id_: DocumentNames(facts[id_], defined.get(id_, ()), links.get(id_, {}))
+        for id_ in sorted(facts)
+    }
     missing = {id_: name for id_, name in state.defined_names.items() if id_ not in state.names}
     knowledge_bases.write_in_batches(
         database, kb_id, list(map(named, missing.values())), subjects.add
     )
     state.names |= missing
-    of_documents = {
-        document: "\n".join(f"{id_} {name.anchor} {name.type}" for id_, name in names)
-        for document, names in state.defined.items()
-    }
-    for document, links in state.links.items():
-        written = "\n".join(f"[[{name}]] {end}" for name, end in sorted(links.items()))
-        of_documents[document] = f"{of_documents.get(document, '')}\n{written}"
+    of_documents = {id_: _written(document) for id_, document in state.documents.items()}
     for place in state.places:
-        text = "\n".join(
-            (
-                *state.mentions.get(place.seq, ()),
-                *(f"{a.source} {a.name} {a.target}" for a in state.stated.get(place.seq, ())),
-                *(() if state.spec.build else ("not built",)),
-            )
-        )
-        hashed = hashlib.blake2b(digest_size=12)
-        hashed.update(f"{REVISION}\n{text}\n\n{of_documents.get(place.document_id, '')}".encode())
-        state.current_digests[place.seq] = hashed.hexdigest()
+        lines = [*state.mentions.get(place.seq, ())]
+        lines += [f"{a.source} {a.name} {a.target}" for a in state.stated.get(place.seq, ())]
+        lines += [] if state.spec.build else ["not built"]
+        text = "\n".join([str(REVISION), *lines, "", of_documents[place.document_id]])
+        digest = hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+        state.current_digests[place.seq] = digest
     return state
 
 
-def _define(state: _State) -> None:
-    """Record the definitions of each document.
+def _written(document: DocumentNames) -> str:
+    names = [f"{id_} {name.anchor} {name.type}" for id_, name in document.named]
+    links = [f"[[{name}]] {end}" for name, end in sorted(document.links.items())]
+    return "\n".join(names + links)
+
+
+def _defined(
+    state: _State, documents: Iterable[graph.DocumentFacts]
+) -> dict[str, list[tuple[str, DefinedName]]]:
+    """Return the definitions of each document.
 
     Headings of several documents (*See also*) and headings that are not names define nothing. A
     title that ends with an identifier (*Apache Module mod_ssl*) defines the identifier.
@@ -232,36 +216,29 @@ def _define(state: _State) -> None:
         if name.defines and (name.confirmed or id_ in mentioned)
     ]
     counts = Counter(id_ for id_, name in defining if name.type is EntityType.TERM)
+    of_documents: defaultdict[str, list[tuple[str, DefinedName]]] = defaultdict(list)
     for id_, name in defining:
         if counts[id_] < _BOILERPLATE:
-            state.defined.setdefault(name.document_id, []).append((id_, name))
+            of_documents[name.document_id].append((id_, name))
     defined = {id_ for id_, _ in defining}
     types = {id_: name.type for id_, name in state.gazetteer}
-    for document in state.documents.values():
+    for document in documents:
         last = document.title.rpartition(" ")[2]
         id_ = entity_id(last)
         if _IDENTIFIER.fullmatch(last) and id_ in mentioned and id_ not in defined:
             type_ = types.get(id_, EntityType.SYMBOL)
             name = DefinedName(document.id, last, type_, defines=True, anchor="", confirmed=True)
-            state.defined.setdefault(document.id, []).append((id_, name))
+            of_documents[document.id].append((id_, name))
+    return of_documents
 
 
-def _sections(places: Sequence[ChunkPlace]) -> list[list[int]]:
-    sections: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-    for place in places:
-        sections.setdefault((place.document_id, place.heading_path), []).append(place.seq)
-    return list(sections.values())
-
-
-def _described(
-    database: Database, state: _State, documents: Mapping[str, DocumentNames]
-) -> dict[str, tuple[str, str]]:
-    types: dict[str, Counter[EntityType]] = {}
+def _described(database: Database, state: _State) -> dict[str, tuple[str, str]]:
+    types: defaultdict[str, Counter[EntityType]] = defaultdict(Counter)
     for id_, name in state.gazetteer:
-        types.setdefault(id_, Counter())[name.type] += _DEFINITION_WEIGHT if name.defines else 1
+        types[id_][name.type] += _DEFINITION_WEIGHT if name.defines else 1
     defining: dict[str, int] = {}
     for place in state.places:
-        for owner in documents[place.document_id].owners(place.anchor, place.heading_path):
+        for owner in state.documents[place.document_id].owners(place):
             defining.setdefault(owner, place.seq)
     ids = {id_ for mentioned in state.mentions.values() for id_ in mentioned} | defining.keys()
     with database.read() as transaction:
@@ -280,11 +257,6 @@ def first_sentence(markdown: str) -> str:
     while lines and lines[0].lstrip().startswith("#"):
         lines.pop(0)
     text = plain_text("\n".join(lines[:6]))
-    end = next(
-        (at + 1 for at in range(20, len(text) - 1) if text[at] in ".!?" and text[at + 1] == " "),
-        None,
-    )
-    text = text[:end] if end else text
-    return (
-        text if len(text) <= _MAX_DESCRIPTION_LENGTH else text[: _MAX_DESCRIPTION_LENGTH - 1] + "…"
-    )
+    if end := _SENTENCE_END.search(text, _MIN_SENTENCE):
+        text = text[: end.end()]
+    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"

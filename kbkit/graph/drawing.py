@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +14,10 @@ from scipy.spatial import cKDTree
 
 from kbkit.graph.exporting import node_id
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
-from kbkit.stores.catalog import names as target_rows
-from kbkit.stores.catalog import relations as edge_rows
+from kbkit.stores.catalog import relations
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.names import labels as labels_of
+from kbkit.stores.catalog.names import present
 from kbkit.stores.catalog.relations import Edge
 
 Floats = NDArray[np.float64]
@@ -237,71 +240,58 @@ _EDGES = 4
 _MAX_EDGES = 1_200
 
 
+class Selection(NamedTuple):
+    """The part of a graph to draw."""
+
+    around: tuple[Target, ...]
+    depth: int
+    types: tuple[str, ...]
+    names: tuple[str, ...]
+    kb_ids: tuple[str, ...] | None
+    limit: int
+
+
 def drawing(
-    transaction: Transaction,
-    *,
-    around: Sequence[Target] = (),
-    depth: int,
-    types: Collection[str],
-    names: Collection[str],
-    kb_ids: Collection[str] | None,
-    limit: int,
-    before: Mapping[Target, Place] | None = None,
+    transaction: Transaction, selection: Selection, before: Mapping[Target, Place]
 ) -> GraphLayout:
-    documents = TargetKind.DOCUMENT in types
-    kinds = {TargetKind.ENTITY} | ({TargetKind.DOCUMENT} if documents else set())
-    strengths = edge_rows.strengths(transaction, kinds=kinds, names=names, kb_ids=kb_ids)
+    around, depth, types, names, kb_ids, limit = selection
+    kinds = {TargetKind.ENTITY, *([TargetKind.DOCUMENT] if TargetKind.DOCUMENT in types else [])}
+    strengths = relations.strengths(transaction, kinds=kinds, names=names, kb_ids=kb_ids)
+
+    def edges_at(ends: Collection[Target]) -> list[Edge]:
+        edges = relations.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
+        return [edge for edge in edges if edge.source.kind in kinds and edge.target.kind in kinds]
+
     if around:
-        chosen = _near(
-            transaction, around, depth, kinds=kinds, names=names, kb_ids=kb_ids, limit=limit
-        )
+        near = dict.fromkeys(around)
+        for start in around:
+            walk = widened(edges_at, start, depth, max(limit // len(around), 1))
+            near |= dict.fromkeys(target for target, _, _ in walk)
+        chosen = list(near)
         strengths |= {target: strengths.get(target, 0.0) for target in chosen}
     else:
         chosen = sorted(strengths, key=lambda each: (-strengths[each], node_id(each)))
-    labels = target_rows.labels(transaction, chosen if types or around else chosen[: 2 * limit])
+    labels = labels_of(transaction, chosen if types or around else chosen[: 2 * limit])
     nodes = [each for each in chosen if each in labels and (not types or labels[each][1] in types)]
     nodes = [*dict.fromkeys([*(each for each in around if each in labels), *nodes])]
-    present = target_rows.present(transaction, nodes[: 2 * limit])
-    shown = [each for each in nodes[: 2 * limit] if each in present][:limit]
-    edges = edge_rows.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
+    there = present(transaction, nodes[: 2 * limit])
+    shown = [each for each in nodes[: 2 * limit] if each in there][:limit]
+    edges = relations.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
     total = len(nodes) if types else len(strengths)
     total = len(shown) if len(shown) < limit else total
     return _layout(
-        shown, _strongest(edges, len(shown)), strengths, labels, total=total, before=before or {}
+        shown, _strongest(edges, len(shown)), strengths, labels, total=total, before=before
     )
-
-
-def _near(
-    transaction: Transaction,
-    around: Sequence[Target],
-    depth: int,
-    *,
-    kinds: Collection[TargetKind],
-    names: Collection[str],
-    kb_ids: Collection[str] | None,
-    limit: int,
-) -> list[Target]:
-    def edges_at(ends: Collection[Target]) -> list[Edge]:
-        edges = edge_rows.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
-        return [edge for edge in edges if edge.source.kind in kinds and edge.target.kind in kinds]
-
-    chosen = dict.fromkeys(around)
-    each = max(limit // len(around), 1)
-    for start in around:
-        chosen |= dict.fromkeys(target for target, _, _ in widened(edges_at, start, depth, each))
-    return list(chosen)
 
 
 def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
     most = max(_EDGES, _MAX_EDGES // max(nodes, 1))
-    degree: dict[Target, int] = {}
+    degree: Counter[Target] = Counter()
     strongest = []
     for edge in sorted(edges, key=lambda each: (-each.weight, each.id)):
-        counts = [degree.get(end, 0) for end in (edge.source, edge.target)]
-        if min(counts) < most:
+        if min(degree[edge.source], degree[edge.target]) < most:
             strongest.append(edge)
-            for end, count in zip((edge.source, edge.target), counts, strict=True):
-                degree[end] = count + 1
+            degree.update((edge.source, edge.target))
     return strongest
 
 
@@ -326,16 +316,12 @@ def _layout(
     )
     order = sorted(nodes, key=lambda node: (-strengths[node], node_id(node)))
     numbers = {node: number for number, node in enumerate(order)}
-    return GraphLayout(
-        tuple(
-            LayoutNode(node, *labels[node], *places[node_id(node)], radii[node]) for node in order
-        ),
-        tuple(
-            LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name, round(edge.weight, 3))
-            for edge in edges
-        ),
-        total,
-    )
+    drawn = [LayoutNode(node, *labels[node], *places[node_id(node)], radii[node]) for node in order]
+    lines = [
+        LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name, round(edge.weight, 3))
+        for edge in edges
+    ]
+    return GraphLayout(tuple(drawn), tuple(lines), total)
 
 
 Reached = tuple[Target, int, Edge | None]

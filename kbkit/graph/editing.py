@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,7 +10,13 @@ from typing import Any
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
 from kbkit.graph.extraction import named
 from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
-from kbkit.runtime.validation import check_integer, check_text, explained, is_share
+from kbkit.runtime.validation import (
+    check_integer,
+    check_properties,
+    check_text,
+    explained,
+    is_share,
+)
 from kbkit.stores.catalog import entities, graph_edits, names, reading, relations
 from kbkit.stores.catalog import names as target_rows
 from kbkit.stores.catalog.database import Transaction
@@ -66,7 +71,7 @@ class Editing:
         """
         made_by = by or self._rater
         subject = _subject(name)
-        others = [_subject(each) for each in _list_of("aliases", aliases)]
+        others = _subjects(aliases)
         ids = [each.id for each in others]
         with (
             self._database.write() as transaction,
@@ -77,7 +82,7 @@ class Editing:
                 subject,
                 type=_check_word("type", type),
                 description=check_text("description", description),
-                properties={} if properties is None else _json(properties),
+                properties={} if properties is None else check_properties(properties),
                 aliases=others,
                 made_by=made_by,
             )
@@ -111,14 +116,12 @@ class Editing:
             ConflictError: It changed meanwhile, or a name belongs to another entity.
         """
         made_by = by or self._rater
-        others = (
-            None if aliases is None else [_subject(each) for each in _list_of("aliases", aliases)]
-        )
+        others = None if aliases is None else _subjects(aliases)
         new = None if name is None else _subject(name)
         with self._database.write() as transaction:
             entity_id = self._entity_id(transaction, entity)
             names = entities.group(transaction, [entity_id])
-            names |= {each.id for each in (*(others or ()), *((new,) if new else ()))}
+            names |= {each.id for each in (*(others or ()), new) if each}
             what = f"changed {entities.get(transaction, entity_id).name!r}"
             with noted(transaction, what, made_by, entity=entity_id, names=names):
                 return entities.update(
@@ -129,7 +132,7 @@ class Editing:
                     description=None
                     if description is None
                     else check_text("description", description),
-                    properties=None if properties is None else _json(properties),
+                    properties=None if properties is None else check_properties(properties),
                     aliases=others,
                     seen=entity if isinstance(entity, Entity) else None,
                     made_by=made_by,
@@ -220,7 +223,7 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            first, second = _labels(transaction, pair)
+            first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
             with noted(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
                 names.merge(transaction, *pair, made_by=by)
             return entities.get(transaction, pair[0])
@@ -235,7 +238,7 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            first, second = _labels(transaction, pair)
+            first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
             with noted(transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair):
                 names.refuse(transaction, *pair, made_by=by)
 
@@ -301,15 +304,14 @@ class Editing:
         return match
 
 
-def _labels(transaction: Transaction, ids: Sequence[str]) -> list[str]:
-    targets = [Target(TargetKind.ENTITY, each) for each in ids]
+def _labels(transaction: Transaction, *targets: Target) -> list[str]:
     labels = target_rows.labels(transaction, targets)
     return [labels[each][0] for each in targets]
 
 
 def _description(transaction: Transaction, relation: Relation) -> str:
-    labels = target_rows.labels(transaction, [relation.source, relation.target])
-    return f"{labels[relation.source][0]!r} {relation.name} {labels[relation.target][0]!r}"
+    source, target = _labels(transaction, relation.source, relation.target)
+    return f"{source!r} {relation.name} {target!r}"
 
 
 def _ends(relation: Relation) -> tuple[str, ...]:
@@ -335,17 +337,7 @@ def _check_word(what: str, value: str) -> str:
     return word
 
 
-def _list_of(what: str, values: Sequence[str]) -> Sequence[str]:
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise ConfigError(f"{what}={values!r}: give a list of texts")
-    return values
-
-
-def _json(properties: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(properties, Mapping):
-        raise ConfigError(f"properties={properties!r}: give a mapping of names to JSON values")
-    try:
-        values: dict[str, Any] = json.loads(json.dumps(dict(properties), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"properties: give JSON values ({error})") from None
-    return values
+def _subjects(aliases: Sequence[str]) -> list[SubjectName]:
+    if isinstance(aliases, str) or not isinstance(aliases, Sequence):
+        raise ConfigError(f"aliases={aliases!r}: give a list of texts")
+    return [_subject(each) for each in aliases]

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,10 +38,7 @@ def as_json(relations: Sequence[Relation], labels: Labels) -> dict[str, Any]:
                 "source": node_id(each.source),
                 "target": node_id(each.target),
                 "name": each.name,
-                "weight": each.weight,
-                "evidence": list(each.evidence),
-                "made_by": each.made_by,
-                "note": each.note,
+                **_support(each),
             }
             for each in relations
         ],
@@ -55,16 +53,8 @@ def as_networkx(relations: Sequence[Relation], labels: Labels) -> nx.MultiDiGrap
     for target, (name, type_) in labels.items():
         graph.add_node(node_id(target), kind=target.kind.value, name=name, type=type_)
     for each in relations:
-        graph.add_edge(
-            node_id(each.source),
-            node_id(each.target),
-            key=each.name,
-            name=each.name,
-            weight=each.weight,
-            evidence=" ".join(each.evidence),
-            made_by=each.made_by,
-            note=each.note,
-        )
+        values = _support(each) | {"name": each.name, "evidence": " ".join(each.evidence)}
+        graph.add_edge(node_id(each.source), node_id(each.target), key=each.name, **values)
     return graph
 
 
@@ -72,18 +62,16 @@ def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
     """Convert to GraphML in UTF-8; characters invalid in XML become U+FFFD."""
     from networkx import write_graphml
 
-    legible = [
+    legible = partial(_NOT_IN_XML.sub, "\ufffd")
+    edges = [
         replace(
-            each,
-            name=_xml_text(each.name),
-            note=_xml_text(each.note),
-            made_by=_xml_text(each.made_by),
+            each, name=legible(each.name), note=legible(each.note), made_by=legible(each.made_by)
         )
         for each in relations
     ]
-    named = {target: (_xml_text(name), type_) for target, (name, type_) in labels.items()}
+    nodes = {target: (legible(name), type_) for target, (name, type_) in labels.items()}
     written = BytesIO()
-    write_graphml(as_networkx(legible, named), written)
+    write_graphml(as_networkx(edges, nodes), written)
     return written.getvalue()
 
 
@@ -103,10 +91,6 @@ def write(file: Path, relations: Sequence[Relation], labels: Labels) -> Path:
     return file
 
 
-def _xml_text(text: str) -> str:
-    return _NOT_IN_XML.sub("\ufffd", text)
-
-
 def as_frame(relations: Sequence[Relation], labels: Labels) -> pd.DataFrame:
     import pandas as pd
 
@@ -120,13 +104,20 @@ def as_frame(relations: Sequence[Relation], labels: Labels) -> pd.DataFrame:
             "target_kind": each.target.kind.value,
             "source_id": each.source.id,
             "target_id": each.target.id,
-            "evidence": list(each.evidence),
-            "made_by": each.made_by,
-            "note": each.note,
+            **_support(each),
         }
         for each in relations
     ]
     return pd.DataFrame(rows, index=pd.Index([each.id for each in relations], name="id"))
+
+
+def _support(relation: Relation) -> dict[str, Any]:
+    return {
+        "weight": relation.weight,
+        "evidence": list(relation.evidence),
+        "made_by": relation.made_by,
+        "note": relation.note,
+    }
 
 
 def node_id(target: Target) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import log
-from typing import Any
 from urllib.parse import unquote
 
 from kbkit.annotation.terms import is_single
@@ -17,7 +16,13 @@ from kbkit.graph.prose import SPOTS, SectionNames, links_of, resolved, same_host
 from kbkit.models import EntityType, StatedRelation, SubjectKind
 from kbkit.recipes import GraphSpec
 from kbkit.runtime.validation import check_text
-from kbkit.stores.catalog.graph import CO_OCCURS, ChunkRelation, DefinedName
+from kbkit.stores.catalog.graph import (
+    CO_OCCURS,
+    ChunkPlace,
+    ChunkRelation,
+    DefinedName,
+    DocumentFacts,
+)
 from kbkit.stores.catalog.subjects import SubjectName, entity_id
 from kbkit.text.markdown.structure import WIKI_LINK
 from kbkit.text.words import subject_key
@@ -65,12 +70,9 @@ _MAX_REFERRED = 15  # a section with more linked names is a list of links
 class DocumentNames:
     """A document with its defined names by entity id, and ids of linked documents by name."""
 
-    id: str
-    uri: str
-    title: str
-    metadata: Mapping[str, Any]
+    facts: DocumentFacts
     named: Sequence[tuple[str, DefinedName]]
-    links: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str]
     _by_anchor: dict[str, list[str]] = field(default_factory=dict)
     _by_heading: dict[str, str | None] = field(default_factory=dict)
     _ids: dict[str, DefinedName] = field(default_factory=dict)
@@ -81,39 +83,33 @@ class DocumentNames:
             if name.anchor:
                 self._by_anchor.setdefault(name.anchor, []).append(id_)
 
-    def owners(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
-        if (part := self._part()) is not None:
-            return part
-        if anchor and anchor in self._by_anchor:
-            return self._by_anchor[anchor][:_MAX_OWNERS]
-        id_ = self.of_heading(heading_path[-1]) if heading_path else None
+    @property
+    def is_of_api(self) -> bool:
+        return self.facts.metadata.get("part") in API_PARTS
+
+    def owners(self, place: ChunkPlace) -> list[str]:
+        if self.is_of_api:
+            types = {EntityType.ENDPOINT, EntityType.SCHEMA}
+            return [id_ for id_, name in self.named if name.type in types][:1]
+        if place.anchor and place.anchor in self._by_anchor:
+            return self._by_anchor[place.anchor][:_MAX_OWNERS]
+        id_ = self.of_heading(place.heading_path[-1]) if place.heading_path else None
         return [id_] if id_ else []
 
-    def topics(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
+    def topics(self, place: ChunkPlace) -> list[str]:
         """Return the implicit subjects of sentences: names defined here or above, except terms.
 
         Below *Prerequisites*, *This module requires* is about the module.
         """
-        owners = [id_ for id_ in self.owners(anchor, heading_path) if not self._is_term(id_)]
-        if owners:
-            return owners
-        for heading in reversed(heading_path):
-            id_ = self.of_heading(heading)
-            if id_ is not None and not self._is_term(id_):
-                return [id_]
-        return []
+        owners = [id_ for id_ in self.owners(place) if not self._is_term(id_)]
+        above = map(self.of_heading, reversed(place.heading_path))
+        return owners or [id_ for id_ in above if id_ is not None and not self._is_term(id_)][:1]
 
     def of_heading(self, heading: str) -> str | None:
         """Return the id of the defined name in a heading; a term must be the whole heading."""
         if heading not in self._by_heading:
             self._by_heading[heading] = self._id_in_heading(heading)
         return self._by_heading[heading]
-
-    def _part(self) -> list[str] | None:
-        if self.metadata.get("part") not in API_PARTS:
-            return None
-        types = {EntityType.ENDPOINT, EntityType.SCHEMA}
-        return [id_ for id_, name in self.named if name.type in types][:1]
 
     def _is_term(self, id_: str) -> bool:
         return self._ids[id_].type is EntityType.TERM
@@ -142,31 +138,23 @@ class DocumentNames:
 class Section:
     """A chunk with its names by entity id, and the relations that an annotator stated."""
 
-    seq: int
+    place: ChunkPlace
     text: str
-    anchor: str
-    heading_path: tuple[str, ...]
     entities: Mapping[str, str]
-    stated: Sequence[StatedRelation] = ()
+    stated: Sequence[StatedRelation]
 
 
 def facts_of(
     section: Section, document: DocumentNames, uris: Mapping[str, str], new_id: Callable[[str], str]
 ) -> Iterator[ChunkRelation]:
-    owners = document.owners(section.anchor, section.heading_path)
-    topics = document.topics(section.anchor, section.heading_path)
-    begins = section.text.lstrip().startswith("#") or not section.heading_path
-    if begins and not any(map(_CHANGES.search, (document.title, *section.heading_path))):
+    place, facts = section.place, document.facts
+    owners = document.owners(place)
+    topics = document.topics(place)
+    begins = section.text.lstrip().startswith("#") or not place.heading_path
+    if begins and not any(map(_CHANGES.search, (facts.title, *place.heading_path))):
         for owner in owners:
-            yield ChunkRelation(
-                section.seq,
-                ENTITY,
-                owner,
-                "defined_in",
-                DOCUMENT,
-                document.id,
-                WEIGHTS["defined_in"],
-            )
+            weight = WEIGHTS["defined_in"]
+            yield ChunkRelation(place.seq, ENTITY, owner, "defined_in", DOCUMENT, facts.id, weight)
             yield from _container(section, owner, document)
     for statement in section.stated:
         ends = entity_id(statement.source), entity_id(statement.target)
@@ -176,13 +164,13 @@ def facts_of(
     names = SectionNames(section.entities)
     links = list(links_of(text))
     yield from _link_relations(section, links, document, uris, new_id)
-    referred = {names.of_link(link[1], resolved(document.uri, link[2])[1]) for link in links}
+    referred = {names.of_link(link[1], resolved(facts.uri, link[2])[1]) for link in links}
     if len(referred) <= _MAX_REFERRED:
-        for id_ in sorted(each for each in referred if each is not None):
+        for id_ in sorted(filter(None, referred)):
             for topic in topics:
                 if topic != id_:
                     yield _fact(section, topic, "refers_to", id_, "refers_to")
-    if document.metadata.get("part") in API_PARTS:
+    if document.is_of_api:
         yield from _api_relations(section, text, owners)
     for sentence in _SENTENCES.split(text):
         if (
@@ -194,7 +182,7 @@ def facts_of(
 
 
 def _fact(section: Section, source: str, name: str, target: str, kind: str) -> ChunkRelation:
-    return ChunkRelation(section.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
+    return ChunkRelation(section.place.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
 
 
 def _container(section: Section, owner: str, document: DocumentNames) -> Iterator[ChunkRelation]:
@@ -203,7 +191,7 @@ def _container(section: Section, owner: str, document: DocumentNames) -> Iterato
     if above:
         yield _fact(section, entity_id(above), "contains", owner, "contains_path")
         return
-    for heading in reversed(section.heading_path[:-1]):
+    for heading in reversed(section.place.heading_path[:-1]):
         id_ = document.of_heading(heading)
         if id_ is not None and id_ != owner:
             yield _fact(section, id_, "contains", owner, "contains_heading")
@@ -215,14 +203,8 @@ def _parent_name(name: str) -> str:
     if " " in bare or bare[:1] in "-./$%":
         return ""
     for separator in ("::", "->", "#", "."):
-        before, separated, last = bare.rpartition(separator)
-        if (
-            separated
-            and before
-            and last
-            and not last.isdigit()
-            and before.replace(".", "").isidentifier()
-        ):
+        before, _, last = bare.rpartition(separator)
+        if last and not last.isdigit() and before.replace(".", "").isidentifier():
             return before
     return ""
 
@@ -234,41 +216,33 @@ def _link_relations(
     uris: Mapping[str, str],
     new_id: Callable[[str], str],
 ) -> Iterator[ChunkRelation]:
-    linked: dict[str, None] = {}
-    if document.links:
-        names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
-        linked |= {document.links[name]: None for name in names if name in document.links}
+    id_, uri, weight = document.facts.id, document.facts.uri, WEIGHTS["links_to"]
+    names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
+    linked = dict.fromkeys(document.links[name] for name in names if name in document.links)
     for link in links:
-        address = resolved(document.uri, link[2])[0]
+        address = resolved(uri, link[2])[0]
         target = uris.get(address) or uris.get(unquote(address))
-        if target is None and address and same_host(document.uri, address):
+        if target is None and address and same_host(uri, address):
             target = new_id(address)
-        if target is not None and target != document.id:
+        if target is not None and target != id_:
             linked[target] = None
     for target in linked:
-        yield ChunkRelation(
-            section.seq, DOCUMENT, document.id, "links_to", DOCUMENT, target, WEIGHTS["links_to"]
-        )
+        yield ChunkRelation(section.place.seq, DOCUMENT, id_, "links_to", DOCUMENT, target, weight)
 
 
 def _api_relations(section: Section, text: str, owners: Sequence[str]) -> Iterator[ChunkRelation]:
-    relation = "requires" if section.heading_path[-1:] == ("Authentication",) else "uses"
-    if len(section.heading_path) < 2:
+    path = section.place.heading_path
+    relation = "requires" if path[-1:] == ("Authentication",) else "uses"
+    if len(path) < 2:
         return
     for spot in SPOTS.finditer(text):
-        code = spot[4]
-        if code is None:
-            continue
         line = text[text.rfind("\n", 0, spot.start()) + 1 : spot.start()]
         # an item starts with the name of a field; its schema follows in parentheses
-        if relation == "requires" and not line.startswith("-"):
-            continue
-        if relation == "uses" and line.rstrip().endswith("-"):
-            continue
-        id_ = entity_id(code)
-        if id_ not in section.entities:
-            continue
-        for owner in owners:
+        is_item = line.startswith("-")
+        is_field = line.rstrip().endswith("-")
+        asked = is_item if relation == "requires" else not is_field
+        id_ = entity_id(spot[4]) if spot[4] and asked else ""
+        for owner in owners if id_ in section.entities else ():
             if owner != id_:
                 yield _fact(section, owner, relation, id_, "schema")
 
@@ -315,22 +289,21 @@ def co_occurrence(
     together: Counter[tuple[str, str]] = Counter()
     for _, ids in counted:
         together.update(combinations([id_ for id_ in ids if id_ in common], 2))
-    strong = sorted(
-        (
-            (-weight, pair)
-            for pair, count in together.items()
-            if count >= least
-            and (weight := _weight(single[pair[0]], single[pair[1]], count, len(counted)))
-            >= spec.co_occurrence
-            and not _is_affix(names[pair[0]], names[pair[1]])
-        )
-    )
     degree: Counter[str] = Counter()
     weights: dict[tuple[str, str], float] = {}
-    for minus, pair in strong:
-        if max(degree[pair[0]], degree[pair[1]]) < spec.co_occurrences:
+    strengths = {
+        pair: _weight(single[pair[0]], single[pair[1]], count, len(counted))
+        for pair, count in together.items()
+        if count >= least
+    }
+    for pair in sorted(strengths, key=lambda pair: (-strengths[pair], pair)):
+        if (
+            strengths[pair] >= spec.co_occurrence
+            and not _is_affix(names[pair[0]], names[pair[1]])
+            and max(degree[pair[0]], degree[pair[1]]) < spec.co_occurrences
+        ):
             degree.update(pair)
-            weights[pair] = round(-minus, _DECIMALS)
+            weights[pair] = round(strengths[pair], _DECIMALS)
     return _evidence(weights, counted, sections, mentions)
 
 
@@ -368,19 +341,13 @@ def _evidence(
                 seqs = seqs_of.setdefault((first, second), [])
                 if len(seqs) < _EVIDENCE:
                     seqs.append(_best_chunk(sections[index], mentions, first, second))
-    return [
-        ChunkRelation(
-            seq,
-            "entity",
-            first,
-            CO_OCCURS,
-            "entity",
-            second,
-            weights[first, second] / (1 - weights[first, second]) / len(seqs),
-        )
-        for (first, second), seqs in seqs_of.items()
-        for seq in seqs
-    ]
+    evidence: list[ChunkRelation] = []
+    for (first, second), seqs in seqs_of.items():
+        weight = weights[first, second] / (1 - weights[first, second]) / len(seqs)
+        evidence += [
+            ChunkRelation(seq, ENTITY, first, CO_OCCURS, ENTITY, second, weight) for seq in seqs
+        ]
+    return evidence
 
 
 def _best_chunk(

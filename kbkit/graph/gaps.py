@@ -6,19 +6,20 @@ The weight of a gap grows with the number of documents, passages or raters that 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import log1p
 
+from kbkit.annotation.terms import CODE
 from kbkit.models import EntityType, Gap, GapKind, MergeSuggestion, Target, TargetKind
 from kbkit.models.files import FILES
 from kbkit.stores.catalog import entities, files
 from kbkit.stores.catalog import graph as rows
 from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.files import MissingNote
-from kbkit.stores.catalog.graph import BadQuery, CountedEntity, NamelessDocument
+from kbkit.stores.catalog.graph import BadQuery, CountedEntity
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text.words import stop_words
 
@@ -40,134 +41,155 @@ _PLACEHOLDERS = frozenset(
 # placeholders such as my_app and YourClass
 _PLACEHOLDER = re.compile(r"(?:my|your|some)_\w|(?:My|Your|Some)(?:$|[A-Z0-9])|(?:my|your)[A-Z]")
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
-_API = {
-    EntityType.SYMBOL,
-    EntityType.FLAG,
-    EntityType.COMMAND,
-    EntityType.VARIABLE,
-    EntityType.SETTING,
-    EntityType.ERROR,
-    EntityType.ENDPOINT,
-    EntityType.SCHEMA,
-}
+_API = CODE - {EntityType.FILE} | {EntityType.ENDPOINT, EntityType.SCHEMA}
 
 
-def undescribed(
-    entities: Sequence[CountedEntity], defined: Collection[str], headings: Collection[str]
-) -> Iterator[Gap]:
-    by_id = {entity.id for entity in entities}
-    bare = {heading.partition("(")[0].strip("` @") for heading in headings}
-    headed = {
-        id_
-        for heading in bare
-        if len(heading.split()) <= _MAX_HEADING_LENGTH
-        for id_ in named_in(heading, by_id)
+_CHUNKS = 3
+"""Maximum chunks to start from, per gap."""
+_BAD_RATING = 2
+"""Maximum rating of a question that counts as answered badly."""
+
+
+def find_gaps(
+    transaction: Transaction, kb_ids: Sequence[str], kinds: Sequence[GapKind], limit: int
+) -> list[Gap]:
+    """Find gaps, the most important first, each kind in turn."""
+    finder, gaps = _Finder(transaction, kb_ids), list[Gap]()
+    finders = {
+        GapKind.MISSING: finder.missing,
+        GapKind.UNDESCRIBED: finder.undescribed,
+        GapKind.UNLINKED: finder.unlinked,
+        GapKind.UNANSWERED: finder.unanswered,
+        GapKind.UNREACHED: finder.unreached,
+        GapKind.ORPHAN: finder.orphans,
     }
-    last = {_last(heading) for heading in bare}
-    for entity in entities:
-        if (
-            entity.id in defined
-            or entity.description
-            or entity.id in headed
-            or entity.documents < MIN_DOCUMENTS
-            or not _is_telling(entity)
-            or _last(entity.name) in last
-        ):
-            continue
-        yield _gap(
-            GapKind.UNDESCRIBED,
-            entity,
-            f"{entity.documents} documents mention it ({entity.chunks} passages), and none "
-            "describes it",
-            # a name in capitals may be a well-known abbreviation or an emphasised word
-            entity.documents * (0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0)
-            + log1p(entity.chunks),
-        )
+    for kind in kinds:
+        for gap in sorted(finders[kind](), key=lambda gap: (-gap.weight, gap.name))[:limit]:
+            target = gap.target
+            start = gap.start or rows.first_chunks(transaction, target.kind, target.id, _CHUNKS)
+            gaps.append(replace(gap, start=tuple(start)))
+    return gaps
 
 
-def unlinked(
-    entities: Sequence[CountedEntity],
-    defined: Mapping[str, Collection[str]],
-    naming: Mapping[str, Collection[str]],
-    contained: Collection[str],
-) -> Iterator[Gap]:
-    for entity in entities:
-        defining = defined.get(entity.id)
-        if (
-            not defining
-            or entity.type == EntityType.TERM
-            or entity.chunks < MIN_CHUNKS
-            or set(naming.get(entity.id, ())) - set(defining)
-        ):
-            continue
-        yield _gap(
-            GapKind.UNLINKED,
-            entity,
-            f"described, and named in {entity.chunks} passages of its own document, but no other "
-            "document mentions it",
-            log1p(entity.chunks) * (0.5 if entity.id in contained else 1.0),
-        )
+class _Finder:
+    def __init__(self, transaction: Transaction, kb_ids: Sequence[str]) -> None:
+        self._transaction = transaction
+        self._kb_ids = kb_ids
+        self._aliases = entities.aliases_of(transaction)
 
+    @cached_property
+    def _counted(self) -> tuple[list[CountedEntity], Mapping[str, set[str]]]:
+        return rows.named_entities(self._transaction, self._kb_ids)
 
-def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, CountedEntity]) -> Iterator[Gap]:
-    queries_of: dict[str, list[BadQuery]] = {}
-    for query in queries:
-        for id_ in sorted(named_in(query.query, entities)):
-            queries_of.setdefault(id_, []).append(query)
-    for id_, about in queries_of.items():
-        entity = entities[id_]
-        several = f"{len(about)} questions about it were" if len(about) > 1 else "a question was"
-        example = max(about, key=lambda query: (query.raters, -query.best, query.query))
-        yield Gap(
-            GapKind.UNANSWERED,
-            Target(TargetKind.ENTITY, entity.id),
-            entity.name,
-            f"{several} answered badly (rated {example.best} at best): {example.query!r}",
-            sum(query.raters * (3 - query.best) for query in about),
-            tuple(dict.fromkeys(query.chunk for query in about if query.chunk)),
-        )
+    @cached_property
+    def _defined(self) -> dict[str, set[str]]:
+        documents_of: dict[str, set[str]] = {}
+        for id_, documents in rows.defining_documents(self._transaction).items():
+            documents_of.setdefault(self._aliases.get(id_, id_), set()).update(documents)
+        return documents_of
 
+    def undescribed(self) -> Iterator[Gap]:
+        by_id = {entity.id for entity in self._counted[0]}
+        headings = rows.headings(self._transaction, self._kb_ids)
+        bare = {heading.partition("(")[0].strip("` @") for heading in headings}
+        short = [each for each in bare if len(each.split()) <= _MAX_HEADING_LENGTH]
+        headed = {id_ for heading in short for id_ in named_in(heading, by_id)}
+        last = {_last(heading) for heading in bare}
+        for entity in self._counted[0]:
+            if (
+                entity.id not in self._defined
+                and not entity.description
+                and entity.id not in headed
+                and entity.documents >= MIN_DOCUMENTS
+                and _is_telling(entity)
+                and _last(entity.name) not in last
+            ):
+                # a name in capitals may be a well-known abbreviation or an emphasised word
+                share = 0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0
+                yield _gap(
+                    GapKind.UNDESCRIBED,
+                    entity,
+                    f"{entity.documents} documents mention it ({entity.chunks} passages), and none "
+                    "describes it",
+                    entity.documents * share + log1p(entity.chunks),
+                )
 
-def missing(notes: Iterable[tuple[MissingNote, Sequence[str]]]) -> Iterator[Gap]:
-    for note, chunks in notes:
-        count = len(note.sources)
-        name = note.target.lstrip("/")
-        yield Gap(
-            GapKind.MISSING,
-            Target(TargetKind.FILE, name),
-            name,
-            f"{count} notes link to it, but it does not exist"
-            if count > 1
-            else f"{note.sources[0]} links to it, but it does not exist",
-            count,
-            tuple(chunks),
-        )
+    def unlinked(self) -> Iterator[Gap]:
+        named, naming = self._counted
+        terms = {each.id for each in named if each.type == EntityType.TERM}
+        contained = edge_rows.pairs(self._transaction, "contains")
+        parts = {target[1] for source, target in contained if source[1] not in terms}
+        for entity in named:
+            defining = self._defined.get(entity.id)
+            if (
+                defining
+                and entity.id not in terms
+                and entity.chunks >= MIN_CHUNKS
+                and defining.issuperset(naming.get(entity.id, ()))
+            ):
+                yield _gap(
+                    GapKind.UNLINKED,
+                    entity,
+                    f"described, and named in {entity.chunks} passages of its own document, but no "
+                    "other document mentions it",
+                    log1p(entity.chunks) * (0.5 if entity.id in parts else 1.0),
+                )
 
-
-def unreached(documents: Sequence[NamelessDocument]) -> Iterator[Gap]:
-    for document in documents:
-        if document.chunks >= MIN_LENGTH:
-            yield Gap(
-                GapKind.UNREACHED,
-                Target(TargetKind.DOCUMENT, document.id),
-                document.title,
-                f"{document.chunks} passages, and none mentions a known name",
-                log1p(document.chunks),
-            )
-
-
-def orphans(entities: Sequence[CountedEntity], reached: Collection[str]) -> Iterator[Gap]:
-    for entity in entities:
-        if entity.id in reached or not (entity.by_hand or entity.chunks >= MIN_CHUNKS):
-            continue
-        if entity.by_hand or _is_telling(entity):
-            where = f"named in {entity.chunks} passages" if entity.chunks else "made by a person"
+    def unanswered(self) -> Iterator[Gap]:
+        by_id = {each.id: each for each in self._counted[0]}
+        by_id |= {alias: by_id[id_] for alias, id_ in self._aliases.items() if id_ in by_id}
+        queries_of: defaultdict[str, list[BadQuery]] = defaultdict(list)
+        for query in rows.bad_queries(self._transaction, self._kb_ids, _BAD_RATING):
+            for id_ in sorted(named_in(query.query, by_id)):
+                queries_of[id_].append(query)
+        for id_, about in queries_of.items():
+            asked = f"{len(about)} questions about it were" if len(about) > 1 else "a question was"
+            example = max(about, key=lambda query: (query.raters, -query.best, query.query))
             yield _gap(
-                GapKind.ORPHAN,
-                entity,
-                f"{where}, but without relations",
-                entity.documents + log1p(entity.chunks) + 10 * entity.by_hand,
+                GapKind.UNANSWERED,
+                by_id[id_],
+                f"{asked} answered badly (rated {example.best} at best): {example.query!r}",
+                sum(query.raters * (3 - query.best) for query in about),
+                tuple(dict.fromkeys(query.chunk for query in about if query.chunk)),
             )
+
+    def missing(self) -> Iterator[Gap]:
+        for note in files.missing(self._transaction) if FILES in self._kb_ids else ():
+            name = note.target.rpartition("/")[2] if note.target[:1] == "/" else note.target
+            chunks: list[str] = []
+            for text in (f"[[{name}", name, "]("):  # as it may be written
+                chunks = chunks or files.chunks_with(
+                    self._transaction, FILES, note.sources, text, _CHUNKS
+                )
+            count = len(note.sources)
+            by = f"{count} notes link" if count > 1 else f"{note.sources[0]} links"
+            reason = f"{by} to it, but it does not exist"
+            target = Target(TargetKind.FILE, note.target.lstrip("/"))
+            yield Gap(GapKind.MISSING, target, target.id, reason, count, tuple(chunks))
+
+    def unreached(self) -> Iterator[Gap]:
+        for document in rows.nameless_documents(self._transaction, self._kb_ids):
+            if document.chunks >= MIN_LENGTH:
+                target = Target(TargetKind.DOCUMENT, document.id)
+                reason = f"{document.chunks} passages, and none mentions a known name"
+                weight = log1p(document.chunks)
+                yield Gap(GapKind.UNREACHED, target, document.title, reason, weight)
+
+    def orphans(self) -> Iterator[Gap]:
+        ends = edge_rows.pairs(self._transaction)
+        reached = {id_ for pair in ends for kind, id_ in pair if kind == TargetKind.ENTITY}
+        for entity in self._counted[0]:
+            telling = entity.chunks >= MIN_CHUNKS and _is_telling(entity)
+            if entity.id not in reached and (entity.by_hand or telling):
+                where = (
+                    f"named in {entity.chunks} passages" if entity.chunks else "made by a person"
+                )
+                yield _gap(
+                    GapKind.ORPHAN,
+                    entity,
+                    f"{where}, but without relations",
+                    entity.documents + log1p(entity.chunks) + 10 * entity.by_hand,
+                )
 
 
 def named_in(query: str, entities: Collection[str]) -> set[str]:
@@ -189,8 +211,10 @@ def named_in(query: str, entities: Collection[str]) -> set[str]:
     return ids
 
 
-def _gap(kind: GapKind, entity: CountedEntity, reason: str, weight: float) -> Gap:
-    return Gap(kind, Target(TargetKind.ENTITY, entity.id), entity.name, reason, weight)
+def _gap(
+    kind: GapKind, entity: CountedEntity, reason: str, weight: float, start: tuple[str, ...] = ()
+) -> Gap:
+    return Gap(kind, Target(TargetKind.ENTITY, entity.id), entity.name, reason, weight, start)
 
 
 def _is_telling(entity: CountedEntity) -> bool:
@@ -209,83 +233,6 @@ def _is_telling(entity: CountedEntity) -> bool:
 
 def _last(name: str) -> str:
     return name.partition("(")[0].lstrip("@").split(" ")[-1].rpartition(".")[2]
-
-
-_CHUNKS = 3
-"""Maximum chunks to start from, per gap."""
-_BAD_RATING = 2
-"""Maximum rating of a question that counts as answered badly."""
-
-
-def find_gaps(
-    transaction: Transaction, kb_ids: Sequence[str], kinds: Sequence[GapKind], limit: int
-) -> list[Gap]:
-    """Find gaps, the most important first, each kind in turn."""
-    finder, gaps = _Finder(transaction, kb_ids), list[Gap]()
-    for kind in kinds:
-        ranked = sorted(finder.of(kind), key=lambda gap: (-gap.weight, gap.name))
-        for gap in ranked[:limit]:
-            target = gap.target
-            start = gap.start or rows.first_chunks(transaction, target.kind, target.id, _CHUNKS)
-            gaps.append(replace(gap, start=tuple(start)))
-    return gaps
-
-
-class _Finder:
-    def __init__(self, transaction: Transaction, kb_ids: Sequence[str]) -> None:
-        self._transaction = transaction
-        self._kb_ids = kb_ids
-        self._aliases = entities.aliases_of(transaction)
-
-    def of(self, kind: GapKind) -> Iterator[Gap]:
-        transaction, kb_ids = self._transaction, self._kb_ids
-        if kind is GapKind.MISSING:
-            return missing(self._missing() if FILES in kb_ids else ())
-        if kind is GapKind.UNREACHED:
-            return unreached(rows.nameless_documents(transaction, kb_ids))
-        if kind is GapKind.UNANSWERED:
-            by_id = {each.id: each for each in self._named}
-            by_id |= {alias: by_id[id_] for alias, id_ in self._aliases.items() if id_ in by_id}
-            return unanswered(rows.bad_queries(transaction, kb_ids, _BAD_RATING), by_id)
-        if kind is GapKind.ORPHAN:
-            ends = edge_rows.pairs(transaction)
-            reached = {id_ for pair in ends for what, id_ in pair if what == TargetKind.ENTITY}
-            return orphans(self._named, reached)
-        if kind is GapKind.UNDESCRIBED:
-            headings = rows.headings(transaction, kb_ids)
-            return undescribed(self._named, self._defined, headings)
-        terms = {each.id for each in self._named if each.type == EntityType.TERM}
-        contained = edge_rows.pairs(transaction, "contains")
-        parts = {target[1] for source, target in contained if source[1] not in terms}
-        return unlinked(self._named, self._defined, self._naming, parts)
-
-    @cached_property
-    def _counted(self) -> tuple[list[rows.CountedEntity], Mapping[str, set[str]]]:
-        return rows.named_entities(self._transaction, self._kb_ids)
-
-    @property
-    def _named(self) -> list[rows.CountedEntity]:
-        return self._counted[0]
-
-    @property
-    def _naming(self) -> Mapping[str, set[str]]:
-        return self._counted[1]
-
-    @cached_property
-    def _defined(self) -> dict[str, set[str]]:
-        documents_of: dict[str, set[str]] = {}
-        for id_, documents in rows.defining_documents(self._transaction).items():
-            documents_of.setdefault(self._aliases.get(id_, id_), set()).update(documents)
-        return documents_of
-
-    def _missing(self) -> Iterator[tuple[MissingNote, list[str]]]:
-        for note in files.missing(self._transaction):
-            name = note.target.rpartition("/")[2] if note.target[:1] == "/" else note.target
-            for text in (f"[[{name}", name, "]("):  # as it may be written
-                chunk_ids = files.chunks_with(self._transaction, FILES, note.sources, text, _CHUNKS)
-                if chunk_ids:
-                    break
-            yield note, chunk_ids
 
 
 MIN_SPELLING = 90.0
@@ -311,13 +258,13 @@ def suggestions(
 
 def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
     """Suggest ``RAM`` and *random-access memory*: initials, with or without stop words."""
-    by_initials: dict[str, list[CountedEntity]] = {}
+    by_initials: defaultdict[str, list[CountedEntity]] = defaultdict(list)
     for entity in entities:
         words = re.split(r"[\s\-/]+", entity.name)
         if 2 <= len(words) <= 8 and all(word[:1].isalpha() for word in words):
             main = [word for word in words if word.lower() not in stop_words("english")]
             for initials in {"".join(word[0] for word in each).upper() for each in (words, main)}:
-                by_initials.setdefault(initials, []).append(entity)
+                by_initials[initials].append(entity)
     for entity in entities:
         bare = entity.name.removesuffix("s")
         if not _SUGGESTED_ACRONYM.fullmatch(entity.name) or len(bare) < 2:
@@ -326,14 +273,9 @@ def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
         for long in longer:
             if len(bare) == 2 and len(longer) > 1 and not _is_written_out(entity, long):
                 continue  # two letters fit too many names
-            score = 0.5 + 0.1 * min(len(bare), 4) + (0.1 if _is_written_out(entity, long) else 0.0)
-            yield _suggestion(
-                long,
-                entity,
-                "acronym",
-                f"{entity.name} are the first letters of {long.name}",
-                score,
-            )
+            score = 0.5 + 0.1 * min(len(bare), 4) + 0.1 * _is_written_out(entity, long)
+            evidence = f"{entity.name} are the first letters of {long.name}"
+            yield _suggestion(long, entity, "acronym", evidence, score)
 
 
 def _is_written_out(short: CountedEntity, long: CountedEntity) -> bool:
@@ -342,11 +284,11 @@ def _is_written_out(short: CountedEntity, long: CountedEntity) -> bool:
 
 
 def _definitions(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
-    by_text: dict[str, list[CountedEntity]] = {}
+    by_text: defaultdict[str, list[CountedEntity]] = defaultdict(list)
     for entity in entities:
         text = " ".join(entity.description.lower().split())
         if len(text) >= _LONG_DESCRIPTION:
-            by_text.setdefault(text, []).append(entity)
+            by_text[text].append(entity)
     for same in by_text.values():
         if len(same) == 2:  # if more share a description, it is boilerplate
             keep, other = _ranked(*same)

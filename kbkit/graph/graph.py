@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.graph import facts
 from kbkit.graph.building import build_waiting
-from kbkit.graph.drawing import Place, drawing, shortest_path, widened
+from kbkit.graph.drawing import Place, Selection, drawing, shortest_path, widened
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.exporting import as_frame, as_json, as_networkx, write
 from kbkit.graph.gaps import find_gaps, suggestions
@@ -26,12 +25,12 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.retrieval.query import distance_of
+from kbkit.retrieval.searching import hit_of
 from kbkit.runtime.validation import check_integer, check_text, explained
-from kbkit.stores.catalog import entities, knowledge_bases, names, relations
-from kbkit.stores.catalog import names as target_rows
-from kbkit.stores.catalog import relations as edge_rows
+from kbkit.stores.catalog import entities, knowledge_bases, names, reading, relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph import named_entities
+from kbkit.stores.catalog.graph import first_chunks, named_entities
 from kbkit.stores.stores import Stores
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
     from kbkit.stores.catalog.relations import Edge
 
+_PLACES = 10
+"""Passages read per entity, to find its definition."""
 MAX_DRAWN = 2_000
 """Maximum nodes of a layout."""
 
@@ -79,8 +80,7 @@ class Graph(Editing):
             NotFoundError: A knowledge base does not exist.
         """
         check_integer("limit", limit, 1)
-        types = (type,) if isinstance(type, str) else tuple(type)
-        types = tuple(check_text("type", one) for one in types)
+        types = tuple(check_text("type", one) for one in _several(type))
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             return entities.listed(
@@ -142,7 +142,7 @@ class Graph(Editing):
     def names(self, targets: Iterable[Target]) -> dict[Target, str]:
         """Return labels of targets: entity names, titles, headings of chunks."""
         with self._database.read() as transaction:
-            labels = target_rows.labels(transaction, list(dict.fromkeys(targets)))
+            labels = names.labels(transaction, list(dict.fromkeys(targets)))
         return {target: name for target, (name, _) in labels.items()}
 
     def neighbors(
@@ -162,11 +162,11 @@ class Graph(Editing):
         """
         check_integer("depth", depth, 1, 5)
         check_integer("limit", limit, 1)
-        names = (relation,) if isinstance(relation, str) else tuple(relation)
         with self._read() as transaction:
             start = self._target(transaction, target)
+            named = _several(relation)
             walk = widened(
-                lambda ends: edge_rows.edges(transaction, at=ends, names=names), start, depth, limit
+                lambda ends: relations.edges(transaction, at=ends, names=named), start, depth, limit
             )
             return self._steps(transaction, walk)
 
@@ -179,11 +179,9 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
-            kbs = {
-                knowledge_bases.get(transaction, name).id: name
-                for name in knowledge_bases.names(transaction)
-            }
-            return facts.passages(transaction, kbs, self._target(transaction, target), limit)
+            names = knowledge_bases.names(transaction)
+            kbs = {knowledge_bases.get(transaction, name).id: name for name in names}
+            return _passages(transaction, kbs, self._target(transaction, target), limit)
 
     def path(self, source: Named, target: Named) -> list[Step]:
         """Find the path of few and strong relations between two targets.
@@ -196,7 +194,7 @@ class Graph(Editing):
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
-            walk = shortest_path(edge_rows.edges(transaction), *ends)
+            walk = shortest_path(relations.edges(transaction), *ends)
             return self._steps(transaction, walk)
 
     def gaps(
@@ -228,11 +226,7 @@ class Graph(Editing):
             raise ConfigError(f"kind={kind!r}: give one of {allowed}") from None
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
-            if ids is None:
-                ids = [
-                    knowledge_bases.get(transaction, name).id
-                    for name in knowledge_bases.names(transaction)
-                ]
+            ids = sorted(knowledge_bases.ids(transaction)) if ids is None else ids
             return find_gaps(transaction, ids, kinds, limit)
 
     def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
@@ -243,11 +237,7 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
-            ids = [
-                knowledge_bases.get(transaction, name).id
-                for name in knowledge_bases.names(transaction)
-            ]
-            named, _ = named_entities(transaction, ids)
+            named, _ = named_entities(transaction, knowledge_bases.ids(transaction))
             decided = names.decided(transaction)
         return suggestions(named, decided)[:limit]
 
@@ -280,23 +270,14 @@ class Graph(Editing):
         check_integer("depth", depth, 1, 5)
         check_integer("limit", limit, 1, MAX_DRAWN)
         starts = [around] if isinstance(around, str | Target | Entity) else around
-        types = (type,) if isinstance(type, str) else tuple(type)
-        names = (relation,) if isinstance(relation, str) else tuple(relation)
         with self._read() as transaction:
             targets = tuple(self._target(transaction, each) for each in starts)
             ids = self._kb_ids(transaction, kbs)
-            key = (targets, depth, types, names, None if ids is None else tuple(ids), limit)
+            kb_ids = None if ids is None else tuple(ids)
+            key = Selection(targets, depth, _several(type), _several(relation), kb_ids, limit)
             if key not in self._layouts:
-                self._layouts[key] = drawing(
-                    transaction,
-                    around=targets,
-                    depth=depth,
-                    types=types,
-                    names=names,
-                    kb_ids=ids,
-                    limit=limit,
-                    before=self._places.get(key),
-                )
+                before = self._places.get(key, {})
+                self._layouts[key] = drawing(transaction, key, before)
             return self._layouts[key]
 
     def to_json(self) -> dict[str, Any]:
@@ -329,7 +310,7 @@ class Graph(Editing):
             ends = dict.fromkeys(
                 [*(end for each in listed for end in (each.source, each.target)), *made]
             )
-            return listed, target_rows.labels(transaction, list(ends))
+            return listed, names.labels(transaction, list(ends))
 
     @contextmanager
     def _read(self) -> Iterator[Transaction]:
@@ -354,13 +335,12 @@ class Graph(Editing):
     def _kb_ids(self, transaction: Transaction, kbs: Sequence[str] | None) -> list[str] | None:
         if kbs is None:
             return None
-        names = [kbs] if isinstance(kbs, str) else kbs
-        return [knowledge_bases.get(transaction, name).id for name in names]
+        return [knowledge_bases.get(transaction, name).id for name in _several(kbs)]
 
     def _steps(
         self, transaction: Transaction, walk: Sequence[tuple[Target, int, Edge | None]]
     ) -> list[Step]:
-        labels = target_rows.labels(transaction, [target for target, _, _ in walk])
+        labels = names.labels(transaction, [target for target, _, _ in walk])
         ids = [edge.id for _, _, edge in walk if edge is not None]
         by_id = {each.id: each for each in relations.of(transaction, ids)}
         return [
@@ -376,3 +356,27 @@ class Graph(Editing):
 
     def __repr__(self) -> str:
         return "<Graph: entities, relations, gaps and suggestions of a workspace>"
+
+
+def _several(values: str | Sequence[str]) -> tuple[str, ...]:
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def _passages(
+    transaction: Transaction, kbs: Mapping[str, str], target: Target, limit: int
+) -> list[Hit]:
+    places: list[tuple[int, str]] = []
+    ids = [target.id]
+    if target.kind is TargetKind.ENTITY:
+        entity = entities.get(transaction, target.id)
+        spellings = (entity.name, *entity.aliases)
+        rows = names.defined_in(transaction, list(kbs), spellings, _PLACES)
+        chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
+        rows.sort(key=lambda row: distance_of(chunks[row[1]][0], {row[0]}))
+        places = [(seq, kb_id) for _, seq, kb_id in rows[:1]]
+    if target.kind is not TargetKind.CHUNK:
+        ids = first_chunks(transaction, target.kind, target.id, limit)
+    places += reading.places_by_id(transaction, ids).values()
+    chunks = reading.get_chunks(transaction, [seq for seq, _ in places])
+    known = {seq: kbs[kb_id] for seq, kb_id in places if kb_id in kbs}
+    return [hit_of(kb, *chunks[seq]) for seq, kb in known.items()][:limit]

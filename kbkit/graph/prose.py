@@ -100,10 +100,6 @@ UNMARKED = {ord(_OPEN): None, ord(_CLOSE): None}
 """Translation that removes the characters of marks from a text."""
 
 
-def mark(number: int) -> str:
-    return f"{_OPEN}{number}{_CLOSE}"
-
-
 _VERBS = {
     "depends_on": (r"depends? (?:up)?on|rel(?:y|ies) on|(?:is|are) built on(?: top of)?", ""),
     "handles": (r"handles?|catch(?:es)?", r"handled|caught"),
@@ -148,7 +144,7 @@ _ARTICLE = (
 )
 _LIST = re.compile(rf"\s*(?:,|,?\s+(?:or|and))(?:\s+(?:an?|the))?\s+{_NAME}")
 _DENIES = re.compile(r"\b(?:not|never|cannot|without|rather|no|nor|neither|unless)\b|n['’]t\b")
-_LISTED = frozenset({"raises", "contains", "requires", "returns", "handles"})
+_LISTED = frozenset({"raises", "contains", "requires", "returns", "handles", "inherits"})
 
 _ACTIVE = [
     (relation, re.compile(rf"{_NAME}{_KIND}{_HELPERS}\s+(?:{active}){_ARTICLE}\s+{_NAME}"))
@@ -167,60 +163,40 @@ _PASSIVE = [
 ]
 
 _BEGIN = r"^\W*(?:It |This (?:function|method|module|class|directive|command) |(?:May|Can|Will) )?"
+_TARGET = rf"{_ARTICLE}\s+{_NAME}"
 _OF_OWNER = [
-    ("raises", re.compile(rf"{_BEGIN}(?:also )?(?:raises?|throws?){_ARTICLE}\s+{_NAME}", re.I)),
-    (
-        "raises",
-        re.compile(
+    (relation, re.compile(pattern, re.IGNORECASE))
+    for relation, pattern in (
+        ("raises", rf"{_BEGIN}(?:also )?(?:raises?|throws?){_TARGET}"),
+        (
+            "raises",
             rf"(?:an?\s+|the\s+)?{_NAME}{_KIND}\s+(?:is|are|will be|may be|can be)"
             r"\s+(?:raised|thrown)(?!\s+by)",
-            re.I,
         ),
-    ),
-    (
-        "raises",
-        re.compile(
-            rf"\b(?:it|this) (?:will |may |can )?(?:raises?|throws?){_ARTICLE}"
-            rf"\s+{_NAME}",
-            re.I,
+        ("raises", rf"\b(?:it|this) (?:will |may |can )?(?:raises?|throws?){_TARGET}"),
+        (
+            "returns",
+            rf"{_BEGIN}returns?{_TARGET}(?=\s+(?:object|instance|if|for|with|containing"
+            r"|representing|that|on|when)|[.,;:]|$)",
         ),
-    ),
-    (
-        "returns",
-        re.compile(
-            rf"{_BEGIN}returns?{_ARTICLE}\s+{_NAME}(?=\s+(?:object|instance|if|"
-            r"for|with|containing|representing|that|on|when)|[.,;:]|$)",
-            re.I,
+        (
+            "extends",
+            rf"{_BEGIN}(?:inherits? from|(?:is )?(?:an? |the )?subclass of|extends?){_TARGET}",
         ),
-    ),
-    (
-        "extends",
-        re.compile(
-            rf"{_BEGIN}(?:inherits? from|(?:is )?(?:an? |the )?subclass of|"
-            rf"extends?){_ARTICLE}\s+{_NAME}",
-            re.I,
-        ),
-    ),
-    (
-        "alias_of",
-        re.compile(
+        (
+            "alias_of",
             rf"{_BEGIN}(?:is )?(?:an? )?(?:(?:deprecated|old|convenience) )?"
-            rf"(?:alias|synonym) (?:for|of){_ARTICLE}\s+{_NAME}",
-            re.I,
+            rf"(?:alias|synonym) (?:for|of){_TARGET}",
         ),
-    ),
-    ("calls", re.compile(rf"{_BEGIN}(?:simply )?(?:calls|invokes){_ARTICLE}\s+{_NAME}", re.I)),
-    ("requires", re.compile(rf"{_BEGIN}requires{_ARTICLE}\s+{_NAME}", re.I)),
-    ("implements", re.compile(rf"{_BEGIN}implements{_ARTICLE}\s+{_NAME}", re.I)),
-    (
-        "deprecated_by",
-        re.compile(
-            rf"\bdeprecated\b[^.]{{0,80}}?(?:\buse|in favou?r of|replaced by)"
-            rf"{_ARTICLE}\s+{_NAME}",
-            re.I,
+        ("calls", rf"{_BEGIN}(?:simply )?(?:calls|invokes){_TARGET}"),
+        ("requires", rf"{_BEGIN}requires{_TARGET}"),
+        ("implements", rf"{_BEGIN}implements{_TARGET}"),
+        (
+            "deprecated_by",
+            rf"\bdeprecated\b[^.]{{0,80}}?(?:\buse|in favou?r of|replaced by){_TARGET}",
         ),
-    ),
-    ("inherits", re.compile(rf"^\W*Bases:\s*{_NAME}")),
+        ("inherits", rf"^\W*(?-i:Bases):\s*{_NAME}"),
+    )
 ]
 
 CUE = re.compile(
@@ -241,30 +217,23 @@ def stated(sentence: str) -> Iterator[Stated]:
                 first, second = int(match[1]), int(match[2])
                 if first == second or _denied(sentence, match):
                     continue
-                about |= {second} if forward else {first}
-                yield (
-                    Stated(first, relation, second) if forward else Stated(second, relation, first)
-                )
-                if forward and relation in _LISTED:
-                    for more in _listed(sentence, match.end()):
-                        about.add(more)
-                        yield Stated(first, relation, more)
+                source, target = (first, second) if forward else (second, first)
+                for each in (target, *(_listed(sentence, match, relation) if forward else ())):
+                    about.add(each)
+                    yield Stated(source, relation, each)
     for relation, pattern in _OF_OWNER:
         for match in pattern.finditer(sentence):
-            if int(match[1]) in about or _denied(sentence, match):
-                continue
-            about.add(int(match[1]))
-            yield Stated(OWNER, relation, int(match[1]))
-            if relation in _LISTED or relation == "inherits":
-                for more in _listed(sentence, match.end()):
-                    about.add(more)
-                    yield Stated(OWNER, relation, more)
+            if int(match[1]) not in about and not _denied(sentence, match):
+                for each in (int(match[1]), *_listed(sentence, match, relation)):
+                    about.add(each)
+                    yield Stated(OWNER, relation, each)
 
 
-def _listed(sentence: str, at: int) -> Iterator[int]:
-    while match := _LIST.match(sentence, at):
-        yield int(match[1])
-        at = match.end()
+def _listed(sentence: str, match: re.Match[str], relation: str) -> Iterator[int]:
+    more = _LIST.match(sentence, match.end()) if relation in _LISTED else None
+    while more:
+        yield int(more[1])
+        more = _LIST.match(sentence, more.end())
 
 
 def _denied(sentence: str, match: re.Match[str]) -> bool:
@@ -319,12 +288,9 @@ class SectionNames:
     def marked(self, sentence: str) -> tuple[str, list[str]]:
         ids: list[str] = []
 
-        def put(id_: str) -> str:
+        def put(id_: str, _: re.Match[str]) -> str:
             ids.append(id_)
-            return mark(len(ids) - 1)
-
-        def replaced(id_: str, _: re.Match[str]) -> str:
-            return put(id_)
+            return f"{_OPEN}{len(ids) - 1}{_CLOSE}"
 
         def spot(match: re.Match[str]) -> str:
             if match[2] is not None:
@@ -333,13 +299,13 @@ class SectionNames:
             else:
                 words = match[4]
                 id_ = self.of(words)
-            return put(id_) if id_ is not None else words
+            return words if id_ is None else put(id_, match)
 
         text = " ".join(SPOTS.sub(spot, sentence.translate(UNMARKED)).replace("*", "").split())
         low = text.lower()
         for name, id_ in self._plain:
             if name.lower() in low:
-                text = _whole_word(name).sub(partial(replaced, id_), text)
+                text = _whole_word(name).sub(partial(put, id_), text)
                 low = text.lower()
         return text, ids
 

@@ -251,7 +251,7 @@ class Improving:
             left = self._handle.summaries.make(on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         self._annotate(on_progress, stop)
-        build_waiting(self._stores, stop)
+        build_waiting(self._stores, stop=stop)
         self._embed_chunks(on_progress, stop)
 
     def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:

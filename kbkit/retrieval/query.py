@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from kbkit.embedding import Embedder, Vector
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
-from kbkit.models import Filters, Mode
+from kbkit.models import Chunk, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 from kbkit.runtime.validation import check_integer, check_text
@@ -302,3 +302,10 @@ def _resolved(vector: QueryVector) -> Future[QueryVector]:
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-cards")
+
+
+def distance_of(chunk: Chunk, names: Collection[str]) -> tuple[int, int]:
+    """Return how far a chunk is from defining one of the names, by its heading and position."""
+    last = chunk.heading_path[-1] if chunk.heading_path else ""
+    near = [len(last) - len(name) for name in names if name in last]
+    return min(near, default=1_000), chunk.position

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import exp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import LanguageModelError, NotFoundError
-from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode
+from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import LazySnippet
 from kbkit.retrieval.delimiting import quoted
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_NO_PARTS = ScoreParts(0.0, 0.0, 0.0, 0.0)
 _MAX_VERSIONS = 30
 _TRIES = 5
 """Attempts to read chunks while they change."""
@@ -160,10 +161,34 @@ def _hits(
 
 def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document, *, measured: bool) -> Hit:
     score = candidate.parts.total
-    return Hit(
-        kb=candidate.pool.kb,
+    cut = LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)
+    return hit_of(
+        candidate.pool.kb,
+        chunk,
+        document,
         score=score,
         parts=candidate.parts,
+        probability=probability(score) if measured else None,
+        cut=cut,
+        opening=partial(_leading_words, chunk, cut),
+    )
+
+
+def hit_of(
+    kb: str,
+    chunk: Chunk,
+    document: Document,
+    *,
+    score: float = 0.0,
+    parts: ScoreParts = _NO_PARTS,
+    cut: Callable[[], str] = str,
+    **values: Any,
+) -> Hit:
+    """Return a hit with what its document says; by default without scores."""
+    return Hit(
+        kb=kb,
+        score=score,
+        parts=parts,
         chunk=chunk,
         uri=document.uri,
         title=document.title,
@@ -173,9 +198,8 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document, *, measur
         state=document.state,
         version=document.version,
         description=document.description,
-        probability=probability(score) if measured else None,
-        cut=(cut := LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)),
-        opening=partial(_leading_words, chunk, cut),
+        cut=cut,
+        **values,
     )
 
 

@@ -46,6 +46,13 @@ def check_json(name: str, value: Any) -> Any:
     return json.loads(text)
 
 
+def check_properties(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"properties={value!r}: give a mapping of names to JSON values")
+    values: dict[str, Any] = check_json("properties", dict(value))
+    return values
+
+
 def is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
 

@@ -1,26 +1,55 @@
-"""Queries over several knowledge bases."""
+"""Queries over several knowledge bases, and facts about the entities of a question."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
-from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
+from kbkit.models import (
+    About,
+    Answer,
+    Context,
+    DocumentState,
+    Filters,
+    Hit,
+    Hits,
+    Mode,
+    Subject,
+    SubjectKind,
+)
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.context import MIN_TOKENS, SOUGHT, Finder, Findings, build
-from kbkit.retrieval.query import Query
+from kbkit.retrieval.context import MIN_TOKENS, SAID, SOUGHT, ContextFact, Finder, Findings, build
+from kbkit.retrieval.query import Query, distance_of, entities_in
 from kbkit.retrieval.retriever import Retriever
-from kbkit.retrieval.searching import ask, search
+from kbkit.retrieval.searching import ask, hit_of, search
 from kbkit.runtime.validation import check_integer, explained
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
 from kbkit.stores.stores import Stores
+from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.llms import LLM
+
+
+RELATIONS = 4
+"""Maximum relations and aliases of an entity."""
+
+_CANDIDATES = 2
+"""Candidates per result, because some entities have no facts."""
+_PLACES = 10
+"""Passages read per entity, to find its definition."""
+_MAX_DESCRIPTION = 300
+"""Maximum characters of a description."""
+_MIN_SHARE = 0.3
+"""Minimum share of chunks in which a common word is a name."""
 
 
 @explained
@@ -139,8 +168,6 @@ class WorkspaceSearches(ABC):
         finders: dict[str, Finder] = {}
         at_hand: list[str] = []
         if settings.max_entities and asked.filters == Filters():
-            from kbkit.graph.facts import EntityFacts
-
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
             finders["graph"] = lambda: facts.find(asked.text)
             at_hand += ["graph"] if facts.is_at_hand() else []
@@ -219,3 +246,106 @@ class WorkspaceSearches(ABC):
         if not kbs:
             raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
         return tuple(dict.fromkeys([kbs] if isinstance(kbs, str) else kbs))
+
+
+class _Match(NamedTuple):
+    kb: str
+    graph: GraphTable
+    row: int
+
+    @property
+    def entity(self) -> EntityRow:
+        return self.graph.entities[self.row]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFacts:
+    """A finder of context: entities that a question names, with relations and definition.
+
+    Attributes:
+        retrievers: By name of their knowledge base.
+    """
+
+    database: Database
+    retrievers: Mapping[str, Retriever]
+    limit: int
+
+    def is_at_hand(self) -> bool:
+        return all(each.stores.graphs.is_held(each.kb_id) for each in self.retrievers.values())
+
+    def find(self, query: str) -> Findings:
+        """Return facts about the entities that a question names, of long and rare names first.
+
+        Leave out entities without definition, aliases, description and relations.
+        """
+        by_entity: dict[str, list[_Match]] = {}
+        lengths: dict[str, int] = {}
+        for kb, retriever in self.retrievers.items():
+            graph = retriever.graph()
+            for named in entities_in(query, graph, retriever.frequency):
+                entity = graph.entities[named.row]
+                if named.share >= _MIN_SHARE and entity.chunks:
+                    lengths.setdefault(entity.id, named.words)
+                    by_entity.setdefault(entity.id, []).append(_Match(kb, graph, named.row))
+        counts = {id_: sum(each.entity.chunks for each in of) for id_, of in by_entity.items()}
+        order = sorted(by_entity, key=lambda id_: (-lengths[id_], counts[id_], id_))
+        chosen = [by_entity[id_] for id_ in order[: _CANDIDATES * self.limit]]
+        facts = [_fact(of, place) for of, place in zip(chosen, self._defined(chosen), strict=True)]
+        informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
+        return Findings(facts=informative[: self.limit])
+
+    def _defined(self, chosen: Sequence[Sequence[_Match]]) -> Iterator[Hit | None]:
+        places = [
+            [
+                (seq, each.kb)
+                for each in of
+                for seq in each.graph.definitions.get(each.row, ())[:_PLACES]
+            ]
+            for of in chosen
+        ]
+        chunks = self.database.chunks(sorted({seq for each in places for seq, _ in each}))
+        for of, each in zip(chosen, places, strict=True):
+            pairs = [(kb, *chunks[seq]) for seq, kb in each if seq in chunks]
+            pairs = [each for each in pairs if each[2].state is not DocumentState.GONE]
+            spellings = {s for match in of for s in (match.entity.name, *match.entity.aliases)}
+            best = min(pairs, key=lambda place: distance_of(place[1], spellings), default=None)
+            yield None if best is None else hit_of(*best)
+
+
+def _fact(of: Sequence[_Match], place: Hit | None) -> ContextFact:
+    entity = of[0].entity
+    beginning = "" if place is None else _beginning(place.chunk.text)
+    description = next(
+        (each.entity.description for each in of if each.entity.description), beginning
+    )
+    aliases = dict.fromkeys(name for each in of for name in each.entity.aliases)
+    lines = {
+        "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
+        "also: ": ", ".join(list(aliases)[:RELATIONS]),
+        SAID: description,
+        "relations: ": "; ".join(_relations(of)),
+    }
+    shown = tuple(f"{name}{value}" for name, value in lines.items() if value)
+    return ContextFact(entity.name, shown, place)
+
+
+def _relations(of: Sequence[_Match]) -> list[str]:
+    pairs = {
+        relation.id: (relation, each.graph)
+        for each in of
+        for relation in each.graph.related.get(each.row, ())[:RELATIONS]
+    }
+    best = sorted(pairs.values(), key=lambda pair: (-pair[0].weight, pair[0].id))[:RELATIONS]
+    return [
+        f"{graph.entities[relation.source].name} {relation.name} "
+        f"{graph.entities[relation.target].name}"
+        for relation, graph in best
+    ]
+
+
+def _beginning(text: str) -> str:
+    line = " ".join(plain_text(text).split())
+    if len(line) <= _MAX_DESCRIPTION:
+        return line
+    ends = [match.end() for match in re.finditer(r"[.!?](?= )", line[:_MAX_DESCRIPTION])]
+    return line[: ends[-1]] if ends else f"{line[:_MAX_DESCRIPTION].rsplit(' ', 1)[0]} ..."

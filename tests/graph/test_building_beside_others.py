@@ -116,7 +116,7 @@ def test_others_can_write_while_a_build_reads(workspace, kb, tmp_path, monkeypat
     for module, names in reads.items():
         for name in names:
             beside(getattr(building, module), name)
-    for name in ("co_occurrence", "_described", "facts_of", "_define"):
+    for name in ("co_occurrence", "_described", "facts_of", "_defined"):
         beside(building, name)
     build(kb)
     assert set(calls) >= {*reads["graph_writing"], *reads["graph"], "_described", "facts_of"}
