@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -179,7 +179,12 @@ def annotations_of(
         said = {m.name: None for m in gazetteer.find(each["normalized_text"])}
         own |= {name: None for name in said if name in found}
         own |= dict.fromkeys(filter(None, map(canonical_name, each["entities"])))
-        related = tuple(_related(each, canonical_name))
+        related = tuple(
+            StatedRelation(*ends)
+            for source, name, target in each.get("relations", ())
+            if all(ends := (canonical_name(source), name, canonical_name(target)))
+            and ends[0] != ends[2]
+        )
         own |= {name: None for one in related for name in (one.source, one.target)}
         made.append(
             Annotation(
@@ -201,15 +206,6 @@ def annotations_of(
     named = {name for each in made for name in each.entities}
     others = dict.fromkeys(m.name for m in standing if m.name not in named)
     return [replace(made[0], entities=(*made[0].entities, *others)), *made[1:]]
-
-
-def _related(
-    statement: Mapping[str, Any], canonical: Callable[[str], str]
-) -> Iterator[StatedRelation]:
-    for source, name, target in statement.get("relations", ()):
-        ends = canonical(source), canonical(target)
-        if all(ends) and ends[0] != ends[1]:
-            yield StatedRelation(ends[0], name, ends[1])
 
 
 def bare(passage: Passage) -> list[dict[str, Any]]:

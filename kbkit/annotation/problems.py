@@ -313,9 +313,7 @@ def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
 def _whole(text: str, reading: Reading, type_: StatementType | None) -> str:
     if not reading.sentences:
         return _cut(plain_text(text), _MAX_STATEMENT_LENGTH)
-    if len(reading.sentences) <= _MAX_SENTENCES:
-        return _statement_text(text, reading.sentences)
-    if type_ is None:
+    if type_ is None or len(reading.sentences) <= _MAX_SENTENCES:
         return _statement_text(text, reading.sentences[:_MAX_SENTENCES])
     ranked = sorted(reading.sentences, key=lambda one: -one.weights[type_])
     chosen = {id(one) for one in (*ranked[: _MAX_SENTENCES - 1], reading.sentences[0])}

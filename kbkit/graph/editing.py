@@ -291,17 +291,14 @@ class Editing:
             target_rows.check_target(transaction, target)
             return target
         name = _id_or_name(target)
-        entity = entities.find(transaction, named(name))
-        if entity is not None:
+        if (entity := entities.find(transaction, named(name))) is not None:
             return Target(TargetKind.ENTITY, entity)
-        match = reading.find_target(transaction, name)
-        if match is None:
-            kind, separator, id_ = name.partition(":")
-            if separator and id_ and kind in _PREFIXES:
-                return self._target(transaction, Target(TargetKind(kind), id_))
-            self._entity_id(transaction, name)  # raises an error with similar names
-            raise NotFoundError(f"nothing with id or name {name!r}")
-        return match
+        if match := reading.find_target(transaction, name):
+            return match
+        kind, _, id_ = name.partition(":")
+        if id_ and kind in _PREFIXES:
+            return self._target(transaction, Target(TargetKind(kind), id_))
+        return Target(TargetKind.ENTITY, self._entity_id(transaction, name))  # raises an error
 
 
 def _labels(transaction: Transaction, *targets: Target) -> list[str]:
