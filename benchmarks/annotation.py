@@ -39,7 +39,7 @@ from kbkit.models import (
     StatementType,
     SubjectKind,
 )
-from kbkit.text.words import subject_key
+from kbkit.text import subject_key
 
 LABELS = Path(__file__).parents[1] / "tests" / "annotation" / "labelled"
 BINS = ((0.0, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 1.01))

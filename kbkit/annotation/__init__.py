@@ -19,7 +19,7 @@ from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, reading, subjects
 from kbkit.stores.catalog import names as name_rows
 from kbkit.stores.catalog.database import Database, Transaction, batches
-from kbkit.text.words import subject_key
+from kbkit.text import subject_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.terms import CODE, MARK, Spelling, Spellings, fold_and_mark
 from kbkit.models import EntityType, SubjectKind
-from kbkit.text.words import subject_key
+from kbkit.text import subject_key
 
 MAX_NAME_LENGTH = 120
 WITNESSES = 2

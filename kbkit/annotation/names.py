@@ -37,9 +37,9 @@ from kbkit.annotation.terms import (
     type_of_word,
 )
 from kbkit.models import Document, EntityType, Name, SubjectKind
+from kbkit.text import subject_key
 from kbkit.text.markdown.blocks import Block, Kind, text_anchor
 from kbkit.text.markdown.structure import heading_text, inline_text, outline, split_anchor
-from kbkit.text.words import subject_key
 
 _BOLD = re.compile(r"(?<![*\w\\])\*\*(?=[^\s*])([^*\n]{2,60}?)(?<=[^\s*\\])\*\*(?![*\w])")
 _TERM_ITEM = re.compile(

@@ -13,8 +13,8 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.terms import MARK, folded, marked
 from kbkit.models import StatementType
+from kbkit.text import stop_words
 from kbkit.text.markdown.blocks import Block, Kind, blocks
-from kbkit.text.words import stop_words
 
 _CUES: dict[StatementType, dict[float, str]] = {
     StatementType.CAUSAL: {

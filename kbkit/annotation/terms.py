@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kbkit.models import EntityType, Name
-from kbkit.text.words import is_identifier, singular, stop_words
+from kbkit.text import is_identifier, singular, stop_words
 
 _MAX_LENGTH = 100
 _MAX_WORDS = 5

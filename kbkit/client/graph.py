@@ -22,7 +22,7 @@ from kbkit.client.calls import (
     url,
 )
 from kbkit.errors import ConfigError
-from kbkit.graph.exporting import Labels, as_frame, as_networkx, write
+from kbkit.graph import Labels, as_frame, as_networkx, write
 from kbkit.models import (
     Entity,
     Gap,

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
-from kbkit.graph.exporting import node_id
+from kbkit.graph import node_id
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
 from kbkit.stores.catalog import relations
 from kbkit.stores.catalog.database import Transaction

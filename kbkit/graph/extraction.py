@@ -24,8 +24,8 @@ from kbkit.stores.catalog.graph import (
     DocumentFacts,
 )
 from kbkit.stores.catalog.subjects import SubjectName, entity_id
+from kbkit.text import subject_key
 from kbkit.text.markdown.structure import WIKI_LINK
-from kbkit.text.words import subject_key
 
 REVISION = 4
 """Incremented when the same text gives other relations."""

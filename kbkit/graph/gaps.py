@@ -21,7 +21,7 @@ from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import BadQuery, CountedEntity
 from kbkit.stores.catalog.subjects import entity_id
-from kbkit.text.words import stop_words
+from kbkit.text import stop_words
 
 MIN_DOCUMENTS = 3
 """Minimum documents that mention an undescribed name."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, NotFoundError
+from kbkit.graph import as_frame, as_json, as_networkx, write
 from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import Place, Selection, drawing, shortest_path, widened
 from kbkit.graph.editing import Editing, Named
-from kbkit.graph.exporting import as_frame, as_json, as_networkx, write
 from kbkit.graph.gaps import find_gaps, suggestions
 from kbkit.models import (
     Entity,

@@ -34,7 +34,7 @@ from kbkit.stores.catalog import chunk_annotations, corpus, names, reading, subj
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
-from kbkit.text.words import subject_key
+from kbkit.text import subject_key
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -47,8 +47,8 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
+from kbkit.text import is_english
 from kbkit.text.analysis import analyzer
-from kbkit.text.words import is_english
 
 if TYPE_CHECKING:
     from kbkit.ingest.summaries import SummaryMaker

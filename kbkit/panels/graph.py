@@ -12,7 +12,7 @@ import traitlets
 from traitlets import Bunch
 
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
-from kbkit.graph.exporting import node_id
+from kbkit.graph import node_id
 from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.knowledge_base import handle_of
 from kbkit.models import (

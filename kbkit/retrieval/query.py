@@ -26,7 +26,7 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.text.words import stop_words
+from kbkit.text import stop_words
 
 _NO_FILTERS = Filters()
 

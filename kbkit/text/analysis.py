@@ -55,7 +55,7 @@ from functools import cache
 from itertools import chain, groupby
 
 from kbkit.errors import ImpossibleError
-from kbkit.text.words import stop_words
+from kbkit.text import stop_words
 
 REVISION = 2
 """Version of these rules; terms of different versions do not match."""

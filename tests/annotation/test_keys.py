@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.models import SubjectKind
-from kbkit.text.words import MAX_KEY_LENGTH, subject_key
+from kbkit.text import MAX_KEY_LENGTH, subject_key
 
 ENTITY = SubjectKind.ENTITY
 

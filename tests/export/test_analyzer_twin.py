@@ -15,8 +15,8 @@ import pytest
 import Stemmer
 
 from kbkit.export.index.terms import stemmer_source
+from kbkit.text import stop_words
 from kbkit.text.analysis import Analyzer
-from kbkit.text.words import stop_words
 from tests.manuals import MANUALS, manual
 from tests.text.test_text import WAYS
 

@@ -21,7 +21,7 @@ from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.base import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
-from kbkit.text.words import stop_words, subject_key
+from kbkit.text import stop_words, subject_key
 from tests.export.test_search_site import in_node
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbkit.text.words import is_english
+from kbkit.text import is_english
 
 ENGLISH = "The server reads its configuration when it starts, and you can change it in the file. "
 GERMAN = "Der Dienst liest seine Einstellungen, wenn er startet, und sie stehen in einer Datei. "

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
+from kbkit.text import stop_words
 from kbkit.text.analysis import Analyzer, _tokens, analyzer
 from kbkit.text.markdown.structure import without_link_targets
-from kbkit.text.words import stop_words
 
 ENGLISH = analyzer()
 LANGUAGES = Stemmer.algorithms()

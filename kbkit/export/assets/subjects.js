@@ -1,4 +1,4 @@
-// The normal form of subjects' names; counterpart of kbkit/text/words.py, which describes
+// The normal form of subjects' names; counterpart of kbkit/text/__init__.py, which describes
 // it.
 
 const LONGEST = 200; // characters of a normal form

@@ -40,7 +40,7 @@ from kbkit.export.index.terms import (
 )
 from kbkit.export.manifest import write_file, writing
 from kbkit.models import StatementType, SubjectKind
-from kbkit.text.words import stop_words
+from kbkit.text import stop_words
 
 SUBJECT_BYTES = 8_000
 """Target size of a shard of subjects."""

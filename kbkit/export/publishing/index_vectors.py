@@ -17,7 +17,7 @@ from kbkit.export.index.packing import Integers, decode_bytes, decode_nibbles, d
 from kbkit.export.index.terms import UNIT, utf16_key
 from kbkit.export.index.writer import KINDS
 from kbkit.models import DocumentState, Filters, SubjectKind
-from kbkit.text.words import subject_key
+from kbkit.text import subject_key
 
 FIRST = 50
 """Number of best rows by words that select further clusters."""

@@ -21,7 +21,7 @@ from kbkit.stores.catalog.knowledge_schema import (
     subjects,
 )
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.text.words import subject_key
+from kbkit.text import subject_key
 
 
 class SubjectName(NamedTuple):
