@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
@@ -67,16 +67,14 @@ _STRONG = re.compile(
 )
 
 
-_HINTS = str.split("""
-    fail crash deadlock dead-lock corrupt race memory vulnerab work unable problem bug hang break
-    segfault overflow denial injection wrong loss security error misbehav unexpected fix solve
-    resolve mend correct avoid prevent remedy overcome solution answer sure try instead mitigat
-    """)
-
-
-@cache
-def _hints() -> AhoCorasick:
-    return AhoCorasick(_HINTS)
+_HINTS = AhoCorasick(
+    str.split("""
+        fail crash deadlock dead-lock corrupt race memory vulnerab work unable problem bug hang
+        break segfault overflow denial injection wrong loss security error misbehav unexpected fix
+        solve resolve mend correct avoid prevent remedy overcome solution answer sure try instead
+        mitigat
+        """)
+)
 
 
 def problems_and_resolutions(
@@ -92,7 +90,7 @@ def problems_and_resolutions(
         for match in _ERROR_TEXT.finditer(text):
             problems[_cut(match[0].strip(" >\t"), _MAX_LENGTH)] = None
     low = folded(text) if reading.sentences else ""
-    hinted = reading.sentences if _hints().find_matches_as_indexes(low) else ()
+    hinted = reading.sentences if _HINTS.find_matches_as_indexes(low) else ()
     for sentence in hinted:
         bad = _TROUBLE.search(low, sentence.start, sentence.end)
         good = _MENDING.search(low, sentence.start, sentence.end)
@@ -152,15 +150,10 @@ _PLATFORMS = {
     **dict.fromkeys(("mac os x", "os x", "mac os"), "macOS"),
     **dict.fromkeys(("emscripten", "wasi"), "WebAssembly"),
 }
+_PLATFORM = AhoCorasick(list(_PLATFORMS), matchkind=MatchKind.LeftmostLongest)
 _INSIDE = frozenset("./_-`")
 _PLACES = frozenset(("Section", "Figure", "Table", "Chapter", "Appendix", "RFC", "PEP", "HTTP"))
 _PREFIX = re.compile(r"\A(?:\d+(?:\.\d+)*\.?|[A-Z]\.|Chapter \d+:?)\s+")
-
-
-@cache
-def _platforms() -> tuple[AhoCorasick, list[str]]:
-    names = list(_PLATFORMS)
-    return AhoCorasick(names, matchkind=MatchKind.LeftmostLongest), names
 
 
 def contexts_of(text: str, path: Sequence[str]) -> tuple[str, ...]:
@@ -193,15 +186,14 @@ def _versions(text: str) -> Iterator[str]:
 
 
 def _platforms_in(text: str) -> Iterator[str]:
-    automaton, names = _platforms()
     low = folded(text)
-    for number, start, end in automaton.find_matches_as_indexes(low):
+    for number, start, end in _PLATFORM.find_matches_as_indexes(low):
         before, after = low[start - 1 : start], low[end : end + 1]
         # whole words outside addresses and paths
         if not (
             before.isalnum() or after.isalnum() or before in _INSIDE or (after in "/_`" and after)
         ):
-            yield _PLATFORMS[names[number]]
+            yield list(_PLATFORMS.values())[number]
 
 
 def domains_of(passage: Passage) -> tuple[str, ...]:

@@ -111,7 +111,6 @@ _FILE = re.compile(
 _DOTTED_NAME = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|#)[A-Za-z_~$][\w$!?]*)*(?:\(\))?")
 _DOT_WORD = re.compile(r"\.[a-z0-9][a-z0-9_]+")
 _HYPHENATED = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
-_DUNDER = re.compile(r"__\w+__")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w+)\}?|%([A-Za-z_]\w+)%")
 _ENVIRONMENT = re.compile(r"\benvironment\b|\benv(?:vars?)?\b", re.IGNORECASE)
 _SETTINGS = re.compile(

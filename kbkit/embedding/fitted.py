@@ -204,15 +204,19 @@ class _Regression:
         return np.float32(np.sqrt(weight @ squares / weight.sum()))
 
     def solve(self, strength: float) -> Matrix:
-        columns = np.asarray(self.design.power(2).sum(axis=0), np.float32).ravel()
-        relative = np.sqrt(np.where(columns > 0, columns, 1))
-        # the mean diagonal of the kernel X diag(1 / sqrt(c)) X' is the unit of lambda
-        scale = float((self.design.power(2) @ (1 / relative)).mean()) or 1.0
-        penalty = (strength * scale * relative).astype(np.float32)
+        penalty = _penalty(self.design, strength, empty=1.0)
         if self.prior is None:
             return ridge(self.design, self.targets, penalty)
         rest = self.targets - self.design @ self.prior
         return self.prior + ridge(self.design, rest, penalty)
+
+
+def _penalty(design: Any, strength: float, *, empty: float) -> Matrix:
+    columns = np.asarray(design.power(2).sum(axis=0), np.float32).ravel()
+    relative = np.sqrt(np.where(columns > 0, columns, np.float32(empty)))
+    # the mean diagonal of the kernel X diag(1 / sqrt(c)) X' is the unit of lambda
+    scale = float((design.power(2) @ (1 / relative)).mean()) or 1.0
+    return (strength * scale * relative).astype(np.float32)
 
 
 def _choose(
@@ -358,10 +362,7 @@ def fit_to_texts(
     size = float((guess * guess).sum())
     fit = np.float32(float((guess * targets).sum()) / size if size > 0 else 0.0)
     start, guess = start * fit, guess * fit
-    squares = np.asarray(design.power(2).sum(axis=0), np.float32).ravel()
-    relative = np.sqrt(np.where(squares > 0, squares, _EMPTY_COLUMN)).astype(np.float32)
-    scale = float((design.power(2) @ (1 / relative)).mean()) or 1.0
-    penalty = (_LAMBDA * scale * relative).astype(np.float32)
+    penalty = _penalty(design, _LAMBDA, empty=_EMPTY_COLUMN)
     table = start + ridge(design, targets - guess, penalty)
     rows = (table + np.float32(_MEAN_SHARE) * mean) * weights[:, None]
     report = {"texts": len(terms), "terms": len(names), "words": len(words), "lambda": _LAMBDA}

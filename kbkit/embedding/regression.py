@@ -102,11 +102,10 @@ def word_prior(
     width: int,
 ) -> Matrix:
     """Return the vectors of words minus their mean; zeros for terms without vectors."""
-    placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
+    rows = [row for term, row in vocabulary.items() if term in words]
     start = np.zeros((len(vocabulary), width), np.float32)
-    if placed:
-        rows = np.array([row for row, _ in placed])
-        vectors = np.stack([vector for _, vector in placed])
+    if rows:
+        vectors = np.stack([words[term] for term in vocabulary if term in words])
         start[rows] = vectors - np.average(vectors, axis=0, weights=weights[rows])
     return start
 
@@ -227,11 +226,12 @@ def map_words(
     words: Mapping[str, Vector], vocabulary: Mapping[str, int], design: Any, targets: Matrix
 ) -> Matrix:
     """Map word vectors S into the space of chunk vectors, by a ridge regression of Y on ``X S``."""
-    placed = [(row, words[term]) for term, row in vocabulary.items() if term in words]
-    if not placed:
+    rows = [row for term, row in vocabulary.items() if term in words]
+    if not rows:
         return np.zeros((len(vocabulary), targets.shape[1]), np.float32)
-    table = np.zeros((len(vocabulary), len(placed[0][1])), np.float32)
-    table[[row for row, _ in placed]] = np.stack([vector for _, vector in placed])
+    vectors = np.stack([words[term] for term in vocabulary if term in words])
+    table = np.zeros((len(vocabulary), vectors.shape[1]), np.float32)
+    table[rows] = vectors
     passages = np.asarray(design @ table, np.float32)
     passages -= passages.mean(axis=0)
     products = (passages.T @ passages).astype(np.float64)

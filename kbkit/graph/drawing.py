@@ -108,7 +108,11 @@ def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
         half = max(LENGTH, sizes.sum() + GAP) / 2
         return np.array([[-half, 0.0], [half, 0.0]])
     spread = _relaxed(_pivot_layout(weights), weights)
-    spread *= max(LENGTH / _edge_length(spread, weights), 0.7 * LENGTH / _spacing(spread))
+    edges = sparse.triu(weights).tocoo()
+    lengths = np.linalg.norm(spread[edges.row] - spread[edges.col], axis=1)
+    nearest = cKDTree(spread).query(spread, k=2)[0][:, 1]
+    length, spacing = float(np.median(lengths)) or 1.0, float(np.median(nearest)) or 1.0
+    spread *= max(LENGTH / length, 0.7 * LENGTH / spacing)
     return _rotated(_without_overlaps(spread, sizes))
 
 
@@ -161,16 +165,6 @@ def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
         moved = force * (np.minimum(length / heavy[:, None], reach) / length)
         spread = spread + moved.astype(np.float32)
     return spread.astype(float)
-
-
-def _edge_length(spread: Floats, weights: sparse.csr_matrix) -> float:
-    edges = sparse.triu(weights).tocoo()
-    return float(np.median(np.linalg.norm(spread[edges.row] - spread[edges.col], axis=1))) or 1.0
-
-
-def _spacing(spread: Floats) -> float:
-    distance, _ = cKDTree(spread).query(spread, k=2)
-    return float(np.median(distance[:, 1])) or 1.0
 
 
 def _without_overlaps(spread: Floats, sizes: Floats) -> Floats:

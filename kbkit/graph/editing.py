@@ -196,18 +196,18 @@ class Editing:
         name = _check_word("name", name).lower()
         note = check_text("note", note)
         with self._database.write() as transaction:
-            ends = self._target(transaction, source), self._target(transaction, target)
-            if ends[0] == ends[1]:
+            start, end = self._target(transaction, source), self._target(transaction, target)
+            if start == end:
                 raise ImpossibleError(f"{source}: cannot be related to itself")
-            made = Relation(0, ends[0], name, ends[1], float(weight))
-            what = f"related {_description(transaction, made)}"
-            with noted(transaction, what, made_by, relation=_ends(made)):
+            what = f"related {_description(transaction, Relation(0, start, name, end, weight))}"
+            ends = (start.kind.value, start.id, name, end.kind.value, end.id)
+            with noted(transaction, what, made_by, relation=ends):
                 return relations.relate(
                     transaction,
-                    ends[0],
+                    start,
                     name,
-                    ends[1],
-                    weight=made.weight,
+                    end,
+                    weight=float(weight),
                     note=note,
                     made_by=made_by,
                     expected=expected,
@@ -309,11 +309,6 @@ def _labels(transaction: Transaction, *targets: Target) -> list[str]:
 def _description(transaction: Transaction, relation: Relation) -> str:
     source, target = _labels(transaction, relation.source, relation.target)
     return f"{source!r} {relation.name} {target!r}"
-
-
-def _ends(relation: Relation) -> tuple[str, ...]:
-    source, target = relation.source, relation.target
-    return source.kind.value, source.id, relation.name, target.kind.value, target.id
 
 
 def _id_or_name(entity: str | Entity) -> str:

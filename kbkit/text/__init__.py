@@ -166,12 +166,8 @@ def is_identifier(text: str) -> bool:
         or _SIGN.match(text)
         or _JOINT.search(text)
         or _CONSTANT.fullmatch(text)
-        or (text[:1].isupper() and _is_common(text))
+        or (text[:1].isupper() and (len(text) <= _SHORT_WORD or text.lower() in _STOP_WORDS))
     )
-
-
-def _is_common(word: str) -> bool:
-    return len(word) <= _SHORT_WORD or word.lower() in _STOP_WORDS
 
 
 def _phrase(text: str) -> str:

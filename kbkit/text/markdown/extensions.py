@@ -108,7 +108,8 @@ def link_notes(tokens: list[Token], used: set[str]) -> None:
                 link.attrSet("class", "kb-note")
                 places.setdefault(note, []).append(place)
     for note, number in notes.items():
-        text = next(_texts(tokens, number), None)
+        inside = reversed(tokens[number : _end(tokens, number)])
+        text = next((token for token in inside if token.type == "inline"), None)
         if text is not None:
             back = "".join(f" {_BACK % place}" for place in places.get(note, ()))
             text.children = [*(text.children or []), Token("html_inline", "", 0, content=back)]
@@ -120,12 +121,6 @@ def _place(note: str, used: set[str]) -> str:
         number += 1
     used.add(place)
     return place
-
-
-def _texts(tokens: list[Token], item: int) -> Iterator[Token]:
-    return (
-        token for token in reversed(tokens[item : _end(tokens, item)]) if token.type == "inline"
-    )
 
 
 _FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\w)")
