@@ -148,13 +148,10 @@ class NameGazetteer:
         """Find the names in a text, the longest match first, without overlaps."""
         if not self._patterns:
             return []
-        plain, places = _without_skipped(text)
-        mentions: list[Mention] = []
-        look = _Look(text, plain, places)
-        self._search(fold_and_mark(plain), 0, look, mentions)
-        return mentions
+        look = _Look(text)
+        return list(self._search(fold_and_mark(look.plain), 0, look))
 
-    def _search(self, text: str, offset: int, look: _Look, mentions: list[Mention]) -> None:
+    def _search(self, text: str, offset: int, look: _Look) -> Iterator[Mention]:
         at = place = 0
         plain = look.plain
         for number, start, _ in self._automaton.find_matches_as_indexes(text):
@@ -174,29 +171,28 @@ class NameGazetteer:
             behind = begin + len(fold) - fold.count(MARK)
             rule = self._rule(fold, begin, behind, look)
             if rule is not None:
-                mentions.append(look.mention(begin, behind, rule.name))
+                yield look.mention(begin, behind, rule.name)
             elif fold.count(MARK) > 2:
-                self._search_within(fold, begin, look, mentions)
+                yield from self._search_within(fold, begin, look)
 
-    def _search_within(self, fold: str, begin: int, look: _Look, mentions: list[Mention]) -> None:
+    def _search_within(self, fold: str, begin: int, look: _Look) -> Iterator[Mention]:
         words = [match.end() for match in re.finditer(MARK, fold)][1::2]
         for cut in reversed(words[:-1]):
             if fold[:cut] in self._rules:
                 behind = begin + cut - fold.count(MARK, 0, cut)
                 rule = self._rule(fold[:cut], begin, behind, look)
                 if rule is not None:
-                    mentions.append(look.mention(begin, behind, rule.name))
-                    self._search(fold[cut:], behind, look, mentions)
+                    yield look.mention(begin, behind, rule.name)
+                    yield from self._search(fold[cut:], behind, look)
                     return
         cut = words[0]
-        self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look, mentions)
+        yield from self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look)
 
     def _rule(self, fold: str, start: int, end: int, look: _Look) -> Spelling | None:
         if not look.is_apart(start, end):
             return None
         plain = look.plain[start:end]
-        rules = self._rules[fold]
-        for rule in rules:
+        for rule in self._rules[fold]:
             if rule.exact and plain != rule.written:
                 continue
             if rule.marked and not look.is_marked(start, end):
@@ -232,16 +228,15 @@ def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
 class _Look:
     """Context of a match."""
 
-    def __init__(self, text: str, plain: str, places: list[tuple[int, int]]) -> None:
-        self.plain = plain
-        self._text = text
-        self._places = places
+    def __init__(self, text: str) -> None:
+        self.plain, self._places = _without_skipped(text)
+        self._length = len(text)
 
     def mention(self, start: int, end: int, name: str) -> Mention:
         return Mention(self._place(start), self._place(end - 1) + 1, name)
 
     def _place(self, at: int) -> int:
-        here, there = self._places[bisect_right(self._places, (at, len(self._text))) - 1]
+        here, there = self._places[bisect_right(self._places, (at, self._length)) - 1]
         return there + at - here
 
     def is_apart(self, start: int, end: int) -> bool:
