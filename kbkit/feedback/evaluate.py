@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Matrix
+from kbkit.embedding import Matrix
 from kbkit.feedback.evaluation_report import Evaluation, MissingPage, QueryResult, Unit, compare
 from kbkit.feedback.evaluation_set import (
     EvaluationQuery,

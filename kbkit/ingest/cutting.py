@@ -24,7 +24,16 @@ from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, batches
 from kbkit.stores.catalog.writing import Description
 from kbkit.text.analysis import analyzer
-from kbkit.text.markdown.structure import Outline, outline, without_anchors, without_link_targets
+from kbkit.text.markdown.blocks import Block, Kind
+from kbkit.text.markdown.structure import (
+    Outline,
+    link_texts,
+    links,
+    outline,
+    plain_text,
+    without_anchors,
+    without_link_targets,
+)
 
 _PAGE_SIZE = 3000
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Matrix, Vector
 from kbkit.models import Filters, Mode
-from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
+from kbkit.models.annotations import SubjectKind
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import NEAR_SUMMARY, CorpusStatistics, bm25_scores
 from kbkit.retrieval.query import QueryVector
@@ -29,7 +29,7 @@ from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Snapshot
-from kbkit.text.subject_keys import subject_key
+from kbkit.text import subject_key
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]

@@ -19,9 +19,11 @@ from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
-from kbkit.sources.parts import Part, UnreadableError, one_line, stem
+from kbkit.sources.html.tables import pipe_table
+from kbkit.sources.parts import PAGE_BREAK, Part, one_line, stem
+from kbkit.sources.untrusted import Archive, UnreadableError, office
 from kbkit.text.markdown.structure import document_title
-from kbkit.text.markdown.writing import MATH, office_latex
+from kbkit.text.markdown.writing import MATH, escape, guard, office_latex, quote, safe_url
 
 _CODE = (
     "Code",

@@ -33,7 +33,7 @@ from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape, fence
 
 _MAX_BYTES = 50_000_000

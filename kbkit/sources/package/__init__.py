@@ -30,7 +30,7 @@ from kbkit.sources.package.introspection import (
     target_of,
 )
 from kbkit.sources.package.merging import source_file, with_introspection
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape, fence
 
 _FORGES = re.compile(r"(?:^|\.)(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org)$")
