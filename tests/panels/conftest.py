@@ -1,14 +1,17 @@
 """A small real workspace for the panels."""
 
-from __future__ import annotations
-
+import json
 import shutil
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import kbkit
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.panels import GraphPanel
 from kbkit.workspace import Workspace
 
 HOSTILE_TITLE = "<script>boom()</script> Files <img src=x onerror=boom()>"
@@ -53,3 +56,39 @@ def scratch(garden: Path, tmp_path: Path) -> Iterator[Workspace]:
     """A workspace that a test may change."""
     with kbkit.open(shutil.copytree(garden, tmp_path / "kb")) as workspace:
         yield workspace
+
+
+@pytest.fixture
+def kb(scratch: Workspace) -> KnowledgeBase:
+    return scratch["garden"]
+
+
+def text_of(markup: str) -> str:
+    """Return the text of HTML."""
+
+    class Text(HTMLParser):
+        text = ""
+
+        def handle_data(self, data: str) -> None:
+            self.text += data
+
+    parser = Text()
+    parser.feed(markup)
+    return parser.text
+
+
+def status(panel: Any) -> str:
+    return text_of(panel.status_line.value)
+
+
+def ask(panel: Any, what: str, **values: Any) -> dict[str, Any]:
+    """Send a request as the page does, and return the reply."""
+    replies: list[dict[str, Any]] = []
+    panel._view.send = lambda content, buffers=None: replies.append(content)
+    panel._view._handle_custom_msg({"event": "ask", "what": what, "number": 7, **values}, [])
+    if isinstance(panel, GraphPanel):  # which answers in a thread
+        panel._join(60)
+    (reply,) = [each for each in replies if each.get("number") == 7]
+    json.dumps(reply)
+    del reply["number"]
+    return reply

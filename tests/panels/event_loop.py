@@ -1,7 +1,5 @@
 """An event loop whose clock goes on only when a test says so."""
 
-from __future__ import annotations
-
 import asyncio
 
 

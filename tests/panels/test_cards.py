@@ -5,8 +5,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
-from kbkit.panels.search.results import Highlighter, RatingSummary, ago, card, context, score
+from kbkit.models import (
+    Chunk,
+    DocumentState,
+    DocumentType,
+    Hit,
+    Rating,
+    ScoreParts,
+    Target,
+    TargetKind,
+)
+from kbkit.panels.search.results import (
+    Highlighter,
+    RatingSummary,
+    ago,
+    card,
+    context,
+    score,
+    summarize,
+)
 from kbkit.text.analysis import analyzer
 
 ENGLISH = analyzer()
@@ -29,9 +46,9 @@ def make_hit(**changes):
         "snippet": "How to read files",
         "fetched_at": FETCHED,
     }
-    given = {**values, **changes}
-    text = given.pop("snippet")
-    return Hit(**given, cut=lambda: text)
+    fields = {**values, **changes}
+    text = fields.pop("snippet")
+    return Hit(**fields, cut=lambda: text)
 
 
 def drawn(hit, query="", **more):
@@ -53,24 +70,18 @@ def test_huge_text_is_cut():
     assert len(json.dumps(state)) < 3000
 
 
-def test_age_and_state_of_the_document_are_told():
+def test_card_shows_age_and_state_but_no_type_other_or_repeated_title():
     state = drawn(make_hit(state=DocumentState.STALE))
     assert state["age"]["text"] == "fetched 3 days ago"
     assert state["age"]["exact"] == "Fetched 2026-01-02 00:00 UTC"
     assert [badge["text"] for badge in state["badges"]] == ["api spec", "stale"]
     assert state["link"] == "https://example.org/page#here"
-
-
-def test_a_type_that_says_nothing_is_no_badge():
-    state = drawn(make_hit(document_type=DocumentType.OTHER))
+    state = drawn(make_hit(document_type=DocumentType.OTHER, heading_path=("A page", "Part")))
     assert state["badges"] == []
+    assert state["path"] == "Part"
 
 
-def test_a_first_heading_that_repeats_the_title_is_left_out():
-    assert drawn(make_hit(heading_path=("A page", "Part")))["path"] == "Part"
-
-
-def test_the_score_is_drawn_and_said():
+def test_score_is_drawn_and_labelled():
     drawing = score(make_hit())
     assert drawing["label"] == (
         "Score 0.75: 0.20 from meaning (cosine 0.60), 0.55 from words (BM25 8.2)"
@@ -78,7 +89,7 @@ def test_the_score_is_drawn_and_said():
     assert [share["percent"] for share in drawing["shares"]] == [20, 55, *[0] * 8]
 
 
-def test_the_score_shows_all_its_parts():
+def test_score_shows_all_its_parts():
     parts = ScoreParts(
         cosine=0.6,
         bm25=8.25,
@@ -104,12 +115,12 @@ def test_the_score_shows_all_its_parts():
     assert [share["percent"] for share in drawing["shares"]] == [20, 20, 15, 10, 5, 10, 5, 5, 5, 5]
 
 
-def test_the_bar_never_overflows():
+def test_score_bar_never_overflows():
     parts = ScoreParts(cosine=-0.2, bm25=90, dense=-0.1, lexical=4.0)
     assert [share["percent"] for share in score(make_hit(parts=parts))["shares"]][:2] == [0, 100]
 
 
-def test_what_else_was_said_is_mentioned():
+def test_other_ratings_are_summarized():
     ratings = RatingSummary(None, "how to <b>", 4, average=3.5, raters=2)
     assert drawn(make_hit(), ratings=ratings)["rated"] == (
         "you: 4 of 5 for “how to <b>” · average 3.5 of 2 readers"
@@ -117,7 +128,7 @@ def test_what_else_was_said_is_mentioned():
     assert drawn(make_hit(), ratings=RatingSummary(5, average=5, raters=1))["rated"] == ""
 
 
-def test_a_passage_in_context_is_rendered_and_sanitised():
+def test_passage_in_context_is_rendered_and_sanitised():
     hit = make_hit()
     text = "first <script>boom()</script>[x](javascript:boom())"
     before = Chunk("c0", "d1", 0, 0, 4, text, ("Guide", "Start"), "", None)
@@ -135,7 +146,7 @@ def test_a_passage_in_context_is_rendered_and_sanitised():
 
 
 @pytest.mark.parametrize(
-    ("age", "said"),
+    ("age", "words"),
     [
         (timedelta(seconds=-5), "just now"),
         (timedelta(seconds=59), "just now"),
@@ -147,6 +158,59 @@ def test_a_passage_in_context_is_rendered_and_sanitised():
         (timedelta(days=800), "2 years ago"),
     ],
 )
-def test_ages_are_said_in_words(age, said):
+def test_ages_are_shown_in_words(age, words):
     now = datetime(2026, 5, 1, tzinfo=UTC)
-    assert ago(now - age, now) == said
+    assert ago(now - age, now) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("He reads files.", "reading file", "He [reads] [files]."),
+        ("csv.reader(x)", "csv", "[csv].reader(x)"),
+        ("call append_event now", "append_event", "call [append_event] now"),
+        ("call appendEvent now", "event", "call [appendEvent] now"),
+        ("use C++ here", "c++", "use [C++] here"),
+        ("try --dry-run", "--dry-run", "try [--dry-run]"),
+        ("a < b & c", "b", "a < [b] & c"),
+        ("nothing here", "", "nothing here"),
+        ("the of and", "the", "the of and"),
+        ("", "word", ""),
+    ],
+)
+def test_words_of_the_query_are_marked(text, query, expected):
+    pieces = Highlighter(frozenset(ENGLISH.terms(query)), ENGLISH)(text)
+    assert "".join(f"[{piece}]" if hit else piece for piece, hit in pieces) == expected
+
+
+def rating(score, query="q", rater="me", target="c1"):
+    return Rating(
+        1, "kb", Target(TargetKind.CHUNK, target), score, query, rater, "", datetime.now(UTC)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratings", "summary"),
+    [
+        ([rating(2), rating(5)], RatingSummary(5, average=5, raters=1)),
+        (
+            [rating(1, rater="you"), rating(2, rater="you"), rating(5)],
+            RatingSummary(5, average=3.5, raters=2),
+        ),
+        ([rating(2, rater="you")], RatingSummary(None, average=2, raters=1)),
+    ],
+)
+def test_last_rating_counts_and_other_raters_only_for_the_average(ratings, summary):
+    assert summarize(ratings, "me", "q") == {"c1": summary}
+
+
+def test_case_and_spaces_of_the_query_are_ignored():
+    assert summarize([rating(3, "Read  files ")], "me", "read files")["c1"].score == 3
+
+
+def test_ratings_for_other_queries_stay_separate():
+    ratings = [rating(1, "old"), rating(4), rating(2, "other"), rating(5, "x", target="c2")]
+    assert summarize(ratings, "me", "q") == {
+        "c1": RatingSummary(4, "other", 2, average=2, raters=1),
+        "c2": RatingSummary(None, "x", 5, average=5, raters=1),
+    }

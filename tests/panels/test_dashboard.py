@@ -1,7 +1,5 @@
 """The dashboard over a real workspace."""
 
-from __future__ import annotations
-
 import ipywidgets as widgets
 import pytest
 
@@ -14,18 +12,10 @@ def open_tab(dashboard, title):
     return dashboard.panel(title)
 
 
-def test_panels_are_made_when_their_tab_is_opened(scratch):
+def test_panels_are_created_when_their_tab_opens(scratch):
     dashboard = Dashboard(scratch)
-    assert dashboard.tabs.titles == (
-        "Search",
-        "Documents",
-        "Files",
-        "Entries",
-        "Graph",
-        "Ingest",
-        "Judge",
-        "Evaluate",
-    )
+    titles = "Search Documents Files Entries Graph Ingest Judge Evaluate"
+    assert dashboard.tabs.titles == tuple(titles.split())
     assert [len(tab.children) for tab in dashboard.tabs.children] == [1, 0, 0, 0, 0, 0, 0, 0]
     assert isinstance(dashboard.panel("Search"), SearchPanel)
     panel = open_tab(dashboard, "Documents")
@@ -36,7 +26,7 @@ def test_panels_are_made_when_their_tab_is_opened(scratch):
         dashboard.panel("Nothing")
 
 
-def test_the_knowledge_base_goes_from_tab_to_tab(scratch):
+def test_chosen_knowledge_base_carries_over_to_other_tabs(scratch):
     scratch.create("kitchen").add("Bread", "Bake it.")
     dashboard = Dashboard(scratch)
     open_tab(dashboard, "Documents").kb_box.value = "kitchen"
@@ -48,7 +38,7 @@ def test_the_knowledge_base_goes_from_tab_to_tab(scratch):
     assert open_tab(dashboard, "Documents").kb_box.value == "kitchen"
 
 
-def test_panels_begin_with_the_knowledge_base_that_was_used_last(scratch):
+def test_panels_begin_with_the_last_used_knowledge_base(scratch):
     scratch.create("attic").add("Trunks", "Old ones.")
     scratch["garden"].add("Tulips", "Bulbs.")
     assert DocumentsPanel(scratch).kb_box.value == "garden"  # which changed last
@@ -59,7 +49,7 @@ def test_panels_begin_with_the_knowledge_base_that_was_used_last(scratch):
     assert DocumentsPanel(scratch).kb_box.value == "garden"
 
 
-def test_a_card_opens_its_document_at_the_passage(scratch):
+def test_card_opens_its_document_at_the_passage(scratch):
     scratch.create("kitchen").add("Bread", "Bake it for an hour.")
     dashboard = Dashboard(scratch)
     search = dashboard.panel("Search")
@@ -76,7 +66,7 @@ def test_a_card_opens_its_document_at_the_passage(scratch):
     assert not SearchPanel(scratch).cards.state["opens"]
 
 
-def test_what_one_tab_changes_the_others_show(scratch):
+def test_changes_in_one_tab_show_in_the_others(scratch):
     dashboard = Dashboard(scratch)
     documents = dashboard.panel("Documents")
     judge = dashboard.panel("Judge")
@@ -93,7 +83,7 @@ def test_what_one_tab_changes_the_others_show(scratch):
     assert "garden: 2 documents" in documents.status_line.value
 
 
-def test_queries_are_judged_and_settings_compared(scratch):
+def test_judge_and_evaluate_tabs_open_their_panels(scratch):
     dashboard = Dashboard(scratch, rater="ann")
     judge = dashboard.panel("Judge")
     judge.open_button.click()
@@ -110,7 +100,7 @@ def test_queries_are_judged_and_settings_compared(scratch):
     assert evaluate.panel is not None
 
 
-def test_a_tab_that_cannot_be_made_says_why(scratch):
+def test_tab_that_fails_shows_the_error(scratch):
     def fail():
         raise kbkit.KbkitError("<b>no graph</b>")
 
@@ -119,12 +109,12 @@ def test_a_tab_that_cannot_be_made_says_why(scratch):
 
     dashboard = Dashboard(scratch, more=[("Broken", fail), ("More", graph)])
     open_tab(dashboard, "Broken")
-    (said,) = dashboard.tabs.children[8].children
-    assert "&lt;b&gt;no graph" in said.value
+    (message,) = dashboard.tabs.children[8].children
+    assert "&lt;b&gt;no graph" in message.value
     assert open_tab(dashboard, "More").value == "a graph"
 
 
-def test_an_empty_workspace_has_a_dashboard(tmp_path):
+def test_empty_workspace_has_a_dashboard(tmp_path):
     with kbkit.open(tmp_path / "none") as workspace:
         dashboard = Dashboard(workspace)
         for title in dashboard.tabs.titles:

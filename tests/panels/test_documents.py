@@ -1,8 +1,6 @@
 """The documents panel against a real workspace."""
 
-from __future__ import annotations
-
-from html.parser import HTMLParser
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +9,8 @@ from kbkit.errors import KbkitError
 from kbkit.panels import DocumentsPanel
 from kbkit.panels.documents.panel import MAX_FOUND, DocumentTree
 from kbkit.panels.text_rendering import MAX_LENGTH
-from kbkit.text.markdown.structure import plain_text
+from kbkit.text.markdown.plain_text import plain_text
+from tests.panels.conftest import status, text_of
 
 SITE = "https://docs.example.org/en/latest"
 MANY = (
@@ -36,27 +35,6 @@ def garden(garden):
     return garden
 
 
-@pytest.fixture
-def kb(scratch):
-    return scratch["garden"]
-
-
-def text_of(markup):
-    class Text(HTMLParser):
-        text = ""
-
-        def handle_data(self, data):
-            self.text += data
-
-    parser = Text()
-    parser.feed(markup)
-    return parser.text
-
-
-def status(panel):
-    return text_of(panel.status_line.value)
-
-
 def names(rows):
     return [(row["name"], names(row["rows"])) if "rows" in row else row["name"] for row in rows]
 
@@ -70,7 +48,7 @@ def shown(panel):
     return panel.editor._view.state
 
 
-def test_the_tree_follows_paths(kb):
+def test_tree_follows_paths(kb):
     tree = DocumentTree(kb.documents.list())
     assert names(tree.roots()) == [
         ("docs.example.org/en/latest", ["guide", "io"]),
@@ -87,30 +65,28 @@ def test_the_tree_follows_paths(kb):
     assert tree.ancestors("nothing") == []
 
 
-def test_a_folder_that_holds_most_is_open(kb):
+def test_folder_with_most_documents_is_open(kb):
     documents = [each for each in kb.documents.list() if each.uri.startswith(SITE)]
     (top,) = DocumentTree(documents).roots()
     assert names([top]) == [("docs.example.org/en/latest", ["guide", ("io", ["CSV", "Open"])])]
     assert DocumentTree(()).roots() == []
 
 
-def test_a_filter_finds_titles_and_addresses(kb):
+def test_filter_matches_titles_and_addresses(kb):
     tree = DocumentTree(kb.documents.list())
     rows, many = tree.search("IO html csv")
     assert (names(rows), many) == ([("docs.example.org/en/latest/io", ["CSV"])], 1)
     assert tree.search("zebra") == ([], 0)
 
 
-def test_a_filter_shows_no_more_than_can_be_read(kb):
+def test_filter_shows_a_limited_number(kb):
     (one,) = [each for each in kb.documents.list() if each.title == "CSV"]
-    from dataclasses import replace
-
     many = [replace(one, id=str(n), uri=f"{SITE}/{n}") for n in range(MAX_FOUND + 7)]
     rows, count = DocumentTree(many).search("csv")
     assert (len(rows[0]["rows"]), count) == (MAX_FOUND, MAX_FOUND + 7)
 
 
-def test_a_document_is_opened_and_its_links_are_followed(kb):
+def test_document_opens_and_its_links_are_followed(kb):
     panel = DocumentsPanel(kb)
     assert panel.kb_box is None
     assert status(panel) == "garden: 5 documents"
@@ -135,7 +111,7 @@ def test_a_document_is_opened_and_its_links_are_followed(kb):
     assert panel.document.title == "CSV"
 
 
-def test_a_hit_is_opened_at_its_passage(scratch, kb):
+def test_hit_opens_at_its_passage(scratch, kb):
     text = "# Long\n\n" + "".join(
         f"## Part {n} {{#p{n}}}\n\n{'Many words of it. ' * 60}\n\nThe {name} is said here.\n\n"
         for n, name in enumerate(["quagga", "tapir"])
@@ -188,7 +164,7 @@ def test_passages_are_shown(kb):
         assert line in text_of(html)
 
 
-def test_labels_are_stored_at_once_and_shown_elsewhere(scratch, kb):
+def test_labels_are_stored_at_once_and_shown_in_other_panels(scratch, kb):
     panel, other = DocumentsPanel(scratch), DocumentsPanel(kb)
     for each in (panel, other):
         each.show(f"{SITE}/io/csv.html")
@@ -202,7 +178,7 @@ def test_labels_are_stored_at_once_and_shown_elsewhere(scratch, kb):
     assert (other.editor.type_box.value, other.editor.tags_box.value) == ("policy", "one, two")
 
 
-def test_stars_are_stored_and_taken_back(scratch, kb):
+def test_stars_are_stored_and_undone(scratch, kb):
     panel = DocumentsPanel(scratch, rater="ann")
     panel.show(f"{SITE}/io/csv.html")
     kb.rate(panel.document.id, 2, rater="bob")
@@ -239,7 +215,7 @@ def test_deletion_is_confirmed(kb):
     assert panel.editor._undo.layout.display == "none"
 
 
-def test_panels_stay_in_step(scratch):
+def test_documents_panel_follows_changes(scratch):
     panel = DocumentsPanel(scratch)
     assert status(panel) == "garden: 5 documents"
     scratch["garden"].add("Lilies", "They float.")  # as a cell, or another process, does it
@@ -257,7 +233,7 @@ def test_panels_stay_in_step(scratch):
     assert panel.kb_box.value == "garden"
 
 
-def test_errors_are_one_line_and_keep_what_was_shown(kb):
+def test_errors_are_one_line_and_keep_the_document(kb):
     panel = DocumentsPanel(kb)
     panel.show("nothing")
     assert isinstance(panel.error, KbkitError)
@@ -269,16 +245,14 @@ def test_errors_are_one_line_and_keep_what_was_shown(kb):
     assert panel.editor.tags_box.value == ""
 
 
-def test_an_empty_workspace_is_no_error(tmp_path):
-    import kbkit
-
+def test_empty_workspace_is_no_error(tmp_path):
     with kbkit.open(tmp_path / "none") as workspace:
         panel = DocumentsPanel(workspace)
         assert panel.error is None
         assert status(panel) == "No knowledge base yet"
 
 
-def test_a_selection_survives_a_change_of_the_filter(kb):
+def test_selection_survives_a_change_of_the_filter(kb):
     panel = DocumentsPanel(kb)
     panel.show(f"{SITE}/io/csv.html")
     panel.filter_box.value = "open"

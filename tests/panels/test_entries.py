@@ -1,15 +1,12 @@
 """The entries panel over a real workspace."""
 
-from __future__ import annotations
-
 import base64
 
 import pytest
 
 import kbkit
 from kbkit.panels import Dashboard, EntriesPanel
-from tests.panels.test_documents import status, text_of
-from tests.panels.test_files import ask
+from tests.panels.conftest import ask, status, text_of
 
 HOSTILE = "<script>boom()</script> <img src=x onerror=boom()> [click](javascript:boom())"
 
@@ -58,7 +55,7 @@ FORM = {
 }
 
 
-def test_the_table_is_filtered_and_sorted(panel):
+def test_table_is_filtered_and_sorted(panel):
     assert titles(panel) == ["Parse a log", "Brew tea"]
     ask(panel, "sort", by="title")
     assert titles(panel) == ["Brew tea", "Parse a log"]
@@ -78,7 +75,7 @@ def test_the_table_is_filtered_and_sorted(panel):
     assert panel._view.table["empty"] == "Nothing matches."
 
 
-def test_an_entry_is_shown_with_its_parts(panel):
+def test_entry_is_shown_with_its_parts(panel):
     panel.show("parse-a-log")
     entry = shown(panel)
     assert panel.entry.slug == "parse-a-log"
@@ -90,16 +87,14 @@ def test_an_entry_is_shown_with_its_parts(panel):
     assert [(vote["rater"], vote["score"]) for vote in entry["votes"]] == [("ann", 5)]
     code = ask(panel, "code", slug="parse-a-log", path="code/parse.py")["answer"]
     assert 'class="k"' in code["html"]
-    assert (
-        "is not text"
-        in ask(panel, "code", slug="parse-a-log", path="artifacts/out.bin")["problem"]["text"]
-    )
+    problem = ask(panel, "code", slug="parse-a-log", path="artifacts/out.bin")["problem"]
+    assert "is not text" in problem["text"]
     assert "problem" in ask(panel, "code", slug="parse-a-log", path="../../catalog.sqlite")
     panel.show("nowhere")
     assert 'role="alert"' in panel.status_line.value
 
 
-def test_files_are_downloaded_piece_by_piece(panel, entries):
+def test_files_are_downloaded_in_pieces(panel, entries):
     data, start, end = b"", 0, False
     while not end:
         answer = ask(panel, "download", slug="parse-a-log", path="artifacts/out.bin", start=start)
@@ -122,7 +117,7 @@ def test_votes_are_stored(panel, entries):
     assert entries.read("brew-tea").rating.count == 1
 
 
-def test_entries_are_made_changed_deleted_and_taken_back(panel, entries):
+def test_entries_are_created_changed_deleted_and_undone(panel, entries):
     problem = ask(panel, "create", **{**FORM, "title": " "})["problem"]
     assert problem["field"] == "title"
     assert "is empty" in problem["text"]
@@ -143,18 +138,18 @@ def test_entries_are_made_changed_deleted_and_taken_back(panel, entries):
     assert shown(panel)["code"] == []
     ask(panel, "delete", slug="bake-bread")
     assert panel.entry is None
-    for said in (
+    for message in (
         "Brought back: Bake",
         "Taken back: code/x.py",
         "Taken back: code/x.py",
         "Taken back: Bake",
         "Taken back: bake-bread is in the trash",
     ):
-        assert ask(panel, "undo")["answer"]["said"].startswith(said)
+        assert ask(panel, "undo")["answer"]["said"].startswith(message)
     assert titles(panel) == ["Parse a log", "Brew tea"]
 
 
-def test_who_edits_hears_of_another_change(panel, entries):
+def test_conflicting_edit_of_an_entry_is_reported(panel, entries):
     panel.show("brew-tea")
     fields = shown(panel)["fields"]
     entries.update("brew-tea", prompt="Theirs.")
@@ -169,7 +164,7 @@ def test_who_edits_hears_of_another_change(panel, entries):
     assert entries.read("brew-tea").prompt == "Theirs."
 
 
-def test_what_others_write_appears(panel, entries, scratch):
+def test_changes_of_other_writers_appear(panel, entries, scratch):
     panel.show("brew-tea")
     with kbkit.open(scratch.path) as other:
         other.entries.rate("brew-tea", 1, rater="ann")
@@ -190,7 +185,7 @@ def test_what_others_write_appears(panel, entries, scratch):
     assert "line" in row["problem"]
 
 
-def test_what_was_done_is_said_until_the_reader_asks_for_something_else(panel, entries):
+def test_outcome_stays_until_the_next_request(panel, entries):
     ask(panel, "create", **FORM)
     entries.create("From an agent")
     panel._look()
@@ -225,7 +220,7 @@ def test_hostile_entries_are_harmless(panel, entries):
         assert 'href="javascript' not in markup
 
 
-def test_an_empty_workspace_has_a_panel(tmp_path):
+def test_panel_works_in_an_empty_workspace(tmp_path):
     with kbkit.open(tmp_path / "none") as workspace:
         panel = EntriesPanel(workspace)
         assert panel.error is None

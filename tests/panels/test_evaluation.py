@@ -1,7 +1,5 @@
 """The evaluation panel against a real knowledge base."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 
@@ -53,21 +51,21 @@ def look(panel: EvalPanel, place: object) -> dict:
     return panel.view.detail
 
 
-def test_what_was_learned_from_use_has_a_weight_too(kb):
+def test_learned_weight_is_compared(kb):
     panel = EvalPanel(kb, QUESTIONS)
     assert panel.forms["A"].weight_boxes["learned_weight"].value == 2.0
     compared(panel, learned_weight=0.0)
     assert panel._measured["B"][1] == RetrievalSpec(learned_weight=0.0)
 
 
-def test_a_comparison_of_what_is_unfinished_says_so(kb, monkeypatch):
+def test_comparison_notes_waiting_summaries(kb, monkeypatch):
     info = replace(kb.info(), summaries_waiting=3)
     monkeypatch.setattr(type(handle_of(kb)), "info", lambda _self: info)
     panel = compared(EvalPanel(kb, QUESTIONS))
     assert "static vectors served 3 summaries" in panel.view.state["notes"][0]
 
 
-def test_two_settings_are_measured_as_python_does(kb):
+def test_panel_measures_two_settings_like_python(kb):
     panel = EvalPanel(kb, QUESTIONS)
     assert panel.comparison.empty
     panel.forms["A"].mode_box.value = "lexical"
@@ -89,7 +87,7 @@ def test_two_settings_are_measured_as_python_does(kb):
     assert not panel.running
 
 
-def test_both_lists_say_what_moved_and_what_is_relevant(kb):
+def test_both_lists_show_moves_and_relevance(kb):
     panel = EvalPanel(kb, QUESTIONS)
     panel.forms["A"].mode_box.value = "lexical"
     compared(panel, dense_weight=1.0)
@@ -108,7 +106,7 @@ def test_both_lists_say_what_moved_and_what_is_relevant(kb):
         assert look(panel, wrong) == found
 
 
-def test_judgements_are_the_default_and_what_they_lack_is_said(kb):
+def test_judgements_are_the_default_and_gaps_are_noted(kb):
     panel = EvalPanel(kb)
     panel.compare()
     assert "no judgements" in panel.status_line.value or panel.wait(20) is None
@@ -126,7 +124,7 @@ def test_judgements_are_the_default_and_what_they_lack_is_said(kb):
     assert "compare again" in panel.status_line.value
 
 
-def test_settings_are_kept_only_when_somebody_says_so(kb):
+def test_settings_are_kept_only_on_request(kb):
     before = kb.spec.retrieval
     panel = EvalPanel(kb, QUESTIONS)
     panel.keep("B")
@@ -145,7 +143,7 @@ def test_settings_are_kept_only_when_somebody_says_so(kb):
     assert kb.spec.retrieval == before
 
 
-def test_what_has_no_control_stays(kb):
+def test_settings_without_a_control_stay(kb):
     config = kb.spec
     spec = RetrievalSpec(per_document=5, rating_weight=0.3, document_weight=3.0)
     kb.configure(config.model_copy(update={"retrieval": spec}))
@@ -153,7 +151,7 @@ def test_what_has_no_control_stays(kb):
 
 
 @pytest.mark.slow
-def test_it_can_be_cancelled_and_what_was_there_stays(kb):
+def test_cancelled_comparison_keeps_the_previous_result(kb):
     panel = compared(EvalPanel(kb, QUESTIONS * 60))
     first, shown = panel.evaluation, panel.view.state
     asking = threading.Event()
@@ -170,7 +168,7 @@ def test_it_can_be_cancelled_and_what_was_there_stays(kb):
     assert panel.view.state == shown
 
 
-def test_what_goes_wrong_is_shown(kb, tmp_path):
+def test_evaluation_errors_are_shown(kb, tmp_path):
     panel = EvalPanel(kb, [])
     panel.compare()
     panel.wait(20)
@@ -189,7 +187,7 @@ def test_questions_come_from_files(kb, tmp_path):
     assert len(panel.comparison) == len(ASKED)
 
 
-def test_lines_of_a_recipe_are_escaped_and_say_the_settings():
+def test_recipe_lines_name_the_settings():
     html = evaluation.recipe_lines(RetrievalSpec(query_encoder="fitted", dense_weight=0.45))
     assert "query_encoder: fitted" in html
     assert "dense_weight: 0.45" in html

@@ -1,8 +1,5 @@
 """The files panel over a real workspace."""
 
-from __future__ import annotations
-
-import json
 from threading import Thread
 
 import pytest
@@ -10,7 +7,7 @@ import pytest
 import kbkit
 from kbkit.panels import Dashboard, DocumentsPanel, FilesPanel
 from kbkit.panels.text_rendering import render_file, render_text
-from tests.panels.test_documents import status, text_of
+from tests.panels.conftest import ask, status, text_of
 
 NOTE = "# Green tea\n\nSteep #hot water. See [[Milk]], [log](log.md#day) and [[Lemon|a lemon]].\n"
 HOSTILE = (
@@ -33,17 +30,6 @@ def panel(scratch, files):
     return FilesPanel(scratch)
 
 
-def ask(panel, what, **values):
-    """What the page asks, and what it is answered."""
-    answers = []
-    panel._view.send = lambda content, buffers=None: answers.append(content)
-    panel._view._handle_custom_msg({"event": "ask", "what": what, "number": 7, **values}, [])
-    (answer,) = answers
-    assert answer.pop("number") == 7
-    json.dumps(answer)
-    return answer
-
-
 def names(rows):
     return [row["name"] for row in rows]
 
@@ -56,7 +42,7 @@ def shown(panel):
     return panel._view.state
 
 
-def test_folders_are_read_when_they_are_opened(panel, files):
+def test_folders_are_read_when_opened(panel, files):
     assert names(panel._view.roots) == ["kb", "notes", "milk.md"]
     assert all("rows" not in row for row in panel._view.roots)
     assert lines(panel, "notes") == ["log.md", "tea.md"]
@@ -64,7 +50,7 @@ def test_folders_are_read_when_they_are_opened(panel, files):
     assert lines(panel, "../..") == []
 
 
-def test_a_file_is_shown_and_its_links_lead_to_others(panel):
+def test_file_is_shown_and_its_links_open_other_files(panel):
     panel.show("notes/tea.md")
     state = shown(panel)
     assert "<h2" in state["html"]
@@ -93,7 +79,7 @@ def test_hostile_files_are_harmless(panel, files):
         assert "onerror" in text_of(html)
 
 
-def test_code_and_what_is_no_text(panel, files):
+def test_code_is_highlighted_and_binary_files_are_not_shown(panel, files):
     files.write("run.py", "def run():\n    return '```'\n")
     (files.path / "data.bin").write_bytes(b"\x00\xff\xfe")
     panel.refresh()
@@ -105,8 +91,8 @@ def test_code_and_what_is_no_text(panel, files):
     assert not shown(panel)["editable"]
 
 
-def test_a_poll_waits_until_a_move_is_shown(panel, monkeypatch):
-    """Kernels run timers and the messages of a page in two threads."""
+def test_poll_waits_until_a_move_is_shown(panel, monkeypatch):
+    """Kernels run timers and messages of a page in different threads."""
     panel.show("notes/tea.md")
     polls, free = [], []
     move = panel._files.move
@@ -127,7 +113,7 @@ def test_a_poll_waits_until_a_move_is_shown(panel, monkeypatch):
     assert (panel.file.path, shown(panel)["title"]) == ("tea.md", "tea.md")
 
 
-def test_what_is_done_can_be_taken_back(panel, files):
+def test_file_actions_can_be_undone(panel, files):
     assert ask(panel, "create", path="notes", kind="folder")["problem"]["field"] == "path"
     assert ask(panel, "create", path="a/b.md", kind="file")["answer"]["said"] == "Made: a/b.md"
     assert shown(panel)["undo"] == "making a/b.md"
@@ -140,12 +126,12 @@ def test_what_is_done_can_be_taken_back(panel, files):
     ask(panel, "delete", path="c/d/b.md")
     assert panel.file is None
     assert lines(panel, "c/d") == []
-    for said, path, text in [
+    for message, path, text in [
         ("Brought back: c/d/b.md", "c/d/b.md", "# B\n"),
         ("Taken back: a is where it was", "a/b.md", "# B\n"),
         ("Taken back: a/b.md as it was", "a/b.md", ""),
     ]:
-        assert ask(panel, "undo")["answer"]["said"] == said
+        assert ask(panel, "undo")["answer"]["said"] == message
         assert files.read(path) == text
     panel.undo()
     with pytest.raises(kbkit.KbkitError):
@@ -154,7 +140,7 @@ def test_what_is_done_can_be_taken_back(panel, files):
     assert ask(panel, "undo") == {"answer": {}}
 
 
-def test_errors_stand_beside_their_field(panel):
+def test_errors_name_their_field(panel):
     for path in ("", "/etc/passwd", "../x.md", "CON.md", "kb/x.md", "milk.md", "a\x00b"):
         problem = ask(panel, "create", path=path, kind="file")["problem"]
         assert problem["field"] == "path", path
@@ -164,7 +150,7 @@ def test_errors_stand_beside_their_field(panel):
     assert ask(panel, "create", path=7, kind="file")["problem"]["text"] == "path=7: give text"
 
 
-def test_both_are_shown_where_somebody_else_wrote_meanwhile(panel, files):
+def test_conflicting_edit_of_a_file_shows_both_versions(panel, files):
     opened = ask(panel, "edit", path="milk.md")["answer"]
     files.write("milk.md", "theirs")
     problem = ask(panel, "save", **{**opened, "text": "mine"})["problem"]
@@ -183,7 +169,7 @@ def test_both_are_shown_where_somebody_else_wrote_meanwhile(panel, files):
     assert ask(panel, "save", **{**over, "text": "x"})["problem"]["now"]["version"] == ""
 
 
-def test_what_others_write_appears(panel, files, scratch):
+def test_changes_of_other_writers_appear(panel, files, scratch):
     panel.show("notes/tea.md")
     with kbkit.open(scratch.path) as other:
         other.files.append("notes/tea.md", "An agent was here.")
@@ -206,7 +192,7 @@ def test_what_others_write_appears(panel, files, scratch):
     assert "notes/tea.md is gone" in status(panel)
 
 
-def test_files_are_found_by_name_and_by_what_they_say(panel):
+def test_files_are_found_by_name_and_content(panel):
     panel.find_box.value = "green"
     found = panel._view.tree["found"]
     assert [row["id"] for row in found][:2] == ["notes/tea.md", "milk.md"]
@@ -217,7 +203,7 @@ def test_files_are_found_by_name_and_by_what_they_say(panel):
     assert panel._view.tree["found"] is None
 
 
-def test_knowledge_bases_are_folders_that_are_read(panel, scratch):
+def test_knowledge_bases_are_read_only_folders(panel, scratch):
     assert lines(panel, "kb") == ["garden"]
     (page,) = ask(panel, "children", folder="kb/garden")["answer"]["rows"]
     panel.show(page["id"])
@@ -225,14 +211,14 @@ def test_knowledge_bases_are_folders_that_are_read(panel, scratch):
     assert (shown(panel)["badge"], shown(panel)["editable"]) == ("read only", False)
 
 
-def test_other_panels_hear_of_it(scratch, panel):
+def test_saved_file_updates_other_panels(scratch, panel):
     documents = DocumentsPanel(scratch)
     documents.kb_box.value = "files"
     ask(panel, "save", path="new.md", text="New.", version="")
     assert "files: 4 documents" in status(documents)
 
 
-def test_an_empty_workspace_has_a_panel(tmp_path):
+def test_panel_works_in_an_empty_workspace(tmp_path):
     with kbkit.open(tmp_path / "none") as workspace:
         panel = FilesPanel(workspace)
         assert panel.error is None
@@ -245,13 +231,13 @@ def test_an_empty_workspace_has_a_panel(tmp_path):
         assert Dashboard(workspace).panel("Files").error is None
 
 
-def test_long_files_are_cut_and_say_so():
+def test_long_files_are_cut():
     rendered = render_file("a.md", "word " * 100_000, [])
     assert rendered.cut == 300_000
     assert render_text("a.log", "x" * 250_000).cut == 50_000
 
 
-def test_a_poll_leaves_the_outcome_of_an_action(panel, files):
+def test_poll_keeps_the_outcome_of_an_action(panel, files):
     panel.find_box.value = "tea"
     panel._find()
     found = status(panel)

@@ -1,12 +1,11 @@
 """The graph panel against a real workspace."""
 
-from __future__ import annotations
-
 import pytest
 
 import kbkit
 from kbkit.panels import GraphPanel
 from kbkit.panels.graph import target_of
+from tests.panels.conftest import ask
 
 HOSTILE = "<script>boom()</script> \u202egnp.exe \x07 " + "long " * 80
 
@@ -25,12 +24,7 @@ def garden(garden):
 
 
 @pytest.fixture
-def kb(scratch):
-    return scratch["garden"]
-
-
-@pytest.fixture
-def panel(scratch, kb):
+def panel(scratch):
     panel = opened(scratch)
     yield panel
     panel.close()
@@ -43,18 +37,12 @@ def opened(target, **options):
     return panel
 
 
-def ask(panel, what, **values):
-    """What the page asks, and what it is answered."""
-    sent = []
-    panel._view.send = sent.append
-    panel._view._handle_custom_msg({"event": "ask", "number": 7, "what": what, **values}, [])
-    panel._join(60)
-    (reply,) = [each for each in sent if each.get("number") == 7]
-    return reply
-
-
 def picture(panel):
     return panel._view.state["picture"]
+
+
+def nodes(panel, field):
+    return {each[field] for each in picture(panel)["nodes"]}
 
 
 def node(panel, name):
@@ -62,10 +50,9 @@ def node(panel, name):
     return found
 
 
-def test_it_shows_what_is_related_and_what_is_missing(panel):
-    names = {each["name"] for each in picture(panel)["nodes"]}
-    assert "PoolError" in names
-    assert any(name.startswith("pool.part3") for name in names)
+def test_graph_shows_relations_and_gaps(panel):
+    assert "PoolError" in nodes(panel, "name")
+    assert any(name.startswith("pool.part3") for name in nodes(panel, "name"))
     assert picture(panel)["edges"]
     assert {"kind", "id", "name", "reason"} == set(panel._view.state["gaps"][0])
     assert "All knowledge bases: all" in panel.status_line.value
@@ -75,26 +62,22 @@ def test_it_shows_what_is_related_and_what_is_missing(panel):
     assert picture(panel) == before
 
 
-def named(panel):
-    return {each["name"] for each in picture(panel)["nodes"]}
-
-
-def test_it_hears_of_what_another_panel_changed(panel, scratch):
+def test_changes_of_another_panel_appear_in_place(panel, scratch):
     other = opened(scratch)
-    there = {each["id"]: (each["x"], each["y"]) for each in picture(other)["nodes"]}
+    before = {each["id"]: (each["x"], each["y"]) for each in picture(other)["nodes"]}
     node_id = node(panel, "PoolError")["id"]
     ask(panel, "relate", id=node_id, relation="handles", target="pool.size", weight="1")
     ask(panel, "create", name="warden", type="component", aliases=[])
     ask(panel, "relate", id=node_id, relation="related_to", target="warden", weight="1")
     other._join(60)
-    assert "warden" in named(other)
+    assert "warden" in nodes(other, "name")
     assert "handles" in {each["name"] for each in picture(other)["edges"]}
-    now = {each["id"]: (each["x"], each["y"]) for each in picture(other)["nodes"]}
-    assert {known: now[known] for known in there} == there, "nothing jumps"
+    after = {each["id"]: (each["x"], each["y"]) for each in picture(other)["nodes"]}
+    assert {known: after[known] for known in before} == before, "nothing jumps"
     other.close()
 
 
-def test_it_sees_what_another_process_changed_when_it_is_looked_at(panel, scratch):
+def test_look_shows_changes_of_another_process(panel, scratch):
     version = panel._view.state["version"]
     ask(panel, "look")
     assert panel._view.state["version"] == version, "nothing has changed"
@@ -102,10 +85,10 @@ def test_it_sees_what_another_process_changed_when_it_is_looked_at(panel, scratc
         other.graph.create("warden", type="component")
         other.graph.relate("PoolError", "related_to", "warden", by="an agent")
     ask(panel, "look")
-    assert "warden" in named(panel)
+    assert "warden" in nodes(panel, "name")
 
 
-def test_a_node_says_what_is_known_of_it(panel, scratch):
+def test_node_details_list_facts_neighbors_and_passages(panel, scratch):
     answer = ask(panel, "details", id=node(panel, "pool.part0")["id"])["answer"]
     assert answer["item"]["name"].startswith("pool.part0")
     assert any("passage" in value for _, value in answer["facts"])
@@ -121,7 +104,7 @@ def test_a_node_says_what_is_known_of_it(panel, scratch):
     assert [each["name"] for each in found] == ["PoolError"]
 
 
-def test_an_entity_is_changed_and_that_is_taken_back(panel, scratch):
+def test_entity_is_changed_and_the_change_undone(panel, scratch):
     known = node(panel, "PoolError")["id"]
     ask(panel, "details", id=known)
     changed = {"name": "Pool error", "type": "error", "description": "Bad.", "aliases": ["E1"]}
@@ -137,7 +120,7 @@ def test_an_entity_is_changed_and_that_is_taken_back(panel, scratch):
     assert panel._view.state["undo"] == ""
 
 
-def test_what_was_done_is_said_until_something_else_is_asked_for(panel, kb):
+def test_outcome_stays_until_the_next_request(panel, kb):
     known = node(panel, "PoolError")["id"]
     ask(panel, "details", id=known)
     ask(panel, "update", id=known, name="PoolError", type="error", description="Bad.", aliases=[])
@@ -151,7 +134,7 @@ def test_what_was_done_is_said_until_something_else_is_asked_for(panel, kb):
     assert "All knowledge bases: all" in panel.status_line.value
 
 
-def test_what_is_wrong_is_said_of_its_field_and_nothing_changes(panel, scratch):
+def test_invalid_fields_are_named_and_nothing_changes(panel, scratch):
     known = node(panel, "PoolError")["id"]
     ask(panel, "details", id=known)
     good = {"name": "PoolError", "type": "error", "description": "", "aliases": []}
@@ -169,7 +152,7 @@ def test_what_is_wrong_is_said_of_its_field_and_nothing_changes(panel, scratch):
     assert ask(panel, "create", **{**good, "name": "PoolError"})["problem"]["field"] == "name"
 
 
-def test_two_people_who_edit_at_once_lose_nothing(panel, scratch):
+def test_conflicting_edit_of_an_entity_is_reported(panel, scratch):
     known = node(panel, "PoolError")["id"]
     ask(panel, "details", id=known)
     with kbkit.open(scratch.path) as other:
@@ -183,7 +166,7 @@ def test_two_people_who_edit_at_once_lose_nothing(panel, scratch):
     assert scratch.graph.entity("PoolError").description == "Mine."
 
 
-def test_relations_are_made_and_deleted(panel, scratch):
+def test_relations_are_created_and_deleted(panel, scratch):
     known = node(panel, "PoolError")["id"]
     made = ask(panel, "relate", id=known, relation="caused by", target="pool.size", weight="0.5")
     assert "caused_by" in made["answer"]["said"]
@@ -197,7 +180,7 @@ def test_relations_are_made_and_deleted(panel, scratch):
     assert "problem" in ask(panel, "unrelate", relation=12345)
 
 
-def test_entities_are_made_and_deleted_and_hostile_names_are_harmless(panel, scratch):
+def test_entities_with_hostile_names_are_created_and_deleted(panel, scratch):
     made = ask(panel, "create", name=HOSTILE, type="term", description="", aliases=[])["answer"]
     ask(panel, "relate", id=made["item"]["id"], relation="related_to", target="PoolError")
     name = node(panel, "<script>")["name"]
@@ -209,10 +192,10 @@ def test_entities_are_made_and_deleted_and_hostile_names_are_harmless(panel, scr
     assert too_long["problem"]["field"] == "name"
     assert len(too_long["problem"]["text"]) <= 300
     ask(panel, "delete", id=made["item"]["id"])
-    assert made["item"]["id"] not in {each["id"] for each in picture(panel)["nodes"]}
+    assert made["item"]["id"] not in nodes(panel, "id")
 
 
-def test_suggestions_are_applied_refused_and_taken_back(panel, scratch):
+def test_merge_suggestions_are_applied_undone_and_refused(panel, scratch):
     for name in ("random access memory", "RAM"):
         scratch.graph.create(name, type="term")
     found = ask(panel, "suggestions")["answer"]
@@ -227,7 +210,7 @@ def test_suggestions_are_applied_refused_and_taken_back(panel, scratch):
     assert acronym not in ask(panel, "suggestions")["answer"]
 
 
-def test_whatever_a_strangers_page_sends_harms_nothing(panel, scratch):
+def test_malformed_messages_of_a_page_change_nothing(panel, scratch):
     before = scratch.graph.to_json()
     for values in ({"id": 5}, {"id": "nothing"}, {"id": "entity:none"}, {"id": None}, {}):
         assert ask(panel, "details", **values)["problem"]["text"]
@@ -240,7 +223,7 @@ def test_whatever_a_strangers_page_sends_harms_nothing(panel, scratch):
         target_of("nothing")
 
 
-def test_where_there_is_nothing_it_says_what_to_do(tmp_path):
+def test_empty_graph_says_what_to_do(tmp_path):
     with kbkit.open(tmp_path / "empty") as workspace:
         panel = opened(workspace)
         assert "make one" in panel._view.state["notice"]
@@ -259,18 +242,11 @@ def test_one_knowledge_base_and_documents_as_nodes(scratch, kb):
     opens = []
     panel = opened(kb, limit=50, on_open=opens.append)
     assert panel.kb_box is None
-    assert {each["type"] for each in picture(panel)["nodes"]} <= {
-        "symbol",
-        "error",
-        "setting",
-        "term",
-        "name",
-        "entity",
-        "file",
-    }
+    types = {"symbol", "error", "setting", "term", "name", "entity", "file"}
+    assert nodes(panel, "type") <= types
     panel.documents_box.value = True
     panel._join(60)
-    assert "document" in {each["type"] for each in picture(panel)["nodes"]}
+    assert "document" in nodes(panel, "type")
     details = ask(panel, "details", id=node(panel, "PoolError")["id"])["answer"]
     panel._view._handle_custom_msg({"event": "open", "chunk": details["passages"][0]["chunk"]}, [])
     assert opens[0].kb == "garden"

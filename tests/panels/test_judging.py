@@ -1,7 +1,5 @@
 """The judge panel against a real workspace: what it gives the page, and what the page may say."""
 
-from __future__ import annotations
-
 import pytest
 
 import kbkit
@@ -24,11 +22,6 @@ def garden(garden):
     return garden
 
 
-@pytest.fixture
-def kb(scratch):
-    return scratch["garden"]
-
-
 def event(panel: JudgePanel, name: str, **values) -> None:
     panel.view._received(panel.view, {"event": name, **values}, [])
     assert panel.wait(20)
@@ -40,7 +33,7 @@ def asked(panel: JudgePanel, place: int) -> list[dict]:
     return panel.view.pool["passages"]
 
 
-def test_what_is_judged_is_stored_counted_and_measured(kb):
+def test_judgements_are_stored_counted_and_measured(kb):
     panel = JudgePanel(kb, QUERIES, rater="ann")
     assert panel.view.state["start"] == 0
     passages = asked(panel, 0)
@@ -48,8 +41,7 @@ def test_what_is_judged_is_stored_counted_and_measured(kb):
     assert panel.view.state["counts"] == pooled
     target = passages[0]["id"]
     event(panel, "judge", place=0, id=target, score=4, by="a-1")
-    said = panel.view.state["stored"]
-    assert said == {"place": 0, "id": target, "score": 4, "by": "a-1"}
+    assert panel.view.state["stored"] == {"place": 0, "id": target, "score": 4, "by": "a-1"}
     assert panel.view.state["counts"][0][0] == 1
     assert panel.view.state["interim"]["queries"] == 1
     stored = kb.ratings.to_frame().iloc[-1]
@@ -61,7 +53,7 @@ def test_what_is_judged_is_stored_counted_and_measured(kb):
     assert panel.view.state["interim"] is None
 
 
-def test_a_passage_tells_nothing_of_how_it_was_found(kb):
+def test_passages_do_not_reveal_their_rank(kb):
     panel = JudgePanel(kb, QUERIES, rater="ann")
     first = asked(panel, 0)
     assert set(first[0]) == {"id", "title", "path", "place", "link", "html", "score"}
@@ -70,7 +62,7 @@ def test_a_passage_tells_nothing_of_how_it_was_found(kb):
 
 
 @pytest.mark.slow
-def test_it_goes_on_where_one_left(kb):
+def test_judging_continues_at_the_first_open_query(kb):
     panel = JudgePanel(kb, QUERIES, rater="ann")
     for one in asked(panel, 0):
         event(panel, "judge", place=0, id=one["id"], score=3, by="x")
@@ -98,7 +90,7 @@ def test_raters_are_compared(kb):
     assert panel.view.state["agreement"]["raters"] == ["ann", "bob"]
 
 
-def test_panels_of_one_workspace_hear_of_each_other(kb):
+def test_judgement_in_another_panel_appears(kb):
     panel = JudgePanel(kb, QUERIES, rater="ann")
     other = SearchPanel(kb, rater="ann")
     before = panel.view.state["version"]
@@ -126,7 +118,7 @@ def test_panels_of_one_workspace_hear_of_each_other(kb):
     ],
     ids=str,
 )
-def test_what_no_page_of_ours_says_is_left_aside(kb, message):
+def test_malformed_messages_are_ignored(kb, message):
     panel = JudgePanel(kb, QUERIES)
     event(panel, "judge", **message)
     event(panel, "request", places=message.get("place"))
@@ -135,7 +127,7 @@ def test_what_no_page_of_ours_says_is_left_aside(kb, message):
     assert kb.ratings.to_frame().empty
 
 
-def test_what_goes_wrong_is_said_and_nothing_is_marked(kb):
+def test_failed_judgement_is_reported_and_not_marked(kb):
     panel = JudgePanel(kb, QUERIES, rater="ann")
     target = asked(panel, 0)[0]["id"]
     event(panel, "judge", place=0, id=target, score=9, by="a")
@@ -147,7 +139,7 @@ def test_what_goes_wrong_is_said_and_nothing_is_marked(kb):
     assert panel.view.state["problem"] == ""
 
 
-def test_documents_that_change_make_new_pools(kb):
+def test_changed_documents_give_new_pools(kb):
     panel = JudgePanel(kb, QUERIES)
     before = len(asked(panel, 0))
     kb.add("Bed 7", "To read a file in bed 7.", source="http://x.org/7")
@@ -156,7 +148,7 @@ def test_documents_that_change_make_new_pools(kb):
     assert panel.view.state["counts"][0][1] == before + 1
 
 
-def test_a_search_that_fails_is_said_and_ends(kb, scratch):
+def test_failed_search_is_reported(kb, scratch):
     panel = JudgePanel(kb, QUERIES)
     assert panel.wait(20)
     scratch.delete("garden")
@@ -165,7 +157,7 @@ def test_a_search_that_fails_is_said_and_ends(kb, scratch):
     assert "was deleted" in panel.view.state["problem"]
 
 
-def test_hostile_text_comes_sanitised(workspace):
+def test_hostile_text_is_sanitised(workspace):
     panel = JudgePanel(workspace["notes"], ["<script>boom()</script> read files"], rater="x\u202ey")
     passages = asked(panel, 0)
     hostile = next(one for one in passages if one["title"] == HOSTILE_TITLE)
@@ -178,12 +170,12 @@ def test_hostile_text_comes_sanitised(workspace):
 
 
 @pytest.mark.parametrize("queries", [[], "no/such.file", [3], None])
-def test_no_queries_are_one_clear_error(workspace, queries):
+def test_missing_queries_are_a_config_error(workspace, queries):
     with pytest.raises(ConfigError, match="quer"):
         JudgePanel(workspace["manual"], queries)
 
 
-def test_closed_while_it_works(kb):
+def test_closed_panel_stops_searching(kb):
     panel = JudgePanel(kb, [f"bed {number}" for number in range(300)])
     panel.close()
     assert panel.wait(20)

@@ -1,6 +1,4 @@
-"""What every panel shares: an outcome stays, and news from elsewhere stands beside it."""
-
-from __future__ import annotations
+"""The status line of panels: outcomes stay during updates."""
 
 import threading
 from pathlib import Path
@@ -16,7 +14,7 @@ def panel(tmp_path: Path) -> Panel:
     return Panel(str(tmp_path), "test")
 
 
-def test_an_update_that_nobody_asked_for_leaves_an_outcome(panel: Panel):
+def test_unasked_update_keeps_the_outcome(panel: Panel):
     panel.say("Three files")
     panel.announce("Stored: tea")
     with panel.unasked():
@@ -35,7 +33,7 @@ def test_an_update_that_nobody_asked_for_leaves_an_outcome(panel: Panel):
     assert "Stored: tea" not in panel.status_line.value
 
 
-def test_an_update_that_nobody_asked_for_leaves_an_error(panel: Panel):
+def test_unasked_update_keeps_the_error(panel: Panel):
     first = ConfigError("no such file")
     panel.fail(first)
     shown = panel.status_line.value
@@ -46,7 +44,7 @@ def test_an_update_that_nobody_asked_for_leaves_an_error(panel: Panel):
     assert panel.status_line.value == shown
 
 
-def test_an_action_is_shown_while_another_thread_updates(panel: Panel):
+def test_action_is_shown_during_an_update_in_another_thread(panel: Panel):
     panel.announce("Stored: tea")
     began, ends = threading.Event(), threading.Event()
 

@@ -21,17 +21,17 @@ from kbkit.panels import render
         "",
     ],
 )
-def test_addresses_that_get_no_link(url):
+def test_unsafe_addresses_get_no_link(url):
     assert render.web_address(url) == ""
 
 
-def test_invisible_and_reversing_characters_do_not_pass():
+def test_invisible_and_reversing_characters_are_removed():
     assert render.plain("a\u202eb\x00c\n\td", 20) == "a b c d"
     assert render.plain("👩\u200d🔬", 20) == "👩\u200d🔬"
     assert render.lines("a\u202eb\r\n  c\x00", 20) == "a b\n  c "
 
 
-def test_cut_text_says_so():
+def test_cut_text_ends_with_an_ellipsis():
     assert render.plain("one two three", 8) == "one two…"
     assert render.plain("one two", 7) == "one two"
     assert render.lines("one\ntwo", 5) == "one\nt…"

@@ -1,6 +1,4 @@
-"""Views: what ES modules of kbkit draw."""
-
-from __future__ import annotations
+"""Traits of views."""
 
 import pytest
 import traitlets
@@ -10,13 +8,13 @@ from kbkit.panels.panel import View
 
 
 @pytest.mark.parametrize("name", ["style", "layout", "tooltip", "comm"])
-def test_no_view_has_a_trait_that_ipywidgets_takes_for_its_own(name: str) -> None:
+def test_view_refuses_trait_names_of_ipywidgets(name: str) -> None:
     trait = traitlets.Unicode().tag(sync=True)
     with pytest.raises(TypeError, match=rf"Drawn\.{name}: ipywidgets has a trait of that name"):
         type("Drawn", (View,), {name: trait})
 
 
-def test_views_that_send_text_send_it_under_names_of_their_own() -> None:
+def test_views_use_no_trait_names_of_ipywidgets() -> None:
     for panel in kbkit.panels.__all__:
         assert getattr(kbkit.panels, panel)
     views = View.__subclasses__()
