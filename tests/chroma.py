@@ -1,4 +1,4 @@
-"""A Chroma server of the tests' own, as ``chroma run`` starts one, and a proxy before it."""
+"""A Chroma server for tests, and a proxy before it."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ import httpx
 
 from tests.waiting import until
 
-# the program ``chroma`` does this, once it has imported all of chromadb
+# as the program ``chroma``, which imports all of chromadb first
 _RUN = "import sys, chromadb_rust_bindings as chroma; chroma.cli(['chroma', 'run', *sys.argv[1:]])"
 
 
@@ -37,10 +37,10 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        told = ("--host", "127.0.0.1", "--port", str(self.port), "--path", self._folder / "data")
+        options = ("--host", "127.0.0.1", "--port", str(self.port), "--path", self._folder / "data")
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _RUN, *told],
+                [sys.executable, "-c", _RUN, *options],
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -57,18 +57,17 @@ class Server:
         return True
 
     def stop(self) -> None:
-        """End it as an accident does."""
         self._process.kill()
         self._process.wait(120)
 
     def close(self) -> None:
-        """End it, and remove what it kept."""
+        """Stop it and remove its data."""
         self.stop()
         shutil.rmtree(self._folder)
 
     @contextmanager
     def away(self):
-        """It does not run."""
+        """Stop it during a block."""
         self.stop()
         try:
             yield
@@ -76,33 +75,32 @@ class Server:
             self.start()
 
     def database(self) -> str:
-        """Name of a new database."""
+        """Create a database and return its name."""
         name = f"database{next(self._numbers)}"
         self._call("post", "", json={"name": name})
         return name
 
     def url(self, database: str = "") -> str:
-        """The address of a database, by default a new one."""
+        """Return the address of a database, by default a new one."""
         return f"{self.root}?database={database or self.database()}"
 
     def collections(self, database: str) -> dict[str, dict]:
-        """What all collections of a database hold, by name."""
+        """Return the records of all collections of a database by name."""
         at = f"/{database}/collections"
-        wanted = {"include": ["documents", "metadatas"]}
+        body = {"include": ["documents", "metadatas"]}
         return {
-            each["name"]: self._call("post", f"{at}/{each['id']}/get", json=wanted)
+            each["name"]: self._call("post", f"{at}/{each['id']}/get", json=body)
             for each in self._call("get", at)
         }
 
     def drop(self, database: str, name: str) -> None:
-        """Delete a collection."""
         self._call("delete", f"/{database}/collections/{name}")
 
     def make(self, database: str, name: str, vector: list[float]) -> None:
-        """Make a collection with a vector."""
-        made = self._call("post", f"/{database}/collections", json={"name": name})
+        """Create a collection with a vector."""
+        collection = self._call("post", f"/{database}/collections", json={"name": name})
         record = {"ids": ["strange"], "embeddings": [vector]}
-        self._call("post", f"/{database}/collections/{made['id']}/upsert", json=record)
+        self._call("post", f"/{database}/collections/{collection['id']}/upsert", json=record)
 
     def _call(self, method, path, **options):
         answer = self._http.request(
@@ -114,13 +112,13 @@ class Server:
 
 @contextmanager
 def proxy(server, *, token="", certificate=None, judge=lambda path, body: None):
-    """A proxy before a server; gives its port.
+    """Run a proxy before a server and yield its port.
 
     Args:
-        server: What it asks.
-        token: What each request has to show.
-        certificate: Files of a certificate and its key; by default it speaks no TLS.
-        judge: Asked of each request; an answer is a status and a text, ``()`` ends the connection.
+        server: The server.
+        token: Required of each request.
+        certificate: Files of a certificate and its key, for TLS.
+        judge: May answer a request with a status and a text, or close the connection with ``()``.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -128,19 +126,20 @@ def proxy(server, *, token="", certificate=None, judge=lambda path, body: None):
 
         def handle_any(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            said = judge(self.path, json.loads(body) if body else {})
+            verdict = judge(self.path, json.loads(body) if body else {})
             if token and self.headers.get("Authorization") != f"Bearer {token}":
-                said = (401, f"not {self.headers.get('Authorization')}")
-            if said == ():
+                verdict = (401, f"not {self.headers.get('Authorization')}")
+            if verdict == ():
                 self.close_connection = True
                 return
-            if said is None:
-                asked = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-                asked.request(self.command, self.path, body, {"Content-Type": "application/json"})
-                answer = asked.getresponse()
-                said = (answer.status, answer.read().decode())
-                asked.close()
-            status, text = said
+            if verdict is None:
+                upstream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+                headers = {"Content-Type": "application/json"}
+                upstream.request(self.command, self.path, body, headers)
+                answer = upstream.getresponse()
+                verdict = (answer.status, answer.read().decode())
+                upstream.close()
+            status, text = verdict
             self.send_response(status)
             self.send_header("Content-Length", str(len(text.encode())))
             self.end_headers()

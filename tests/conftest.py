@@ -1,4 +1,4 @@
-"""What all tests share: a browser, a slow site, and that CI must not skip browser tests."""
+"""Fixtures and hooks for all tests."""
 
 import gc
 import logging
@@ -34,26 +34,25 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("KBKIT_HYPOTHESIS_PROFILE", "kbkit"))
 
-# A shell starts what runs in its background (`make test &`) with interrupts ignored, `nohup` with
-# the end of the terminal; what the tests start would inherit that.
+# A shell starts background jobs with SIGINT ignored, `nohup` with SIGHUP; child processes inherit
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Grammars for IRIs, which jsonschema compiles wherever JupyterLab is, take a second of each process
-sys.modules.setdefault("rfc3987_syntax", None)  # documented: makes an import of it fail
+# jsonschema would compile its grammars of IRIs, which takes a second of each process
+sys.modules.setdefault("rfc3987_syntax", None)  # makes an import of it fail
 
-# Looking for garbage after every 700 objects takes an eighth of the time
+# Collecting garbage after every 700 objects takes an eighth of the time
 gc.set_threshold(20_000, 20, 20)
 
-# What models embed behind an ingest would go on behind the tests; those of that say so
+# Background embedding would outlive its test
 os.environ.setdefault("KBKIT_IMPROVE", "wait")
 
 
 @pytest.fixture(autouse=True)
-def told() -> None:
-    """Commands that are run in this process set what kbkit tells; the next test has it anew."""
+def log_levels() -> None:
+    """Reset the log levels that commands set in this process."""
     logging.getLogger().setLevel(logging.WARNING)
     logging.getLogger("kbkit").setLevel(logging.NOTSET)
 
@@ -63,7 +62,7 @@ REQUIRED = os.environ.get("KBKIT_REQUIRE_BROWSER") == "1"
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Path of a Chromium to drive: an installed one, as kbkit finds it, or Playwright's own."""
+    """Path of an installed Chromium or of Playwright's."""
     from kbkit.sources.web.browser import find_program
 
     if path := find_program():
@@ -79,7 +78,6 @@ def chromium() -> str:
 
 @pytest.fixture(scope="session")
 def node() -> str:
-    """Path of Node, to run what the browser runs."""
     if path := shutil.which("node"):
         return path
     if REQUIRED:
@@ -89,13 +87,13 @@ def node() -> str:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator["Server"]:
-    """A PostgreSQL server of this process's own."""
+    """A PostgreSQL server for this process."""
     yield from _postgres()
 
 
 @pytest.fixture(scope="session")
 def pgvector() -> Iterator["Server"]:
-    """Another one, which has the extension pgvector."""
+    """Another one with the extension pgvector."""
     yield from _postgres(pgvector=True)
 
 
@@ -113,7 +111,7 @@ def _postgres(*, pgvector: bool = False) -> Iterator["Server"]:
 
 @pytest.fixture(scope="session")
 def chroma() -> Iterator["chroma_server.Server"]:
-    """A Chroma server of this process's own, which always runs when a test begins."""
+    """A Chroma server for this process; a test that stops it starts it again."""
     from tests.chroma import Server
 
     server = Server()
@@ -125,10 +123,10 @@ ON_POSTGRES = os.environ.get("KBKIT_TEST_DATABASE") == "postgresql"
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave aside, where catalogs are on a server, what that changes nothing of."""
+    """Deselect tests that do not depend on the database when catalogs are on a server."""
     if ON_POSTGRES:
-        about = [item for item in items if item.get_closest_marker("local")]
-        config.hook.pytest_deselected(items=about)
+        local = [item for item in items if item.get_closest_marker("local")]
+        config.hook.pytest_deselected(items=local)
         items[:] = [item for item in items if not item.get_closest_marker("local")]
 
 
@@ -136,7 +134,7 @@ if ON_POSTGRES:
 
     @pytest.fixture(scope="session", autouse=True)
     def on_postgres(postgres: "Server") -> Iterator[None]:
-        """Every folder's catalog is a database of its own on the server."""
+        """Keep the catalog of each workspace in a database of the server."""
         from tests.postgres import catalogs_on
 
         with catalogs_on(postgres):
@@ -145,7 +143,7 @@ if ON_POSTGRES:
 
 @pytest.fixture
 def slow_site() -> Iterator[str]:
-    """Address of a site on loopback: 2,000 pages that each take a while, and one that is broken."""
+    """Address of a site of 2,000 slow pages and a missing one."""
     links = "".join(f'<p><a href="/page{n}.html">Page {n}</a></p>' for n in range(2000))
     broken = '<p><a href="/broken<b>.html">broken</a></p>'
 
@@ -191,7 +189,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Note for tests/gate.py how the run ended: only failed tests get a second chance."""
+    """Store the exit code for tests/gate.py: only failed tests get a second chance."""
     if not hasattr(session.config, "workerinput"):
         if cache := getattr(session.config, "cache", None):  # none with `-p no:cacheprovider`
             cache.set("gate/exit", int(exitstatus))
@@ -209,7 +207,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_finish():
-    """Spare the collector what stays to the end: it would look at all of it each time."""
+    """Exempt objects that stay to the end from garbage collection."""
     gc.freeze()
 
 

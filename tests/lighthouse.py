@@ -2,14 +2,12 @@
 
     python tests/lighthouse.py [SITE] [--document PAGE]
 
-SITE is a built site; without it, the one that `make demo` leaves. The site is served on loopback,
-compressed, as web hosts do. Lighthouse comes from the npm registry into ``build/lighthouse`` at the
-first run; Chromium must be there. Ends with an error where a category is below 95 in the best of
-three runs. It takes two minutes or more, which is why it is no part of CI.
+SITE is a built site; by default the one of `make demo`. The first run installs Lighthouse into
+``build/lighthouse``; it needs Chromium. Fails if a category is below 95 in the best of three runs.
 
-Lighthouse plays a phone by slowing the processor down to a quarter, which supposes a quick one: it
-warns below 1,000 points of its own benchmark. Chromium's developer tools say that the phone it
-plays, a Moto G Power, has 264, so a machine that is slow or busy is slowed down to that only.
+Lighthouse simulates a phone by slowing the processor down to a quarter, which supposes a fast one.
+The phone, a Moto G Power, has 264 points of Lighthouse's benchmark, so slower machines are slowed
+down to that only.
 """
 
 from __future__ import annotations
@@ -47,19 +45,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Lighthouse on a published site.")
     parser.add_argument("site", nargs="?", type=Path, default=DEMO)
     parser.add_argument("--document", default="", help="page of a document, below the site")
-    given = parser.parse_args()
-    if not (given.site / "index.html").is_file():
-        sys.exit(f"lighthouse: {given.site}: no site here; run `make demo`, or name another one")
-    told = json.loads((given.site / "documents.json").read_bytes())["documents"][0]
+    options = parser.parse_args()
+    if not (options.site / "index.html").is_file():
+        sys.exit(f"lighthouse: {options.site}: no site here; run `make demo`, or name another one")
+    first = json.loads((options.site / "documents.json").read_bytes())["documents"][0]
     pages = {
         "home": "index.html",
-        "document": given.document or str(told["page"]).removesuffix(".md") + ".html",
-        "search": "search/index.html?query=" + quote(str(told["title"])),
+        "document": options.document or str(first["page"]).removesuffix(".md") + ".html",
+        "search": "search/index.html?query=" + quote(str(first["title"])),
     }
     command = lighthouse()
     low = []
     points = SLOWDOWN * PHONE
-    with served(given.site) as base:
+    with served(options.site) as base:
         for device in ("phone", "desktop"):
             for name, path in pages.items():
                 run = best(command, base + path, device, points)
@@ -75,7 +73,7 @@ def main() -> None:
 
 
 def lighthouse() -> Path:
-    """Its command, installed if need be."""
+    """Return the command, installed if needed."""
     command = TOOLS / "node_modules" / ".bin" / "lighthouse"
     if not command.is_file():
         npm = shutil.which("npm") or sys.exit("lighthouse: needs npm and Node 18 or newer")
@@ -88,12 +86,12 @@ def lighthouse() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What Lighthouse says of a page.
+    """Result of Lighthouse for a page.
 
     Attributes:
         scores: Points of each category, of 100.
-        trouble: The audits that cost some.
-        points: Of the machine, in Lighthouse's benchmark, as the run found it.
+        trouble: Audits that lost points.
+        points: Of the machine, in Lighthouse's benchmark.
         slowdown: How many times the processor was slowed down; 0 on a desktop.
     """
 
@@ -104,10 +102,7 @@ class Run:
 
 
 def best(command: Path, url: str, device: str, points: float) -> Run:
-    """The best of up to `RUNS`: a busy moment of the machine only ever takes points away.
-
-    ``points`` are the machine's, in Lighthouse's benchmark; each run tells the next.
-    """
+    """Return the best of up to `RUNS` runs; ``points`` are the machine's before the first one."""
     runs: list[Run] = []
     while len(runs) < RUNS and not (runs and min(runs[-1].scores.values()) >= FLOOR):
         slowdown = max(1.0, min(SLOWDOWN, points / PHONE)) if device == "phone" else 0
@@ -117,7 +112,7 @@ def best(command: Path, url: str, device: str, points: float) -> Run:
 
 
 def measure(command: Path, url: str, slowdown: float) -> Run:
-    """One run, on a phone with this slowdown or, with 0, on a desktop."""
+    """Run once, on a phone with this slowdown or, with 0, on a desktop."""
     result = TOOLS / "result.json"
     call = [str(command), url, "--quiet", "--output=json", f"--output-path={result}"]
     call += [f"--chrome-flags={FLAGS}"]
@@ -137,7 +132,7 @@ def measure(command: Path, url: str, slowdown: float) -> Run:
 
 @contextmanager
 def served(site: Path) -> Iterator[str]:
-    """Address of a site, from a server that compresses."""
+    """Serve a site compressed, and yield its address."""
 
     class Handler(SimpleHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

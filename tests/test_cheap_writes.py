@@ -1,4 +1,4 @@
-"""A write does what has to be done for it, and nothing for all else that is there."""
+"""The cost of a write does not grow with other content."""
 
 import threading
 from contextlib import contextmanager
@@ -23,19 +23,19 @@ def workspace(tmp_path):
 
 @contextmanager
 def statements(workspace):
-    """What the catalog is asked meanwhile."""
-    engine, found = stores_of(workspace).database._engine, []
+    """Collect the SQL statements of a block."""
+    engine, collected = stores_of(workspace).database._engine, []
 
     def note(*arguments):
         if not arguments[2].startswith("BEGIN"):
-            found.append(arguments[2])
+            collected.append(arguments[2])
 
     sa.event.listen(engine, "before_cursor_execute", note)
-    yield found
+    yield collected
     sa.event.remove(engine, "before_cursor_execute", note)
 
 
-def test_an_append_costs_no_more_among_many_files(workspace):
+def test_append_cost_does_not_grow_with_other_files(workspace):
     files, counts = workspace.files, []
     files.write("notes/a.md", "# A\n\nOne.\n")
     for others in (3, 12):
@@ -48,7 +48,7 @@ def test_an_append_costs_no_more_among_many_files(workspace):
     assert counts[0] == counts[1] < 130
 
 
-def test_a_document_is_added_without_counting_all_others(workspace):
+def test_update_does_not_count_all_documents(workspace):
     kb = workspace.create("drinks")
     kb.add("Tea", "Steep it.")
     judged = handle._judged_english.cache_info().currsize
@@ -56,10 +56,10 @@ def test_a_document_is_added_without_counting_all_others(workspace):
         kb.documents.update("text:Tea", tags=["hot"])
     assert judged
     assert len(asked) < 110
-    assert not [said for said in asked if "count(distinct" in said.lower()]  # what `info` counts
+    assert not [each for each in asked if "count(distinct" in each.lower()]  # as `info` does
 
 
-def test_a_vote_reads_the_new_text_once_and_makes_no_document(workspace):
+def test_vote_parses_its_file_once_and_stores_no_document(workspace):
     entries = workspace.entries
     entries.create("Parse logs", slug="logs", prompt="Parse them.")
     for n in range(3):
@@ -72,7 +72,7 @@ def test_a_vote_reads_the_new_text_once_and_makes_no_document(workspace):
     assert len(asked) < 40
 
 
-def test_who_gathers_hands_over_many_chunks_together(tmp_path):
+def test_gathered_chunks_are_indexed_together(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("drinks")
         kb.add("Tea", "Steep green leaves.")
@@ -83,7 +83,7 @@ def test_who_gathers_hands_over_many_chunks_together(tmp_path):
             kb.add(drink, f"How to serve {drink} to guests.")
         assert kb.info().pending == 2
         assert kb.search("coffee for guests", mode="dense")[0].title == "Coffee"
-        kb.documents.delete("text:Milk")  # what is to go is gone everywhere
+        kb.documents.delete("text:Milk")  # a deletion writes everything
         assert kb.info().pending == 0
         kb.add("Water", "Drink it cold.")
         assert kb.info().pending == 1
@@ -92,9 +92,7 @@ def test_who_gathers_hands_over_many_chunks_together(tmp_path):
         assert stores_of(workspace).vectors._store.count(workspace["drinks"].info().collection) == 3
 
 
-def test_a_server_makes_summaries_and_annotations_a_moment_later_for_all_that_came(
-    workspace, monkeypatch
-):
+def test_gathering_delays_summaries_and_annotations(workspace, monkeypatch):
     monkeypatch.setattr("kbkit.stores.vector_index._SECONDS", 3600.0)
     kb, stores = workspace.create("drinks"), stores_of(workspace)
     kb.add("Milk", "Drink it warm.")
@@ -114,7 +112,7 @@ def test_a_server_makes_summaries_and_annotations_a_moment_later_for_all_that_ca
     assert kb.info().summaries_waiting == 0
 
 
-def test_what_waits_a_moment_is_done_though_other_work_fails():
+def test_delayed_work_runs_although_other_work_fails():
     later, done = WriteBatcher(), threading.Event()
 
     def fail():
@@ -129,7 +127,7 @@ def test_what_waits_a_moment_is_done_though_other_work_fails():
     assert done.wait(20)
 
 
-def test_what_was_gathered_is_handed_over_when_it_is_much(workspace, monkeypatch):
+def test_full_batch_is_indexed_at_once(workspace, monkeypatch):
     monkeypatch.setattr("kbkit.stores.vector_index._BATCH", 3)
     kb = workspace.create("drinks")
     vectors = stores_of(workspace).vectors
@@ -144,14 +142,14 @@ def test_what_was_gathered_is_handed_over_when_it_is_much(workspace, monkeypatch
 
 
 @pytest.mark.parametrize("size", [10, votes._MAX_CACHED_LENGTH + 10])
-def test_long_texts_are_not_kept(size):
+def test_long_texts_are_not_cached(size):
     misses = votes._read_once.cache_info().misses
     text = f"title: {'x' * size}{size}\n"
     assert votes.read_yaml(text).values == votes.read_yaml(text).values
     assert votes._read_once.cache_info().misses == misses + (size == 10)
 
 
-def test_who_computes_waits_for_a_place_and_leaves_it(monkeypatch):
+def test_searches_wait_for_a_slot_and_release_it(monkeypatch):
     monkeypatch.setattr(retriever, "_MAX_SECONDS", 5.0)
     inside, most, mutex = [], [], threading.Lock()
     all_there = threading.Barrier(6)
@@ -176,7 +174,7 @@ def test_who_computes_waits_for_a_place_and_leaves_it(monkeypatch):
     retriever._places.release(2)
 
 
-def test_a_server_starts_no_process_for_each_document(workspace, monkeypatch):
+def test_improving_starts_one_process_for_many_documents(workspace, monkeypatch):
     started, again = [], threading.Event()
 
     def start(_):

@@ -1,8 +1,4 @@
-"""Servers end with the program that started them where that is asked for, and only there.
-
-Whoever is killed here says nothing to anybody. That a server is gone is known by a pipe which it
-has inherited, and which the system closes with it.
-"""
+"""Servers end with their parent on request only; a pipe that they inherit closes when they end."""
 
 import json
 import os
@@ -22,7 +18,7 @@ from kbkit.access import Tokens
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills a process, and inherits a pipe")
 MAX_LENGTH = 60
-"""Seconds that an end may take."""
+"""Seconds that a server may take to end."""
 
 PARENT = """
 import subprocess, sys
@@ -41,7 +37,7 @@ for line in server.stdout:
     sys.stdout.buffer.write(line)
     sys.stdout.flush()
 """
-"""Starts a server, hands it some lines and on what it says, and lives until it is killed."""
+"""Starts a server, passes lines to it and its output on, and lives until it is killed."""
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +51,10 @@ def folder(tmp_path_factory):
 
 
 class Started:
-    """A server that another process has started.
+    """A server that another process, its parent, has started."""
 
-    Attributes:
-        parent: That one.
-        pid: The server's.
-    """
-
-    def __init__(self, folder, *command, stdin="pipe", said=b""):
-        self._gone, inherited = os.pipe()
+    def __init__(self, folder, *command, stdin="pipe", lines=b""):
+        self._closed, inherited = os.pipe()
         os.set_inheritable(inherited, True)
         kbkit_command = [sys.executable, "-m", "kbkit", "--workspace", str(folder), *command]
         self.parent = subprocess.Popen(
@@ -74,31 +65,29 @@ class Started:
             env={**os.environ, "KBKIT_IMPROVE": "off"},
         )
         os.close(inherited)
-        self.parent.stdin.write(said + b"\n")
+        self.parent.stdin.write(lines + b"\n")
         self.parent.stdin.flush()
         self.pid = int(self.parent.stdout.readline())
 
-    def says(self, pattern):
-        """The next line of the server that is like this."""
+    def printed(self, pattern):
+        """Return the match in the next line of the server that has one."""
         for line in self.parent.stdout:
             if found := re.search(pattern, line.decode()):
                 return found
-        raise AssertionError("the server said nothing such")
+        raise AssertionError(f"the server printed no {pattern}")
 
     def kill_parent(self):
         self.parent.kill()
         self.parent.communicate()
 
-    @property
-    def is_gone(self):
-        """Whether the server ends, within the time that it may take."""
-        return bool(select.select([self._gone], [], [], MAX_LENGTH)[0])
+    def ends(self):
+        return bool(select.select([self._closed], [], [], MAX_LENGTH)[0])
 
     def end(self):
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         self.kill_parent()
-        os.close(self._gone)
+        os.close(self._closed)
 
 
 @contextmanager
@@ -119,29 +108,29 @@ COMMANDS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_server_ends_with_who_started_it_where_that_is_asked_for(folder, name):
+def test_server_ends_with_its_parent_on_request(folder, name):
     site = str(folder.parent / "site")
     command = [site if part == "SITE" else part for part in COMMANDS[name]]
     with started(folder, *command, "--until-stdin-closes") as server:
-        assert server.says(r"serving .* at (http://\S+)")
+        assert server.printed(r"serving .* at (http://\S+)")
         server.kill_parent()
-        assert server.is_gone
+        assert server.ends()
 
 
 @pytest.mark.slow
-def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
+def test_server_finishes_a_request_after_its_parent_ends(folder):
     with kbkit.open(folder) as workspace:
         token = Tokens(workspace).create("once", scope="write").token
     headers = {"Authorization": f"Bearer {token}"}
     with started(folder, "serve", "--port", "0", "--until-stdin-closes") as server:
-        url = server.says(r"at (http://\S+)")[1]
+        url = server.printed(r"at (http://\S+)")[1]
 
         def body():
             yield b"# Late\n"
-            # by now the request is known
+            # by now the server has the request
             httpx.get(f"{url}/health", timeout=MAX_LENGTH).raise_for_status()
             server.kill_parent()
-            with suppress(httpx.HTTPError):  # it takes none from some time on
+            with suppress(httpx.HTTPError):  # until it refuses new requests
                 while True:
                     httpx.get(f"{url}/health")
             yield b"written while the server ends"
@@ -149,7 +138,7 @@ def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
         late = f"{url}/api/files/late.md"
         put = httpx.put(late, content=body(), headers=headers, timeout=MAX_LENGTH)
         assert put.is_success
-        assert server.is_gone
+        assert server.ends()
     with kbkit.open(folder) as workspace:
         assert workspace.files.read("late.md").endswith("while the server ends")
         Tokens(workspace).revoke("once")
@@ -157,46 +146,36 @@ def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
 
 @pytest.mark.parametrize("stdin", ["null", "pipe"])
 @pytest.mark.soak
-def test_nobodys_server_ends_unasked(folder, stdin):
+def test_server_without_the_option_outlives_its_parent(folder, stdin):
     with started(folder, "serve", "--port", "0", stdin=stdin) as server:
-        url = server.says(r"at (http://\S+)")[1]
+        url = server.printed(r"at (http://\S+)")[1]
         server.kill_parent()
         assert httpx.get(f"{url}/health", timeout=MAX_LENGTH).is_success
         os.kill(server.pid, signal.SIGTERM)
-        assert server.is_gone
+        assert server.ends()
 
 
 @pytest.mark.slow
-def test_a_server_of_mcp_ends_with_its_client(folder):
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        },
-    }
-    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    call = {
-        "jsonrpc": "2.0",
-        "id": 2,
-        "method": "tools/call",
-        "params": {"name": "list_knowledge_bases", "arguments": {}},
-    }
-    said = b"".join(json.dumps(each).encode() + b"\n" for each in (hello, ready, call))
-    with started(folder, "mcp", said=said) as server:  # while it works
+def test_mcp_server_ends_with_its_client(folder):
+    client = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    messages = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "list_knowledge_bases"}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in messages).encode()
+    with started(folder, "mcp", lines=lines) as server:  # while it works
         server.kill_parent()
-        assert server.is_gone
-    with started(folder, "mcp", said=said) as server:
-        assert server.says("drinks")
+        assert server.ends()
+    with started(folder, "mcp", lines=lines) as server:
+        assert server.printed("drinks")
         server.kill_parent()
-        assert server.is_gone
+        assert server.ends()
 
 
 @pytest.mark.slow
-def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
+def test_serve_site_ends_on_signals(folder):
     site = str(folder.parent / "site")
     command = [sys.executable, "-m", "kbkit", "serve-site", site, "--port", "0"]
     # as a shell starts what runs in its background
@@ -209,7 +188,7 @@ def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
 
 
 @pytest.mark.slow
-def test_a_terminal_is_no_input_to_end_with(folder):
+def test_terminal_as_stdin_is_refused(folder):
     pty = pytest.importorskip("pty")
     master, terminal = pty.openpty()
     command = [sys.executable, "-m", "kbkit", "--workspace", str(folder), "serve"]

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md says about adding things is done, in a copy of kbkit."""
+"""Code and paths in CONTRIBUTING.md, and files of the repository."""
 
 import os
 import re
@@ -16,7 +16,7 @@ BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re
 
 
 @pytest.mark.slow
-def test_what_it_tells_to_write_works(tmp_path):
+def test_code_in_contributing_works(tmp_path):
     """Files with a title are written, the rest of the Python is run."""
     shutil.copytree(ROOT / "kbkit", tmp_path / "kbkit")
     code = []
@@ -85,7 +85,7 @@ def test_no_file_is_large():
     assert [path for path in files if path.stat().st_size > 1_000_000] == []
 
 
-def test_the_places_that_it_names_are_there():
+def test_paths_in_contributing_exist():
     named = re.findall(r"`((?:kbkit|site|tests|\.ci|\.github)/[\w./-]+)`", TEXT)
     assert len(named) > 20
     for path in {*named, *re.findall(r"\]\(([\w./]+)\)", TEXT)} - {"kbkit/sources/formats/srt.py"}:

@@ -1,6 +1,4 @@
-"""What `make demo` prints of answers: right ones as right, and wrong ones as wrong."""
-
-from __future__ import annotations
+"""Answers that `make demo` prints."""
 
 import importlib.util
 from pathlib import Path
@@ -19,10 +17,8 @@ questions:
 """
 
 
-def test_right_and_wrong_answers_are_told(tmp_path, monkeypatch, capsys):
+def test_demo_marks_right_and_wrong_answers(tmp_path, monkeypatch, capsys):
     spec = importlib.util.spec_from_file_location("demo", ROOT / "recipes/demo.py")
-    assert spec is not None
-    assert spec.loader is not None
     demo = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(demo)
     (tmp_path / "docs").mkdir()
@@ -44,12 +40,12 @@ def test_right_and_wrong_answers_are_told(tmp_path, monkeypatch, capsys):
     assert "1 of 3 first answers are right." in printed
 
 
-def test_the_demo_asks_questions_that_name_pages_of_both_sources():
+def test_demo_questions_name_pages_of_both_sources():
     questions = golden_questions(load_recipe(ROOT / "recipes/quickstart.yaml"))
     assert len(questions) >= 8
     pages = [page for question in questions for page in question.relevant]
     guides = [page for page in pages if page.endswith("/")]
-    for page in guides:  # each is made of a file that is there
+    for page in guides:
         top, _, name = page.strip("/").rpartition("/")
         places = {
             "": ROOT / "site" / f"{name}.md",

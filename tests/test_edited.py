@@ -1,6 +1,4 @@
-"""Type and tags that a person gives a document hold, whatever its source says later."""
-
-from __future__ import annotations
+"""Labels set by a person survive changes of the source."""
 
 import json
 import threading
@@ -10,6 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError
+from kbkit.ingest import document_writer
 from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec
 
@@ -23,7 +22,7 @@ def kb(tmp_path):
 
 
 def read(kb, path, text, **more):
-    """Read a source of one document that says this."""
+    """Ingest a source of one document with this text."""
     row = {"uri": URI, "title": "Tea", "text": text, "tags": ["drinks"], **more}
     path.write_text(json.dumps(row) + "\n")
     return kb.ingest(JsonlSource(path=str(path)))
@@ -34,7 +33,7 @@ def labels(kb):
     return document.document_type, document.tags
 
 
-def test_labels_outlive_a_refresh(kb, tmp_path):
+def test_labels_survive_a_refresh(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
     before = kb.documents[URI]
     kb.documents.update(URI, document_type="policy", tags=["mine", " two\n words ", "mine", ""])
@@ -47,26 +46,29 @@ def test_labels_outlive_a_refresh(kb, tmp_path):
     assert kb.refresh().same == 1
 
 
-def test_what_nobody_said_follows_the_source(kb, tmp_path):
+@pytest.mark.parametrize(
+    ("edited", "row", "expected"),
+    [
+        ([], {"document_type": "faq"}, ("faq", ())),
+        (["drinks"], {"document_type": "faq", "tags": ["other"]}, ("faq", ("drinks",))),
+    ],
+    ids=["emptied", "equal to the source"],
+)
+def test_edited_tags_are_kept_and_other_fields_follow_the_source(
+    kb, tmp_path, edited, row, expected
+):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
-    kb.documents.update(URI, tags=[])
-    read(kb, tmp_path / "a.jsonl", "Steep it.", document_type="faq")
-    assert labels(kb) == ("faq", ())
+    kb.documents.update(URI, tags=edited)
+    read(kb, tmp_path / "a.jsonl", "Steep it.", **row)
+    assert labels(kb) == expected
 
 
-def test_a_label_that_says_what_the_source_says_is_kept_too(kb, tmp_path):
-    read(kb, tmp_path / "a.jsonl", "Steep it.")
-    kb.documents.update(URI, tags=["drinks"])
-    read(kb, tmp_path / "a.jsonl", "Steep it.", tags=["other"])
-    assert kb.documents[URI].tags == ("drinks",)
-
-
-def test_an_edited_document_still_belongs_to_its_source(kb, tmp_path):
+def test_edited_document_still_belongs_to_its_source(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
     kb.documents.update(URI, content="Steep it twice.", tags=["mine"])
     (tmp_path / "a.jsonl").write_text("")
     assert kb.refresh().gone == 1
-    kb.documents.update(URI, document_type="faq")  # of one that is gone: it stays gone
+    kb.documents.update(URI, document_type="faq")  # it stays gone
     assert kb.documents[URI].state is DocumentState.GONE
     assert list(kb.chunks) == []
     assert read(kb, tmp_path / "a.jsonl", "Steep it.").new == 1
@@ -74,7 +76,7 @@ def test_an_edited_document_still_belongs_to_its_source(kb, tmp_path):
     assert len(kb.search("steep")) == 1
 
 
-def test_adding_again_keeps_labels_unless_it_names_others(kb):
+def test_adding_again_keeps_labels_without_new_ones(kb):
     kb.add("Tea", "Steep it.", source=URI, tags=["a"])
     kb.documents.update(URI, document_type="policy", tags=["b"])
     kb.add("Tea", "Steep it long.", source=URI)
@@ -85,7 +87,7 @@ def test_adding_again_keeps_labels_unless_it_names_others(kb):
     assert labels(kb) == ("policy", ())
 
 
-def test_another_chunking_keeps_labels_and_states(kb, tmp_path):
+def test_new_chunking_keeps_labels_and_states(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
     kb.documents.update(URI, tags=["mine"])
     before = kb.documents[URI]
@@ -95,7 +97,7 @@ def test_another_chunking_keeps_labels_and_states(kb, tmp_path):
 
 
 @pytest.mark.slow
-def test_no_label_is_lost_while_the_source_is_read(kb, tmp_path):
+def test_labels_set_during_ingest_are_kept(kb, tmp_path):
     path = tmp_path / "a.jsonl"
     read(kb, path, "Steep it 0 minutes.")
 
@@ -113,7 +115,7 @@ def test_no_label_is_lost_while_the_source_is_read(kb, tmp_path):
     assert kb.documents[URI].content.strip() == "Steep it 14 minutes."
 
 
-def test_tags_are_a_list(kb):
+def test_tags_must_be_a_list(kb):
     kb.add("Tea", "Steep it.", source=URI)
     with pytest.raises(ConfigError, match="list of labels"):
         kb.documents.update(URI, tags="one")
@@ -127,9 +129,7 @@ def test_documents_are_listed_without_their_text(kb, tmp_path):
     assert [document.title for document in listed] == ["Tea", "Zen"]
 
 
-def test_tags_given_while_a_document_is_embedded_stay(kb, tmp_path, monkeypatch):
-    from kbkit.ingest import document_writer
-
+def test_tags_set_during_embedding_are_kept(kb, tmp_path, monkeypatch):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
     embed, tagged = document_writer.vectors_of, []
 

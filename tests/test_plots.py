@@ -1,6 +1,4 @@
-"""Plots: right figures, drawn by what Jupyter has, as SVG elsewhere; hostile text stays text."""
-
-from __future__ import annotations
+"""Plots in Jupyter and as SVG: figures and hostile text."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -35,7 +33,6 @@ def kb(tmp_path_factory) -> Iterator[kbkit.KnowledgeBase]:
 
 
 def rows(plot: plots.Plot) -> list[dict]:
-    """The data of a plot."""
     (data,) = plot.to_dict()["datasets"].values()
     return data
 
@@ -54,7 +51,7 @@ def test_documents_are_counted_by_type_and_age(kb):
     assert {kind for kind, _ in counts} == {"api spec", "manual"}
 
 
-def test_every_chunk_is_in_a_bar_of_its_length(kb):
+def test_chunks_are_counted_by_length(kb):
     lengths = kb.chunks.to_frame()["length"]
     bars = rows(kb.plot.chunks())
     assert sum(bar["chunks"] for bar in bars) == len(lengths)
@@ -63,20 +60,20 @@ def test_every_chunk_is_in_a_bar_of_its_length(kb):
     assert "median" in repr(kb.plot.chunks())
 
 
-def test_the_last_rating_of_a_target_counts(kb):
+def test_last_rating_of_a_target_counts(kb):
     bars = {(row["score"], row["of"]): row["ratings"] for row in rows(kb.plot.ratings())}
     assert bars == {(5, "chunk"): 2, (1, "document"): 1}
     assert "3 ratings by 2 people" in repr(kb.plot.ratings())
 
 
-def test_a_map_says_how_many_it_was_drawn_from(kb):
+def test_map_names_its_sample_size(kb):
     assert "4 chunks" in repr(kb.plot.map())
     assert "2 chunks, drawn at random from 4" in repr(kb.plot.map(limit=2))
     with pytest.raises(ConfigError, match="colour='title'"):
         kb.plot.map(colour="title")
 
 
-def test_rare_folders_are_one_colour(kb):
+def test_rare_folders_share_one_colour(kb):
     points = kb.chunks.embedding_map()
     many = points.loc[points.index.repeat(6)].copy()
     many["folder"] = [f"f{n % 20}" if n % 2 else "big" for n in range(len(many))]
@@ -89,7 +86,7 @@ PLOTS = ["documents", "chunks", "ratings", "map"]
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_an_svg_is_harmless_and_takes_the_ink_of_the_page(kb, name):
+def test_svg_is_harmless_and_uses_the_given_ink(kb, name):
     svg = getattr(kb.plot, name)().svg()
     parsed = ET.fromstring(svg)  # so no text of a document has broken out
     names = {element.tag.rpartition("}")[2] for element in parsed.iter()}
@@ -100,19 +97,19 @@ def test_an_svg_is_harmless_and_takes_the_ink_of_the_page(kb, name):
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_an_empty_knowledge_base_can_be_plotted(tmp_path, name):
+def test_empty_knowledge_base_can_be_plotted(tmp_path, name):
     with kbkit.open(tmp_path) as workspace:
         plot = getattr(workspace.create("nothing").plot, name)()
         assert plot.svg().startswith("<svg")
 
 
-def test_jupyter_draws_it_and_nothing_is_fetched(kb):
+def test_jupyter_bundle_fetches_nothing(kb):
     bundle = kb.plot.map()._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "image/svg+xml", "text/plain"}
     specification = bundle["application/vnd.vegalite.v5+json"]
     assert specification["background"] == "transparent"
     assert not specification["usermeta"]["embedOptions"]["actions"]["editor"]
-    # only the schema's name is an address, and nothing in it is one to fetch
-    addresses = json.dumps({**specification, "$schema": "", "datasets": {}})
-    assert "http" not in addresses
-    assert "href" not in addresses
+    # the schema's name is an address, which nobody fetches
+    text = json.dumps({**specification, "$schema": "", "datasets": {}})
+    assert "http" not in text
+    assert "href" not in text

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("proselint")
 
 
-def test_words_of_the_list_are_found_in_prose_and_docstrings_only(tmp_path):
+def test_listed_words_are_found_in_prose_and_docstrings_only(tmp_path):
     from tests.prose import findings
 
     guide = tmp_path / "guide.md"

@@ -1,4 +1,4 @@
-"""What llama-index readers give is found at once, updated, and left alone by a refresh."""
+"""Documents of llama-index readers."""
 
 import pytest
 from llama_index.core import Document
@@ -23,14 +23,14 @@ def pages(*texts):
     ]
 
 
-def test_pages_are_found_at_once_with_their_number(kb):
+def test_pages_are_found_with_their_number(kb):
     report = kb.ingest(pages("Tea is a plant.", "Green tea steeps for two minutes."))
     assert (report.new, report.fetched, report.skipped) == (1, 1, ())
     hit = kb.search("how long does green tea steep")[0]
     assert (hit.uri, hit.title, hit.chunk.page) == ("tea.pdf", "tea", 2)
 
 
-def test_the_same_again_is_an_update(kb):
+def test_second_ingest_is_an_update(kb):
     kb.ingest(pages("Tea is a plant.", "It is green."))
     assert kb.ingest(pages("Tea is a plant.", "It is green.")).same == 1
     report = kb.ingest(pages("Tea is a plant.", "It is black."))
@@ -39,7 +39,7 @@ def test_the_same_again_is_an_update(kb):
     assert "black" in kb.search("tea plant", limit=2)[1].chunk.text
 
 
-def test_documents_stand_alone_or_in_lists_beside_sources(kb, tmp_path):
+def test_documents_and_sources_are_ingested_together(kb, tmp_path):
     (tmp_path / "milk.md").write_text("# Milk\n\nMilk is kept cold.\n", encoding="utf-8")
     report = kb.ingest(
         FilesSource(path="milk.md"),
@@ -52,7 +52,7 @@ def test_documents_stand_alone_or_in_lists_beside_sources(kb, tmp_path):
     assert found == {"Milk", "Bread", "Salt", "tea"}
 
 
-def test_a_refresh_leaves_them_alone(kb, tmp_path):
+def test_refresh_leaves_them_alone(kb, tmp_path):
     path = tmp_path / "milk.md"
     path.write_text("# Milk\n\nMilk is kept cold.\n", encoding="utf-8")
     kb.ingest(FilesSource(path=str(tmp_path / "*.md")), pages("Tea is a plant."))
@@ -66,27 +66,25 @@ def test_a_refresh_leaves_them_alone(kb, tmp_path):
     assert kb.search("tea plant")[0].title == "tea"
 
 
-def test_what_was_skipped_is_told(kb):
+def test_skipped_documents_are_reported(kb):
     report = kb.ingest([Document(text=" ", id_="empty"), *pages("Tea is a plant.")])
     assert [(p.uri, p.reason) for p in report.skipped] == [("empty", "holds no text")]
     assert report.new == 1
 
 
-def test_progress_is_told_and_it_can_be_stopped(kb):
-    told = []
+def test_progress_is_reported_and_ingest_can_be_stopped(kb):
+    progress = []
     documents = [Document(text=f"Text {n}.", id_=f"d{n}") for n in range(5)]
-    report = kb.ingest(documents, on_progress=told.append, stop=lambda: len(told) == 3)
+    report = kb.ingest(documents, on_progress=progress.append, stop=lambda: len(progress) == 3)
     assert report.interrupted
-    assert [(p.stage, p.done, p.message) for p in told[:2]] == [
-        ("store", 1, "d0"),
-        ("store", 2, "d1"),
-    ]
+    first, second = ((each.stage, each.done, each.message) for each in progress[:2])
+    assert (first, second) == (("store", 1, "d0"), ("store", 2, "d1"))
     assert kb.info().documents == 3
     assert kb.ingest(documents).new == 2
 
 
 @pytest.mark.parametrize("wrong", ["docs", 7, ["a.md"], b"x", None])
-def test_what_is_neither_source_nor_document_is_a_clear_error(kb, wrong):
+def test_other_objects_are_a_config_error(kb, wrong):
     with pytest.raises(ConfigError, match=r"FilesSource.*llama-index reader"):
         kb.ingest(Document(text="x", id_="x"), wrong)
     assert kb.info().documents == 0

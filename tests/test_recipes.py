@@ -28,7 +28,7 @@ def write(folder, text, name="recipe.yaml"):
     return path
 
 
-def test_a_recipe_says_where_it_stands(tmp_path):
+def test_recipe_has_its_path_and_questions(tmp_path):
     path = write(tmp_path, GOOD)
     write(tmp_path, "# comment\nHow?\ta.html, b.html\n", "questions.tsv")
     recipe = load_recipe(path)
@@ -38,7 +38,7 @@ def test_a_recipe_says_where_it_stands(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "line", "field", "says"),
+    ("change", "line", "field", "message"),
     [
         (("name:", "nmae:"), 1, "nmae", "did you mean 'name'"),
         (("    path:", "    pth:"), 4, "sources[0].pth", "did you mean 'path'"),
@@ -48,16 +48,16 @@ def test_a_recipe_says_where_it_stands(tmp_path):
         (("name: docs", "name: docs\nname: more"), 2, "name", "twice"),
     ],
 )
-def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, says):
+def test_problems_name_line_and_field(tmp_path, change, line, field, message):
     path = write(tmp_path, GOOD.replace(*change))
     with pytest.raises(RecipeError) as caught:
         load_recipe(path)
-    problem = next(p for p in caught.value.problems if says in p)
+    problem = next(p for p in caught.value.problems if message in p)
     assert problem.startswith(f"{path}:{line}: {field}: ")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "messages"),
     [
         (
             "sources: [{type: craw}]",
@@ -114,40 +114,31 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
         ),
     ],
 )
-def test_a_problem_is_told_once_and_says_what_was_meant(tmp_path, text, said):
+def test_each_problem_is_reported_once_with_a_suggestion(tmp_path, text, messages):
     path = write(tmp_path, f"{text}\nname: docs\n")
     with pytest.raises(RecipeError) as caught:
         load_recipe(path)
     problems = [problem.removeprefix(f"{path}:") for problem in caught.value.problems]
-    assert [found[: len(want)] for found, want in zip(problems, said, strict=True)] == said
+    starts = [found[: len(want)] for found, want in zip(problems, messages, strict=True)]
+    assert starts == messages
 
 
-def test_wrong_keys_in_python_are_errors_of_kbkit():
+def test_wrong_keys_in_python_are_config_errors():
     with pytest.raises(ConfigError, match=r"^CrawlSource: limitt: unknown key; did you mean '"):
         CrawlSource(url="http://x.org", limitt=3)
     with pytest.raises(ConfigError) as caught:
         Recipe(name="A B", sources=[{"type": "crawl", "url": "x.org"}, {"type": "fils"}])
-    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == [
-        " name",
-        " sources[0].url",
-        " sources[1].type",
-    ]
-
-
-def test_all_problems_are_told_at_once(tmp_path):
-    path = write(tmp_path, GOOD.replace("name: docs", "name: A").replace("files", "crawl"))
-    with pytest.raises(RecipeError) as caught:
-        load_recipe(path)
-    assert len(caught.value.problems) >= 3
+    fields = [line.split(":")[1] for line in str(caught.value).splitlines()]
+    assert fields == [" name", " sources[0].url", " sources[1].type"]
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "name: [", "a: &x [*x]\n"])
-def test_what_is_no_recipe_is_an_error_and_no_crash(tmp_path, text):
+def test_invalid_yaml_is_a_recipe_error(tmp_path, text):
     with pytest.raises(RecipeError):
         load_recipe(write(tmp_path, text))
 
 
-def test_a_missing_or_binary_file_is_an_error(tmp_path):
+def test_missing_or_binary_file_is_an_error(tmp_path):
     with pytest.raises(RecipeError, match="No such file"):
         load_recipe(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
@@ -155,30 +146,30 @@ def test_a_missing_or_binary_file_is_an_error(tmp_path):
         load_recipe(tmp_path / "bytes.yaml")
 
 
-def test_a_wrong_line_of_questions_is_named(tmp_path):
+def test_invalid_line_of_questions_is_named(tmp_path):
     path = write(tmp_path, "How?\ta.html\nno tab here\n", "q.tsv")
     with pytest.raises(RecipeError, match=r"q\.tsv:2"):
         load_questions(path)
 
 
-def test_paths_of_a_recipe_start_at_its_folder(tmp_path):
+def test_paths_of_a_recipe_are_relative_to_its_folder(tmp_path):
     text = GOOD + "embedding: {type: onnx, model: m}\nsite: {directory: out}\n"
     config = load_recipe(write(tmp_path, text)).spec
     assert config.embedding.model == str(tmp_path / "m")
     assert config.site.directory == str(tmp_path / "out")
 
 
-def test_vectors_of_a_model_weigh_more_unless_a_recipe_says():
+def test_model_vectors_weigh_more_by_default():
     minilm = {"type": "onnx", "preset": "minilm"}
     config = KnowledgeBaseSpec.model_validate({"embedding": minilm})
     assert config.retrieval.dense_weight == 0.6
     assert KnowledgeBaseSpec.model_validate(config.model_dump()) == config
-    told = {"embedding": minilm, "retrieval": {"dense_weight": 0.4}}
-    assert KnowledgeBaseSpec.model_validate(told).retrieval.dense_weight == 0.4
+    explicit = {"embedding": minilm, "retrieval": {"dense_weight": 0.4}}
+    assert KnowledgeBaseSpec.model_validate(explicit).retrieval.dense_weight == 0.4
     assert KnowledgeBaseSpec().retrieval.dense_weight == 0.3
 
 
-def test_what_annotates_may_be_said_in_a_word_and_names_alone(tmp_path):
+def test_annotation_has_short_forms(tmp_path):
     def annotation(text):
         spec = load_recipe(write(tmp_path, GOOD + text)).spec
         assert KnowledgeBaseSpec.model_validate(spec.model_dump(mode="json")) == spec
@@ -193,8 +184,8 @@ def test_what_annotates_may_be_said_in_a_word_and_names_alone(tmp_path):
             NameSpec(name="Postgres", type="command", aliases=("pg", "psql")),
         )
     )
-    told = annotation("annotation: {type: llm, llm: 'openai:some', names: [Kafka]}")
-    assert (told.type, told.llm, told.names[0].name) == ("llm", "openai:some", "Kafka")
+    spec = annotation("annotation: {type: llm, llm: 'openai:some', names: [Kafka]}")
+    assert (spec.type, spec.llm, spec.names[0].name) == ("llm", "openai:some", "Kafka")
 
 
 @pytest.mark.parametrize(
@@ -206,13 +197,13 @@ def test_what_annotates_may_be_said_in_a_word_and_names_alone(tmp_path):
         ({"site": {"model": "maybe"}}, "should be a valid boolean"),
     ],
 )
-def test_yes_and_no_are_no_numbers(part, message):
+def test_booleans_and_numbers_are_not_mixed(part, message):
     with pytest.raises(ConfigError, match=message):
         KnowledgeBaseSpec(**part)
 
 
 @pytest.mark.parametrize("rest", ["", "/" + "a" * 100])
-def test_passwords_in_addresses_are_refused_and_not_told(rest):
+def test_passwords_in_addresses_are_refused_and_not_repeated(rest):
     with pytest.raises(ConfigError, match="holds a user name or password") as refused:
         CrawlSource(url=f"https://me:quicksilver@vats.example.com{rest}")
     assert "quicksilver" not in str(refused.value)

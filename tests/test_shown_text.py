@@ -1,6 +1,4 @@
-"""Text of others in a terminal and in files for programs: it steers nothing."""
-
-from __future__ import annotations
+"""Terminal controls in untrusted text, and device names."""
 
 import json
 import sys
@@ -21,7 +19,7 @@ def steers(text: str) -> list[str]:
     return [each for each in text if each in set(STEERING) - set("]0;owned2J")]
 
 
-def test_what_steers_a_terminal_is_left_out_and_lines_stay():
+def test_terminal_controls_are_removed():
     text = f"one{STEERING}\r\n\ttwo\x1b[31m"
     assert without_controls(text) == "one]0;owned2J\n\ttwo[31m"
     assert not steers(plain(text))
@@ -30,47 +28,43 @@ def test_what_steers_a_terminal_is_left_out_and_lines_stay():
     assert without_controls("family 👨‍👩‍👧 and कर्‍") == "family 👨‍👩‍👧 and कर्‍"
 
 
-def test_json_says_the_same_by_numbers():
+def test_json_escapes_terminal_controls():
     values = {f"a{STEERING}": [STEERING, "e\u0301"]}
-    told = escaped_controls(json.dumps(values, ensure_ascii=False))
-    assert not steers(told)
-    assert json.loads(told) == values
-    assert "e\u0301" in told
+    text = escaped_controls(json.dumps(values, ensure_ascii=False))
+    assert not steers(text)
+    assert json.loads(text) == values
+    assert "e\u0301" in text
 
 
-def test_no_command_shows_what_steers(tmp_path, capsys, monkeypatch):
+def test_commands_print_no_terminal_controls(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with kbkit.open(tmp_path / "kb") as workspace:
         notes = workspace.create("notes")
         notes.add(f"Title {STEERING}", f"Quinces {STEERING} are yellow.", source=f"x:{STEERING}")
-        made = notes.export(folder=tmp_path / "out", build=False)
+        export = notes.export(folder=tmp_path / "out", build=False)
+    formats = ([], ["--json"], ["--jsonl"])
     commands = [
-        ("documents", "notes"),
-        ("documents", "notes", "--json"),
-        ("documents", "notes", "--jsonl"),
-        ("search", "quinces"),
-        ("search", "quinces", "--json"),
-        ("search", "quinces", "--jsonl"),
-        ("context", "quinces"),
-        ("context", "quinces", "--json"),
+        *(("documents", "notes", *form) for form in formats),
+        *(("search", "quinces", *form) for form in formats),
+        *(("context", "quinces", *form) for form in formats[:2]),
         ("show", f"x{STEERING}"),
     ]
     for command in commands:
         monkeypatch.setattr(sys, "argv", ["kbkit", *command])
         with pytest.raises(SystemExit):
             cli.main()
-        told = capsys.readouterr()
-        assert told.out + told.err
-        assert not steers(told.out + told.err), command
-    assert not steers(next(made.folder.rglob("llms-full.txt")).read_text("utf-8"))
+        output = "".join(capsys.readouterr())
+        assert output
+        assert not steers(output), command
+    assert not steers(next(export.folder.rglob("llms-full.txt")).read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", ["COM¹", "com²", "LPT³", "lpt1", "CON", "nul.txt", "COM¹.md"])
-def test_names_of_devices_are_no_names_of_files(name):
+def test_device_names_are_changed_in_file_names(name):
     assert safe_name(name).startswith("_")
 
 
-def test_no_knowledge_base_is_called_like_a_device(tmp_path):
+def test_device_names_are_refused_for_knowledge_bases(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.create("fine")
         for name in ("con", "nul", "prn", "aux", "com1", "lpt9"):

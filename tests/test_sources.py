@@ -1,6 +1,4 @@
-"""The sources that a knowledge base remembers: listed, added, changed, switched off, removed."""
-
-from __future__ import annotations
+"""Sources of a knowledge base: added, changed, disabled and removed."""
 
 import json
 import sys
@@ -43,9 +41,6 @@ def run(folder, monkeypatch, capsys):
     return call
 
 
-# --- Python ---
-
-
 def test_sources_are_remembered_without_being_read(kb):
     (added,) = kb.sources.add({"type": "files", "path": "docs"})
     assert (added.location, added.name, added.enabled, added.documents) == ("docs", "docs", True, 0)
@@ -56,7 +51,7 @@ def test_sources_are_remembered_without_being_read(kb):
         kb.sources.add("docs")
 
 
-def test_a_source_that_fails_when_it_is_first_read_is_not_kept(kb):
+def test_source_that_fails_on_first_read_is_not_kept(kb):
     report = kb.ingest(FilesSource(path="docs"), PackageSource(name="no_such_package"))
     assert [problem.uri for problem in report.failed_sources] == ["no_such_package"]
     assert report.new == 1
@@ -64,7 +59,7 @@ def test_a_source_that_fails_when_it_is_first_read_is_not_kept(kb):
     assert kb.refresh().failed_sources == ()
 
 
-def test_a_source_that_fails_later_stays_and_is_named(kb, folder):
+def test_source_that_fails_later_is_kept_and_named(kb, folder):
     kb.ingest(FilesSource(path="docs"), FilesSource(path="more"))
     (folder / "docs").rename(folder / "gone")
     report = kb.refresh()
@@ -73,7 +68,7 @@ def test_a_source_that_fails_later_stays_and_is_named(kb, folder):
     assert len(kb.documents) == 2
 
 
-def test_a_mistyped_source_is_corrected(kb):
+def test_mistyped_source_is_corrected(kb):
     kb.sources.add([FilesSource(path="dox"), FilesSource(path="more")])
     changed = kb.sources.update("dox", path="docs", tags=["ours"])
     assert (changed.location, changed.name) == ("docs", "docs")
@@ -88,18 +83,17 @@ def test_a_mistyped_source_is_corrected(kb):
         kb.sources.update("docs", lmit=3)
     with pytest.raises(NotFoundError, match="there are: docs, more"):
         kb.sources.update("dox", limit=3)
-    # the place that it had is free for another source
+    # its former path is free again
     assert kb.sources.add(FilesSource(path="dox"))[0].id != changed.id
 
 
-def test_two_who_change_a_source_at_once_lose_nothing(kb, folder):
+def test_conflicting_change_of_a_source_is_refused(kb, folder):
     kb.ingest(FilesSource(path="docs"))
     with kbkit.open("kb") as other:
         theirs = other["notes"].sources
         find = kb.sources._find
 
         def find_early(source):
-            """Another change comes between reading a source and writing it."""
             found = find(source)
             theirs.disable("docs")
             return found
@@ -111,7 +105,7 @@ def test_two_who_change_a_source_at_once_lose_nothing(kb, folder):
     assert (left.enabled, left.options["tags"]) == (False, [])
 
 
-def test_a_disabled_source_is_not_read(kb, folder):
+def test_disabled_source_is_not_read(kb, folder):
     kb.ingest(FilesSource(path="docs"), FilesSource(path="more"))
     assert not kb.sources.disable("docs").enabled
     (folder / "docs/a.md").write_text("# Changed\n\nOther text.\n")
@@ -124,11 +118,11 @@ def test_a_disabled_source_is_not_read(kb, folder):
     assert kb.sources.enable("docs").enabled
     assert kb.refresh().changed == 1
     kb.sources.disable("docs")
-    kb.ingest(FilesSource(path="docs"))  # who names it wants it
+    kb.ingest(FilesSource(path="docs"))  # naming it enables it
     assert kb.sources["docs"].enabled
 
 
-def test_a_build_leaves_out_what_is_disabled(kb):
+def test_sync_skips_disabled_sources(kb):
     kb.sync([FilesSource(path="docs"), FilesSource(path="more")])
     kb.sources.disable("docs")
     report = kb.sync([FilesSource(path="docs"), FilesSource(path="more")])
@@ -138,7 +132,7 @@ def test_a_build_leaves_out_what_is_disabled(kb):
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_a_source_goes_with_or_without_its_documents(kb, keep):
+def test_source_is_removed_with_or_without_its_documents(kb, keep):
     kb.ingest(FilesSource(path="docs"), FilesSource(path="more"))
     kb.sources.remove("docs", keep_documents=keep)
     assert [source.location for source in kb.sources] == ["more"]
@@ -148,7 +142,7 @@ def test_a_source_goes_with_or_without_its_documents(kb, keep):
     assert ("docs/a.md" in kb.documents) == keep
 
 
-def test_ids_may_be_shortened_and_names_may_be_of_several(kb, folder):
+def test_ids_may_be_shortened_and_names_ambiguous(kb, folder):
     kb.sources.add([FilesSource(path="docs"), {"type": "jsonl", "path": "docs"}])
     with pytest.raises(ConfigError, match="several sources"):
         kb.sources["docs"]
@@ -156,10 +150,7 @@ def test_ids_may_be_shortened_and_names_may_be_of_several(kb, folder):
     assert kb.sources[one.id[:8]].id == one.id
 
 
-# --- command line ---
-
-
-def test_new_leaves_nothing_behind_that_could_not_be_read(run, folder):
+def test_new_with_an_unreadable_source_creates_nothing(run, folder):
     code, _, err = run("new", "b4", "--package", "no_such_package")
     assert code == 3
     assert "b4 was not made" in err
@@ -171,7 +162,7 @@ def test_new_leaves_nothing_behind_that_could_not_be_read(run, folder):
     assert [one["name"] for one in json.loads(run("list", "--json")[1])] == ["b3"]
 
 
-def test_a_refresh_with_a_failed_source_says_which_and_exits_with_3(run, folder):
+def test_refresh_with_a_failed_source_exits_with_3(run, folder):
     run("new", "b3", "--files", "docs", "--files", "more")
     (folder / "docs").rename(folder / "gone")
     code, _, err = run("refresh", "b3")
@@ -186,7 +177,7 @@ def test_a_refresh_with_a_failed_source_says_which_and_exits_with_3(run, folder)
     assert run("refresh", "b3")[0] == 0
 
 
-def test_sources_are_looked_after_on_the_command_line(run, folder):
+def test_sources_are_managed_on_the_command_line(run, folder):
     run("new", "b3", "--files", "docs")
     code, out, _ = run("sources", "add", "b3", "--files", "dox", "--tag", "x", "--json")
     assert (code, json.loads(out)[0]["location"]) == (0, "dox")
@@ -206,12 +197,12 @@ def test_sources_are_looked_after_on_the_command_line(run, folder):
     assert run("sources", "remove", "b3", "docs")[0] == 1
 
 
-def test_a_refresh_that_is_stopped_takes_nothing_for_gone(kb, folder):
+def test_stopped_refresh_marks_no_document_as_gone(kb, folder):
     for number in range(30):
         (folder / "docs" / f"{number}.md").write_text(f"# Page {number}\n\nText {number}.\n")
     assert kb.ingest(FilesSource(path="docs")).new == 31
-    told = []
-    report = kb.refresh(on_progress=told.append, stop=lambda: len(told) > 5)
+    progress = []
+    report = kb.refresh(on_progress=progress.append, stop=lambda: len(progress) > 5)
     assert report.interrupted
     assert report.gone == 0
     assert {document.state for document in kb.documents} == {"current"}

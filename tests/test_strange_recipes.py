@@ -1,6 +1,4 @@
-"""Recipes of strangers: what they cannot do to who reads them, and what is asked before."""
-
-from __future__ import annotations
+"""Hostile recipes: bounded errors, and trust for what they demand."""
 
 import os
 import sys
@@ -26,7 +24,7 @@ class Given:
 
 
 def aliases(first: str, each: str, names: str = "bcdefghij") -> str:
-    """A text whose every line is made of ten of the line before."""
+    """Return lines that each refer ten times to the line before."""
     text, last = f"a: &a {first}\n", "a"
     for name in names:
         text += f"{name}: &{name} {each % ', '.join(['*' + last] * 10)}\n"
@@ -59,16 +57,15 @@ BOMBS = {
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("what", BOMBS)
-def test_a_text_that_is_made_to_take_for_ever_is_one_clear_error(what):
-    text, says = BOMBS[what]
+@pytest.mark.parametrize(("text", "message"), BOMBS.values(), ids=BOMBS)
+def test_hostile_yaml_is_one_clear_error(text, message):
     with pytest.raises(RecipeError) as caught:
         parse_recipe(text, Path("r.yaml"))
-    assert says in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("r.yaml:")
 
 
-def test_many_problems_are_told_in_part_and_in_little_time():
+def test_many_problems_are_limited_in_linear_time():
     def parse(number):
         lines = "".join(f"key_{key}: 1\n" for key in range(number))
         with pytest.raises(RecipeError) as caught:
@@ -82,27 +79,26 @@ def test_many_problems_are_told_in_part_and_in_little_time():
     grows_with(parse, 2_500)
 
 
-@pytest.mark.parametrize("told", ["", "  type: " + "z" * 100_000 + "\n"], ids=["no", "long"])
-def test_a_source_of_many_unknown_keys_is_told_in_little_time(told):
+@pytest.mark.parametrize("kind", ["", "  type: " + "z" * 100_000 + "\n"], ids=["no", "long"])
+def test_many_unknown_keys_are_reported_in_linear_time(kind):
     def parse(number):
         lines = "".join(f"  key_{key}: 1\n" for key in range(number))
         with pytest.raises(RecipeError) as caught:
-            parse_recipe(f"name: x\nsources:\n- a: 1\n{told}{lines}", Path("r.yaml"))
+            parse_recipe(f"name: x\nsources:\n- a: 1\n{kind}{lines}", Path("r.yaml"))
         assert len(str(caught.value)) < 20_000
 
     grows_with(parse, 2_500)
 
 
-def test_aliases_that_only_save_writing_are_fine():
-    tags = "tags: &tags [a, b]\n"
+def test_harmless_aliases_are_accepted():
     text = "name: x\nsources:\n- {type: files, path: a, tags: &t [a, b]}\n"
     text += "".join(f"- {{type: files, path: f{n}, tags: *t}}\n" for n in range(200))
     recipe = parse_recipe(text, Path("r.yaml"))
-    assert {source.tags for source in recipe.sources} == {("a", "b")}, tags
+    assert {source.tags for source in recipe.sources} == {("a", "b")}
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes of a name")
-def test_what_is_no_file_is_not_waited_for(tmp_path):
+def test_pipes_and_devices_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe", tmp_path, "a\0b"):
         for load in (load_recipe, load_questions):
@@ -112,13 +108,12 @@ def test_what_is_no_file_is_not_waited_for(tmp_path):
 
 def write(folder: Path, values: dict) -> Path:
     path = folder / "recipe.yaml"
-    path.write_text(
-        yaml.safe_dump({"name": "x", "sources": [{"type": "files", "path": "a.md"}], **values})
-    )
+    recipe = {"name": "x", "sources": [{"type": "files", "path": "a.md"}], **values}
+    path.write_text(yaml.safe_dump(recipe))
     return path
 
 
-ASKED = {
+DEMANDS = {
     "a folder above": ({"sources": [{"type": "files", "path": "../*.md"}]}, "reads ../*.md"),
     "a folder in a glob": ({"sources": [{"type": "files", "path": "*/../../x"}]}, "reads"),
     "anywhere": ({"sources": [{"type": "jsonl", "path": "/etc/passwd"}]}, "reads /etc/passwd"),
@@ -148,29 +143,27 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("what", ASKED)
-def test_what_a_recipe_asks_for_has_to_be_agreed_to(tmp_path, what):
+@pytest.mark.parametrize(("values", "demand"), DEMANDS.values(), ids=DEMANDS)
+def test_demands_of_a_recipe_need_trust(tmp_path, values, demand):
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "link").symlink_to(tmp_path)
-    values, says = ASKED[what]
     path = write(tmp_path / "r", values)
     with pytest.raises(TrustError, match="trust=True") as caught:
         kbkit.build(path, tmp_path / "kb")
     assert len(caught.value.demands) == 1
-    assert says in caught.value.demands[0]
+    assert demand in caught.value.demands[0]
     with pytest.raises(TrustError):
         kbkit.build(load_recipe(path), tmp_path / "kb")
     assert not (tmp_path / "kb").exists()
 
 
-def test_a_key_is_a_reference_to_the_environment(tmp_path, monkeypatch):
+def test_keys_must_refer_to_the_environment(tmp_path, monkeypatch):
     model = {"type": "llama-index", "model": "tests.embedding.test_llamaindex:NoSuchClass"}
     literal = {"embedding": {**model, "arguments": {"api_key": "sk-1234567", "api_base": "h"}}}
-    with pytest.raises(
-        RecipeError, match=r"recipe.yaml:\d+: api_key: a key does not belong here"
-    ) as told:
+    message = r"recipe.yaml:\d+: api_key: a key does not belong here"
+    with pytest.raises(RecipeError, match=message) as caught:
         load_recipe(write(tmp_path, literal))
-    assert "sk-1234567" not in str(told.value)
+    assert "sk-1234567" not in str(caught.value)
     referred = {"embedding": {**model, "arguments": {"api_key": "${THEIRS}", "max_tokens": 5}}}
     recipe = load_recipe(write(tmp_path, referred))
     assert recipe.embedding.arguments == {"api_key": "${THEIRS}", "max_tokens": 5}
@@ -188,16 +181,11 @@ def test_a_key_is_a_reference_to_the_environment(tmp_path, monkeypatch):
     assert opened().arguments == {"api_key": "geheimnis", "other": "${not one}"}
 
 
-def test_a_recipe_that_keeps_to_its_folder_is_built_unasked(tmp_path):
-    (tmp_path / "a.md").write_text("# A\n\nText of a note.\n")
-    path = write(tmp_path, {"sources": [{"type": "files", "path": "./*.md"}]})
-    assert demands(load_recipe(path)) == []
-    assert kbkit.build(path, tmp_path / "kb", site=False).info.documents == 1
-
-
-def test_what_was_agreed_to_is_done(tmp_path):
-    (tmp_path / "a.md").write_text("# A\n\nText of a note.\n")
+@pytest.mark.parametrize(("path", "trust"), [("./*.md", False), ("../r/*.md", True)])
+def test_recipe_within_its_folder_or_trusted_is_built(tmp_path, path, trust):
     (tmp_path / "r").mkdir()
-    path = write(tmp_path / "r", {"sources": [{"type": "files", "path": "../*.md"}]})
-    report = kbkit.build(path, tmp_path / "kb", site=False, trust=True)
+    (tmp_path / "r" / "a.md").write_text("# A\n\nText of a note.\n")
+    recipe = write(tmp_path / "r", {"sources": [{"type": "files", "path": path}]})
+    assert bool(demands(load_recipe(recipe))) == trust
+    report = kbkit.build(recipe, tmp_path / "kb", site=False, trust=trust)
     assert report.info.documents == 1

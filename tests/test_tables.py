@@ -45,7 +45,7 @@ def bare(kb):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_documents_go_out_and_come_back_equal(workspace, tmp_path, ending):
+def test_documents_are_written_and_read_back_equal(workspace, tmp_path, ending):
     one, path = workspace["one"], tmp_path / f"a.{ending}"
     assert write_documents(one.documents, path) == 3
     kind = {"jsonl": kbkit.JsonlSource, "parquet": kbkit.ParquetSource}[ending]
@@ -61,16 +61,16 @@ def test_documents_go_out_and_come_back_equal(workspace, tmp_path, ending):
         write_documents(one.documents, path)
 
 
-def test_chunks_go_out_with_their_vectors(workspace, tmp_path):
+def test_chunks_are_written_with_their_vectors(workspace, tmp_path):
     kb = workspace["one"]
     chunks = list(kb.chunks)
     lines, table = tmp_path / "a.jsonl", tmp_path / "a.parquet"
     assert write_chunks(kb.chunks, lines) == write_chunks(kb.chunks, table, vectors=True)
-    told = [json.loads(line) for line in lines.read_text().splitlines()]
+    records = [json.loads(line) for line in lines.read_text().splitlines()]
     rows = pq.read_table(table).to_pylist()
     vectors = [row.pop("vector") for row in rows]
     assert [row["text"] for row in rows] == [chunk.text for chunk in chunks]
-    assert [{key: one for key, one in row.items() if one is not None} for row in rows] == told
+    assert [{key: one for key, one in row.items() if one is not None} for row in rows] == records
     assert [tuple(row["heading_path"]) for row in rows] == [one.heading_path for one in chunks]
     assert {len(vector) for vector in vectors} == {kb.info().dimensions}
     with kb._handle.stores.database.read() as transaction:
@@ -83,7 +83,7 @@ def test_chunks_go_out_with_their_vectors(workspace, tmp_path):
         write_chunks(chunks, tmp_path / "b.parquet", vectors=True)
 
 
-def test_what_cannot_be_written_is_one_error(workspace, tmp_path):
+def test_unwritable_file_is_one_error(workspace, tmp_path):
     documents = workspace["one"].documents
     with pytest.raises(ConfigError, match=r"\.jsonl or \.parquet"):
         write_documents(documents, tmp_path / "a.csv")
@@ -117,13 +117,11 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_a_hostile_file_is_one_clear_error_and_takes_nothing_away(
-    workspace, tmp_path, kind, monkeypatch
-):
-    monkeypatch.setattr("kbkit.sources.tables._MEMORY", 1_500_000_000)
+@pytest.mark.parametrize("write", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_parquet_is_one_error_and_changes_nothing(workspace, tmp_path, write, monkeypatch):
+    monkeypatch.setattr("kbkit.sources.disk.tables._MEMORY", 1_500_000_000)
     path = tmp_path / "a.parquet"
-    HOSTILE[kind](path)
+    write(path)
     one = workspace["one"]
     before = bare(one)
     report = one.ingest(kbkit.ParquetSource(path=str(path)), remember=False)
@@ -134,7 +132,7 @@ def test_a_hostile_file_is_one_clear_error_and_takes_nothing_away(
     assert bare(one) == before
 
 
-def test_rows_that_are_wrong_are_skipped_with_their_number(tmp_path):
+def test_invalid_rows_are_skipped_with_their_number(tmp_path):
     parquet(
         tmp_path / "a.parquet",
         uri=["a", "b", "c", "a"],
@@ -151,7 +149,7 @@ def test_rows_that_are_wrong_are_skipped_with_their_number(tmp_path):
     ]
 
 
-def test_a_stop_ends_the_reading(tmp_path):
+def test_reading_can_be_stopped(tmp_path):
     parquet(tmp_path / "a.parquet", uri=["a"], content=["One."])
     reader = ParquetReader(kbkit.ParquetSource(path="a.parquet"))
     assert not list(reader.events(SourceContext(base=tmp_path, stop=lambda: True)))

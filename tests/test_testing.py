@@ -1,4 +1,4 @@
-"""The public fakes do what they say."""
+"""Public test doubles."""
 
 import urllib.error
 import urllib.request
@@ -29,22 +29,22 @@ def test_documents_source_yields_until_stopped():
     assert list(source.events(SourceContext(stop=lambda: True))) == []
 
 
-def test_served_files_know_when_they_changed(tmp_path):
+def test_served_files_have_modification_times(tmp_path):
     (tmp_path / "a.html").write_text("<p>hello</p>")
-    seen = []
-    with serve_folder(tmp_path, on_request=seen.append) as base:
+    requests = []
+    with serve_folder(tmp_path, on_request=requests.append) as base:
         with urllib.request.urlopen(base + "a.html") as response:
             assert response.read() == b"<p>hello</p>"
             modified = response.headers["Last-Modified"]
         request = urllib.request.Request(base + "a.html", headers={"If-Modified-Since": modified})
         with pytest.raises(urllib.error.HTTPError, match="304"):
             urllib.request.urlopen(request)
-    assert seen == ["/a.html", "/a.html"]
+    assert requests == ["/a.html", "/a.html"]
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(base + "a.html", timeout=2)
 
 
-def test_a_busy_port_and_a_missing_folder_are_clear_errors(tmp_path):
+def test_busy_port_and_missing_folder_are_clear_errors(tmp_path):
     with serve_folder(tmp_path) as base:
         port = int(base.rstrip("/").rpartition(":")[2])
         with (

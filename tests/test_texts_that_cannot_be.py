@@ -1,4 +1,4 @@
-"""Halves of characters, which JSON may hold and nothing can store, and names of any length."""
+"""Lone surrogates, which JSON may hold and nothing can store, and very long names."""
 
 import json
 
@@ -39,7 +39,7 @@ def url(workspace):
         yield url
 
 
-def test_a_document_is_kept_with_question_marks(workspace):
+def test_lone_surrogates_become_question_marks(workspace):
     kb = workspace.create("added", description=HALF)
     kb.add(HALF, f"# {HALF}\n\nMate.", source=HALF, tags=[HALF], metadata={"description": HALF})
     (found,) = kb.documents
@@ -51,7 +51,7 @@ def test_a_document_is_kept_with_question_marks(workspace):
     assert kb.info().description == "a?b"
 
 
-def test_one_such_file_keeps_no_other_from_being_read(workspace, tmp_path):
+def test_files_with_lone_surrogates_are_read(workspace, tmp_path):
     for name, text in PAGES.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "api").write_text(json.dumps(OPENAPI))
@@ -62,7 +62,7 @@ def test_one_such_file_keeps_no_other_from_being_read(workspace, tmp_path):
     assert {"a?b", "Good"} <= {document.title for document in kb.documents}
 
 
-def test_what_is_looked_up_is_not_there(workspace):
+def test_names_with_lone_surrogates_are_not_found(workspace):
     with pytest.raises(kbkit.KbkitError, match="no knowledge base"):
         workspace[HALF]
     with pytest.raises(kbkit.KbkitError, match="no document"):
@@ -85,20 +85,20 @@ BODIES = [
 ]
 
 
+def post(url, path, content, kind="application/json"):
+    headers = {"Content-Type": kind}
+    return httpx.post(f"{url}/api/knowledge/{path}", content=content, headers=headers, timeout=60)
+
+
 @pytest.mark.parametrize(("path", "body"), BODIES)
-def test_a_server_refuses_one(url, path, body):
-    answer = httpx.post(
-        f"{url}/api/knowledge/{path}",
-        content=json.dumps(body),
-        headers={"Content-Type": "application/json"},
-        timeout=60,
-    )
+def test_server_refuses_escaped_lone_surrogates(url, path, body):
+    answer = post(url, path, json.dumps(body))
     assert answer.status_code == 422, answer.text
     assert answer.json()["error"] == "ArgumentError"
 
 
 @pytest.mark.parametrize("size", [50_001, 200_000])
-def test_a_name_longer_than_a_pattern_may_be_is_nobodys(workspace, size):
+def test_names_longer_than_a_like_pattern_are_not_found(workspace, size):
     """SQLite's LIKE takes 50,000 bytes."""
     long = "%" * size
     assert workspace.graph.entities(query=long) == []
@@ -118,28 +118,26 @@ def test_a_name_longer_than_a_pattern_may_be_is_nobodys(workspace, size):
         '{"name": "new", "description": "\ud880"}'.encode("utf-16-be", "surrogatepass"),
     ],
 )
-def test_nor_does_another_way_to_write_it(url, body):
-    headers = {"Content-Type": "Application/JSON"}
-    answer = httpx.post(f"{url}/api/knowledge/bases", content=body, headers=headers, timeout=60)
+def test_server_refuses_encoded_lone_surrogates(url, body):
+    answer = post(url, "bases", body, kind="Application/JSON")
     assert answer.status_code == 422, answer.text
 
 
-def test_a_server_takes_a_whole_character_in_two_escapes(url):
+def test_server_accepts_surrogate_pairs(url):
     body = b'{"name": "emoji", "description": "\\ud83d\\ude00"}'
-    headers = {"Content-Type": "application/json"}
-    answer = httpx.post(f"{url}/api/knowledge/bases", content=body, headers=headers, timeout=60)
+    answer = post(url, "bases", body)
     assert answer.status_code == 201, answer.text
     assert answer.json()["description"] == "😀"
 
 
 @pytest.mark.parametrize("name", ["uri", "title", "content", "note"])
-def test_what_is_no_text_is_told_before_it_is_stored(name):
-    said = {"uri": "x", "title": "Tea", "content": "# Tea"} | {name: b"Tea"}
+def test_fields_of_a_document_must_be_text(name):
+    fields = {"uri": "x", "title": "Tea", "content": "# Tea"} | {name: b"Tea"}
     with pytest.raises(ConfigError, match=f"{name}=b'Tea': give a text"):
-        SourceDocument(**said)
+        SourceDocument(**fields)
 
 
-def test_tags_that_are_numbers_are_texts(tmp_path):
+def test_numeric_tags_become_text(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("tea")
         assert kb.add("Tea", "# Tea", tags=["green", 3]).tags == ("green", "3")

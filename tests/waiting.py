@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does."""
+"""Waiting for another thread or process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ Found = TypeVar("Found")
 
 
 def until(condition: Callable[[], Found], seconds: float = 120, pause: float = 0.02) -> Found:
-    """Wait for a condition to hold, and give what it gave; late is wrong on any machine.
-
-    Raises:
-        AssertionError: It does not hold in that time.
-    """
+    """Wait until a condition is true, and return its value; fail after a long time."""
     ends = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < ends, f"waited {seconds:g} s in vain"
