@@ -1,9 +1,7 @@
-"""The analyzer in JavaScript says what that in Python says, of everything."""
+"""The analyzer in JavaScript equals that in Python."""
 
-import json
 import random
 import re
-import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -17,26 +15,20 @@ import Stemmer
 from kbkit.export.index.terms import stemmer_source
 from kbkit.text import stop_words
 from kbkit.text.analysis import Analyzer
+from kbkit.text.language import stop_words
+from tests.export.conftest import JS, QUESTIONS, run_node
 from tests.manuals import MANUALS, manual
 from tests.text.test_text import WAYS
 
-ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "tests" / "js" / "twin.js"
-MODULES = SCRIPT.with_name("modules.js")
-QUESTIONS = ROOT.parent / "shared" / "eval" / "python-questions.tsv"
 LANGUAGES = Stemmer.algorithms()
 analyzer = cache(Analyzer)
 
 
-class Twin:
-    """Runs both analyzers over texts; Node is started once for all of them."""
+@pytest.fixture
+def differences(node, tmp_path):
+    """A function that returns texts with different terms, and both terms."""
 
-    def __init__(self, node: str, folder: Path) -> None:
-        self._node = node
-        self._folder = folder
-
-    def differences(self, texts: list[tuple[str, str]]) -> list[tuple[object, ...]]:
-        """What differs, each with language, text, Python's and JavaScript's terms."""
+    def compare(texts: list[tuple[str, str]]) -> list[tuple[object, ...]]:
         languages = {
             language: {
                 "script": stemmer_source(language, _forms(texts, language)),
@@ -44,25 +36,21 @@ class Twin:
             }
             for language in {language for language, _ in texts}
         }
-        # lone surrogates stay, and pairs become what they are in JavaScript
         texts = [(language, _as_in_javascript(text)) for language, text in texts]
-        given, written = self._folder / "given.json", self._folder / "written.json"
-        given.write_text(json.dumps({"languages": languages, "texts": texts}))
-        subprocess.run(
-            [self._node, "--import", MODULES, SCRIPT, given, written], check=True, timeout=240
-        )
-        found = json.loads(written.read_text())
-        theirs = frozenset(found["unassigned"])
-        assert len(found["results"]) == len(texts)
+        values = {"languages": languages, "texts": texts}
+        answers = run_node(node, JS / "twin.js", tmp_path, values)
+        theirs = frozenset(answers["unassigned"])
         return [
             (language, text, ours, result)
-            for (language, text), result in zip(texts, found["results"], strict=True)
+            for (language, text), result in zip(texts, answers["results"], strict=True)
             if (ours := _ours(language, text)) != result and _known_to_both(text, theirs)
         ]
 
+    return compare
+
 
 def _forms(texts: list[tuple[str, str]], language: str) -> Iterator[str]:
-    """Each text, and as a query is read of which nothing else is left."""
+    """Yield each text, also in the form of a query of code only."""
     for own, text in texts:
         if own == language:
             yield text
@@ -70,6 +58,7 @@ def _forms(texts: list[tuple[str, str]], language: str) -> Iterator[str]:
 
 
 def _as_in_javascript(text: str) -> str:
+    """Join pairs of surrogates, and keep lone ones."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
@@ -83,11 +72,6 @@ def _known_to_both(text: str, unassigned: frozenset[str]) -> bool:
     return not any((unicodedata.category(c) == "Cn") != (c in unassigned) for c in text)
 
 
-@pytest.fixture(scope="module")
-def twin(node, tmp_path_factory) -> Twin:
-    return Twin(node, tmp_path_factory.mktemp("twin"))
-
-
 def _lines(folder: Path, every: int) -> list[str]:
     pages = sorted(page for page in folder.rglob("*.html") if page.is_file())
     texts = (
@@ -98,117 +82,34 @@ def _lines(folder: Path, every: int) -> list[str]:
 
 
 @pytest.mark.parametrize("package", MANUALS)
-def test_lines_of_documentation(package, twin):
+def test_terms_of_documentation_are_equal(package, differences):
     lines = _lines(manual(package), 25)
-    assert twin.differences([("english", line) for line in dict.fromkeys(lines)]) == []
+    assert differences([("english", line) for line in dict.fromkeys(lines)]) == []
 
 
-def test_questions_of_people(twin):
+def test_terms_of_questions_are_equal(differences):
     if not QUESTIONS.is_file():
         pytest.skip("needs ../shared/eval")
     questions = [line.split("\t")[0] for line in QUESTIONS.read_text().splitlines()]
-    assert twin.differences([("english", question) for question in questions]) == []
+    assert differences([("english", question) for question in questions]) == []
 
 
-def test_every_character_in_a_word_and_alone(twin):
+def test_terms_of_every_character_are_equal(differences):
     points = [point for point in range(sys.maxunicode + 1) if point % 101 == 0 or point < 0x2000]
     characters = [c for c in map(chr, points) if unicodedata.category(c) not in ("Cn", "Co")]
     texts = [f"a{c}b {c} x_{c}-{c}Y 1{c}. `{c}" for c in characters]
-    assert twin.differences([("english", text) for text in texts]) == []
+    assert differences([("english", text) for text in texts]) == []
 
 
-PARTS = [
-    *"aAbzZ019_-.:/@#$+`'’\" \n\t()[]{},;!?<>",
-    "::",
-    "->",
-    "--",
-    "++",
-    "n't",
-    "'s",
-    "the",
-    "The",
-    "a",
-    "an",
-    "for",
-    "loop",
-    "loops",
-    "İf",
-    "WITH",
-    "with",
-    "statement",
-    "operators",
-    "is",
-    "in",
-    "clause",
-    "from",
-    "same",
-    "very",
-    "appendEvent",
-    "HTTPServer",
-    "v1.2",
-    "C++17",
-    "C#",
-    "_",
-    "__",
-    "ß",
-    "ẞ",
-    "İ",
-    "ı",
-    "ς",
-    "Σ",
-    "ΟΣ",
-    "ſ",
-    "K",
-    "ﬁ",
-    "ǅ",
-    "ª",
-    "²",
-    "½",
-    "Ⅷ",
-    "ⅷ",
-    "٣",
-    "日本語",
-    "データ",
-    "ภาษา",
-    "한국어",
-    "हिन्दी",
-    "עִבְרִית",
-    "عَرَبِيّ",
-    "tie\u0302\u0301ng",
-    "\u0301",
-    "\u200d",
-    "\u200c",
-    "\u00ad",
-    "\ufeff",
-    "\u202e",
-    "\u2066",
-    "\u2028",
-    "\u0085",
-    "\x1c",
-    "\x00",
-    "\u00a0",
-    "\u3000",
-    "👩\u200d💻",
-    "🏳️\u200d🌈",
-    "🙂",
-    "𝒜",
-    "𐐀",
-    "𐐨",
-    "𠀀",
-    "🄰",
-    "\ud800",
-    "\udc00",
-    "“",
-    "”",
-    "«",
-    "»",
-    "internal",
-    "skis",
-    "running",
-    "constructor",
-    "__proto__",
-    "hasOwnProperty",
-]
+WORDS = (
+    ":: -> -- ++ n't 's the The a an for loop loops İf WITH with statement operators is in "
+    "clause from same very appendEvent HTTPServer v1.2 C++17 C# _ __ ß ẞ İ ı ς Σ ΟΣ ſ K ﬁ ǅ "
+    "ª ² ½ Ⅷ ⅷ ٣ 日本語 データ ภาษา 한국어 हिन्दी עִבְרִית عَرَبِيّ tie\u0302\u0301ng \u0301 \u200d "
+    "\u200c \u00ad \ufeff \u202e \u2066 \u2028 \u0085 \x1c \x00 \u00a0 \u3000 👩\u200d💻 "
+    "🏳️\u200d🌈 🙂 𝒜 𐐀 𐐨 𠀀 🄰 \ud800 \udc00 “ ” « » internal skis running constructor __proto__ "
+    "hasOwnProperty"
+)
+PARTS = [*"aAbzZ019_-.:/@#$+`'’\" \n\t()[]{},;!?<>", *WORDS.split(" ")]
 
 
 def _made_up(count: int, seed: int) -> list[str]:
@@ -216,19 +117,19 @@ def _made_up(count: int, seed: int) -> list[str]:
     return ["".join(chance.choices(PARTS, k=chance.randint(1, 14))) for _ in range(count)]
 
 
-def test_text_that_nobody_would_write(twin):
+def test_terms_of_random_text_are_equal(differences):
     ways = [way for ways in WAYS for way in ways]
-    assert twin.differences([("english", text) for text in [*ways, *_made_up(10_000, 6)]]) == []
+    assert differences([("english", text) for text in [*ways, *_made_up(10_000, 6)]]) == []
 
 
-def test_many_times_the_same(twin):
-    # the time limit tells what takes more than linear time
+def test_terms_of_long_repetitions_are_equal(differences):
+    # the time limit finds what takes more than linear time
     texts = [part * (10_000 // len(part)) for part in PARTS]
     texts += [(part + other) * 500 for part, other in zip(PARTS, PARTS[5:], strict=False)]
-    assert twin.differences([("english", text) for text in texts]) == []
+    assert differences([("english", text) for text in texts]) == []
 
 
-def test_words_of_every_language(twin):
+def test_terms_of_every_language_are_equal(differences):
     chance = random.Random(7)
     texts = []
     for language in LANGUAGES:
@@ -239,12 +140,12 @@ def test_words_of_every_language(twin):
         ]
         made += [chance.choice(ends) + chance.choice(PARTS) for _ in range(60)]
         texts += [(language, text) for text in (*words, *made, *_made_up(60, 8))]
-    assert twin.differences(texts) == []
+    assert differences(texts) == []
 
 
-def test_stems_of_a_vocabulary(twin):
-    # where Snowball's versions differ, and what JavaScript would count otherwise
+def test_stems_of_a_vocabulary_are_equal(differences):
+    # words that versions of Snowball stem differently, and astral characters
     words = "internal internally interval interfering international intern inter skis skies ski"
     others = "python cython succes buzz headers parsers koty żółtego 𐐀ing 𠀀𐐨s"
     texts = [(language, f"{words} {others}") for language in LANGUAGES]
-    assert twin.differences(texts) == []
+    assert differences(texts) == []

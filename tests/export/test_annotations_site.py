@@ -1,37 +1,29 @@
-"""Filters by annotations in a published site: in Python, in the engine, and on its page."""
+"""Filters by annotations in a published site."""
 
-from __future__ import annotations
-
-import json
 import re
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kbkit
 from kbkit.errors import ConfigError
-from kbkit.export.index import remove_index, write_index
-from kbkit.export.index.writer import index_folder
+from kbkit.export.index import remove_index
 from kbkit.export.manifest import Manifest
-from kbkit.export.publishing.index_content import index_content, index_state
+from kbkit.export.publishing.index_content import index_state
 from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.base import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
-from kbkit.text import stop_words, subject_key
-from tests.export.test_search_site import in_node
+from kbkit.text.language import stop_words
+from kbkit.text.subject_keys import subject_key
+from tests.export.conftest import ROOT, assert_same_hits, in_node, pages_of, published, run_node
 
-ROOT = Path(__file__).parents[2]
-JS = ROOT / "tests" / "js"
 EVIL = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    """A workspace with the guides, and pages about pools, annotated."""
     with kbkit.open(tmp_path_factory.mktemp("annotated") / "kb") as workspace:
         names = (NameSpec(name="open_pool", aliases=("pool opener",)), NameSpec(name=EVIL))
         spec = KnowledgeBaseSpec(annotation=RulesAnnotation(names=names))
@@ -55,15 +47,8 @@ def kb(workspace):
 
 
 @pytest.fixture(scope="module")
-def pages(kb):
-    return {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
-
-
-@pytest.fixture(scope="module")
-def index(kb, pages, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("index")
-    write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), folder)
-    return PublishedIndex.open(folder)
+def index(kb, tmp_path_factory):
+    return published(kb, tmp_path_factory.mktemp("index"))
 
 
 CONDITIONS = [
@@ -84,7 +69,7 @@ CONDITIONS = [
 
 
 @pytest.mark.slow
-def test_the_index_lets_through_what_the_knowledge_base_does(kb, index):
+def test_index_filters_like_the_knowledge_base(kb, index):
     counts = []
     with kb._stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb.id)
@@ -100,38 +85,37 @@ def test_the_index_lets_through_what_the_knowledge_base_does(kb, index):
     assert index._filters.mask(kbkit.Filters()) is None
 
 
-def as_asked(condition):
-    """A condition as the page asks the engine."""
-    days = {"after": 18_262}
-    names = {
-        "frame": "frames",
-        "entity": "entities",
-        "subject": "subjects",
-        "tags": "tags",
-        "document_type": "kinds",
-    }
-    asked = {}
+NAMES_OF_ENGINE = {
+    "frame": "frames",
+    "entity": "entities",
+    "subject": "subjects",
+    "tags": "tags",
+    "document_type": "kinds",
+}
+
+
+def filters_of_engine(condition):
+    """Translate a condition to filters of the engine."""
+    filters = {"current": condition.get("state") == "current"}
     for name, value in condition.items():
-        if name in names:
-            asked[names[name]] = [value] if isinstance(value, str) else value
+        if name in NAMES_OF_ENGINE:
+            filters[NAMES_OF_ENGINE[name]] = [value] if isinstance(value, str) else value
     if "min_rating" in condition:
-        asked["rating"] = condition["min_rating"]
+        filters["rating"] = condition["min_rating"]
     if "after" in condition:
-        asked["since"] = days["after"]
-    asked["current"] = condition.get("state") == "current"
-    return asked
+        filters["since"] = 18_262  # days
+    return filters
 
 
 @pytest.mark.parametrize("query", ["how do I open a pool?", "the graph of a knowledge base"])
-def test_the_engine_filters_as_python_does(node, index, tmp_path, query):
+def test_engine_filters_like_python(node, index, tmp_path, query):
     conditions = [each for each in CONDITIONS if each.get("state") in (None, "current")]
-    options = [{"filters": as_asked(each)} for each in conditions]
+    options = [{"filters": filters_of_engine(each)} for each in conditions]
     found = in_node(node, index, tmp_path, query, *options)
     some = 0
     for condition, hits in zip(conditions, found, strict=True):
         expected = index.search(query, filters=condition)
-        assert [hit["row"] for hit in hits] == [hit.chunk for hit in expected], condition
-        assert [hit["score"] for hit in hits] == pytest.approx([hit.score for hit in expected])
+        assert_same_hits(hits, expected, condition)
         for hit, other in zip(hits, expected, strict=True):
             assert (hit["frame"], hit["entities"]) == (other.frame or "", list(other.entities))
         some += bool(hits)
@@ -139,7 +123,7 @@ def test_the_engine_filters_as_python_does(node, index, tmp_path, query):
     assert index.search(query, filters={"state": ["stale", "gone"]}) == []
 
 
-def test_a_first_answer_needs_nothing_of_the_filters(kb, index):
+def test_unfiltered_search_reads_no_filter_shards(kb, index):
     fresh = PublishedIndex(index.folder)
     fresh.search("how do I open a pool?")
     assert not [name for name in fresh.read if name == "a" or name.startswith("s/")]
@@ -148,7 +132,7 @@ def test_a_first_answer_needs_nothing_of_the_filters(kb, index):
     assert len([name for name in fresh.read if name.startswith("s/")]) == 1
 
 
-def test_a_hit_shows_its_frame_and_the_entities_that_few_name(kb, index):
+def test_hits_have_a_frame_and_rare_entities(kb, index):
     hits = index.search("call open_pool before a query", filters={"tags": "pool"})
     assert {hit.frame for hit in hits if "must call" in hit.text} == {StatementType.CONSTRAINT}
     named = [hit.entities for hit in hits if "must call" in hit.text]
@@ -157,53 +141,48 @@ def test_a_hit_shows_its_frame_and_the_entities_that_few_name(kb, index):
     assert all(len(hit.entities) <= 3 for hit in hits)
 
 
-def test_a_condition_that_the_index_cannot_tell_is_refused(index):
+def test_unsupported_filters_are_refused(index):
     with pytest.raises(ConfigError, match=r"has no path; it has .*entity"):
         index.search("pool", filters={"path": "*.md"})
     with pytest.raises(ConfigError, match="frame"):
         index.search("pool", filters={"frame": "poem"})
 
 
-def test_annotations_are_part_of_the_state_of_an_index(workspace, kb, pages, tmp_path):
-    state = index_state(kb._stores, kb.id, Manifest("", "Guides", pages))
-    assert index_state(kb._stores, kb.id, Manifest("", "Guides", pages)) == state
+def test_annotations_are_part_of_the_state_of_an_index(workspace, kb, tmp_path):
+    def state():
+        return index_state(kb._stores, kb.id, Manifest("", "Guides", pages_of(kb)))
+
+    before = state()
+    assert state() == before
     workspace.graph.merge("open_pool", EVIL)
     try:
-        assert index_state(kb._stores, kb.id, Manifest("", "Guides", pages)) != state
-        write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), tmp_path)
+        assert state() != before
+        index = published(kb, tmp_path)
     finally:
         workspace.graph.undo()
-    assert index_state(kb._stores, kb.id, Manifest("", "Guides", pages)) == state
-    index = PublishedIndex.open(tmp_path)
+    assert state() == before
     merged = index.search("pool", filters={"entity": EVIL})
     assert len(merged) > 4
     assert merged == index.search("pool", filters={"entity": "open_pool"})
 
 
-def test_names_that_others_give_are_not_published(workspace, kb, pages, tmp_path):
+def test_aliases_from_other_sources_are_not_published(workspace, kb, tmp_path):
     workspace.graph.update("open_pool", aliases=["pool opener", "hidden falcon"])
-    write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), tmp_path)
-    index = PublishedIndex.open(tmp_path)
+    index = published(kb, tmp_path)
     assert index.search("pool", filters={"entity": "pool opener"})
     assert index.search("pool", filters={"entity": "hidden falcon"}) == []
     for path in tmp_path.rglob("*.js"):
         assert "falcon" not in path.read_text()
 
 
-def test_a_knowledge_base_without_annotations_has_no_such_shards(tmp_path):
+def test_index_without_annotations_has_no_filter_shards(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
-        kb = workspace.create(
-            "plain", spec=KnowledgeBaseSpec.model_validate({"annotation": "none"})
-        )
-        document = kb.add("Tea", "## Kettle\n\nYou must boil `water`.")
-        write_index(
-            index_content(kb._stores, kb.id, Manifest("", "Plain", {document.uri: "a.md"})),
-            tmp_path,
-        )
-    folder = index_folder(tmp_path)
+        kb = workspace.create("plain", spec=KnowledgeBaseSpec(annotation="none"))
+        kb.add("Tea", "## Kettle\n\nYou must boil `water`.")
+        index = published(kb, tmp_path)
+    folder = index.folder
     assert not (folder / "a.js").exists()
     assert list((folder / "s").iterdir()) == []
-    index = PublishedIndex.open(tmp_path)
     (hit,) = index.search("boil")
     assert (hit.frame, hit.entities) == (None, ())
     assert index.search("boil", filters={"frame": "constraint"}) == []
@@ -211,75 +190,30 @@ def test_a_knowledge_base_without_annotations_has_no_such_shards(tmp_path):
     remove_index(tmp_path)
 
 
+WORDS = (
+    "ConnectionPool connection_pool os.path os.Path -v --verbose SQLITE_BUSY __init__ Go C R "
+    "WHERE make open() f(…)() URLs HTTPServers classes boxes ﬁle İstanbul Straße ΣΟΦΟΣ "
+    "“quoted” `code` a::b a->b $HOME @decorator _ __ - -- ... a. a: etc.. \u202egnp.exe "
+    "x\x1cy x\x85y parties ties bus kebab-case-names camelCaseWords XMLHttpRequest e\u0301s "
+    "ǅungla C++ f.open() Is IS १२३s"
+)
 NAMES = [
+    *WORDS.split(" "),
     "",
     " ",
-    "ConnectionPool",
-    "connection_pool",
     "connection pools",
-    "os.path",
-    "os.Path",
-    "-v",
-    "--verbose",
-    "SQLITE_BUSY",
-    "__init__",
-    "Go",
-    "C",
-    "R",
-    "WHERE",
-    "make",
-    "open()",
     "f( ... )",
-    "f(…)()",
-    "URLs",
-    "HTTPServers",
-    "classes",
-    "boxes",
-    "ﬁle",
-    "İstanbul",
-    "Straße",
-    "ΣΟΦΟΣ",
-    "“quoted”",
-    "`code`",
-    "a::b",
-    "a->b",
-    "$HOME",
-    "@decorator",
-    "_",
-    "__",
-    "-",
-    "--",
-    "...",
-    "a.",
-    "a:",
-    "etc..",
     "שלום עולם",
-    "\u202egnp.exe",
-    "x\x1cy",
-    "x\x85y",
-    "parties",
-    "ties",
-    "bus",
-    "kebab-case-names",
-    "camelCaseWords",
-    "XMLHttpRequest",
-    "e\u0301s",
     "𝐁old names",
-    "ǅungla",
     "a" * 300,
     "😀 " * 150,
     EVIL,
-    "C++",
-    "f.open()",
     "is not",
-    "Is",
-    "IS",
     "Ⅷ things",
-    "१२३s",
 ]
 
 
-def test_names_have_the_same_normal_form_in_browsers(node, kb, tmp_path):
+def test_subject_keys_are_equal_in_javascript(node, kb, tmp_path):
     names = [*NAMES, *(each.name for each in kb.annotations.subjects(limit=3_000))]
     assert len(names) > 500
     asked = [[kind.value, name] for kind in SubjectKind for name in names]
@@ -293,14 +227,13 @@ def test_names_have_the_same_normal_form_in_browsers(node, kb, tmp_path):
         "const keys = asked.map(([kind, name]) => subjectKey(kind, name, words));\n"
         "writeFileSync(process.argv[3], JSON.stringify(keys));\n"
     )
-    given, told = tmp_path / "asked.json", tmp_path / "keys.json"
-    given.write_text(json.dumps({"asked": asked, "stop": sorted(stop_words("english"))}))
-    subprocess.run([node, "--import", JS / "modules.js", script, given, told], check=True)
-    for (kind, name), key in zip(asked, json.loads(told.read_text()), strict=True):
+    values = {"asked": asked, "stop": sorted(stop_words("english"))}
+    keys = run_node(node, script, tmp_path, values)
+    for (kind, name), key in zip(asked, keys, strict=True):
         assert key == subject_key(SubjectKind(kind), name), (kind, name)
 
 
-def test_rows_of_subjects_come_back(kb, index):
+def test_top_subjects_are_sorted_by_count(kb, index):
     about = index._shard("a")
     assert len(about["top"]) > 100
     assert about["top"][0][2] >= about["top"][-1][2]
@@ -308,7 +241,7 @@ def test_rows_of_subjects_come_back(kb, index):
     assert (np.diff(counts) <= 0).all()
 
 
-def test_pages_say_what_they_are_about_and_lead_to_what_else_is(workspace, tmp_path):
+def test_pages_link_their_subjects_to_the_search(workspace, tmp_path):
     with kbkit.open(tmp_path / "kb") as other:
         kb = other.create("jars")
         for n in range(3):

@@ -1,24 +1,15 @@
-"""MiniLM in the browser: the site's JavaScript in Node gives what onnxruntime gives in Python."""
+"""MiniLM in the browser: the site's JavaScript in Node equals onnxruntime in Python."""
 
-from __future__ import annotations
-
-import json
 import re
-import subprocess
 
 import numpy as np
 import pytest
 
 import kbkit
 from kbkit.embedding.onnx import OnnxEmbedder
-from kbkit.export.index import write_index
-from kbkit.export.index.writer import index_folder
-from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.page_head import write_browser_model
-from kbkit.export.publishing.index_content import index_content
-from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.recipes import OnnxEmbedding
-from tests.export.test_search_site import JS, ROOT, in_node
+from tests.export.conftest import JS, ROOT, in_node, published, run_node
 
 ODD = [
     "Ünïcödé ÇA naïve ﬁle İstanbul ΣΊΣΥΦΟΣ",
@@ -46,13 +37,12 @@ ODD = [
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """The files of the model, and what is the same in Python."""
+    """The files of the model, and its embedder in Python."""
     folder = tmp_path_factory.mktemp("model")
     return folder / write_browser_model(folder), OnnxEmbedder(OnnxEmbedding(preset="minilm"))
 
 
 def guide_lines(pattern: str) -> list[str]:
-    """What the guides have of a kind of line."""
     text = "\n".join(path.read_text("utf-8") for path in sorted((ROOT / "site").glob("*.md")))
     return re.findall(pattern, text, re.MULTILINE)
 
@@ -62,18 +52,14 @@ def headings() -> list[str]:
 
 
 def embedded(node, folder, tmp_path, texts):
-    """The vectors of texts, made in Node."""
-    asked, answers = tmp_path / "asked.json", tmp_path / "answers.json"
-    asked.write_text(json.dumps({"folder": str(folder), "texts": texts}))
-    command = [node, "--import", JS / "modules.js", JS / "embed.js", asked, answers]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OSError(done.stderr)
-    return np.array([each["vector"] for each in json.loads(answers.read_text())])
+    """Embed texts in Node."""
+    values = {"folder": str(folder), "texts": texts}
+    answers = run_node(node, JS / "embed.js", tmp_path, values)
+    return np.array([each["vector"] for each in answers])
 
 
 @pytest.mark.soak
-def test_vectors_are_those_of_python(node, model, tmp_path):
+def test_browser_vectors_equal_python(node, model, tmp_path):
     folder, embedder = model
     texts = [*headings()[::3], *guide_lines("^[A-Z].{30,300}$")[::5], *ODD]
     assert len(texts) >= 200
@@ -84,7 +70,7 @@ def test_vectors_are_those_of_python(node, model, tmp_path):
     assert cosines.min() >= 0.9999, texts[int(cosines.argmin())]
 
 
-def test_files_say_whose_they_are_and_are_named_by_what_they_hold(model, tmp_path):
+def test_model_files_have_a_license_and_a_stable_name(model, tmp_path):
     folder, _ = model
     assert write_browser_model(tmp_path) == folder.name
     assert "Apache License\n" in (folder / "LICENSE.txt").read_text("utf-8")
@@ -96,7 +82,7 @@ def test_files_say_whose_they_are_and_are_named_by_what_they_hold(model, tmp_pat
 @pytest.mark.parametrize(
     "name", ["vocabulary.txt", "embeddings.bin", "layer-3.bin", "words-31.bin"]
 )
-def test_a_file_that_is_not_whole_is_no_model(node, model, tmp_path, name):
+def test_truncated_model_files_are_refused(node, model, tmp_path, name):
     folder = tmp_path / "broken"
     folder.mkdir()
     for path in model[0].iterdir():
@@ -110,7 +96,7 @@ def test_a_file_that_is_not_whole_is_no_model(node, model, tmp_path, name):
 
 @pytest.fixture(scope="module")
 def guides(tmp_path_factory):
-    """The guides' index, and the same without a model."""
+    """The index of the guides, with and without a model."""
     folder = tmp_path_factory.mktemp("guides")
     with kbkit.open(folder / "kb") as workspace:
         kb = workspace.create("guides")
@@ -118,44 +104,40 @@ def guides(tmp_path_factory):
         kb.improve()
         kb.chunks.fit_query_encoder()
         kb._handle.fit_query_encoder("summaries")
-        pages = {document.uri: document.uri for document in kb.documents}
-        of = (kb._stores, kb.id, Manifest("", "Guides", pages))
-        write_index(index_content(*of), folder / "with")
-        write_index(index_content(*of, model=False), folder / "without")
-    return folder / "with", folder / "without"
+        return published(kb, folder / "with"), published(kb, folder / "without", model=False)
 
 
 @pytest.mark.slow
-def test_the_engine_ranks_by_the_model_as_python_does(node, model, guides, tmp_path):
+def test_engine_ranks_by_the_model_like_python(node, model, guides, tmp_path):
     folder, embedder = model
-    published = PublishedIndex.open(guides[0])
+    index, _ = guides
     queries = headings()[::5]
     assert len(queries) > 60
-    found = in_node(node, published, tmp_path, queries, model=folder)
-    before = in_node(node, published, tmp_path, queries)
+    found = in_node(node, index, tmp_path, queries, model=folder)
+    before = in_node(node, index, tmp_path, queries)
     moved = 0
     for query, hits, others in zip(queries, found, before, strict=True):
-        expected = published.search(query, vector=embedder.embed_query(query))
+        expected = index.search(query, vector=embedder.embed_query(query))
         scores = {hit.chunk: hit.score for hit in expected}
         assert len(hits) == len(expected)
-        # what nearly ties may stand in another order, and the last be another that ties with it
+        # near ties may be in another order, and the last hit may be another tie
         for hit, other in zip(hits, expected, strict=True):
             assert hit["score"] == pytest.approx(other.score, abs=2e-3), query
             own = scores.get(hit["row"], expected[-1].score)
             assert hit["score"] == pytest.approx(own, abs=2e-3), query
         moved += [hit["row"] for hit in others] != [hit.chunk for hit in expected]
-    assert "e/0" in published.read
+    assert "e/0" in index.read
     assert moved > len(queries) / 3
 
 
 @pytest.mark.slow
-def test_an_index_may_be_without_a_model(node, model, guides, tmp_path):
-    assert not (index_folder(guides[1]) / "m.js").exists()
-    published, other = (PublishedIndex.open(folder) for folder in guides)
-    (query,) = ["where do my files go"]
+def test_index_works_without_a_model(node, model, guides, tmp_path):
+    index, other = guides
+    assert not (other.folder / "m.js").exists()
+    query = "where do my files go"
     vector = model[1].embed_query(query)
-    assert published.search(query, vector=vector) != published.search(query)
-    assert other.search(query, vector=vector) == other.search(query) == published.search(query)
-    assert "m" in published.read
+    assert index.search(query, vector=vector) != index.search(query)
+    assert other.search(query, vector=vector) == other.search(query) == index.search(query)
+    assert "m" in index.read
     with_model = in_node(node, other, tmp_path, [query], model=model[0])
     assert with_model == in_node(node, other, tmp_path, [query])

@@ -1,7 +1,5 @@
 """The guides cannot drift: what they say is run, generated or compared with the code."""
 
-from __future__ import annotations
-
 import importlib
 import multiprocessing
 import os
@@ -117,7 +115,7 @@ def test_commands_in_guides_exist(guide, line):
             assert re.search(rf"[`/]{re.escape(argument)}[`/]", options), f"{guide}: {line}"
 
 
-def test_every_setting_is_documented():
+def test_all_settings_are_documented():
     source = Path(config.__file__).read_text("utf-8")
     documented = (ROOT / "site/settings.md").read_text("utf-8")
     names = set(re.findall(r"KBKIT_[A-Z_]+", source))
@@ -131,17 +129,17 @@ def test_every_setting_is_documented():
     assert elsewhere == names
 
 
-def test_the_weights_are_the_documented_ones():
+def test_hash_of_the_weights_is_documented():
     assert static.WEIGHTS_SHA256 in (ROOT / "site/embedders.md").read_text("utf-8")
 
 
-def test_the_published_site_searches_and_looks_like_exported_ones():
+def test_published_site_has_theme_and_separator_of_exports():
     settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
     assert settings["plugins"][0]["search"]["separator"] == SEPARATOR
     assert settings["theme"] == theme()
 
 
-def test_links_and_pictures_of_the_readme_are_there():
+def test_links_and_pictures_of_the_readme_exist():
     text = (ROOT / "README.md").read_text("utf-8")
     for target in re.findall(r"\[[^\]]*\]\(([^)#:]+)\)", text):
         assert (ROOT / target).exists(), target
@@ -184,7 +182,7 @@ def public_names() -> set[str]:
 
 
 @pytest.mark.soak
-def test_a_public_name_without_a_docstring_fails_the_build(tmp_path):
+def test_public_name_without_a_docstring_fails_the_build(tmp_path):
     shutil.copytree(ROOT / "kbkit", tmp_path / "kbkit")
     with (tmp_path / "kbkit/errors.py").open("a", encoding="utf-8") as file:
         file.write("\n\nclass NewError(KbkitError):\n    pass\n")
@@ -202,7 +200,7 @@ def test_a_public_name_without_a_docstring_fails_the_build(tmp_path):
 
 
 @pytest.mark.soak
-def test_the_published_site_builds_strictly(tmp_path, document, info):
+def test_published_site_builds_strictly(tmp_path, document, info):
     """With the repository's own mkdocs.yml, and knowledge bases in site/kb.
 
     Without any it is built strictly by `make publish`, which reads it as the source of one.

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import timedelta
@@ -27,7 +25,7 @@ def body(path: Path) -> str:
     return path.read_text("utf-8").split("---\n", 2)[2]
 
 
-def test_a_document_becomes_a_page(tmp_path, document, info):
+def test_document_becomes_a_page(tmp_path, document, info):
     page = document(
         "https://example.org/guide/start.html",
         "# Start {#start}\n\n[next](next.html#x) [out](/other.html)\n",
@@ -54,7 +52,7 @@ def test_a_document_becomes_a_page(tmp_path, document, info):
     assert report.written == len(Manifest.read(tmp_path).files) - 1  # the long text counts apart
 
 
-def test_the_figures_have_a_page_of_their_own(tmp_path, document, info):
+def test_figures_have_their_own_page(tmp_path, document, info):
     pages = [
         document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab" for n in range(4)
     ]
@@ -83,7 +81,7 @@ def test_the_figures_have_a_page_of_their_own(tmp_path, document, info):
     assert not {"3,210", "| Chunks", ".svg"} & set(home.split())
 
 
-def test_the_home_page_shows_questions_and_sections(tmp_path, document, info):
+def test_home_page_shows_questions_and_sections(tmp_path, document, info):
     pages = [
         document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab" for n in range(7)
     ]
@@ -108,7 +106,7 @@ def test_the_home_page_shows_questions_and_sections(tmp_path, document, info):
     assert "## More documents\n\n- [Front](pages/h/index.md): What it is\n" in home
 
 
-def test_exporting_again_touches_nothing(tmp_path, document, info):
+def test_second_export_writes_nothing(tmp_path, document, info):
     pages = [document(f"https://h/{n}", f"text {n}") for n in range(5)]
     export_pages(info(), pages, tmp_path, SITE)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*")}
@@ -117,9 +115,7 @@ def test_exporting_again_touches_nothing(tmp_path, document, info):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*")} == times
 
 
-def test_fetching_again_what_has_not_changed_rewrites_no_page_of_a_document(
-    tmp_path, document, info
-):
+def test_refetched_documents_rewrite_no_page(tmp_path, document, info):
     pages = [document(f"https://h/{n}", f"text {n}") for n in range(5)]
     export_pages(info(), pages, tmp_path, SITE)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*.*")}
@@ -137,7 +133,7 @@ def test_fetching_again_what_has_not_changed_rewrites_no_page_of_a_document(
     assert "pages/h/1.md): " not in home
 
 
-def test_only_what_changed_is_written_and_what_vanished_is_removed(tmp_path, document, info):
+def test_export_writes_changes_and_removes_vanished_pages(tmp_path, document, info):
     first = [document(f"https://h/a/{n}", f"text {n}", title=f"t{n}") for n in range(5)]
     export_pages(info(), first, tmp_path, SITE)
     (tmp_path / "pages/h/mine.md").write_text("mine")
@@ -158,7 +154,7 @@ def test_only_what_changed_is_written_and_what_vanished_is_removed(tmp_path, doc
     assert not (tmp_path / "pages/h/a").exists()
 
 
-def test_a_page_that_somebody_changed_is_put_right(tmp_path, document, info):
+def test_edited_page_is_rewritten(tmp_path, document, info):
     pages = [document("https://h/a", "text")]
     export_pages(info(), pages, tmp_path, SITE)
     path = tmp_path / "pages/h/a.md"
@@ -168,7 +164,7 @@ def test_a_page_that_somebody_changed_is_put_right(tmp_path, document, info):
     assert path.read_text("utf-8") == text
 
 
-def test_a_page_is_made_again_when_what_it_links_to_becomes_a_page(tmp_path, document, info):
+def test_page_is_rewritten_when_a_link_target_becomes_a_page(tmp_path, document, info):
     one = document("https://h/one", "[two](two)")
     two = document("https://h/two", "text")
     far = [document(f"https://h/z{n}") for n in range(3)]  # so that two stands not beside one
@@ -178,7 +174,7 @@ def test_a_page_is_made_again_when_what_it_links_to_becomes_a_page(tmp_path, doc
     assert "[two](two.md)" in body(tmp_path / "pages/h/one.md")
 
 
-def test_what_others_rate_and_what_is_near_stands_on_the_page(tmp_path, document, info):
+def test_page_shows_ratings_and_related_passages(tmp_path, document, info):
     one, two = document("https://h/one"), document("https://h/two", title="Two")
     near = {
         one.id: [
@@ -199,7 +195,7 @@ def test_what_others_rate_and_what_is_near_stands_on_the_page(tmp_path, document
     assert "\n\nPrevious: [https://h/one](one.md)\n\n" in body(tmp_path / "pages/h/two.md")
 
 
-def test_files_of_others_are_never_overwritten(tmp_path, document, info):
+def test_foreign_files_are_never_overwritten(tmp_path, document, info):
     mine = tmp_path / "pages/h/A.md"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -208,14 +204,14 @@ def test_files_of_others_are_never_overwritten(tmp_path, document, info):
     assert len(list(mine.parent.glob("a-*.md"))) == 1
 
 
-def test_a_home_page_of_somebody_else_is_an_error(tmp_path, document, info):
+def test_foreign_home_page_is_an_error(tmp_path, document, info):
     (tmp_path / "index.md").write_text("mine")
     with pytest.raises(ExportError, match=r"index\.md"):
         export_pages(info(), [document("https://h/a")], tmp_path, SITE)
     assert (tmp_path / "index.md").read_text() == "mine"
 
 
-def test_documents_that_are_gone_have_no_page_and_stale_ones_say_so(tmp_path, document, info):
+def test_gone_documents_have_no_page_and_stale_ones_a_note(tmp_path, document, info):
     pages = [
         document("https://h/gone", state=DocumentState.GONE),
         document("https://h/stale", "text", state=DocumentState.STALE),
@@ -226,7 +222,7 @@ def test_documents_that_are_gone_have_no_page_and_stale_ones_say_so(tmp_path, do
     assert "could not be fetched since" in body(tmp_path / "pages/h/stale.md")
 
 
-def test_a_title_cannot_break_out(tmp_path, document, info):
+def test_hostile_title_is_escaped(tmp_path, document, info):
     title = "x\n---\ntemplate: evil.html\n# y {#z onclick=alert(1)} <script> [a](b) | `c` {{ d }}"
     export_pages(info(), [document("https://h/a", "text", title=title)], tmp_path, SITE)
     path = tmp_path / "pages/h/a.md"
@@ -238,12 +234,12 @@ def test_a_title_cannot_break_out(tmp_path, document, info):
     assert "{{" not in body(path)
 
 
-def test_an_empty_title_is_replaced_by_the_address(tmp_path, document, info):
+def test_empty_title_is_replaced_by_the_address(tmp_path, document, info):
     export_pages(info(), [document("https://h/a", "text", title=" \n")], tmp_path, SITE)
     assert front_matter(tmp_path / "pages/h/a.md")["title"] == "https://h/a"
 
 
-def test_long_lists_are_divided(tmp_path, document, info):
+def test_long_lists_are_paged(tmp_path, document, info):
     pages = [
         document(f"https://h/{part}/{n}", title=f"{part}{n}") for part in "ab" for n in range(501)
     ]
@@ -255,7 +251,7 @@ def test_long_lists_are_divided(tmp_path, document, info):
     assert "Page [1](" in second.read_text("utf-8")
 
 
-def test_a_themes_navigation_stays_small(tmp_path, document, info):
+def test_top_navigation_stays_small(tmp_path, document, info):
     pages = [document(f"https://h/s{part}/{n}") for part in range(40) for n in range(3)]
     export_pages(info(), pages, tmp_path, SITE)
     assert len(Manifest.read(tmp_path).top()) <= 25
@@ -263,7 +259,7 @@ def test_a_themes_navigation_stays_small(tmp_path, document, info):
     assert (tmp_path / "index.md").read_text("utf-8").count("(3 documents)") == 40
 
 
-def test_the_navigation_is_the_whole_tree(tmp_path, document, info):
+def test_navigation_is_the_whole_tree(tmp_path, document, info):
     pages = [document(f"https://h/{part}/{n}", title=f"{part}{n}") for part in "ab" for n in "123"]
     guide = document("https://h/a/", title="The a")
     export_pages(info(), [*pages, guide, document("https://h/", title="<b>Home")], tmp_path, SITE)
@@ -294,7 +290,7 @@ def test_progress_is_reported(tmp_path, document, info):
     assert {step.total for step in seen} == {8}
 
 
-def test_an_export_that_was_killed_is_resumed(tmp_path, document, info):
+def test_interrupted_export_is_resumed(tmp_path, document, info):
     pages = [document(f"https://h/{n}", f"text {n}") for n in range(5)]
 
     def stop(step):
@@ -308,25 +304,25 @@ def test_an_export_that_was_killed_is_resumed(tmp_path, document, info):
     assert report.documents == 2
 
 
-def test_two_exports_into_one_folder_do_not_mix(tmp_path, document, info):
+def test_concurrent_export_into_one_folder_is_refused(tmp_path, document, info):
     with FileLock(tmp_path / ".kbkit-export.lock"), pytest.raises(ConflictError):
         export_pages(info(), [document("https://h/a")], tmp_path, SITE)
 
 
-def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, document, info):
+def test_unwritable_folder_is_an_error(tmp_path, document, info):
     (tmp_path / "file").write_text("")
     with pytest.raises(ExportError, match="cannot write"):
         export_pages(info(), [document("https://h/a")], tmp_path / "file" / "docs", SITE)
 
 
 @pytest.mark.parametrize("text", ["{", '{"format": 99}', "[]", '{"format": 1}'])
-def test_a_manifest_that_cannot_be_read_is_an_error(tmp_path, document, info, text):
+def test_damaged_manifest_is_an_error(tmp_path, document, info, text):
     (tmp_path / MANIFEST).write_text(text)
     with pytest.raises(ExportError, match=r"kbkit-export\.json"):
         export_pages(info(), [document("https://h/a")], tmp_path, SITE)
 
 
-def test_a_manifest_cannot_name_files_elsewhere(tmp_path, document, info):
+def test_manifest_with_outside_paths_is_refused(tmp_path, document, info):
     victim = tmp_path / "victim.md"
     victim.write_text("keep")
     docs = tmp_path / "docs"

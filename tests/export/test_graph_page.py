@@ -1,7 +1,5 @@
 """The page of a knowledge base's graph: what it tells, what it keeps to itself, and when it is."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -73,7 +71,7 @@ def names(folder):
     return [row[0] for row in data(folder)["nodes"]]
 
 
-def test_the_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
+def test_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "pages", pages_only=True)
     found = data(tmp_path / "pages")
@@ -97,7 +95,7 @@ def test_the_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_not_drawn_is_read_in_parts(workspace, tmp_path, monkeypatch):
+def test_undrawn_nodes_are_loaded_in_parts(workspace, tmp_path, monkeypatch):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "all", pages_only=True)
     whole = data(tmp_path / "all")
@@ -135,7 +133,7 @@ def test_what_is_not_drawn_is_read_in_parts(workspace, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_nothing_is_written_twice_and_changes_are_followed(workspace, tmp_path):
+def test_unchanged_graph_is_not_written_and_changes_are(workspace, tmp_path):
     kb = fill(workspace)
     folder = tmp_path / "pages"
     kb.export(folder=folder, pages_only=True)
@@ -159,7 +157,7 @@ def test_nothing_is_written_twice_and_changes_are_followed(workspace, tmp_path):
     assert "extends" in data(folder)["relations"]
 
 
-def test_an_unchanged_graph_is_not_looked_at_again(workspace, tmp_path, monkeypatch):
+def test_unchanged_graph_is_not_computed_again(workspace, tmp_path, monkeypatch):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "pages", pages_only=True)
     looked = []
@@ -173,7 +171,7 @@ def test_an_unchanged_graph_is_not_looked_at_again(workspace, tmp_path, monkeypa
     assert "It opens the pool." in (tmp_path / "pages/graph.json").read_text()
 
 
-def test_a_recipe_or_a_caller_says_that_there_is_none(workspace, tmp_path):
+def test_graph_page_can_be_turned_off(workspace, tmp_path):
     kb = fill(workspace)
     folder = tmp_path / "pages"
     kb.export(folder=folder, pages_only=True)
@@ -191,7 +189,7 @@ def test_a_recipe_or_a_caller_says_that_there_is_none(workspace, tmp_path):
     assert not (tmp_path / "plain/graph.json").exists()
 
 
-def test_what_other_knowledge_bases_and_people_say_stays_with_them(workspace, tmp_path):
+def test_graph_page_leaks_no_other_knowledge_base_or_query(workspace, tmp_path):
     kb = fill(workspace)
     secret = workspace.create("secret")
     text = (
@@ -214,7 +212,7 @@ def test_what_other_knowledge_bases_and_people_say_stays_with_them(workspace, tm
             assert "falcon" not in path.read_text(errors="replace").lower(), path
 
 
-def test_local_paths_never_leave(workspace, tmp_path):
+def test_graph_page_contains_no_local_paths(workspace, tmp_path):
     folder = tmp_path / "private-place"
     folder.mkdir()
     for path, text in PAGES.items():
@@ -231,7 +229,7 @@ def test_local_paths_never_leave(workspace, tmp_path):
     assert "file:" not in written
 
 
-def test_hostile_names_stay_texts(workspace, tmp_path):
+def test_hostile_names_are_escaped(workspace, tmp_path):
     kb = fill(workspace)
     workspace.graph.relate(EVIL, "stings", "open_pool")
     report = kb.export(folder=tmp_path / "site")
@@ -243,7 +241,7 @@ def test_hostile_names_stay_texts(workspace, tmp_path):
 
 
 @pytest.mark.soak
-def test_damaged_data_are_told(workspace, tmp_path):
+def test_damaged_graph_data_is_an_error(workspace, tmp_path):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "site", build=False)
     for damaged in ("{", "[]", '{"documents": 3}', '{"documents": [["a"]]}'):
@@ -252,7 +250,7 @@ def test_damaged_data_are_told(workspace, tmp_path):
             build_site(tmp_path / "site")
 
 
-def test_somebody_elses_page_is_left_alone(workspace, tmp_path):
+def test_foreign_graph_page_is_an_error(workspace, tmp_path):
     kb = fill(workspace)
     folder = tmp_path / "pages"
     folder.mkdir()
@@ -265,7 +263,7 @@ def test_somebody_elses_page_is_left_alone(workspace, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("directories", [pytest.param(False, marks=pytest.mark.soak), True])
-def test_it_leads_to_pages_wherever_they_are(workspace, tmp_path, directories):
+def test_graph_links_to_pages_of_a_mounted_site(workspace, tmp_path, directories):
     project = tmp_path / "site"
     (project / "docs").mkdir(parents=True)
     config = {

@@ -1,7 +1,5 @@
 """Text that is out to harm, in every field that an export shows."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -91,7 +89,7 @@ def site(tmp_path_factory, document, info) -> Path:
     return folder
 
 
-def test_nothing_in_a_page_steers_a_terminal_or_turns_text_around(site):
+def test_pages_contain_no_control_or_bidi_characters(site):
     steering = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
     found = [*pages(site), *(site / "docs").rglob("*.md"), *(site / "docs").rglob("*.txt")]
     assert len(found) > 10
@@ -103,7 +101,7 @@ def pages(site: Path) -> list[Path]:
     return sorted((site / "site").rglob("*.html"))
 
 
-def test_no_page_holds_anything_active(site):
+def test_pages_contain_no_active_content(site):
     assert len(pages(site)) > 8
     for path in pages(site):
         text = path.read_text("utf-8")
@@ -121,7 +119,7 @@ def test_no_page_holds_anything_active(site):
         assert ids.count("__config") <= 1
 
 
-def test_links_to_elsewhere_hand_nothing_on(site):
+def test_external_links_have_noopener_and_nofollow(site):
     for path in pages(site):
         article = path.read_text("utf-8").partition("<article")[2].partition("</article")[0]
         for tag, attributes in Elements(article).found:
@@ -129,7 +127,7 @@ def test_links_to_elsewhere_hand_nothing_on(site):
                 assert attributes.get("rel") == "noopener nofollow", path
 
 
-def test_a_fence_left_open_does_not_take_in_what_leads_on(site):
+def test_open_fence_does_not_swallow_the_navigation(site):
     page = next(path for path in pages(site) if path.parent.name == "h")
     text = page.read_text("utf-8")
     onwards = text.partition('<nav class="kb-onwards"')[2].partition("</nav>")[0]
@@ -140,7 +138,7 @@ def test_a_fence_left_open_does_not_take_in_what_leads_on(site):
     assert "rated 4.5 of 5 by 2 people" in text
 
 
-def test_front_matter_holds_what_was_meant_and_no_more(site):
+def test_front_matter_has_only_known_fields(site):
     for path in (site / "docs").rglob("*.md"):
         _, head, body = path.read_text("utf-8").split("---\n", 2)
         meta = yaml.safe_load(head)
@@ -163,7 +161,7 @@ def test_front_matter_holds_what_was_meant_and_no_more(site):
         assert "{{" not in prose, path
 
 
-def test_programs_get_what_was_said_as_data(site):
+def test_machine_readable_files_escape_hostile_text(site):
     known = read_documents(site / "docs")["documents"]
     assert known[0]["title"].startswith("title </title>")
     text = (site / "site/documents.json").read_text("utf-8")
@@ -175,7 +173,7 @@ def test_programs_get_what_was_said_as_data(site):
     assert sum(line.startswith("- [") for line in index.splitlines()) == 4
 
 
-def test_pictures_of_the_export_stand_on_its_own_pages_only(site):
+def test_plots_are_on_the_figures_page_only(site):
     home = (site / "site/figures.html").read_text("utf-8")
     assert home.count('<svg xmlns="http://www.w3.org/2000/svg" width="640"') == 3
     for picture in (site / "docs/plots").iterdir():
@@ -191,7 +189,7 @@ def test_escaped_text_is_one_line_without_markup(field):
     assert not re.search(r"(?<!\\)[*_`\[\]|]", escaped)
 
 
-def test_only_scripts_of_the_theme_may_run_within_a_page(tmp_path):
+def test_policy_allows_only_scripts_of_the_theme(tmp_path):
     """Whatever came into a page with a value is refused by its policy: a second wall."""
     (tmp_path / "base.html").write_text(
         '<script>scope(new URL("{{ config.extra.scope | d(base_url) }}",location))</script>'
@@ -216,7 +214,7 @@ def test_only_scripts_of_the_theme_may_run_within_a_page(tmp_path):
     assert [text for text in run + refused if digest(text) in policy] == run
 
 
-def test_the_scripts_of_the_theme_run(site):
+def test_policy_allows_all_scripts_of_the_theme(site):
     page = (site / "site" / "index.html").read_text("utf-8")
     inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     assert len(inline) > 2

@@ -1,10 +1,7 @@
-"""The search index of a published knowledge base: what is written is what is read and found."""
-
-from __future__ import annotations
+"""The search index of a published knowledge base."""
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +13,13 @@ from kbkit.errors import ExportError
 from kbkit.export.index import packing, write_index
 from kbkit.export.index.packing import quantize
 from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
-from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, index_folder, is_written
+from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, is_written
 from kbkit.export.manifest import Manifest
 from kbkit.export.publishing.index_content import index_content, index_state
 from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
+from tests.export.conftest import ROOT, content_of, pages_of, published, times_of
 
 SUBJECTS = {
     "tea": "leaves steep in hot water in a kettle until the cup is green or black",
@@ -30,7 +28,6 @@ SUBJECTS = {
     "garden": "roses want soil and rain and are cut in spring before they bud",
     "train": "the ticket for the bridge over the river is sold at the station",
 }
-GUIDES = Path(__file__).parents[2] / "site"
 
 
 @pytest.fixture(scope="module")
@@ -54,40 +51,33 @@ def kb(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def pages(kb):
-    return {document.uri: f"pages/{document.id}.md" for document in kb.documents}
-
-
-@pytest.fixture(scope="module")
-def folder(kb, pages, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pages")
-    write_index(index_content(kb._stores, kb.id, Manifest("", "Mixed", pages)), folder)
-    return folder / "search"
+def folder(kb, tmp_path_factory):
+    return published(kb, tmp_path_factory.mktemp("pages")).folder.parent
 
 
 @given(st.lists(st.integers(0, 2**40)))
-def test_varints_come_back(numbers):
+def test_varints_round_trip(numbers):
     text = packing.encode_varints(np.array(numbers, np.int64))
     assert packing.decode_varints(text).tolist() == numbers
 
 
 @given(st.lists(st.lists(st.integers(-7, 7), min_size=4, max_size=4)))
-def test_nibbles_come_back(rows):
+def test_nibbles_round_trip(rows):
     matrix = np.array(rows, np.int8).reshape(-1, 4)
     assert packing.decode_nibbles(packing.encode_nibbles(matrix), 4).tolist() == rows
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers()))
-def test_shards_come_back(values):
+def test_shards_round_trip(values):
     values = {"x": "</script>\u2028);", **values}
     assert packing.decode_shard(packing.encode_shard(values)) == values
 
 
 @pytest.mark.parametrize("count", [1, 2, 63, 500, 3000])
-def test_every_chunk_is_in_one_cluster_of_bounded_size(count):
+def test_clusters_have_a_bounded_size(count):
     rng = np.random.default_rng(count)
     vectors = rng.standard_normal((count, 32)).astype(np.float32)
-    vectors[count // 2 :] = vectors[0]  # many that are the same, too
+    vectors[count // 2 :] = vectors[0]  # many are equal
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     found = quantize(vectors)
     sizes = np.bincount(found.clusters)
@@ -99,7 +89,7 @@ def test_every_chunk_is_in_one_cluster_of_bounded_size(count):
     assert np.median(cosines) > 0.97
 
 
-def test_vectors_are_placed_in_the_order_of_their_rows():
+def test_vectors_follow_the_order_of_their_rows():
     vectors = np.random.default_rng(0).standard_normal((300, 32)).astype(np.float32)
     rows = np.random.default_rng(1).permutation(300)[:250]
     found, other = quantize(vectors, rows), quantize(vectors[rows])
@@ -108,9 +98,8 @@ def test_vectors_are_placed_in_the_order_of_their_rows():
 
 
 @pytest.mark.parametrize("at_once", [100, pytest.param(1, marks=pytest.mark.soak)])
-def test_postings_do_not_depend_on_how_many_are_packed_at_once(kb, pages, at_once):
-    some = dict(sorted(pages.items())[::2])  # the others' chunks are left out
-    content = index_content(kb._stores, kb.id, Manifest("", "Mixed", some))
+def test_postings_do_not_depend_on_the_batch_size(kb, at_once):
+    content = content_of(kb, dict(sorted(pages_of(kb).items())[::2]))
     assert content is not None
     found, other = pack_postings(content, at_once), pack_postings(content)
     for name in ("counts", "data", "begins", "ends"):
@@ -118,36 +107,33 @@ def test_postings_do_not_depend_on_how_many_are_packed_at_once(kb, pages, at_onc
     assert found.counts.sum() < len(content.snapshot.rows)
 
 
-def test_terms_are_sorted_as_javascript_sorts_them():
+def test_terms_are_sorted_like_in_javascript():
     terms = ["\uff5e", "\U00010000", "z", "a"]
     assert sorted(terms, key=utf16_key) == ["a", "z", "\U00010000", "\uff5e"]
 
 
 @pytest.mark.slow
-def test_what_python_finds_is_found(tmp_path):
+def test_published_index_ranks_like_the_knowledge_base(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
-        spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())  # there at once
+        spec = KnowledgeBaseSpec(summary_embedding=StaticEmbedding())  # needs no model
         kb = workspace.create("guides", spec=spec)
-        kb.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
-        pages = {document.uri: document.uri for document in kb.documents}
-        write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), tmp_path)
-        index = PublishedIndex.open(tmp_path)
+        kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))
+        index = published(kb, tmp_path, {document.uri: document.uri for document in kb.documents})
         shared, first = [], []
-        for query in list(dict.fromkeys(kb.chunks.to_frame()["heading_path"].str[-1].dropna()))[
-            ::3
-        ]:
+        headings = dict.fromkeys(kb.chunks.to_frame()["heading_path"].str[-1].dropna())
+        for query in list(headings)[::3]:
             expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query)]
             found = [(hit.page, hit.anchor) for hit in index.search(query)]
             shared.append(len(set(expected) & set(found)) / len(set(expected)))
             first.append(expected[0] == found[0])
             assert index.search(query, 3) == index.search(query)[:3]
     assert len(shared) > 40, "headings of the guides"
-    # 0.85 and 0.9 with the guides of November 2026; whoever edits them need not look here
+    # 0.85 and 0.9 with the guides of November 2026
     assert np.mean(shared) > 0.75
     assert np.mean(first) > 0.75
 
 
-def test_only_what_a_query_needs_is_read(folder):
+def test_search_reads_only_needed_shards(folder):
     index = PublishedIndex.open(folder.parent)
     hits = index.search("steep leaves")
     assert hits[0].title.startswith("Tea")
@@ -160,7 +146,7 @@ def test_only_what_a_query_needs_is_read(folder):
     assert index.search("zzzz qqqq") == []
 
 
-def test_ratings_and_gone_documents_count(tmp_path):
+def test_index_uses_ratings_and_leaves_out_documents(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("small")
         for n in range(4):
@@ -168,18 +154,15 @@ def test_ratings_and_gone_documents_count(tmp_path):
         best = kb.search("green tea")[3]
         for rater in "abcdef":
             kb.rate(best.chunk.document_id, 5, rater=rater)
-        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
-        left = dict([*list(pages.items())[:3], (best.uri, pages[best.uri])])
-        write_index(
-            index_content(kb._stores, kb.id, Manifest("", "Small", left)), tmp_path / "pages"
-        )
-        hits = PublishedIndex.open(tmp_path / "pages").search("green tea")
+        pages = pages_of(kb)
+        some = dict([*list(pages.items())[:3], (best.uri, pages[best.uri])])
+        hits = published(kb, tmp_path / "pages", some).search("green tea")
         assert hits[0].title == best.title  # without a query encoder, by words and ratings
-        assert {hit.page for hit in hits} == set(left.values())
-        assert index_content(kb._stores, kb.id, Manifest("", "None", {})) is None
+        assert {hit.page for hit in hits} == set(some.values())
+        assert content_of(kb, {}) is None
 
 
-def test_ratings_are_rounded_for_the_page(tmp_path):
+def test_published_ratings_are_rounded(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("small")
         kb.add("Tea", "Green tea steeps.")
@@ -187,42 +170,36 @@ def test_ratings_are_rounded_for_the_page(tmp_path):
         target = kb.search("green tea")[0].chunk.document_id
         for rater, score in enumerate((5, 5, 3, 5, 5, 5, 4)):
             kb.rate(target, score, rater=f"r{rater}")
-        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
-        content = index_content(kb._stores, kb.id, Manifest("", "Small", pages))
-        write_index(content, tmp_path / "pages")
-        folder = index_folder(tmp_path / "pages")
-        core = packing.decode_shard((folder / "core.js").read_bytes())
+        index = published(kb, tmp_path / "pages")
+        core = packing.decode_shard((index.folder / "core.js").read_bytes())
         assert [rating for _, rating in core["ratings"]] == [4.57]
         ((row, prior),) = core["prior"]
-        assert prior == pytest.approx(float(content.prior[row]), abs=5e-5)
+        assert prior == pytest.approx(float(content_of(kb).prior[row]), abs=5e-5)
         assert prior == round(prior, 4) != round(prior, 3)
-        index = PublishedIndex.open(tmp_path / "pages")
         assert len(index.search("tea", filters={"min_rating": 4})) == 1
         assert not index.search("tea", filters={"min_rating": 5})
 
 
-def test_nothing_is_written_twice(kb, pages, folder):
-    times = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    report = write_index(
-        index_content(kb._stores, kb.id, Manifest("", "Mixed", pages)), folder.parent
-    )
+def test_unchanged_index_is_not_rewritten(kb, folder):
+    times = times_of(folder)
+    report = write_index(content_of(kb), folder.parent)
     assert not report.written
-    assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert times == times_of(folder)
     assert report.shards == sum(1 for _ in folder.rglob("*.js"))
 
 
-def test_a_newer_index_takes_the_place_of_the_older(kb, pages, tmp_path):
-    first = write_index(index_content(kb._stores, kb.id, Manifest("", "One", pages)), tmp_path)
-    second = write_index(index_content(kb._stores, kb.id, Manifest("", "Two", pages)), tmp_path)
+def test_new_index_replaces_the_old(kb, tmp_path):
+    first = write_index(content_of(kb), tmp_path)
+    other_title = Manifest("", "Two", pages_of(kb))
+    second = write_index(index_content(kb._stores, kb.id, other_title), tmp_path)
     assert second.written
     assert not first.folder.exists()
-    assert [path.name for path in sorted((tmp_path / "search").iterdir())] == sorted(
-        [second.folder.name, DESCRIPTOR]
-    )
+    left = {path.name for path in (tmp_path / "search").iterdir()}
+    assert left == {second.folder.name, DESCRIPTOR}
 
 
 @pytest.mark.parametrize("damage", ["missing", "garbage", "format"])
-def test_a_damaged_index_is_one_clear_error(folder, tmp_path, damage):
+def test_damaged_index_is_one_clear_error(folder, tmp_path, damage):
     name = json.loads((folder / DESCRIPTOR).read_bytes())["folder"]
     core = tmp_path / "search" / name / "core.js"
     core.parent.mkdir(parents=True)
@@ -238,7 +215,7 @@ def test_a_damaged_index_is_one_clear_error(folder, tmp_path, damage):
         PublishedIndex.open(tmp_path / "nowhere")
 
 
-def test_shards_are_filled_and_not_too_large(folder):
+def test_shards_have_bounded_sizes(folder):
     for kind, most in (("t", TERM_BYTES), ("x", TEXT_BYTES)):
         sizes = [path.stat().st_size for path in folder.rglob(f"{kind}/*.js")]
         assert len(sizes) > 1
@@ -247,24 +224,23 @@ def test_shards_are_filled_and_not_too_large(folder):
 
 
 @given(st.lists(st.integers(0, 50), min_size=1), st.integers(1, 100))
-def test_things_are_divided_by_their_sizes(sizes, most):
+def test_split_by_size_bounds_each_part(sizes, most):
     places = split_by_size(np.array(sizes), most)
     assert (places[0], places[-1]) == (0, len(sizes))
     parts = [sizes[start:end] for start, end in pairwise(places)]
     assert all(part and (len(part) == 1 or sum(part) <= most) for part in parts)
 
 
-def test_what_an_index_is_made_of_stands_for_it(tmp_path):
+def test_index_state_changes_with_its_content(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("small")
         kb.add("Tea", "Green tea steeps.")
-        pages = {document.uri: "tea.md" for document in kb.documents}
+        pages = pages_of(kb)
 
-        def state(title="Small"):
+        def state(title="Guides"):
             return index_state(kb._stores, kb.id, Manifest("", title, pages))
 
-        before = state()
-        content = index_content(kb._stores, kb.id, Manifest("", "Small", pages))
+        before, content = state(), content_of(kb)
         assert not is_written(tmp_path, before)
         report = write_index(content, tmp_path, before)
         assert is_written(tmp_path, before)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kbkit.export import build_site, export_pages, write_project
@@ -48,7 +46,7 @@ def links() -> LinkMap:
         ("#", None),
     ],
 )
-def test_links_lead_to_pages_to_the_source_or_nowhere(links, href, target):
+def test_links_resolve_to_pages_or_the_source_or_nothing(links, href, target):
     assert links.resolve(href, base=BASE, path=PATH) == target
 
 
@@ -60,7 +58,7 @@ def test_relative_links_between_files_without_an_address(links):
     assert resolve("../../index.md") is None
 
 
-def test_routes_of_scripts_are_pages_of_their_own():
+def test_hash_routes_are_separate_pages():
     links = LinkMap(
         {
             "https://x.org/docs/": "docs/index.md",
@@ -97,7 +95,7 @@ def test_routes_of_scripts_are_pages_of_their_own():
         ("javascript:alert(1)", None),
     ],
 )
-def test_links_between_files_are_read_as_their_authors_mean_them(href, uri):
+def test_links_between_files_resolve(href, uri):
     names = ("C#.md", "100%20.md", "Q&A #1?.md", "sub/index.md", "a.md", "caf\u00e9.md")
     paths = {f"docs/{name}": f"pages/{number}.md" for number, name in enumerate(names)}
     page = LinkMap(paths).resolve(href, base="docs/b.md", path="pages/b.md")
@@ -105,7 +103,7 @@ def test_links_between_files_are_read_as_their_authors_mean_them(href, uri):
     assert page == expected
 
 
-def test_a_link_that_leads_nowhere_keeps_its_text_and_address(tmp_path, document, info, caplog):
+def test_broken_link_keeps_its_text_and_address(tmp_path, document, info, caplog):
     one = document(
         "docs/a.md",
         "# A\n\nSee [the rest](lost/b%E2%80%AE%1B.md) and [b](javascript:x), [c](//evil.test).\n",

@@ -1,7 +1,5 @@
 """An existing MkDocs site that mounts the knowledge base of a recipe."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -39,7 +37,7 @@ def own_site(tmp_path) -> Path:
     return tmp_path
 
 
-def test_a_site_mounts_the_knowledge_base_of_a_recipe(own_site):
+def test_site_mounts_the_knowledge_base_of_a_recipe(own_site):
     done = mkdocs(own_site)
     assert done.returncode == 0, done.stderr
     site = own_site / "site"
@@ -57,7 +55,7 @@ def test_a_site_mounts_the_knowledge_base_of_a_recipe(own_site):
 
 
 @pytest.mark.slow
-def test_what_did_not_change_is_not_written_again(own_site):
+def test_unchanged_pages_are_not_rewritten(own_site):
     assert mkdocs(own_site).returncode == 0
     times = {
         path: path.stat().st_mtime_ns
@@ -68,7 +66,7 @@ def test_what_did_not_change_is_not_written_again(own_site):
     assert {path: path.stat().st_mtime_ns for path in times} == times
 
 
-def test_a_recipe_that_is_wrong_fails_the_build_with_its_own_words(own_site):
+def test_invalid_recipe_fails_the_build(own_site):
     (own_site / "fruit.yaml").write_text("name: fruit\nsources: 3\n")
     done = mkdocs(own_site)
     assert done.returncode
@@ -77,7 +75,7 @@ def test_a_recipe_that_is_wrong_fails_the_build_with_its_own_words(own_site):
 
 
 @pytest.mark.soak
-def test_a_recipe_that_cannot_be_built_fails_the_build(own_site):
+def test_foreign_page_fails_the_build(own_site):
     (own_site / "docs/kb/fruit").mkdir(parents=True)
     (own_site / "docs/kb/fruit/index.md").write_text("mine")
     done = mkdocs(own_site)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -33,7 +31,7 @@ def test_file_names_mirror_uris(uri, path):
 
 
 @given(st.text())
-def test_any_text_makes_a_name_that_every_file_system_takes(text):
+def test_any_text_becomes_a_portable_name(text):
     name = safe_name(text)
     assert name
     assert not name.startswith((".", "-"))
@@ -55,17 +53,17 @@ def test_no_two_uris_share_a_file(uris):
     assert all(len(path.encode()) <= 200 and path.startswith("pages/") for path in paths.values())
 
 
-def test_names_that_differ_in_case_only_are_kept_apart():
+def test_names_that_differ_in_case_only_get_different_files():
     paths = assign_paths(["https://h/Readme.html", "https://h/README.html"], "pages")
     assert len({path.casefold() for path in paths.values()}) == 2
 
 
-def test_a_page_and_the_index_of_a_folder_of_its_name_are_kept_apart():
+def test_page_and_folder_index_get_different_files():
     paths = assign_paths(["https://h/library.html", "https://h/library/"], "pages")
     assert len({collision_key(path.removesuffix(".md")) for path in paths.values()}) == 2
 
 
-def test_a_folder_never_has_the_name_of_a_page():
+def test_folders_are_not_named_like_pages():
     paths = assign_paths(["https://h/a.html/b", "https://h/a.html", "https://h/a.md/c"], "pages")
     folders = {part for path in paths.values() for part in path.split("/")[:-1]}
     assert not any(folder.endswith((".md", ".html")) for folder in folders)
@@ -78,18 +76,18 @@ def test_names_do_not_depend_on_the_order_of_documents():
     assert assign_paths(uris, "pages") == expected
 
 
-def test_a_name_once_given_stays():
+def test_assigned_names_are_kept():
     first = assign_paths(["https://h/b"], "pages")
     second = assign_paths(["https://h/B", "https://h/b"], "pages", kept=first)
     assert second["https://h/b"] == first["https://h/b"]
     assert second["https://h/B"] != first["https://h/b"]
 
 
-def test_files_of_others_are_avoided():
+def test_taken_names_are_avoided():
     assert assign_paths(["https://h/b"], "pages", taken=["pages/h/b.md"])["https://h/b"] != (
         "pages/h/b.md"
     )
 
 
-def test_dotted_names_lie_in_their_modules():
+def test_dotted_names_become_folders():
     assert uri_parts("python:a.b.c") == (("a", "b"), "c")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -64,7 +62,7 @@ def hostile_page(built: Path) -> Path:
     return next(path for path in (built / "site/pages").rglob("*.html") if "127.0.0.1" in str(path))
 
 
-def test_the_built_page_of_a_hostile_document_holds_nothing_active(built):
+def test_built_page_of_a_hostile_document_has_nothing_active(built):
     path = hostile_page(built)
     elements, ordinary = (
         # the first page and the last have fewer of those that lead to their neighbours
@@ -86,7 +84,7 @@ def test_the_built_page_of_a_hostile_document_holds_nothing_active(built):
 
 
 @pytest.mark.slow
-def test_a_build_of_pages_that_were_kept_makes_the_same_site(built, tmp_path):
+def test_build_from_cached_pages_gives_the_same_site(built, tmp_path):
     project = tmp_path / "copy"
     shutil.copytree(built, project)
     assert (project / ".cache/plugin/kbkit/pages.sqlite").is_file()
@@ -98,7 +96,7 @@ def test_a_build_of_pages_that_were_kept_makes_the_same_site(built, tmp_path):
     assert "fetched 2026" in page(project, "install").read_text("utf-8")
 
 
-def test_links_between_documents_carry_their_anchors(built):
+def test_links_between_documents_keep_their_anchors(built):
     links = [
         attrs.get("href") for tag, attrs in Page(page(built, "install")).elements if tag == "a"
     ]
@@ -112,7 +110,7 @@ def test_each_page_has_one_title(built):
         assert [tag for tag, _ in Page(path).elements].count("h1") == 1, path
 
 
-def test_nothing_comes_from_elsewhere(built):
+def test_site_loads_nothing_external(built):
     for path in (built / "site").rglob("*.html"):
         for tag, attrs in Page(path).elements:
             source = attrs.get("src") or (attrs.get("href") if tag == "link" else "") or ""
@@ -120,7 +118,7 @@ def test_nothing_comes_from_elsewhere(built):
                 assert not source.startswith(("http:", "https:", "//")), (path, tag, source)
 
 
-def test_the_search_index_has_the_pages_and_their_anchors(built):
+def test_search_index_has_the_pages_and_their_anchors(built):
     index = json.loads((built / "site/search/search_index.json").read_text("utf-8"))
     places = {entry["location"] for entry in index["docs"]}
     assert "pages/docs.example.org/guide/use.html#run" in places
@@ -139,7 +137,7 @@ def test_the_search_index_has_the_pages_and_their_anchors(built):
         ("__init__()", ["init"]),
     ],
 )
-def test_the_search_divides_names_into_their_parts(text, parts):
+def test_search_separator_splits_names(text, parts):
     # JavaScript and Python read this pattern alike
     assert [part for part in re.split(SEPARATOR, text) if part] == parts
 
@@ -154,18 +152,18 @@ def test_the_search_divides_names_into_their_parts(text, parts):
         ("a" * 50_000, ""),
     ],
 )
-def test_parts_of_names_with_capitals_are_indexed(text, parts):
+def test_parts_of_camel_case_names_are_indexed(text, parts):
     assert name_parts(text) == parts
 
 
-def test_a_failing_build_says_why(tmp_path, info):
+def test_failed_build_names_the_reason(tmp_path, info):
     write_project(tmp_path, info(), SiteSpec())
     (tmp_path / "docs/index.md").write_text("[x](missing.md)")
     with pytest.raises(ExportError, match=r"missing\.md"):
         build_site(tmp_path)
 
 
-def test_a_project_that_somebody_took_over_is_left_alone(tmp_path, info):
+def test_edited_project_configuration_is_kept(tmp_path, info):
     write_project(tmp_path, info(), SiteSpec())
     config = tmp_path / CONFIG
     assert yaml.safe_load(config.read_text())["site_name"] == "notes"
@@ -176,7 +174,7 @@ def test_a_project_that_somebody_took_over_is_left_alone(tmp_path, info):
     assert config.read_text() == "site_name: mine\n"
 
 
-def test_a_build_never_empties_a_folder_of_somebody_else(tmp_path, info):
+def test_build_never_empties_a_foreign_folder(tmp_path, info):
     write_project(tmp_path, info(), SiteSpec())
     (tmp_path / "site").mkdir()
     (tmp_path / "site/thesis.txt").write_text("keep")
@@ -185,7 +183,7 @@ def test_a_build_never_empties_a_folder_of_somebody_else(tmp_path, info):
     assert (tmp_path / "site/thesis.txt").read_text() == "keep"
 
 
-def test_the_server_serves_the_site_to_this_machine_only(built):
+def test_server_serves_the_site_on_loopback(built):
     with serve_site(built / "site") as address:
         with urllib.request.urlopen(address) as answer:
             assert b"<h1" in answer.read()
@@ -196,7 +194,7 @@ def test_the_server_serves_the_site_to_this_machine_only(built):
     assert address.startswith("http://127.0.0.1:")
 
 
-def test_a_project_s_site_is_served_with_its_own_page_for_what_is_not_there(built):
+def test_missing_pages_are_served_as_404_page(built):
     with serve_site(built) as address:
         with urllib.request.urlopen(address) as answer:
             assert b"<h1" in answer.read()
@@ -206,7 +204,7 @@ def test_a_project_s_site_is_served_with_its_own_page_for_what_is_not_there(buil
     assert caught.value.read() == (built / "site" / "404.html").read_bytes()
 
 
-def test_a_server_without_a_site_or_a_port_is_an_error(built, tmp_path):
+def test_missing_site_and_busy_port_are_errors(built, tmp_path):
     with pytest.raises(ExportError, match="no site here"), serve_site(tmp_path):
         pass
     with serve_site(built / "site") as address:
@@ -215,7 +213,7 @@ def test_a_server_without_a_site_or_a_port_is_an_error(built, tmp_path):
             pass
 
 
-def test_a_site_is_built_again_only_when_something_changed(tmp_path, info):
+def test_site_is_rebuilt_only_after_changes(tmp_path, info):
     write_project(tmp_path, info(), SiteSpec())
     page = tmp_path / "docs/index.md"
     page.write_text("# One\n")
@@ -234,7 +232,7 @@ def test_a_site_is_built_again_only_when_something_changed(tmp_path, info):
 
 
 @pytest.mark.slow
-def test_a_project_with_a_configuration_of_somebody_else_is_always_built(tmp_path, info):
+def test_project_with_edited_configuration_is_always_built(tmp_path, info):
     write_project(tmp_path, info(), SiteSpec())
     config = tmp_path / CONFIG
     config.write_text(config.read_text("utf-8").partition("\n")[2])

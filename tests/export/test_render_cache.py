@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import sqlite3
 
 import pytest
@@ -20,7 +18,7 @@ def rendered(folder, text=TEXT, links=LINKS, pictures=PICTURES, document=False, 
     return page, pages.hits == 1
 
 
-def test_a_page_is_rendered_once(tmp_path):
+def test_page_is_rendered_once(tmp_path):
     first, taken = rendered(tmp_path / "cache")
     assert not taken
     assert first == render(TEXT, LINKS.get, picture=PICTURES.get)
@@ -37,7 +35,7 @@ def test_a_page_is_rendered_once(tmp_path):
         {"document": True},
     ],
 )
-def test_a_page_made_of_something_else_is_rendered_again(tmp_path, other):
+def test_changed_page_is_rendered_again(tmp_path, other):
     rendered(tmp_path)
     page, taken = rendered(tmp_path, **other)
     assert not taken
@@ -50,7 +48,7 @@ def test_a_page_made_of_something_else_is_rendered_again(tmp_path, other):
     )
 
 
-def test_pages_that_are_gone_are_forgotten(tmp_path):
+def test_removed_pages_leave_the_cache(tmp_path):
     rendered(tmp_path, path="a.md")
     rendered(tmp_path, path="b.md")
     with sqlite3.connect(tmp_path / "pages.sqlite") as database:
@@ -58,7 +56,7 @@ def test_pages_that_are_gone_are_forgotten(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pages.sqlite", "rows"])
-def test_what_is_damaged_is_made_anew(tmp_path, name):
+def test_damaged_cache_is_rebuilt(tmp_path, name):
     first, _ = rendered(tmp_path)
     if name == "rows":
         with sqlite3.connect(tmp_path / "pages.sqlite") as database:
@@ -69,13 +67,13 @@ def test_what_is_damaged_is_made_anew(tmp_path, name):
     assert rendered(tmp_path) == (first, True)
 
 
-def test_where_nothing_can_be_kept_pages_are_rendered_all_the_same(tmp_path):
+def test_pages_are_rendered_without_a_cache(tmp_path):
     (tmp_path / "file").write_text("in the way")
     first, _ = rendered(None)
     assert rendered(tmp_path / "file" / "cache") == (first, False)
 
 
-def test_two_builds_at_once_do_not_wait_for_each_other(tmp_path):
+def test_concurrent_builds_do_not_block(tmp_path):
     one, other = RenderCache(tmp_path), RenderCache(tmp_path)
     for pages in (one, other):
         pages.render("a.md", TEXT, LINKS.get, PICTURES.get, {}.get, document=False)
@@ -84,6 +82,6 @@ def test_two_builds_at_once_do_not_wait_for_each_other(tmp_path):
     assert rendered(tmp_path)[1]
 
 
-def test_git_ignores_what_is_kept(tmp_path):
+def test_git_ignores_the_cache(tmp_path):
     rendered(tmp_path / "cache")
     assert (tmp_path / "cache" / ".gitignore").read_text() == "*\n"

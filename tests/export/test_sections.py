@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from kbkit.export.pages.contents import ContentsLink, contents_links
 from kbkit.export.pages.sections import TreeSection, natural_key, section_tree
 from kbkit.models.documents import Crumb, Navigation
@@ -40,7 +38,7 @@ def test_small_folders_belong_to_their_parents():
     assert root.documents == ["https://h/small/x", "https://h/y"]
 
 
-def test_what_is_called_as_a_folder_introduces_it():
+def test_page_named_like_a_folder_introduces_it():
     uris = [f"python:p.{cls}.m{n}" for cls in ("DataFrame", "Series") for n in range(4)]
     root = section_tree([*uris, "python:p.DataFrame", "python:p.read_csv", "python:p"])
     assert names(root) == {"DataFrame": {}, "Series": {}}
@@ -49,7 +47,7 @@ def test_what_is_called_as_a_folder_introduces_it():
     assert [section.size for section in root.sections] == [5, 4]
 
 
-def test_a_class_named_index_introduces_nothing():
+def test_class_named_index_introduces_nothing():
     uris = ["https://h/a", "python:p", "python:p.Index", "python:p.Index.get", "python:p.other"]
     root = section_tree([*uris, "python:p.read"])
     assert [section.page for section in root.sections] == ["python:p"]
@@ -70,18 +68,18 @@ def test_every_document_is_in_exactly_one_section():
     assert root.size == len(uris)
 
 
-def test_folders_that_lead_to_one_other_are_joined():
+def test_folders_with_one_subfolder_are_joined():
     uris = [f"https://h/a/{n}" for n in range(3)] + [f"https://h/b/c/d/{n}" for n in range(3)]
     assert names(section_tree(uris)) == {"a": {}, "b / c / d": {}}
 
 
-def test_an_address_of_a_thousand_folders_is_no_deeper_than_others():
+def test_very_deep_addresses_are_handled():
     deep = [f"https://h/{'d/' * 2_000}{n}" for n in range(3)]
     root = section_tree([*deep, "https://h/a"])
     assert sorted(root.reading()) == sorted([*deep, "https://h/a"])
 
 
-def test_pages_that_are_named_after_one_beside_them_stand_below_it():
+def test_pages_with_a_common_prefix_form_a_section():
     flat = [f"https://h/{name}.html" for name in ("lang_a", "lang_a-b", "lang_c", "zip", "zip_x")]
     root = section_tree([*flat, "https://h/lang.html", "https://h/about.html"])
     (lang,) = root.sections
@@ -92,7 +90,7 @@ def test_pages_that_are_named_after_one_beside_them_stand_below_it():
     assert not section_tree(functions).sections
 
 
-def test_contents_pages_place_pages_before_their_names_do():
+def test_contents_pages_override_name_prefixes():
     uris = [f"https://h/{name}.html" for name in ("index", "do", "do_a", "do_b", "do_c", "x", "y")]
     links = listed(*(f"https://h/{name}.html" for name in ("do_a", "x", "y")), under=("Part",))
     root = section_tree(uris, {uris[0]: links})
@@ -100,7 +98,7 @@ def test_contents_pages_place_pages_before_their_names_do():
     assert parts["Part"] == [f"https://h/{name}.html" for name in ("do_a", "x", "y")]
 
 
-def test_an_empty_knowledge_base_has_a_root():
+def test_empty_knowledge_base_has_a_root():
     assert section_tree([]).size == 0
 
 
@@ -108,7 +106,7 @@ def test_numbers_sort_by_value():
     assert sorted(["c10", "c9", "C1", "c"], key=natural_key) == ["c", "C1", "c9", "c10"]
 
 
-def test_contents_pages_say_in_which_order_a_site_reads():
+def test_contents_pages_set_the_reading_order():
     uris = [f"https://h/{part}/{n}.html" for part in ("guide", "api") for n in (1, 2, 3)]
     uris += ["https://h/guide/", "https://h/about.html", "https://h/index.html"]
     root = section_tree(
@@ -126,14 +124,14 @@ def test_contents_pages_say_in_which_order_a_site_reads():
     assert root.items == ["https://h/index.html", guide, api, "https://h/about.html"]
 
 
-def test_what_a_contents_page_lists_under_a_heading_is_a_section():
+def test_headings_of_contents_pages_become_sections():
     uris = [f"https://h/{name}" for name in ("index.html", "a", "b", "c", "d", "how/x", "how/y")]
     contents = listed("https://h/c", "https://h/a", "https://h/how/y", under=("Guides",))
     root = section_tree(uris, {"https://h/index.html": contents})
     assert shape(root) == ["index.html", ("Guides", ["c", "a", "y"]), "b", "d", "x"]
 
 
-def test_a_section_with_a_contents_page_of_its_own_is_not_divided_from_above():
+def test_section_with_its_own_contents_page_is_not_split_from_above():
     uris = [f"https://h/how/{name}" for name in ("index.html", "a", "b", "c")]
     uris += ["https://h/index.html", "https://h/z"]
     contents = listed("https://h/how/a", "https://h/how/b", "https://h/how/c", under=("Parts",))
@@ -141,7 +139,7 @@ def test_a_section_with_a_contents_page_of_its_own_is_not_divided_from_above():
     assert shape(root) == ["index.html", ("How", ["a", "b", "c"]), "z"]
 
 
-def test_breadcrumbs_say_what_belongs_where_and_next_says_in_which_order():
+def test_breadcrumbs_set_sections_and_next_links_the_order():
     site = "https://h/docs/"
     home, guide = Crumb("Home", f"{site}index.html"), Crumb("Guide", f"{site}guide.html")
     out = Crumb("Company", "https://company.example/")
@@ -163,7 +161,7 @@ def test_breadcrumbs_say_what_belongs_where_and_next_says_in_which_order():
     assert [names(each) for each in root.sections] == [{"More": {}}]
 
 
-def test_what_is_said_to_stand_on_top_is_not_divided_by_headings():
+def test_pages_with_empty_breadcrumbs_stay_on_top():
     uris = [f"https://h/{name}" for name in ("index.html", "a", "b", "c", "d")]
     contents = {uris[0]: listed(*uris[1:4], under=("Where to go",))}
     told = {uri: Navigation(()) for uri in uris}
@@ -171,7 +169,7 @@ def test_what_is_said_to_stand_on_top_is_not_divided_by_headings():
     assert len(section_tree(uris, contents).sections) == 1
 
 
-def test_breadcrumbs_of_several_sources_begin_with_their_own_front_page():
+def test_breadcrumbs_of_several_sources_start_at_their_front_page():
     site = "https://h/en/"
     front = Crumb("Home", f"{site}index.html")
     told = {
@@ -190,7 +188,7 @@ def test_breadcrumbs_of_several_sources_begin_with_their_own_front_page():
     ]
 
 
-def test_a_chain_that_is_broken_stands_where_any_of_it_is_named():
+def test_broken_chain_of_next_links_stays_together():
     uris = [f"https://h/{name}" for name in ("index.html", "a1", "a2", "n0", "n1")]
     told = {
         "https://h/n0": Navigation(None, "https://h/n1"),
@@ -201,14 +199,14 @@ def test_a_chain_that_is_broken_stands_where_any_of_it_is_named():
     assert shape(section_tree(uris, contents, told)) == ["index.html", "n0", "n1", "a1", "a2"]
 
 
-def test_pages_that_stand_above_each_other_are_all_there():
+def test_circular_breadcrumbs_lose_no_page():
     uris = [f"https://h/{name}" for name in "abcd"]
     turned = {uri: Navigation((Crumb("x", uris[n - 1]),)) for n, uri in enumerate(uris)}
     root = section_tree(uris, {}, {**turned, uris[3]: Navigation((Crumb("x", uris[3]),))})
     assert sorted(root.reading()) == uris
 
 
-def test_navigation_is_bounded_whoever_wrote_it():
+def test_navigation_metadata_is_bounded():
     for odd in (7, "x", [["a"]], [[1, 2]], [["a", "b", "c"]], None):
         assert not Navigation.of({"breadcrumbs": odd, "next": 3})
     many = [[f"t{n}\u202e\n{'x' * 999}", "u" * 5_000] for n in range(99)]
@@ -241,7 +239,7 @@ CONTENTS = """# H
 """
 
 
-def test_only_contents_pages_are_read_for_their_links():
+def test_links_of_contents_pages_only_are_read():
     assert contents_links("https://h/guide/page.html", CONTENTS) == ()
     found = contents_links("https://h/guide/", CONTENTS)
     assert [link.address for link in found] == [
@@ -265,18 +263,18 @@ def test_only_contents_pages_are_read_for_their_links():
     }
 
 
-def test_what_a_heading_says_is_named_without_its_anchor_and_its_arrow():
+def test_section_names_lose_anchors_and_arrows():
     text = "- \u25ba Tools {#sh_mark_6}\n    - [One](one.html)\n\n"
     text += "## \u25bc **Lists** {#l}\n\n- [Two](two.html)"
     trails = [link.trail for link in contents_links("https://h/docs.html", text)]
     assert trails == [(("Tools", ""),), (("Lists", ""),)]
 
 
-def test_a_sections_size_counts_its_page():
+def test_section_size_includes_its_page():
     assert TreeSection((), page="a", items=["b", TreeSection((), page="c", items=["d"])]).size == 4
 
 
-def test_a_heading_that_nearly_all_pages_stand_under_is_no_section():
+def test_heading_above_nearly_all_pages_is_no_section():
     front = "# Tool\n\nWords.\n\n## Features\n\n- quick\n\n## {}\n\n{}"
     pages = "".join(f"- [Page {n}](page{n}.html)\n" for n in range(9))
     found = contents_links("https://h/tool/index.html", front.format("Notes", pages))

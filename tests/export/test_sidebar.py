@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 
@@ -29,7 +27,7 @@ def parts(number, first=0):
     return [entry(f"p{n}") for n in range(first, first + number)]
 
 
-def test_a_page_has_its_own_branch_and_no_other():
+def test_page_shows_only_its_own_branch():
     inner = entry("inner", parts(3, 10))
     bar = sidebar(entry("index"), entry("a", [*parts(3), inner]), entry("b", parts(3, 20)))
     shown = bar.of("p11.md", "p11.html")
@@ -41,13 +39,13 @@ def test_a_page_has_its_own_branch_and_no_other():
     assert links(bar.of("nowhere.md", "nowhere.html")) == ["index.html", "a.html", "b.html"]
 
 
-def test_the_page_that_lists_a_section_unfolds_it():
+def test_list_page_unfolds_its_section():
     bar = sidebar(entry("index"), entry("a", parts(3), listing="all-a"))
     assert links(bar.of("all-a.md", "all-a.html"))[2:] == ["p0.html", "p1.html", "p2.html"]
     assert "active" not in bar.of("all-a.md", "all-a.html")
 
 
-def test_of_long_sections_a_page_has_what_is_around_it():
+def test_long_sections_show_entries_around_the_page():
     bar = sidebar(entry("index"), entry("a", parts(10_000), listing="all-a"))
     for place in (0, 5_000, 9_999):
         found = links(bar.of(f"p{place}.md", f"p{place}.html"))
@@ -56,7 +54,7 @@ def test_of_long_sections_a_page_has_what_is_around_it():
         assert found[-1] == "all-a.html"
 
 
-def test_sections_are_files_of_their_own():
+def test_sections_are_separate_files():
     evil = "</script><b>\u2028"
     inner = entry("inner", parts(2, 5_000))
     bar = sidebar(entry(evil, [inner, *parts(MAX_UNFOLDED)], listing="all"), *parts(2, 9_000))
@@ -74,13 +72,13 @@ def test_sections_are_files_of_their_own():
     assert "<b>" not in shown
 
 
-def test_a_part_of_a_site_leads_back_to_it():
+def test_mounted_part_links_back_to_the_site():
     bar = sidebar(entry("index"), site=("A & B", "index.html"))
     assert "‹ A &amp; B</a>" in bar.of("index.md", "kb/x/index.html")
     assert links(bar.of("index.md", "kb/x/index.html"))[0] == "../../index.html"
 
 
-def test_the_tree_reads_sections_where_they_stand():
+def test_sections_are_read_in_place():
     bar = sidebar(entry("index"), entry("a", parts(2)), entry("b"))
     assert list(bar.reading()) == ["index.md", "a.md", "p0.md", "p1.md", "b.md"]
 

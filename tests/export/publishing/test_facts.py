@@ -1,7 +1,5 @@
 """What pages of a published knowledge base tell beside their documents, from a real one."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -53,26 +51,26 @@ def related(docs, title):
     ("title", "nearest"),
     [("Bread", "Rolls"), ("Rolls", "Bread › Baking"), ("Tides", "Moons"), ("Moons", "Tides")],
 )
-def test_related_passages_are_of_documents_that_mean_the_like(exported, title, nearest):
+def test_related_passages_are_of_similar_documents(exported, title, nearest):
     found = related(exported[1], title)
     assert found[0] == nearest
     assert title not in found
     assert len(found) <= 4
 
 
-def test_a_related_passage_leads_to_its_heading(exported):
+def test_related_passage_links_to_its_heading(exported):
     text = page(exported[1], "Rolls").read_text("utf-8")
     assert re.search(r"bread\.md\?passage=Bread%20is%20baked%20[\w%.]+#baking\)", text)
 
 
-def test_ratings_of_a_document_count_before_those_of_its_chunks(exported):
+def test_ratings_of_a_document_outrank_those_of_its_chunks(exported):
     assert "rated 5.0 of 5 by 1 person" in page(exported[1], "Bread").read_text("utf-8")
     known = json.loads((exported[1] / "documents.json").read_text())["documents"]
     rated = {each["title"]: each["rating"] for each in known if "rating" in each}
     assert rated == {"Bread": {"average": 5.0, "people": 1}}
 
 
-def test_provenance_counts_the_licenses_that_documents_state(exported):
+def test_provenance_counts_stated_licenses(exported):
     text = (exported[1] / "about.md").read_text("utf-8")
     assert "| files | notes |" in text
     assert "| none stated | - | 3 |" in text
@@ -81,7 +79,7 @@ def test_provenance_counts_the_licenses_that_documents_state(exported):
     )
 
 
-def test_each_page_tells_source_and_license_at_its_foot(exported):
+def test_each_page_ends_with_source_and_license(exported):
     docs = exported[1]
     assert (
         page(docs, "Bread")
@@ -95,7 +93,7 @@ def test_each_page_tells_source_and_license_at_its_foot(exported):
     assert "License: not stated." in page(docs, "Tides").read_text("utf-8")
 
 
-def test_programs_are_told_licenses(exported):
+def test_machine_readable_files_have_licenses(exported):
     kb, docs, _ = exported
     listed = json.loads((docs / "documents.json").read_text())["documents"]
     known = {each["title"]: each for each in listed}
@@ -126,13 +124,13 @@ def test_fidelity_is_counted_once_for_each_source(tmp_path):
     assert "| code blocks | 1 of 1 | 100.0% |" in text
 
 
-def test_exporting_again_makes_no_page_again(exported):
+def test_second_export_writes_no_page(exported):
     kb, docs, report = exported
     again = kb.export(folder=docs.parent, build=False)
     assert (again.written, again.unchanged) == (0, report.written)
 
 
-def test_knowledge_bases_without_documents_and_with_one_are_exported(tmp_path):
+def test_knowledge_bases_with_no_or_one_document_are_exported(tmp_path):
     with Workspace(tmp_path / "kb") as workspace:
         kb = workspace.create("none")
         assert kb.export(folder=tmp_path / "out", build=False).documents == 0

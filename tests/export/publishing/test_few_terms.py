@@ -1,7 +1,5 @@
 """Knowledge bases with next to nothing in them are published too, and the site opens."""
 
-from __future__ import annotations
-
 import pytest
 
 import kbkit
@@ -29,7 +27,7 @@ def knowledge_base(folder, texts):
     "case",
     [pytest.param(case, marks=[] if case == "nothing" else pytest.mark.soak) for case in TEXTS],
 )
-def test_few_terms_make_a_site(case, tmp_path):
+def test_site_of_few_terms_is_built(case, tmp_path):
     kb = knowledge_base(tmp_path, TEXTS[case])
     report = kb.export(folder=tmp_path / "out")
     assert (report.site / "index.html").is_file()
@@ -39,7 +37,7 @@ def test_few_terms_make_a_site(case, tmp_path):
 
 
 @pytest.mark.soak
-def test_deleted_documents_leave_a_site(tmp_path):
+def test_site_is_built_after_its_documents_are_deleted(tmp_path):
     kb = knowledge_base(tmp_path, ["# Zebra\n\nStripes.\n"])
     assert kb.export(folder=tmp_path / "out").documents == 1
     assert index_folder(tmp_path / "out/docs").is_dir()

@@ -1,7 +1,5 @@
 """Nothing that is published says where files lie on the machine that published it."""
 
-from __future__ import annotations
-
 import io
 import json
 import platform
@@ -154,7 +152,7 @@ def leaks(machine, text):
     return [said for said in (*map(str, places), HOST) if said in text]
 
 
-def test_no_output_says_where_files_are(machine, tmp_path):
+def test_no_output_contains_local_paths(machine, tmp_path):
     with kbkit.open(machine / "workspace") as workspace:
         kb = workspace.create("tea")
         report = kb.ingest(*sources(machine))
@@ -207,7 +205,7 @@ def test_links_between_files_of_a_source_are_kept(machine, tmp_path):
     assert "[up](" in pages["page"]
 
 
-def test_folders_of_one_name_keep_their_documents_apart(tmp_path, monkeypatch):
+def test_folders_of_one_name_get_different_uris(tmp_path, monkeypatch):
     for folder in ("one/docs", "two/docs"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "a.md").write_text(f"# {folder}\n\nText of {folder}.\n")

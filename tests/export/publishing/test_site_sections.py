@@ -1,7 +1,5 @@
 """Files and entries as sections of a site, which somebody else may look at and search."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -61,7 +59,7 @@ def links(page: str) -> dict[str, str]:
     return {re.sub(r"<[^>]+>", "", text): href for href, text in found}
 
 
-def test_a_site_has_files_and_entries_where_they_are_asked_for(ws, tmp_path):
+def test_site_has_files_and_entries_on_request(ws, tmp_path):
     folder = tmp_path / "site"
     report = ws["manual"].export(folder=folder, files=True, entries=True, model=False)
     built = pages(report.site)
@@ -141,7 +139,7 @@ def test_a_site_has_files_and_entries_where_they_are_asked_for(ws, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_did_not_change_is_not_written_and_what_is_not_asked_for_goes(ws, tmp_path):
+def test_unchanged_sections_are_kept_and_unrequested_removed(ws, tmp_path):
     folder = tmp_path / "site"
     options = {"folder": folder, "build": False, "model": False}
     ws["manual"].export(files=True, entries=True, **options)
@@ -166,7 +164,7 @@ def test_what_did_not_change_is_not_written_and_what_is_not_asked_for_goes(ws, t
     assert [path.name for path in (folder / "docs/files").iterdir()] == ["mine.txt"]
 
 
-def test_a_recipe_asks_for_them(ws, tmp_path):
+def test_recipe_can_request_files(ws, tmp_path):
     ws["manual"].configure(KnowledgeBaseSpec(site=SiteSpec(files=True)))
     ws["manual"].export(folder=tmp_path / "site", build=False, model=False)
     assert (tmp_path / "site/docs/files/index.md").is_file()
@@ -178,7 +176,7 @@ def test_a_recipe_asks_for_them(ws, tmp_path):
     assert handle_of(ws["manual"]).site_revision() != before
 
 
-def test_a_workspace_without_any_has_a_site_all_the_same(tmp_path):
+def test_workspace_without_files_or_entries_has_a_site(tmp_path):
     with kbkit.open(tmp_path / "ws") as workspace:
         kb = workspace.create("manual")
         kb.add("Kilns", "Fire.")
