@@ -1,4 +1,4 @@
-"""The guides cannot drift: what they say is run, generated or compared with the code."""
+"""Guides agree with the code."""
 
 import importlib
 import multiprocessing
@@ -21,27 +21,33 @@ from kbkit.export.manifest import MANIFEST
 from kbkit.export.mkdocs.build import SEPARATOR, theme
 from kbkit.recipes import SiteSpec, load_recipe
 from kbkit.runtime import config
+from tests.export.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "site").glob("*.md"))]
 GATED = ("README.md", "concepts.md")
-"""Guides that the gate runs; `make slow` runs all."""
+"""Guides whose code the gate runs; `make slow` runs all."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
 def blocks(path: Path, language: str) -> list[tuple[str, str]]:
-    """Title and text of the code blocks of a guide in one language."""
+    """Return title and text of the code blocks of a guide in one language."""
     found = BLOCK.findall(path.read_text("utf-8"))
     return [(title, text) for kind, title, text in found if kind == language]
 
 
-def test_generated_parts_are_up_to_date():
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "site/_generate.py"), "--check"],
+def run_python(*arguments, folder=None, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
         check=False,
         capture_output=True,
         text=True,
+        cwd=folder,
+        env={**os.environ, **environment},
     )
+
+
+def test_generated_parts_are_up_to_date():
+    done = run_python(str(ROOT / "site/_generate.py"), "--check")
     assert done.returncode == 0, done.stderr
 
 
@@ -58,23 +64,17 @@ def test_python_in_guides_runs(path, tmp_path):
         if title:
             (tmp_path / title).write_text(text, encoding="utf-8")
     code = "\n".join(text for _, text in blocks(path, "python"))
-    # a child of a process that has imported what most guides use
+    # its parent process has imported what most guides use
     context = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
     context.set_forkserver_preload(["kbkit.workspace", "kbkit.ingest.pipeline", "pandas"])
     errors = tmp_path / "stderr"
-    child = context.Process(
-        target=exec,
-        args=(
-            f"""\
+    setup = f"""\
 import os, sys
 os.chdir({str(tmp_path)!r})
 os.environ["KBKIT_WORKSPACE"] = {str(tmp_path / "kb")!r}
 sys.stderr = open({str(errors)!r}, "w")
 """
-            + code,
-            {"__name__": "__main__"},
-        ),
-    )
+    child = context.Process(target=exec, args=(setup + code, {"__name__": "__main__"}))
     child.start()
     child.join()
     assert child.exitcode == 0, errors.read_text("utf-8")
@@ -90,7 +90,7 @@ def test_recipes_in_guides_are_valid(path, tmp_path):
 
 
 def commands() -> list[tuple[str, str]]:
-    """Every kbkit command that a guide shows, with the guide's name."""
+    """Return each kbkit command in a guide, with the guide's name."""
     return [
         (path.name, line.removeprefix("$ "))
         for path in GUIDES
@@ -111,7 +111,7 @@ def test_commands_in_guides_exist(guide, line):
     options = part[1].split("\n## ")[0]
     for argument in arguments:
         if argument.startswith("-"):
-            # an option and its opposite stand together
+            # an option and its opposite are listed together
             assert re.search(rf"[`/]{re.escape(argument)}[`/]", options), f"{guide}: {line}"
 
 
@@ -146,21 +146,14 @@ def test_links_and_pictures_of_the_readme_exist():
 
 
 def public_names() -> set[str]:
-    """Path of each public class, function, method and property, where it is defined."""
+    """Return the path of each public class, function, method and property."""
     found: set[str] = set()
-    for root in (
-        "kbkit",
-        "kbkit.models",
-        "kbkit.recipes",
-        "kbkit.panels",
-        "kbkit.testing",
-        "kbkit.errors",
-    ):
-        module = importlib.import_module(root)
+    for root in ("", ".models", ".recipes", ".panels", ".testing", ".errors"):
+        module = importlib.import_module(f"kbkit{root}")
         names = getattr(module, "__all__", None) or [
             name
             for name, item in vars(module).items()
-            if getattr(item, "__module__", "") == root and not name.startswith("_")
+            if getattr(item, "__module__", "") == module.__name__ and not name.startswith("_")
         ]
         for item in (getattr(module, name) for name in names):
             if not isinstance(item, type | types.FunctionType):
@@ -188,23 +181,13 @@ def test_public_name_without_a_docstring_fails_the_build(tmp_path):
         file.write("\n\nclass NewError(KbkitError):\n    pass\n")
     code = "import _reference; _reference.public()"
     path = os.pathsep.join([str(tmp_path), str(ROOT / "site")])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    done = run_python("-c", code, folder=tmp_path, PYTHONPATH=path)
     assert "PluginError: without a docstring: kbkit.errors.NewError\n" in done.stderr
 
 
 @pytest.mark.soak
 def test_published_site_builds_strictly(tmp_path, document, info):
-    """With the repository's own mkdocs.yml, and knowledge bases in site/kb.
-
-    Without any it is built strictly by `make publish`, which reads it as the source of one.
-    """
+    """`make publish` builds it without knowledge bases in site/kb."""
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     shutil.copytree(ROOT / "site", tmp_path / "site", ignore=shutil.ignore_patterns("kb"))
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
@@ -217,14 +200,8 @@ def test_published_site_builds_strictly(tmp_path, document, info):
         target = tmp_path / "site/kb" / f"kb{number}"
         export_pages(info(f"kb{number}"), pages, target, SiteSpec(title=f"Base <{number}>"))
         assert (target / MANIFEST).exists()
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict"],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
-    )
+    command = ("-m", "mkdocs", "build", "--strict")
+    done = run_python(*command, folder=tmp_path, NO_MKDOCS_2_WARNING="true")
     assert done.returncode == 0, done.stderr
     built = tmp_path / "build/site"
     home = (built / "index.html").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The page of a knowledge base's graph: what it tells, what it keeps to itself, and when it is."""
+"""The page of a knowledge base's graph."""
 
 import json
 import re
@@ -13,6 +13,7 @@ from kbkit.export.mkdocs import page_head
 from kbkit.export.mkdocs.build import theme
 from kbkit.export.publishing import graph_facts, publisher
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
+from tests.export.conftest import graph_script, times_of
 
 EVIL = "<img src=x onerror=alert(1)>"
 PAGES = {
@@ -71,11 +72,15 @@ def names(folder):
     return [row[0] for row in data(folder)["nodes"]]
 
 
-def test_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
-    kb = fill(workspace)
-    kb.export(folder=tmp_path / "pages", pages_only=True)
-    found = data(tmp_path / "pages")
-    assert {"open_pool", "PoolError", "close_pool"} <= set(names(tmp_path / "pages"))
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "pages"
+
+
+def test_graph_of_a_knowledge_base_is_written(workspace, folder):
+    fill(workspace).export(folder=folder, pages_only=True)
+    found = data(folder)
+    assert {"open_pool", "PoolError", "close_pool"} <= set(names(folder))
     assert found["total"] >= len(found["nodes"]) > 3
     assert found["edges"]
     assert {"raises", "defined_in"} & set(found["relations"]) == {"raises"}, "between entities"
@@ -89,9 +94,9 @@ def test_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
     assert found["documents"][number][1].endswith("/open.md")
     assert description.startswith("Opens a pool of connections.")
     assert (aliases, properties) == ([], [])
-    page = (tmp_path / "pages/graph.md").read_text()
+    page = (folder / "graph.md").read_text()
     assert re.search(r"- \[open\\_pool\]\(pages/\S+/open\.md#open_pool\) \(\w+\): Opens", page)
-    assert "[knowledge graph](graph.md)" in (tmp_path / "pages/index.md").read_text()
+    assert "[knowledge graph](graph.md)" in (folder / "index.md").read_text()
 
 
 @pytest.mark.slow
@@ -105,13 +110,11 @@ def test_undrawn_nodes_are_loaded_in_parts(workspace, tmp_path, monkeypatch):
     report = kb.export(folder=tmp_path / "site")
     found = data(tmp_path / "site/docs")
     assert (len(found["nodes"]), found["total"]) == (2, whole["total"])
-    graphs = report.site / "assets/kbkit/graphs"
-    (script,) = graphs.glob("*.js")
-    main = json.loads(re.fullmatch(r"kbkitGraph\((.*)\);\n", script.read_text())[1])
+    script, main = graph_script(report.site)
     assert not {"undrawn", "further"} & set(main), "the page stays light"
     rows = []
     for number, first in enumerate(main["parts"]):
-        part = (graphs / script.stem / f"{number}.js").read_text()
+        part = (script.with_suffix("") / f"{number}.js").read_text()
         read = json.loads(re.fullmatch(rf"kbkitGraphPart\({number},(.*)\);\n", part)[1])
         assert read[0][0] == first
         rows += read
@@ -121,26 +124,24 @@ def test_undrawn_nodes_are_loaded_in_parts(workspace, tmp_path, monkeypatch):
 
     def triples(values, rows):
         names = [row[0] for row in values["nodes"]]
-        told = {(names[e[0]], values["relations"][e[2]], names[e[1]]) for e in values["edges"]}
+        found = {(names[e[0]], values["relations"][e[2]], names[e[1]]) for e in values["edges"]}
         for row in rows:
             for relation, forward, _, other, *_ in row[5]:
                 ends = row[0], names[other] if isinstance(other, int) else other
                 source, target = ends if forward else ends[::-1]
-                told.add((source, values["relations"][relation], target))
-        return told
+                found.add((source, values["relations"][relation], target))
+        return found
 
     assert triples(main, rows) == triples(whole, [])
 
 
 @pytest.mark.slow
-def test_unchanged_graph_is_not_written_and_changes_are(workspace, tmp_path):
+def test_unchanged_graph_is_not_written_and_changes_are(workspace, folder):
     kb = fill(workspace)
-    folder = tmp_path / "pages"
     kb.export(folder=folder, pages_only=True)
-    before = (folder / "graph.json").stat().st_mtime_ns, (folder / "graph.md").stat().st_mtime_ns
+    before = times_of(folder, "graph.*")
     assert kb.export(folder=folder, pages_only=True).written == 0
-    after = (folder / "graph.json").stat().st_mtime_ns, (folder / "graph.md").stat().st_mtime_ns
-    assert before == after
+    assert times_of(folder, "graph.*") == before
     (folder / "graph.md").write_text("edited")
     kb.export(folder=folder, pages_only=True)
     assert "Most related" in (folder / "graph.md").read_text()
@@ -157,23 +158,22 @@ def test_unchanged_graph_is_not_written_and_changes_are(workspace, tmp_path):
     assert "extends" in data(folder)["relations"]
 
 
-def test_unchanged_graph_is_not_computed_again(workspace, tmp_path, monkeypatch):
+def test_unchanged_graph_is_not_computed_again(workspace, folder, monkeypatch):
     kb = fill(workspace)
-    kb.export(folder=tmp_path / "pages", pages_only=True)
-    looked = []
+    kb.export(folder=folder, pages_only=True)
+    calls = []
     look = publisher.look_at_graph
-    monkeypatch.setattr(publisher, "look_at_graph", lambda *of: looked.append(of) or look(*of))
-    kb.export(folder=tmp_path / "pages", pages_only=True)
-    assert looked == []
+    monkeypatch.setattr(publisher, "look_at_graph", lambda *of: calls.append(of) or look(*of))
+    kb.export(folder=folder, pages_only=True)
+    assert calls == []
     workspace.graph.update("open_pool", description="It opens the pool.")
-    kb.export(folder=tmp_path / "pages", pages_only=True)
-    assert len(looked) == 1
-    assert "It opens the pool." in (tmp_path / "pages/graph.json").read_text()
+    kb.export(folder=folder, pages_only=True)
+    assert len(calls) == 1
+    assert "It opens the pool." in (folder / "graph.json").read_text()
 
 
-def test_graph_page_can_be_turned_off(workspace, tmp_path):
+def test_graph_page_can_be_turned_off(workspace, tmp_path, folder):
     kb = fill(workspace)
-    folder = tmp_path / "pages"
     kb.export(folder=folder, pages_only=True)
     assert (folder / "graph.json").exists()
     kb.export(folder=folder, pages_only=True, graph=False)
@@ -182,14 +182,14 @@ def test_graph_page_can_be_turned_off(workspace, tmp_path):
     assert "graph" not in (folder / "index.md").read_text()
     spec = KnowledgeBaseSpec.model_validate({"site": {"graph": False}})
     assert not spec.site.graph
-    plain = workspace.create("plain", spec=KnowledgeBaseSpec.model_validate({"annotation": "none"}))
+    plain = workspace.create("plain", spec=KnowledgeBaseSpec(annotation="none"))
     plain.add("Tea", "## Kettle\n\n`water` boils.")
     plain.export(folder=tmp_path / "plain", pages_only=True)
     assert not (tmp_path / "plain/graph.md").exists()
     assert not (tmp_path / "plain/graph.json").exists()
 
 
-def test_graph_page_leaks_no_other_knowledge_base_or_query(workspace, tmp_path):
+def test_graph_page_leaks_no_other_knowledge_base_or_query(workspace, folder):
     kb = fill(workspace)
     secret = workspace.create("secret")
     text = (
@@ -205,25 +205,23 @@ def test_graph_page_leaks_no_other_knowledge_base_or_query(workspace, tmp_path):
     graph.relate("falcon wing", "hides_in", "open_pool")
     graph.update("drain_pool", aliases=["falcon drain"])
     kb.rate(next(iter(kb.chunks)).id, 1, query="why does open_pool fly like a falcon?", rater="ann")
-    kb.export(folder=tmp_path / "pages", pages_only=True)
-    assert "open_pool" in names(tmp_path / "pages")
-    for path in (tmp_path / "pages").rglob("*"):
+    kb.export(folder=folder, pages_only=True)
+    assert "open_pool" in names(folder)
+    for path in folder.rglob("*"):
         if path.is_file():
             assert "falcon" not in path.read_text(errors="replace").lower(), path
 
 
-def test_graph_page_contains_no_local_paths(workspace, tmp_path):
-    folder = tmp_path / "private-place"
-    folder.mkdir()
+def test_graph_page_contains_no_local_paths(workspace, tmp_path, folder):
+    private = tmp_path / "private-place"
+    private.mkdir()
     for path, text in PAGES.items():
-        (folder / f"{path}.md").write_text(text)
+        (private / f"{path}.md").write_text(text)
     kb = workspace.create("local")
-    kb.ingest(kbkit.FilesSource(path=str(folder)))
+    kb.ingest(kbkit.FilesSource(path=str(private)))
     kb.annotations.make()
-    kb.export(folder=tmp_path / "pages", pages_only=True)
-    written = (tmp_path / "pages/graph.json").read_text() + (
-        tmp_path / "pages/graph.md"
-    ).read_text()
+    kb.export(folder=folder, pages_only=True)
+    written = (folder / "graph.json").read_text() + (folder / "graph.md").read_text()
     assert "open_pool" in written
     assert str(tmp_path) not in written
     assert "file:" not in written
@@ -250,9 +248,8 @@ def test_damaged_graph_data_is_an_error(workspace, tmp_path):
             build_site(tmp_path / "site")
 
 
-def test_foreign_graph_page_is_an_error(workspace, tmp_path):
+def test_foreign_graph_page_is_an_error(workspace, folder):
     kb = fill(workspace)
-    folder = tmp_path / "pages"
     folder.mkdir()
     (folder / "graph.md").write_text("mine")
     with pytest.raises(ExportError, match=r"graph\.md: not written by kbkit"):
@@ -266,19 +263,14 @@ def test_foreign_graph_page_is_an_error(workspace, tmp_path):
 def test_graph_links_to_pages_of_a_mounted_site(workspace, tmp_path, directories):
     project = tmp_path / "site"
     (project / "docs").mkdir(parents=True)
-    config = {
-        "site_name": "Mine",
-        "use_directory_urls": directories,
-        "theme": theme(),
-        "plugins": ["search", "kbkit"],
-    }
+    config = {"site_name": "Mine", "theme": theme(), "plugins": ["search", "kbkit"]}
+    config["use_directory_urls"] = directories
     (project / "mkdocs.yml").write_text(yaml.safe_dump(config))
     (project / "docs/index.md").write_text("# Mine\n")
     fill(workspace).export(folder=project / "docs/kb/pools", pages_only=True)
     site = build_site(project)
     assert not (site / "kb/pools/graph.json").exists()
-    (script,) = (site / "assets/kbkit/graphs").glob("*.js")
-    values = json.loads(re.fullmatch(r"kbkitGraph\((.*)\);\n", script.read_text())[1])
+    script, values = graph_script(site)
     assert len(values["documents"]) == 3
     for _, address in values["documents"]:
         assert address.startswith("kb/pools/pages/")

@@ -1,15 +1,13 @@
-"""Text that is out to harm, in every field that an export shows."""
+"""Hostile text in every field of an export."""
 
 import base64
 import hashlib
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import yaml
 
 from kbkit.export import Facts, build_site, export_pages, write_project
 from kbkit.export.facts import RelatedPassage, SourceFacts
@@ -18,6 +16,7 @@ from kbkit.export.pages.machine_readable import read_documents
 from kbkit.models import DocumentState
 from kbkit.recipes import SiteSpec
 from kbkit.text.markdown.sanitizing import escape
+from tests.export.conftest import body_of, elements, front_matter
 
 POISON = (
     "</title></script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} "
@@ -25,21 +24,9 @@ POISON = (
     '--8<-- "/etc/passwd" [a](javascript:alert(3)) ](x) {: onclick=alert(4) } <!-- ` ``` | \x00\n'
     "--- \n# heading {#__config}\n- item"
 )
-"""One text with everything; each field gets it behind a name of its own."""
+"""Text of all fields, after the name of the field."""
 
 ADDRESS = "https://example.org/'\"><script>alert(6)</script><img src=x onerror=alert(7)>{{ 7*7 }}/"
-
-
-class Elements(HTMLParser):
-    """Names and attributes of the elements of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str]]] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, {name: value or "" for name, value in attrs}))
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +69,9 @@ def site(tmp_path_factory, document, info) -> Path:
         source_types=(f"source {POISON}",),
     )
     folder = tmp_path_factory.mktemp("hostile")
-    said = SiteSpec(title=f"site {POISON}", url=ADDRESS)
-    write_project(folder, about, said)
-    export_pages(about, [one, two], folder / "docs", said, facts=facts)
+    spec = SiteSpec(title=f"site {POISON}", url=ADDRESS)
+    write_project(folder, about, spec)
+    export_pages(about, [one, two], folder / "docs", spec, facts=facts)
     assert build_site(folder) == folder / "site"
     return folder
 
@@ -105,7 +92,7 @@ def test_pages_contain_no_active_content(site):
     assert len(pages(site)) > 8
     for path in pages(site):
         text = path.read_text("utf-8")
-        for tag, attributes in Elements(text).found:
+        for tag, attributes in elements(text):
             assert not [name for name in attributes if name.startswith("on")], (path, tag)
             assert tag not in {"iframe", "object", "embed", "base", "img"}, path
             for name in ("href", "src", "action"):
@@ -115,14 +102,14 @@ def test_pages_contain_no_active_content(site):
         assert "7*7 }}/" not in text, path
         assert "root:x:0:0" not in text
         assert "49" not in re.findall(r"<h1[^>]*>(.*?)</h1>", text, re.DOTALL)[0]
-        ids = [attributes.get("id") for _, attributes in Elements(text).found]
+        ids = [attributes.get("id") for _, attributes in elements(text)]
         assert ids.count("__config") <= 1
 
 
 def test_external_links_have_noopener_and_nofollow(site):
     for path in pages(site):
         article = path.read_text("utf-8").partition("<article")[2].partition("</article")[0]
-        for tag, attributes in Elements(article).found:
+        for tag, attributes in elements(article):
             if tag == "a" and attributes.get("href", "").startswith("http"):
                 assert attributes.get("rel") == "noopener nofollow", path
 
@@ -139,24 +126,15 @@ def test_open_fence_does_not_swallow_the_navigation(site):
 
 
 def test_front_matter_has_only_known_fields(site):
+    fields = "title source document_type since tags state rating search"
     for path in (site / "docs").rglob("*.md"):
-        _, head, body = path.read_text("utf-8").split("---\n", 2)
-        meta = yaml.safe_load(head)
-        assert set(meta) <= {
-            "title",
-            "source",
-            "document_type",
-            "since",
-            "tags",
-            "state",
-            "rating",
-            "search",
-        }
+        meta = front_matter(path)
+        assert set(meta) <= set(fields.split())
         for text in (meta["title"], *meta.get("tags", ())):
             assert "<" not in text
             assert "{" not in text
-        # outside of code, for those who render it with something else
-        prose = re.sub(r"(?s)```.*?```|`[^`\n]*`", "", body)
+        # outside of code, for other renderers
+        prose = re.sub(r"(?s)```.*?```|`[^`\n]*`", "", body_of(path))
         assert "<script" not in prose, path
         assert "{{" not in prose, path
 
@@ -166,9 +144,9 @@ def test_machine_readable_files_escape_hostile_text(site):
     assert known[0]["title"].startswith("title </title>")
     text = (site / "site/documents.json").read_text("utf-8")
     assert "<" not in text
-    assert {each["url"] for each in json.loads(text)["documents"]} == {
-        path.relative_to(site / "site").as_posix() for path in (site / "site/pages").rglob("*.html")
-    }
+    built = site / "site"
+    paths = {path.relative_to(built).as_posix() for path in (built / "pages").rglob("*.html")}
+    assert {each["url"] for each in json.loads(text)["documents"]} == paths
     index = (site / "site/llms.txt").read_text("utf-8")
     assert sum(line.startswith("- [") for line in index.splitlines()) == 4
 
@@ -189,14 +167,16 @@ def test_escaped_text_is_one_line_without_markup(field):
     assert not re.search(r"(?<!\\)[*_`\[\]|]", escaped)
 
 
+def digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
 def test_policy_allows_only_scripts_of_the_theme(tmp_path):
-    """Whatever came into a page with a value is refused by its policy: a second wall."""
     (tmp_path / "base.html").write_text(
         '<script>scope(new URL("{{ config.extra.scope | d(base_url) }}",location))</script>'
         "<script>palette()</script><script>{% if x %}a(){% endif %}</script>"
     )
-    theirs = theme_scripts([tmp_path])
-    run = [
+    allowed = [
         'scope(new URL("../..",location))',
         'scope(new URL("https://h:1/a-b/",location))',
         "palette()",
@@ -208,10 +188,9 @@ def test_policy_allows_only_scripts_of_the_theme(tmp_path):
         "a()",
         'scope(new URL("\\",location))',
     ]
-    page = "".join(f"<script>{text}</script>" for text in run + refused)
-    policy = content_security_policy(page, theirs)
-    digest = lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()  # noqa: E731
-    assert [text for text in run + refused if digest(text) in policy] == run
+    page = "".join(f"<script>{text}</script>" for text in allowed + refused)
+    policy = content_security_policy(page, theme_scripts([tmp_path]))
+    assert [text for text in allowed + refused if digest(text) in policy] == allowed
 
 
 def test_policy_allows_all_scripts_of_the_theme(site):
@@ -219,4 +198,4 @@ def test_policy_allows_all_scripts_of_the_theme(site):
     inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     assert len(inline) > 2
     for text in inline:
-        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in page
+        assert digest(text) in page

@@ -53,14 +53,11 @@ def test_no_two_uris_share_a_file(uris):
     assert all(len(path.encode()) <= 200 and path.startswith("pages/") for path in paths.values())
 
 
-def test_names_that_differ_in_case_only_get_different_files():
-    paths = assign_paths(["https://h/Readme.html", "https://h/README.html"], "pages")
-    assert len({path.casefold() for path in paths.values()}) == 2
-
-
-def test_page_and_folder_index_get_different_files():
-    paths = assign_paths(["https://h/library.html", "https://h/library/"], "pages")
-    assert len({collision_key(path.removesuffix(".md")) for path in paths.values()}) == 2
+@pytest.mark.parametrize("names", [("Readme.html", "README.html"), ("library.html", "library/")])
+def test_similar_names_get_different_files(names):
+    paths = assign_paths([f"https://h/{name}" for name in names], "pages").values()
+    assert len({path.casefold() for path in paths}) == 2
+    assert len({collision_key(path.removesuffix(".md")) for path in paths}) == 2
 
 
 def test_folders_are_not_named_like_pages():
@@ -84,9 +81,8 @@ def test_assigned_names_are_kept():
 
 
 def test_taken_names_are_avoided():
-    assert assign_paths(["https://h/b"], "pages", taken=["pages/h/b.md"])["https://h/b"] != (
-        "pages/h/b.md"
-    )
+    paths = assign_paths(["https://h/b"], "pages", taken=["pages/h/b.md"])
+    assert paths["https://h/b"] != "pages/h/b.md"
 
 
 def test_dotted_names_become_folders():

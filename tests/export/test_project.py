@@ -2,7 +2,7 @@ import json
 import re
 import shutil
 import urllib.request
-from html.parser import HTMLParser
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,18 +12,14 @@ from kbkit.errors import ConfigError, ExportError
 from kbkit.export import build_site, export_pages, serve_site, write_project
 from kbkit.export.mkdocs.build import CONFIG, SEPARATOR, name_parts
 from kbkit.recipes import SiteSpec
+from tests.export.conftest import elements
 
 
-class Page(HTMLParser):
-    """The elements of a page."""
+def elements_of(path: Path) -> list[tuple[str, dict[str, str]]]:
+    return elements(path.read_text("utf-8"))
 
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(path.read_text("utf-8"))
 
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
+INSTALL = "# Install {#install}\n\nSee [use](use.html#run)."
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +28,7 @@ def built(tmp_path_factory, document, info, hostile) -> Path:
     base = "https://docs.example.org/guide/"
     documents = [
         hostile,
-        document(
-            f"{base}install.html",
-            "# Install {#install}\n\nSee [use](use.html#run).",
-            title="Install",
-        ),
+        document(f"{base}install.html", INSTALL, title="Install"),
         document(f"{base}use.html", "## Run {#run}\n\n```python\nimport kbkit\n```", title="Use"),
         document("python:pkg.Log.append_event", "Adds `append_event`.", title="append_event"),
     ]
@@ -58,25 +50,21 @@ def page(built: Path, stem: str) -> Path:
     return next((built / "site" / "pages").rglob(f"{stem}.html"))
 
 
-def hostile_page(built: Path) -> Path:
-    return next(path for path in (built / "site/pages").rglob("*.html") if "127.0.0.1" in str(path))
-
-
 def test_built_page_of_a_hostile_document_has_nothing_active(built):
-    path = hostile_page(built)
-    elements, ordinary = (
-        # the first page and the last have fewer of those that lead to their neighbours
-        [(tag, attrs) for tag, attrs in Page(each).elements if attrs.get("rel") not in STEPS]
+    path = next(path for path in (built / "site/pages").rglob("*.html") if "127.0.0.1" in str(path))
+    hostile, ordinary = (
+        # the first page and the last have fewer links to their neighbours
+        [(tag, attrs) for tag, attrs in elements_of(each) if attrs.get("rel") not in STEPS]
         for each in (path, page(built, "install"))
     )
-    count = lambda found, tag: sum(name == tag for name, _ in found)  # noqa: E731
+    counts, expected = (Counter(tag for tag, _ in each) for each in (hostile, ordinary))
     for tag in ("script", "style", "iframe", "base", "form", "input", "img", "meta", "link"):
-        assert count(elements, tag) == count(ordinary, tag), tag
-    assert not [attrs for _, attrs in elements if any(name.startswith("on") for name in attrs)]
-    assert not [attrs for _, attrs in elements if "evil" in (attrs.get("src") or "")]
-    links = [attrs.get("href") or "" for name, attrs in elements if name == "a"]
+        assert counts[tag] == expected[tag], tag
+    assert not [attrs for _, attrs in hostile if any(name.startswith("on") for name in attrs)]
+    assert not [attrs for _, attrs in hostile if "evil" in attrs.get("src", "")]
+    links = [attrs.get("href", "") for name, attrs in hostile if name == "a"]
     assert not [link for link in links if re.match(r"\s*(javascript|data|vbscript|file):", link)]
-    assert [attrs.get("id") for _, attrs in elements].count("__config") == 1
+    assert [attrs.get("id") for _, attrs in hostile].count("__config") == 1
     text = path.read_text("utf-8")
     assert "49" not in re.findall(r"<title>(.*?)</title>", text)[0]
     assert "root:x:0:0" not in text
@@ -97,23 +85,16 @@ def test_build_from_cached_pages_gives_the_same_site(built, tmp_path):
 
 
 def test_links_between_documents_keep_their_anchors(built):
-    links = [
-        attrs.get("href") for tag, attrs in Page(page(built, "install")).elements if tag == "a"
-    ]
-    assert "use.html#run" in links
-    ids = [attrs.get("id") for _, attrs in Page(page(built, "use")).elements]
-    assert "run" in ids
+    install = elements_of(page(built, "install"))
+    assert "use.html#run" in [attrs.get("href") for tag, attrs in install if tag == "a"]
+    assert "run" in [attrs.get("id") for _, attrs in elements_of(page(built, "use"))]
 
 
-def test_each_page_has_one_title(built):
+def test_each_page_has_one_title_and_loads_nothing_external(built):
     for path in (built / "site").rglob("*.html"):
-        assert [tag for tag, _ in Page(path).elements].count("h1") == 1, path
-
-
-def test_site_loads_nothing_external(built):
-    for path in (built / "site").rglob("*.html"):
-        for tag, attrs in Page(path).elements:
-            source = attrs.get("src") or (attrs.get("href") if tag == "link" else "") or ""
+        assert [tag for tag, _ in elements_of(path)].count("h1") == 1, path
+        for tag, attrs in elements_of(path):
+            source = attrs.get("src") or (attrs.get("href", "") if tag == "link" else "")
             if attrs.get("rel") != "canonical":
                 assert not source.startswith(("http:", "https:", "//")), (path, tag, source)
 
@@ -187,10 +168,9 @@ def test_server_serves_the_site_on_loopback(built):
     with serve_site(built / "site") as address:
         with urllib.request.urlopen(address) as answer:
             assert b"<h1" in answer.read()
-        with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(f"{address}../mkdocs.yml")
-        with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(f"{address}pages/")
+        for path in ("../mkdocs.yml", "pages/"):
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(f"{address}{path}")
     assert address.startswith("http://127.0.0.1:")
 
 
@@ -224,7 +204,7 @@ def test_site_is_rebuilt_only_after_changes(tmp_path, info):
     page.write_text("# [Two](missing.md)\n")
     with pytest.raises(ExportError):
         build_site(tmp_path)
-    page.write_text("# One\n")  # what the site shows, but the last build did not end
+    page.write_text("# One\n")  # as in the site, but the last build failed
     build_site(tmp_path)
     assert built.stat().st_mtime_ns > first
     page.write_text("# Three\n")

@@ -11,18 +11,19 @@ PICTURES = {"p.svg": "<svg/>"}
 
 
 def rendered(folder, text=TEXT, links=LINKS, pictures=PICTURES, document=False, path="a.md"):
-    """A page, and whether it was taken from what was kept."""
+    """Return a page and whether it came from the cache."""
     pages = RenderCache(folder)
     page = pages.render(path, text, links.get, pictures.get, {}.get, document=document)
     pages.close()
     return page, pages.hits == 1
 
 
-def test_page_is_rendered_once(tmp_path):
-    first, taken = rendered(tmp_path / "cache")
-    assert not taken
+def test_page_is_rendered_once_into_a_folder_that_git_ignores(tmp_path):
+    first, cached = rendered(tmp_path / "cache")
+    assert not cached
     assert first == render(TEXT, LINKS.get, picture=PICTURES.get)
     assert rendered(tmp_path / "cache") == (first, True)
+    assert (tmp_path / "cache" / ".gitignore").read_text() == "*\n"
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,8 @@ def test_page_is_rendered_once(tmp_path):
 )
 def test_changed_page_is_rendered_again(tmp_path, other):
     rendered(tmp_path)
-    page, taken = rendered(tmp_path, **other)
-    assert not taken
+    page, cached = rendered(tmp_path, **other)
+    assert not cached
     values = {"text": TEXT, "links": LINKS, "pictures": PICTURES, "document": False} | other
     assert page == render(
         values["text"],
@@ -80,8 +81,3 @@ def test_concurrent_builds_do_not_block(tmp_path):
     other.close()
     one.close()
     assert rendered(tmp_path)[1]
-
-
-def test_git_ignores_the_cache(tmp_path):
-    rendered(tmp_path / "cache")
-    assert (tmp_path / "cache" / ".gitignore").read_text() == "*\n"

@@ -1,3 +1,5 @@
+from itertools import product
+
 from kbkit.export.pages.contents import ContentsLink, contents_links
 from kbkit.export.pages.sections import TreeSection, natural_key, section_tree
 from kbkit.models.documents import Crumb, Navigation
@@ -8,7 +10,7 @@ def names(section):
 
 
 def shape(section):
-    """Names of documents and, of sections, their page and what is in them."""
+    """Return names of documents and, for sections, their label and items."""
     return [
         item.rpartition("/")[2] if isinstance(item, str) else (item.label, shape(item))
         for item in section.items
@@ -16,6 +18,7 @@ def shape(section):
 
 
 def listed(*addresses, under=()):
+    """Return links of a contents page below these headings."""
     return [ContentsLink(address, tuple((name, "") for name in under)) for address in addresses]
 
 
@@ -55,14 +58,7 @@ def test_class_named_index_introduces_nothing():
 
 
 def test_every_document_is_in_exactly_one_section():
-    uris = [
-        f"https://h/{a}/{b}/{c}/{d}/{e}/x"
-        for a in "12"
-        for b in "123"
-        for c in "12"
-        for d in "12"
-        for e in "1234"
-    ]
+    uris = [f"https://h/{'/'.join(path)}/x" for path in product("12", "123", "12", "12", "1234")]
     root = section_tree(uris)
     assert sorted(root.reading()) == sorted(uris)
     assert root.size == len(uris)
@@ -143,36 +139,36 @@ def test_breadcrumbs_set_sections_and_next_links_the_order():
     site = "https://h/docs/"
     home, guide = Crumb("Home", f"{site}index.html"), Crumb("Guide", f"{site}guide.html")
     out = Crumb("Company", "https://company.example/")
-    following = {"guide": "z", "z": "a", "a": "m", "m": "index"}
+    more = (guide, Crumb("More"))
     places = {
-        f"{site}{name}.html": Navigation((out, home, *crumbs), f"{site}{following[name]}.html")
-        for name, crumbs in {
-            "guide": (),
-            "z": (guide,),
-            "a": (guide, Crumb("More")),
-            "m": (guide, Crumb("More")),
-        }.items()
+        f"{site}{name}.html": Navigation((out, home, *crumbs), f"{site}{following}.html")
+        for name, following, crumbs in [
+            ("guide", "z", ()),
+            ("z", "a", (guide,)),
+            ("a", "m", more),
+            ("m", "index", more),
+        ]
     }
     uris = [f"{site}index.html", f"{site}b.html", *places]
     root = section_tree(uris, {}, places, {f"{site}guide.html": "The guide"})
     assert shape(root) == ["index.html", ("The guide", ["z.html", "a.html", "m.html"]), "b.html"]
-    more = {f"{site}{n}.html": Navigation((home, guide, Crumb("More"))) for n in "pq"}
-    root = section_tree([*uris, *more], {}, {**places, **more}, {})
+    further = {f"{site}{n}.html": Navigation((home, *more)) for n in "pq"}
+    root = section_tree([*uris, *further], {}, {**places, **further}, {})
     assert [names(each) for each in root.sections] == [{"More": {}}]
 
 
 def test_pages_with_empty_breadcrumbs_stay_on_top():
     uris = [f"https://h/{name}" for name in ("index.html", "a", "b", "c", "d")]
     contents = {uris[0]: listed(*uris[1:4], under=("Where to go",))}
-    told = {uri: Navigation(()) for uri in uris}
-    assert shape(section_tree(uris, contents, told)) == ["index.html", "a", "b", "c", "d"]
+    places = {uri: Navigation(()) for uri in uris}
+    assert shape(section_tree(uris, contents, places)) == ["index.html", "a", "b", "c", "d"]
     assert len(section_tree(uris, contents).sections) == 1
 
 
 def test_breadcrumbs_of_several_sources_start_at_their_front_page():
     site = "https://h/en/"
     front = Crumb("Home", f"{site}index.html")
-    told = {
+    places = {
         f"{site}index.html": Navigation(()),
         f"{site}a": Navigation(()),
         f"{site}b": Navigation((front, Crumb("Part"))),
@@ -180,8 +176,8 @@ def test_breadcrumbs_of_several_sources_start_at_their_front_page():
         f"{site}deep/d": Navigation((Crumb("Part"),)),
         f"{site}e": Navigation((front,)),
     }
-    uris = [*told, *(f"python:p.f{n}" for n in range(3))]
-    root = section_tree(uris, {}, told, {front.uri: "The site"})
+    uris = [*places, *(f"python:p.f{n}" for n in range(3))]
+    root = section_tree(uris, {}, places, {front.uri: "The site"})
     assert shape(root) == [
         ("The site", ["a", ("Part", ["b", "c", "d"]), "e"]),
         ("p", ["python:p.f0", "python:p.f1", "python:p.f2"]),
@@ -190,13 +186,13 @@ def test_breadcrumbs_of_several_sources_start_at_their_front_page():
 
 def test_broken_chain_of_next_links_stays_together():
     uris = [f"https://h/{name}" for name in ("index.html", "a1", "a2", "n0", "n1")]
-    told = {
+    places = {
         "https://h/n0": Navigation(None, "https://h/n1"),
         "https://h/n1": Navigation(None, "https://h/missing"),
         "https://h/a1": Navigation(None, "https://h/a2"),
     }
     contents = {uris[0]: listed("https://h/n1", "https://h/a1", "https://h/n0")}
-    assert shape(section_tree(uris, contents, told)) == ["index.html", "n0", "n1", "a1", "a2"]
+    assert shape(section_tree(uris, contents, places)) == ["index.html", "n0", "n1", "a1", "a2"]
 
 
 def test_circular_breadcrumbs_lose_no_page():
@@ -210,12 +206,11 @@ def test_navigation_metadata_is_bounded():
     for odd in (7, "x", [["a"]], [[1, 2]], [["a", "b", "c"]], None):
         assert not Navigation.of({"breadcrumbs": odd, "next": 3})
     many = [[f"t{n}\u202e\n{'x' * 999}", "u" * 5_000] for n in range(99)]
-    told = Navigation.of({"breadcrumbs": [*many, [" ", "u"]], "next": "https://h/\n"})
-    assert told.next == ""
-    assert told.breadcrumbs is not None
-    assert len(told.breadcrumbs) == 12
-    assert all(len(crumb.title) <= 200 and not crumb.uri for crumb in told.breadcrumbs)
-    assert Navigation.of(told.to_metadata()) == told
+    navigation = Navigation.of({"breadcrumbs": [*many, [" ", "u"]], "next": "https://h/\n"})
+    assert navigation.next == ""
+    assert len(navigation.breadcrumbs) == 12
+    assert all(len(crumb.title) <= 200 and not crumb.uri for crumb in navigation.breadcrumbs)
+    assert Navigation.of(navigation.to_metadata()) == navigation
 
 
 CONTENTS = """# H
@@ -243,14 +238,8 @@ def test_links_of_contents_pages_only_are_read():
     assert contents_links("https://h/guide/page.html", CONTENTS) == ()
     found = contents_links("https://h/guide/", CONTENTS)
     assert [link.address for link in found] == [
-        "https://h/guide/b.html",
-        "https://h/a b.png",
-        "https://h",
-        "https://h/guide/one.html",
-        "https://h/guide/two.html",
-        "https://h/guide/three.html",
-        "https://h/guide/six.html",
-        "https://h/guide/five.html",
+        *("https://h/guide/b.html", "https://h/a b.png", "https://h"),
+        *(f"https://h/guide/{name}.html" for name in ("one", "two", "three", "six", "five")),
     ]
     one = ("One", "https://h/guide/one.html")
     trails = {link.address.rpartition("/")[2]: link.trail for link in found if link.trail}
@@ -286,11 +275,6 @@ def test_heading_above_nearly_all_pages_is_no_section():
 
 def test_indexes_of_sphinx_come_last():
     uris = [f"https://h/{name}.html" for name in ("genindex", "index", "search", "tour", "zoo")]
-    assert shape(section_tree(uris)) == [
-        "index.html",
-        "tour.html",
-        "zoo.html",
-        "genindex.html",
-        "search.html",
-    ]
-    assert shape(section_tree(uris[1:]))[1] == "search.html", "a page that is called so"
+    order = ["index", "tour", "zoo", "genindex", "search"]
+    assert shape(section_tree(uris)) == [f"{name}.html" for name in order]
+    assert shape(section_tree(uris[1:]))[1] == "search.html", "an ordinary page of that name"

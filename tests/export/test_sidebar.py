@@ -5,10 +5,10 @@ from kbkit.export.mkdocs.site_pages import MAX_SHOWN, MAX_UNFOLDED, Sidebar
 
 
 def entry(title, children=(), listing=""):
-    found = {"title": title, "path": f"{title}.md"}
+    item = {"title": title, "path": f"{title}.md"}
     if children:
-        found["children"] = list(children)
-    return {**found, "list": f"{listing}.md"} if listing else found
+        item["children"] = list(children)
+    return {**item, "list": f"{listing}.md"} if listing else item
 
 
 def address(path):

@@ -1,4 +1,4 @@
-"""What pages of a published knowledge base tell beside their documents, from a real one."""
+"""Facts beside documents on published pages."""
 
 import json
 import re
@@ -81,15 +81,9 @@ def test_provenance_counts_stated_licenses(exported):
 
 def test_each_page_ends_with_source_and_license(exported):
     docs = exported[1]
-    assert (
-        page(docs, "Bread")
-        .read_text("utf-8")
-        .rstrip()
-        .endswith(
-            "Source: notes/bread.md. License: "
-            "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/). © Baker"
-        )
-    )
+    license_ = "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/). © Baker"
+    text = page(docs, "Bread").read_text("utf-8").rstrip()
+    assert text.endswith(f"Source: notes/bread.md. License: {license_}")
     assert "License: not stated." in page(docs, "Tides").read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Knowledge bases with next to nothing in them are published too, and the site opens."""
+"""Sites of nearly empty knowledge bases."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing that is published says where files lie on the machine that published it."""
+"""Published files contain no local paths."""
 
 import io
 import json
@@ -48,7 +48,7 @@ API = {
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A home folder with sources of every kind, a process that runs elsewhere, and the kb."""
+    """A home folder with sources of every kind."""
     home = tmp_path / "home/somebody"
     docs = home / "manuals/docs"
     (docs / "deep").mkdir(parents=True)
@@ -91,7 +91,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def _write_files(folder):
-    """One file of each format that is read, in a folder with a table of contents."""
+    """Write a file of each format, and a table of contents."""
     folder.mkdir()
     for name, data in {
         "book.epub": samples.epub(),
@@ -112,7 +112,7 @@ def _write_files(folder):
 
 
 def _notebook(folder):
-    """A notebook, saved as programs save them, with places of this machine in what is no text."""
+    """Return a notebook with local paths in its metadata."""
     values = json.loads(samples.notebook())
     values["metadata"]["kernelspec"] = {"name": "python3", "path": str(folder)}
     values["metadata"]["widgets"] = {"cwd": str(folder)}
@@ -120,7 +120,6 @@ def _notebook(folder):
 
 
 def _write_warc(path):
-    """Pages as a crawler keeps them."""
     with path.open("wb") as stream:
         writer = WARCWriter(stream, gzip=True)
         headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.0")
@@ -147,9 +146,9 @@ def sources(home):
 
 
 def leaks(machine, text):
-    """Places of this machine that a text says, and the machine's name."""
+    """Return local paths in a text, and the name of the machine."""
     places = [machine.parent.parent, Path(sys.prefix), Path(kbkit.__file__).parents[1]]
-    return [said for said in (*map(str, places), HOST) if said in text]
+    return [name for name in (*map(str, places), HOST) if name in text]
 
 
 def test_no_output_contains_local_paths(machine, tmp_path):
@@ -169,7 +168,7 @@ def test_no_output_contains_local_paths(machine, tmp_path):
         assert "~/cache" in made
         kb.rate(kb.documents["single.md"].id, 5, query="one file")
         kb.feedback.judgements().to_qrels(tmp_path / "judgements.qrels")
-        said = {
+        outputs = {
             "hits": json.dumps(kb.search("tea", limit=50).to_dict()),
             "documents": json.dumps([one.to_dict() for one in kb.documents]),
             "frame": kb.documents.to_frame().to_csv(),
@@ -180,7 +179,7 @@ def test_no_output_contains_local_paths(machine, tmp_path):
         }
         export = kb.export(folder=tmp_path / "out", standalone=True)
         kb.export(folder=tmp_path / "pages/kb", pages_only=True)
-    for name, text in said.items():
+    for name, text in outputs.items():
         assert not leaks(machine, text), name
     files = [path for top in ("out", "pages") for path in (tmp_path / top).rglob("*")]
     assert len(files) > 100

@@ -1,4 +1,4 @@
-"""Files and entries as sections of a site, which somebody else may look at and search."""
+"""Files and entries as sections of a site."""
 
 import io
 import json
@@ -10,7 +10,9 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError
+from kbkit.knowledge_base import handle_of
 from kbkit.recipes import KnowledgeBaseSpec, SiteSpec
+from tests.export.conftest import times_of
 
 HOSTILE = (
     "<script>boom()</script> <svg onload=boom()></svg> <img src=x onerror=boom()>\n\n"
@@ -54,6 +56,12 @@ def pages(site: Path) -> dict[str, str]:
     return {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html")}
 
 
+def the_page(built: dict[str, str], ending: str) -> tuple[str, str]:
+    """Return path and text of the only page whose path ends so."""
+    (found,) = [item for item in built.items() if item[0].endswith(ending)]
+    return found
+
+
 def links(page: str) -> dict[str, str]:
     found = re.findall(r'<a [^>]*href="([^"]+)"[^>]*>(.*?)</a>', page, re.DOTALL)
     return {re.sub(r"<[^>]+>", "", text): href for href, text in found}
@@ -68,11 +76,10 @@ def test_site_has_files_and_entries_on_request(ws, tmp_path):
     assert {"Files", "Entries"} <= links(home).keys()
     assert links(home)["Files"] == "files/index.html"
     assert "Files" in links(built["files/index.html"]) or "manual" in built["files/index.html"]
-    (kilns,) = [page for path, page in built.items() if path.endswith("kilns.html")]
+    _, kilns = the_page(built, "kilns.html")
     assert re.search(r'class="md-nav__item kb-other">.*?Files</a>', kilns)
 
-    (tea,) = [page for path, page in built.items() if path.endswith("plans/tea.html")]
-    (path,) = [path for path in built if path.endswith("plans/tea.html")]
+    path, tea = the_page(built, "plans/tea.html")
     assert path.startswith("files/")
     to = links(tea)
     assert to["the milk"] == "../milk.html#how"
@@ -82,7 +89,7 @@ def test_site_has_files_and_entries_on_request(ws, tmp_path):
     assert "<code>[[Milk]]</code>" in tea
     assert "#drinks" in tea
 
-    (entry,) = [page for path, page in built.items() if path.endswith("/parse-a-log.html")]
+    _, entry = the_page(built, "/parse-a-log.html")
     assert "★★★★★ rated 4.5 of 5 by 2 people" in entry
     assert "#logs" in entry
     assert "#tools" in entry
@@ -92,11 +99,9 @@ def test_site_has_files_and_entries_on_request(ws, tmp_path):
     assert "[[" not in built["files/index.html"]
     assert "parse.py" in entry
     assert "assets/evil.svg" in entry
-    archive = links(entry)["Download all of it"]
-    found = list(report.site.rglob("parse-a-log.zip"))
-    assert len(found) == 1
-    assert archive.endswith("downloads/parse-a-log.zip")
-    with zipfile.ZipFile(found[0]) as opened:
+    assert links(entry)["Download all of it"].endswith("downloads/parse-a-log.zip")
+    (archive,) = report.site.rglob("parse-a-log.zip")
+    with zipfile.ZipFile(archive) as opened:
         assert opened.read("parse-a-log/scripts/parse.py") == b"def parse(): ...\n"
         assert b'name: "parse-a-log"' in opened.read("parse-a-log/SKILL.md")
         assert sorted(opened.namelist()) == [
@@ -114,23 +119,12 @@ def test_site_has_files_and_entries_on_request(ws, tmp_path):
                 assert all(secret not in opened.read(name) for name in opened.namelist())
     for active in ("evil.html", "evil.svg"):
         assert not list(report.site.rglob(active))
-    (bad,) = [
-        page
-        for path, page in built.items()
-        if path.endswith("files/pages/bad.html") or path.endswith("/bad.html")
-    ]
+    _, bad = the_page(built, "/bad.html")
+    markup = ("<script", "<svg onload", "<img", "onerror=boom()>")
+    addresses = ('href="javascript', 'href="file:', 'href="/etc', 'etc/passwd"')
     for page in (bad, entry):
         body = page[page.index("<article") : page.index("</article>")]
-        for active in (
-            "<script",
-            "<svg onload",
-            "<img",
-            "onerror=boom()>",
-            'href="javascript',
-            'href="file:',
-            'href="/etc',
-            'etc/passwd"',
-        ):
+        for active in (*markup, *addresses):
             assert active not in body, active
 
     site = (report.site / "assets/kbkit/site.js").read_text()
@@ -143,12 +137,11 @@ def test_unchanged_sections_are_kept_and_unrequested_removed(ws, tmp_path):
     folder = tmp_path / "site"
     options = {"folder": folder, "build": False, "model": False}
     ws["manual"].export(files=True, entries=True, **options)
-    archive = next(folder.rglob("parse-a-log.zip"))
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.md")}
-    held = archive.stat().st_mtime_ns
+    pages, archives = times_of(folder, "*.md"), times_of(folder, "parse-a-log.zip")
+    assert len(archives) == 1
     ws["manual"].export(files=True, entries=True, **options)
-    assert archive.stat().st_mtime_ns == held
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert times_of(folder, "parse-a-log.zip") == archives
+    assert times_of(folder, "*.md") == pages
 
     ws.files.write("lemon.md", "# Lemon\n\nSour.\n")
     ws.files.delete("plans/log.md")
@@ -169,8 +162,6 @@ def test_recipe_can_request_files(ws, tmp_path):
     ws["manual"].export(folder=tmp_path / "site", build=False, model=False)
     assert (tmp_path / "site/docs/files/index.md").is_file()
     assert not (tmp_path / "site/docs/entries").exists()
-    from kbkit.knowledge_base import handle_of
-
     before = handle_of(ws["manual"]).site_revision()
     ws.files.write("new.md", "New.")
     assert handle_of(ws["manual"]).site_revision() != before
