@@ -1,6 +1,4 @@
-"""Files in a folder of their own, without a catalog: most of what they do needs none."""
-
-from __future__ import annotations
+"""Files without a catalog, which most tests do not need."""
 
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from kbkit.stores.locks import FolderLocks
 
 
 class Unsearched:
-    """In place of the index: nothing is known of any file."""
+    """Stands for an empty index."""
 
     def level(self, path="", **options):
         pass
@@ -31,7 +29,7 @@ class Unsearched:
 
 
 class NoKnowledgeBases:
-    """In place of those that are shown."""
+    """Stands for a workspace without knowledge bases."""
 
     def names(self):
         return []

@@ -1,6 +1,4 @@
-"""Files stay in their folder, whatever other programs put there."""
-
-from __future__ import annotations
+"""Paths, links and names that try to leave the folder of files."""
 
 import os
 import shutil
@@ -50,16 +48,22 @@ ACTIONS = {
     "mkdir": lambda files, path: files.mkdir(path),
     "undelete": lambda files, path: (files.delete("notes"), files.undelete("notes", to=path)),
 }
+
+
+def assert_untouched(outside):
+    assert (outside / "secret.md").read_text() == "secret"
+    assert [each.name for each in outside.iterdir()] == ["secret.md"]
+
+
 UP = ["../outside/secret.md", "notes/../../outside/secret.md", "..\\outside\\secret.md"]
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 @pytest.mark.parametrize("path", [*UP, "{outside}/secret.md"])
-def test_no_action_leaves_the_folder_by_its_path(files, outside, action, path):
+def test_no_action_leaves_the_folder(files, outside, action, path):
     with pytest.raises(PathOutsideError):
         ACTIONS[action](files, path.format(outside=outside))
-    assert (outside / "secret.md").read_text() == "secret"
-    assert sorted(each.name for each in outside.iterdir()) == ["secret.md"]
+    assert_untouched(outside)
 
 
 @posix
@@ -72,23 +76,22 @@ def test_no_action_follows_a_link(files, outside, action, path):
     (files.path / "loop").symlink_to("loop")
     with pytest.raises((PathOutsideError, PathExistsError)):
         ACTIONS[action](files, path)
-    assert (outside / "secret.md").read_text() == "secret"
-    assert sorted(each.name for each in outside.iterdir()) == ["secret.md"]
+    assert_untouched(outside)
 
 
 @posix
-def test_links_are_not_listed_and_go_with_their_folder(files, outside):
+def test_links_are_not_listed_and_deleted_with_their_folder(files, outside):
     (files.path / "notes/link").symlink_to(outside)
     assert [info.name for info in files.list("notes")] == ["a.md"]
     assert "link" not in str(files.tree())
     files.delete("notes")
     (files.path / ".trash/evil").symlink_to(outside)
     assert [each.path for each in files.trash()] == ["notes"]
-    assert (outside / "secret.md").read_text() == "secret"
+    assert_untouched(outside)
 
 
 @posix
-def test_the_folder_itself_may_be_no_link(tmp_path, outside):
+def test_files_folder_must_not_be_a_link(tmp_path, outside):
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws/files").symlink_to(outside)
     with kbkit.open(tmp_path / "ws") as workspace:
@@ -97,19 +100,19 @@ def test_the_folder_itself_may_be_no_link(tmp_path, outside):
                 ACTIONS[action](workspace.files, "secret.md")
         with pytest.raises(PathOutsideError):
             workspace.files.list()
-    assert [each.name for each in outside.iterdir()] == ["secret.md"]
+    assert_untouched(outside)
 
 
 @posix
-def test_a_folder_that_becomes_a_link_all_the_time_leads_nowhere(files, outside):
-    """Somebody swaps a folder for a link between each look and each use."""
+def test_folder_swapped_for_a_link_never_leads_out(files, outside):
+    """Another program swaps a folder for a link between check and use."""
     real, spare = files.path / "swap", files.path / "spare"
     files.write("swap/secret.md", "harmless")
     stop = threading.Event()
 
     def swap():
         while not stop.is_set():
-            with suppress(OSError):  # a write makes the folder while it is away
+            with suppress(OSError):  # a write may create the folder
                 real.rename(spare)
                 real.symlink_to(outside)
             with suppress(OSError):
@@ -134,12 +137,11 @@ def test_a_folder_that_becomes_a_link_all_the_time_leads_nowhere(files, outside)
         swapper.join()
     assert seen <= {"harmless"}
     assert refused
-    assert (outside / "secret.md").read_text() == "secret"
-    assert [each.name for each in outside.iterdir()] == ["secret.md"]
+    assert_untouched(outside)
 
 
 @posix
-def test_what_is_no_plain_file_is_not_waited_for(files):
+def test_pipes_are_refused(files):
     os.mkfifo(files.path / "pipe.md")
     with pytest.raises(FilesError, match="no plain file"):
         files.read("pipe.md")
@@ -148,13 +150,13 @@ def test_what_is_no_plain_file_is_not_waited_for(files):
         files.write("pipe.md", "x")
 
 
-def test_names_that_cannot_be_written_are_not_listed(files):
+def test_unwritable_names_are_not_listed(files):
     for name in (".hidden.md", "con.md", "trailing."):
         (files.path / name).write_text("x")
     assert [info.name for info in files.list()] == ["notes"]
 
 
-def test_a_name_in_other_capitals_is_another_name_that_is_refused(files):
+def test_names_that_differ_in_case_only_are_refused(files):
     with pytest.raises(PathExistsError, match=r"'a\.md' is there already"):
         files.write("notes/A.md", "other")
     with pytest.raises(PathExistsError, match="'notes' is there"):
@@ -165,7 +167,7 @@ def test_a_name_in_other_capitals_is_another_name_that_is_refused(files):
     assert [info.name for info in files.list("notes")] == ["A.md"]
 
 
-def test_a_name_that_another_system_wrote_apart_is_the_same_name(files):
+def test_decomposed_names_are_the_same_names(files):
     apart = unicodedata.normalize("NFD", "Grüße.md")
     (files.path / apart).write_text("hello")
     assert files.read("Grüße.md") == "hello"
@@ -178,14 +180,14 @@ def test_a_name_that_another_system_wrote_apart_is_the_same_name(files):
 
 
 @pytest.mark.parametrize("action", sorted(set(ACTIONS) - {"read", "view", "info", "undelete"}))
-def test_what_shows_knowledge_bases_is_not_written(files, action):
+def test_folder_of_knowledge_bases_is_read_only(files, action):
     for path in ("kb/x.md", "KB/x.md", "kb"):
         with pytest.raises(ReadOnlyPathError):
             ACTIONS[action](files, path)
     assert not (files.path / "kb").exists()
 
 
-def test_a_name_of_255_bytes_can_be_written(files):
+def test_names_of_255_bytes_are_accepted(files):
     for name in ("x" * 255, "é" * 127):
         files.write(name, "long")
         assert files.read(name) == "long"

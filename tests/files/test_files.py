@@ -1,6 +1,4 @@
-"""What can be done with files, by the check-list of those who asked for them."""
-
-from __future__ import annotations
+"""Actions on files."""
 
 import subprocess
 from datetime import UTC, datetime
@@ -22,9 +20,10 @@ from kbkit.errors import (
     PathExistsError,
     VersionConflictError,
 )
+from tests.files.conftest import paths
 
 
-def test_what_is_written_is_read_listed_and_drawn(files):
+def test_files_are_written_read_listed_and_drawn(files):
     assert files.list() == files.roots() == files.trash() == []
     assert str(files.tree()) == "."
     files.mkdir("projects/tea")
@@ -32,9 +31,9 @@ def test_what_is_written_is_read_listed_and_drawn(files):
     files.write("today.md", "")
     assert files.read("projects/tea/green.md") == "# Green\n"
     assert files.read("today.md") == ""
-    assert [info.path for info in files.list()] == ["projects", "today.md"]
-    assert [info.path for info in files.list("projects/tea")] == ["projects/tea/green.md"]
-    assert [info.path for info in files.roots()] == ["projects"]
+    assert paths(files.list()) == ["projects", "today.md"]
+    assert paths(files.list("projects/tea")) == ["projects/tea/green.md"]
+    assert paths(files.roots()) == ["projects"]
     assert str(files.tree()) == (
         ".\n├── projects/\n│   └── tea/\n│       └── green.md\n└── today.md"
     )
@@ -43,7 +42,7 @@ def test_what_is_written_is_read_listed_and_drawn(files):
     assert files.view("projects") == "projects\n└── tea/\n    └── green.md"
 
 
-def test_it_is_a_plain_folder_that_lasts(tmp_path):
+def test_files_are_a_plain_folder(tmp_path):
     with kbkit.open(tmp_path / "ws") as workspace:
         workspace.files.write("a/b.md", "zwölf\r\n")
         assert (tmp_path / "ws/files/a/b.md").read_bytes() == "zwölf\r\n".encode()
@@ -51,7 +50,7 @@ def test_it_is_a_plain_folder_that_lasts(tmp_path):
         assert workspace.files.read("a/b.md") == "zwölf\r\n"
 
 
-def test_text_is_added_on_a_line_of_its_own(files):
+def test_append_starts_a_new_line(files):
     assert files.append("log.md", "one").size == 3
     files.append("log.md", "two\n")
     files.append("log.md", "three")
@@ -61,7 +60,7 @@ def test_text_is_added_on_a_line_of_its_own(files):
     assert files.read("dos.txt") == "one\r\ntwo\r\nthree"
 
 
-def test_lines_are_numbered(files):
+def test_view_numbers_lines(files):
     files.write("a.md", "one\n\nthree\n")
     assert files.view("a.md") == "     1\tone\n     2\t\n     3\tthree"
     assert files.view("a.md", (2, 3)) == files.view("a.md", [2, -1]) == "     2\t\n     3\tthree"
@@ -73,7 +72,7 @@ def test_lines_are_numbered(files):
     assert files.view("empty.md") == ""
 
 
-def test_a_text_is_replaced_that_stands_there_once(files):
+def test_replace_needs_a_unique_text(files):
     files.write("a.md", "tea, tea, coffee\n")
     assert files.replace("a.md", "coffee", "cocoa").size == 16
     assert files.read("a.md") == "tea, tea, cocoa\n"
@@ -82,7 +81,7 @@ def test_a_text_is_replaced_that_stands_there_once(files):
             files.replace("a.md", old, "x")
         assert error.value.count == count
     files.write("aaa", "aaa")
-    with pytest.raises(NotUniqueError):  # which of the two that overlap is meant?
+    with pytest.raises(NotUniqueError):  # overlaps
         files.replace("aaa", "aa", "b")
     with pytest.raises(ConfigError):
         files.replace("a.md", "", "x")
@@ -91,7 +90,7 @@ def test_a_text_is_replaced_that_stands_there_once(files):
     assert files.read("dos.md") == "three\r\nfour\r\n"
 
 
-def test_text_is_put_behind_a_line(files):
+def test_insert_adds_text_after_a_line(files):
     files.write("a.md", "one\nthree")
     files.insert("a.md", 1, "two")
     files.insert("a.md", 3, "four\n")
@@ -102,7 +101,7 @@ def test_text_is_put_behind_a_line(files):
             files.insert("a.md", line, "x")
 
 
-def test_a_folder_goes_into_the_trash_with_all_in_it_and_comes_back(files):
+def test_deleted_folders_and_files_are_restored(files):
     files.write("tea/green.md", "green")
     files.write("tea/deep/black.md", "black")
     files.delete("tea")
@@ -127,7 +126,7 @@ def test_a_folder_goes_into_the_trash_with_all_in_it_and_comes_back(files):
     assert first.deleted_at > second.deleted_at
 
 
-def test_git_passes_the_trash_over(files):
+def test_git_ignores_the_trash(files):
     subprocess.run(["git", "init", "-q", files.path.parent / "files"], check=True)
     files.write("a.md", "a")
     files.write("b.md", "b")
@@ -136,12 +135,12 @@ def test_git_passes_the_trash_over(files):
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"?? a.md\n"
 
 
-def test_things_move_with_all_in_them(files):
+def test_folders_and_files_are_moved(files):
     files.write("a/one.md", "1")
     assert files.move("a", "b/c").path == "b/c"
     assert files.read("b/c/one.md") == "1"
     assert files.move("b/c/one.md", "one.md").path == "one.md"
-    assert [info.path for info in files.list()] == ["b", "one.md"]
+    assert paths(files.list()) == ["b", "one.md"]
     files.write("two.md", "2")
     with pytest.raises(PathExistsError):
         files.move("one.md", "two.md")
@@ -182,7 +181,7 @@ def test_things_move_with_all_in_them(files):
         (ArgumentError, lambda files: files.write("x", "y", "z")),
     ],
 )
-def test_what_cannot_be_done_has_an_error_of_its_name(files, error, call):
+def test_each_failure_has_its_own_error(files, error, call):
     files.write("a.md", "a")
     files.mkdir("d")
     (files.path / "picture.png").write_bytes(b"\x89PNG\xff")
@@ -193,43 +192,40 @@ def test_what_cannot_be_done_has_an_error_of_its_name(files, error, call):
     assert files.list("d") == []
 
 
-def test_a_write_that_expects_a_version_fails_when_another_came_between(files):
+def test_if_match_refuses_outdated_versions(files):
     first = files.write("a.md", "one")
     assert files.info("a.md").version == first.version
     second = files.write("a.md", "two", if_match=first.version)
-    for call in (files.write, files.append):
+    for call, arguments in (
+        (files.write, ("three",)),
+        (files.append, ("three",)),
+        (files.replace, ("two", "three")),
+        (files.insert, (0, "three")),
+    ):
         with pytest.raises(VersionConflictError, match="another change came between"):
-            call("a.md", "three", if_match=first.version)
-    with pytest.raises(VersionConflictError):
-        files.replace("a.md", "two", "three", if_match=first.version)
-    with pytest.raises(VersionConflictError):
-        files.insert("a.md", 0, "three", if_match=first.version)
+            call("a.md", *arguments, if_match=first.version)
     with pytest.raises(VersionConflictError, match=r"^a\.md: is there already, of version"):
         files.write("a.md", "three", if_match="")
     with pytest.raises(VersionConflictError, match="is not there"):
         files.write("new.md", "three", if_match=first.version)
     assert files.read("a.md") == "two"
-    files.write("new.md", "made", if_match="")
+    files.write("new.md", "new", if_match="")
     (files.path / "a.md").write_text("by an editor")
     with pytest.raises(VersionConflictError):
         files.append("a.md", "x", if_match=second.version)
 
 
-def test_a_file_keeps_its_rights(files):
-    files.write("run.sh", "echo\n")
+def test_write_returns_times_and_append_keeps_permissions(files):
+    before = datetime.now(UTC)
+    info = files.write("run.sh", "echo\n")
+    assert abs((info.changed_at - before).total_seconds()) < 60
+    assert info.created_at <= info.changed_at
     (files.path / "run.sh").chmod(0o640)
     files.append("run.sh", "echo again\n")
     assert (files.path / "run.sh").stat().st_mode & 0o777 == 0o640
 
 
-def test_times_are_told(files):
-    before = datetime.now(UTC)
-    made = files.write("a.md", "one")
-    assert abs((made.changed_at - before).total_seconds()) < 60
-    assert made.created_at <= made.changed_at
-
-
-def test_a_file_that_is_too_large_is_refused(files, monkeypatch):
+def test_too_large_file_is_refused(files, monkeypatch):
     monkeypatch.setattr("kbkit.files.store.MAX_BYTES", 10)
     with pytest.raises(FilesError, match="at most"):
         files.write("a.md", "x" * 11)

@@ -1,10 +1,7 @@
-"""Links between notes, tags and front matter, as others write them."""
-
-from __future__ import annotations
+"""Links, tags and front matter of notes."""
 
 import pytest
 
-import kbkit
 from kbkit.files.links import links_of, prose, tags_of
 from kbkit.models import FileLink
 
@@ -31,21 +28,11 @@ A #tag/nested and #über, (#bracket) #2024 no#tag https://x.org/#frag and #end.
 """
 
 
-def test_tags_and_links_are_told_from_code_and_addresses():
+def test_tags_and_links_in_code_and_addresses_are_ignored():
     text = prose(NOTE.split("---\n", 2)[2])
     assert tags_of(text) == ["tag/nested", "über", "bracket", "end"]
-    assert [link.target for link in links_of(text, "notes/deep/tea.md")] == [
-        "Coffee",
-        "picture.png",
-        "Milk",
-        "/notes/b c.md",
-    ]
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "ws") as opened:
-        yield opened
+    targets = [link.target for link in links_of(text, "notes/deep/tea.md")]
+    assert targets == ["Coffee", "picture.png", "Milk", "/notes/b c.md"]
 
 
 @pytest.fixture
@@ -53,11 +40,11 @@ def files(workspace):
     return workspace.files
 
 
-def leads(files, path):
+def links(files, path):
     return {link.target: link.path for link in files.links(path)}
 
 
-def test_tags_and_front_matter_are_of_the_document(workspace, files):
+def test_document_has_tags_and_front_matter(workspace, files):
     files.write("notes/tea.md", NOTE)
     document = workspace["files"].documents["notes/tea.md"]
     assert document.title == "Green tea"
@@ -68,41 +55,26 @@ def test_tags_and_front_matter_are_of_the_document(workspace, files):
     assert [hit.uri for hit in hits] == ["notes/tea.md"]
 
 
-def test_links_lead_where_they_mean_and_files_know_who_links_to_them(files):
+def test_links_and_backlinks_follow_changes(files):
     files.write("a.md", "[[Tea]] [[drinks/tea]] [[Chai]] [[missing]] [x](drinks/tea.md)")
     files.write("deep/b.md", "[[tea.md]] [[../a]] [t](../drinks/tea.md)")
-    assert leads(files, "a.md") == dict.fromkeys(
-        ["Tea", "drinks/tea", "Chai", "missing", "drinks/tea.md"], ""
-    )
+    unresolved = dict.fromkeys(["Tea", "drinks/tea", "Chai", "missing", "drinks/tea.md"], "")
+    assert links(files, "a.md") == unresolved
     files.write("drinks/tea.md", NOTE.replace("Coffee", "Cocoa"))
-    assert leads(files, "a.md") == {
-        "Chai": "drinks/tea.md",
-        "Tea": "drinks/tea.md",
-        "drinks/tea": "drinks/tea.md",
-        "drinks/tea.md": "drinks/tea.md",
-        "missing": "",
-    }
-    assert leads(files, "deep/b.md") == {
-        "../a": "a.md",
-        "drinks/tea.md": "drinks/tea.md",
-        "tea.md": "drinks/tea.md",
-    }
+    resolved = dict.fromkeys(["Chai", "Tea", "drinks/tea", "drinks/tea.md"], "drinks/tea.md")
+    assert links(files, "a.md") == {**resolved, "missing": ""}
+    resolved = dict.fromkeys(["drinks/tea.md", "tea.md"], "drinks/tea.md")
+    assert links(files, "deep/b.md") == {**resolved, "../a": "a.md"}
     assert files.backlinks("drinks/tea.md") == ["a.md", "deep/b.md"]
     assert files.backlinks("a.md") == ["deep/b.md"]
     assert files.backlinks("deep") == []
-    files.write("deep/tea.md", "# Another\n")  # nearer, for the note beside it
-    assert leads(files, "deep/b.md")["tea.md"] == "deep/tea.md"
-    assert leads(files, "a.md")["Tea"] == "deep/tea.md"  # alike near: by name
+    files.write("deep/tea.md", "# Another\n")  # nearer to deep/b.md
+    assert links(files, "deep/b.md")["tea.md"] == "deep/tea.md"
+    assert links(files, "a.md")["Tea"] == "deep/tea.md"  # equally near: by name
     files.delete("deep/tea.md")
-    assert leads(files, "deep/b.md")["tea.md"] == "drinks/tea.md"
+    assert links(files, "deep/b.md")["tea.md"] == "drinks/tea.md"
     files.move("drinks/tea.md", "drinks/infusion.md")
-    assert leads(files, "a.md") == {
-        "Chai": "drinks/infusion.md",
-        "Tea": "",
-        "drinks/tea": "",
-        "drinks/tea.md": "",
-        "missing": "",
-    }
+    assert links(files, "a.md") == {**unresolved, "Chai": "drinks/infusion.md"}
     assert files.backlinks("drinks/infusion.md") == ["a.md"]
     files.write("a.md", "nothing")
     assert files.links("a.md") == files.backlinks("drinks/infusion.md") == []
@@ -124,7 +96,7 @@ def test_links_become_relations_and_missing_notes_gaps(workspace, files):
     assert linked() == {("tea.md", "my sugar.md"), ("my sugar.md", "tea.md")}
     gaps = {gap.name.title(): gap for gap in workspace.graph.gaps(kind="missing")}
     assert set(gaps) == {"Lemon", "Honey"}
-    assert list(gaps) == ["Lemon", "Honey"]  # what more notes link to comes first
+    assert list(gaps) == ["Lemon", "Honey"]  # by number of links
     assert "2 notes link to it" in gaps["Lemon"].reason
     assert gaps["Lemon"].target.kind == "file"
     chunks = {chunk.id: chunk for chunk in kb.chunks}
@@ -132,7 +104,7 @@ def test_links_become_relations_and_missing_notes_gaps(workspace, files):
         kb.documents["milk.md"].id,
         kb.documents["tea.md"].id,
     }
-    files.write("fruit/lemon.md", "# Lemon\n\nSour.")  # the notes that link to it stay as they are
+    files.write("fruit/lemon.md", "# Lemon\n\nSour.")
     assert {("tea.md", "fruit/lemon.md"), ("milk.md", "fruit/lemon.md")} <= linked()
     assert [gap.name for gap in workspace.graph.gaps(kind="missing")] == ["Honey"]
     files.delete("fruit")

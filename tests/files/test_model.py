@@ -1,6 +1,4 @@
-"""Files against a plain model of a filesystem, step by step (hypothesis finds the steps)."""
-
-from __future__ import annotations
+"""Files against a model of a filesystem, with steps by hypothesis."""
 
 import os
 import shutil
@@ -28,7 +26,7 @@ EXAMPLES = min(200, int(os.environ.get("KBKIT_EXAMPLES", "20")))
 """Of 50 steps each: 10,000 with `make soak`."""
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-"""A file system in memory, where there is one: each write waits for the disk."""
+"""A file system in memory, if there is one: each write would wait for the disk."""
 
 names = st.sampled_from(["a", "A", "b.md", "c", "é", unicodedata.normalize("NFD", "é")])
 paths = st.lists(names, min_size=1, max_size=3).map("/".join)
@@ -36,7 +34,7 @@ texts = st.text(st.sampled_from("xy\n"), max_size=6)
 
 
 class Model:
-    """A filesystem as one would write it down: text by path, ``None`` for a folder."""
+    """A filesystem: text by path, ``None`` for a folder."""
 
     def __init__(self) -> None:
         self.nodes: dict[tuple[str, ...], str | None] = {(): None}
@@ -46,7 +44,6 @@ class Model:
         return {key: node for key, node in self.nodes.items() if key[: len(path)] == path}
 
     def require(self, path):
-        """Raise as looking a path up does."""
         for end in range(1, len(path) + 1):
             part = path[:end]
             if part not in self.nodes:
@@ -132,7 +129,7 @@ class Filesystem(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def both(self, act, model):
-        """Do the same on both; they agree on what came of it, errors included."""
+        """Do the same on both, and compare the errors."""
         results = []
         for each in (act, model):
             try:
@@ -174,7 +171,7 @@ class Filesystem(RuleBasedStateMachine):
         )
 
     @rule(path=paths, text=texts, stale=st.booleans())
-    def write_what_was_seen(self, path, text, stale):
+    def write_if_match(self, path, text, stale):
         try:
             seen = self.files.info(path)
         except FilesError:
@@ -234,17 +231,17 @@ class Filesystem(RuleBasedStateMachine):
         assert len(set(found)) <= 1
 
     @invariant()
-    def all_is_as_the_model_has_it(self):
-        there: dict[tuple[str, ...], str | None] = {(): None}
+    def files_equal_the_model(self):
+        nodes: dict[tuple[str, ...], str | None] = {(): None}
 
         def walk(tree):
             for child in tree.children:
                 path = tuple(child.info.path.split("/"))
-                there[path] = None if child.info.is_folder else self.files.read(child.info.path)
+                nodes[path] = None if child.info.is_folder else self.files.read(child.info.path)
                 walk(child)
 
         walk(self.files.tree())
-        assert there == self.model.nodes
+        assert nodes == self.model.nodes
         assert sorted(each.path for each in self.files.trash()) == sorted(
             "/".join(path) for path, _ in self.model.trash
         )

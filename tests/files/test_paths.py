@@ -1,6 +1,4 @@
-"""Which paths files may have."""
-
-from __future__ import annotations
+"""Valid and invalid paths of files."""
 
 import unicodedata
 from pathlib import PurePosixPath
@@ -89,20 +87,20 @@ INVALID = [
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_a_path_never_leads_out(path):
+def test_paths_that_lead_out_are_refused(path):
     with pytest.raises(PathOutsideError):
         parts_of(path)
 
 
 @pytest.mark.parametrize("path", INVALID)
-def test_a_name_that_some_system_does_not_take_is_refused_by_all(path):
+def test_unportable_names_are_refused(path):
     with pytest.raises(InvalidPathError) as error:
         parts_of(path)
     assert str(error.value).isprintable()
 
 
 @pytest.mark.parametrize("path", [None, 3, b"x", ["x"]])
-def test_a_path_is_text(path):
+def test_paths_must_be_text(path):
     with pytest.raises(InvalidPathError):
         parts_of(path)
 
@@ -129,11 +127,11 @@ def test_a_path_is_text(path):
         (PurePosixPath("a/b"), ("a", "b")),
     ],
 )
-def test_what_is_a_path(path, parts):
+def test_valid_paths_are_split(path, parts):
     assert parts_of(path) == parts
 
 
-def test_a_name_has_one_form():
+def test_names_are_normalized():
     composed, apart = "Grüße.md", unicodedata.normalize("NFD", "Grüße.md")
     assert composed != apart
     assert parts_of(apart) == parts_of(composed) == (composed,)
@@ -143,12 +141,12 @@ def test_a_name_has_one_form():
     ("name", "other"),
     [("a.md", "A.MD"), ("Grüße", "grüsse"), ("É", "e\u0301"), ("می\u200cx", "میx"), ("ß", "SS")],
 )
-def test_names_that_some_file_system_takes_for_one_have_one_key(name, other):
+def test_similar_names_share_a_collision_key(name, other):
     assert collision_key(name) == collision_key(other)
 
 
 @given(st.text())
-def test_whatever_is_taken_stays_inside_and_is_stable(path):
+def test_accepted_paths_stay_inside_and_are_stable(path):
     try:
         parts = parts_of(path)
     except InvalidPathError:

@@ -1,6 +1,4 @@
-"""Every file is a document of the built-in knowledge base, found when the call returns."""
-
-from __future__ import annotations
+"""Files as documents of the built-in knowledge base."""
 
 import os
 from datetime import UTC, datetime
@@ -10,12 +8,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, ConflictError, InvalidNameError
 from kbkit.recipes import FilesSource
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "ws") as opened:
-        yield opened
+from kbkit.stores.catalog import knowledge_bases
 
 
 @pytest.fixture
@@ -27,7 +20,11 @@ def found(workspace, query, **options):
     return [hit.uri for hit in workspace["files"].search(query, **options)]
 
 
-def test_what_is_written_is_found_when_the_call_returns(workspace, files):
+def words(workspace, query):
+    return found(workspace, query, mode="lexical")
+
+
+def test_written_files_are_found_at_once(workspace, files):
     assert workspace.list() == []
     assert not files.path.exists()
     files.write("notes/tea.md", "# Green tea\n\nSteep the leaves for two minutes.\n")
@@ -37,21 +34,18 @@ def test_what_is_written_is_found_when_the_call_returns(workspace, files):
     hit = workspace.search("steep leaves").hits[0]
     assert (hit.kb, hit.title) == ("files", "Green tea")
     files.append("notes/tea.md", "Then add a sprig of peppermint.")
-    assert found(workspace, "peppermint", mode="lexical") == ["notes/tea.md"]
+    assert words(workspace, "peppermint") == ["notes/tea.md"]
     files.replace("notes/tea.md", "peppermint", "lemongrass")
-    assert found(workspace, "peppermint", mode="lexical") == []
-    assert found(workspace, "lemongrass", mode="lexical") == ["notes/tea.md"]
+    assert words(workspace, "peppermint") == []
+    assert words(workspace, "lemongrass") == ["notes/tea.md"]
     files.insert("notes/tea.md", 1, "Boil cardamom first.")
-    assert found(workspace, "cardamom", mode="lexical") == ["notes/tea.md"]
-    assert (
-        not files.memory_tool()
-        .handle({"command": "create", "path": "/memories/log.txt", "file_text": "Bought turmeric."})
-        .is_error
-    )
-    assert found(workspace, "turmeric", mode="lexical") == ["log.txt"]
+    assert words(workspace, "cardamom") == ["notes/tea.md"]
+    command = {"command": "create", "path": "/memories/log.txt", "file_text": "Bought turmeric."}
+    assert not files.memory_tool().handle(command).is_error
+    assert words(workspace, "turmeric") == ["log.txt"]
 
 
-def test_what_is_deleted_moved_and_brought_back_is_found_so(workspace, files):
+def test_search_follows_moves_deletions_and_restores(workspace, files):
     files.write("a/tea.md", "# Tea\n\noolong\n")
     kb = workspace["files"]
     document = kb.documents["a/tea.md"]
@@ -68,7 +62,7 @@ def test_what_is_deleted_moved_and_brought_back_is_found_so(workspace, files):
     assert [rating.score for rating in kb.ratings.of(document.id)] == [5]
 
 
-def test_edits_from_outside_are_taken_over(tmp_path):
+def test_external_edits_are_synced(tmp_path):
     root = tmp_path / "ws/files"
     with kbkit.open(tmp_path / "ws") as workspace:
         workspace.files.write("kept.md", "saffron")
@@ -84,18 +78,18 @@ def test_edits_from_outside_are_taken_over(tmp_path):
         assert report.removed == ("gone.md",)
         assert set(report.added) == {"deep/new.md", "binary.bin", "empty.md"}
         assert {each.uri for each in report.skipped} == {"binary.bin", "empty.md"}
-        assert found(workspace, "vanilla", mode="lexical") == ["kept.md"]
-        assert found(workspace, "nutmeg", mode="lexical") == ["deep/new.md"]
-        assert found(workspace, "paprika saffron", mode="lexical") == []
+        assert words(workspace, "vanilla") == ["kept.md"]
+        assert words(workspace, "nutmeg") == ["deep/new.md"]
+        assert words(workspace, "paprika saffron") == []
         assert not workspace.files.sync()
     (root / "deep/new.md").write_text("# New\n\ncinnamon\n")
     (root / "other.md").write_text("aniseed")
-    with kbkit.open(tmp_path / "ws") as workspace:  # which looks by itself
-        assert found(workspace, "cinnamon", mode="lexical") == ["deep/new.md"]
-        assert found(workspace, "aniseed", mode="lexical") == ["other.md"]
+    with kbkit.open(tmp_path / "ws") as workspace:  # syncs
+        assert words(workspace, "cinnamon") == ["deep/new.md"]
+        assert words(workspace, "aniseed") == ["other.md"]
 
 
-def test_an_edit_that_leaves_size_and_time_is_noticed(workspace, files):
+def test_edit_with_equal_size_and_time_is_noticed(workspace, files):
     files.write("a.md", "ginger")
     about = (files.path / "a.md").stat()
     (files.path / "a.md").write_text("garlic")
@@ -104,7 +98,7 @@ def test_an_edit_that_leaves_size_and_time_is_noticed(workspace, files):
     assert found(workspace, "garlic") == ["a.md"]
 
 
-def test_what_was_only_touched_is_not_stored_again(workspace, files):
+def test_touched_file_is_not_stored_again(workspace, files):
     files.write("a.md", "ginger")
     version = workspace["files"].info().updated_at
     os.utime(files.path / "a.md", (1, 1))
@@ -112,17 +106,17 @@ def test_what_was_only_touched_is_not_stored_again(workspace, files):
     assert workspace["files"].info().updated_at == version
 
 
-def test_files_of_other_formats_are_read_as_ever(workspace, files):
+def test_files_of_other_formats_are_read(workspace, files):
     files.path.mkdir()
     (files.path / "table.csv").write_text("spice,price\nsumac,3\n")
     (files.path / "page.html").write_text("<h1>Herbs</h1><p>Tarragon and dill.</p>")
     files.sync()
-    assert found(workspace, "sumac", mode="lexical") == ["table.csv"]
-    assert found(workspace, "tarragon", mode="lexical") == ["page.html"]
+    assert words(workspace, "sumac") == ["table.csv"]
+    assert words(workspace, "tarragon") == ["page.html"]
 
 
 def wait_for_a_later_time(folder, than):
-    """Wait until files that are written have a later time: a disk's clock goes in steps."""
+    """Wait until new files have a later time, since clocks of disks go in steps."""
     clock = folder / "clock"
     while True:
         clock.write_bytes(b"tick")
@@ -130,47 +124,49 @@ def wait_for_a_later_time(folder, than):
             return
 
 
-def test_times_of_creation_last(tmp_path):
+def test_creation_times_are_kept(tmp_path):
     with kbkit.open(tmp_path / "ws") as workspace:
-        made = workspace.files.write("a.md", "one").created_at
-        assert abs((datetime.now(UTC) - made).total_seconds()) < 60
+        created = workspace.files.write("a.md", "one").created_at
+        assert abs((datetime.now(UTC) - created).total_seconds()) < 60
     with kbkit.open(tmp_path / "ws") as workspace:
         files = workspace.files
-        wait_for_a_later_time(tmp_path, made)
+        wait_for_a_later_time(tmp_path, created)
         changed = files.append("a.md", "two")
-        assert (changed.created_at, files.list()[0].created_at) == (made, made)
-        assert changed.changed_at > made
+        assert (changed.created_at, files.list()[0].created_at) == (created, created)
+        assert changed.changed_at > created
         files.move("a.md", "b/c.md")
         files.delete("b")
         files.undelete("b")
-        assert files.info("b/c.md").created_at == files.list("b")[0].created_at == made
+        assert files.info("b/c.md").created_at == files.list("b")[0].created_at == created
         files.delete("b/c.md")
-        assert files.undelete("b/c.md", to="d.md").created_at == made
+        assert files.undelete("b/c.md", to="d.md").created_at == created
 
 
-def test_a_folder_is_as_old_as_what_is_oldest_in_it(tmp_path, files):
-    made = files.write("a/b/c.md", "one").created_at
-    wait_for_a_later_time(tmp_path, made)
+def test_folder_is_as_old_as_its_oldest_file(tmp_path, files):
+    created = files.write("a/b/c.md", "one").created_at
+    wait_for_a_later_time(tmp_path, created)
     files.write("a/d.md", "two")
     files.write("ab/e.md", "three")
-    assert files.info("a").created_at == made
-    assert files.info("a/b").created_at <= made
-    assert files.info("a").changed_at > made
-    assert {info.path: info.created_at <= made for info in files.list()} == {"a": True, "ab": False}
+    assert files.info("a").created_at == created
+    assert files.info("a/b").created_at <= created
+    assert files.info("a").changed_at > created
+    assert {info.path: info.created_at <= created for info in files.list()} == {
+        "a": True,
+        "ab": False,
+    }
 
 
-def test_a_list_has_the_versions_that_writes_expect(files):
+def test_list_has_versions_for_if_match(files):
     files.write("a.md", "one")
     (files.path / "b.md").write_text("by an editor")
     for info in files.list():
         files.write(info.path, "two", if_match=info.version)
     (files.path / "a.md").write_text("six")
-    assert [info.version for info in files.list()] == [
-        files.info(path).version for path in ("a.md", "b.md")
-    ]
+    versions = [files.info(path).version for path in ("a.md", "b.md")]
+    assert [info.version for info in files.list()] == versions
 
 
-def test_the_knowledge_base_of_the_files_goes_with_them(workspace, files):
+def test_knowledge_base_of_files_is_managed_by_them(workspace, files):
     files.write("a.md", "saffron")
     kb = workspace["files"]
     for call in (
@@ -191,7 +187,7 @@ def test_the_knowledge_base_of_the_files_goes_with_them(workspace, files):
     ):
         with pytest.raises(ConfigError, match=r"workspace\.files"):
             call()
-    kb.documents.update("a.md", tags=["spice"])  # what is said of it is no part of the file
+    kb.documents.update("a.md", tags=["spice"])  # labels are no part of the file
     files.append("a.md", "cumin")
     assert kb.documents["a.md"].tags == ("spice",)
     with pytest.raises(InvalidNameError, match=r"workspace\.files"):
@@ -201,12 +197,10 @@ def test_the_knowledge_base_of_the_files_goes_with_them(workspace, files):
         workspace.rename("other", to="files")
 
 
-def test_a_knowledge_base_of_that_name_stays_and_files_say_what_to_do(workspace, files):
+def test_existing_knowledge_base_named_files_is_a_conflict(workspace, files):
     own = workspace.create("mine")
     own.add("Own", "my own document")
     with workspace._stores.database.write() as transaction:
-        from kbkit.stores.catalog import knowledge_bases
-
         knowledge_bases.rename(transaction, own.id, "files")  # as an older kbkit let it be named
     with pytest.raises(ConflictError, match="rename it"):
         files.write("a.md", "saffron")

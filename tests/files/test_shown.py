@@ -1,6 +1,4 @@
-"""Knowledge bases as folders of Markdown files; the prompt; the command line."""
-
-from __future__ import annotations
+"""Knowledge bases as folders, the prompt and the command line."""
 
 import json
 import os
@@ -16,6 +14,7 @@ from typer.testing import CliRunner
 import kbkit
 from kbkit.cli import app
 from kbkit.errors import IsFolderError, MissingPathError, NotFolderError, ReadOnlyPathError
+from tests.files.conftest import paths
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +42,11 @@ def files(workspace):
     return workspace.files
 
 
-def test_a_knowledge_base_is_browsed_as_notes_are(files):
-    assert [info.path for info in files.list()] == ["kb"]
-    assert [info.path for info in files.roots()] == ["kb"]
-    assert [info.path for info in files.list("kb")] == ["kb/python-docs"]
-    assert [info.path for info in files.list("kb/python-docs")] == [
-        "kb/python-docs/library",
-        "kb/python-docs/tutorial",
-        "kb/python-docs/glossary.md",
-    ]
+def test_knowledge_bases_are_browsed_as_folders(files):
+    assert paths(files.list()) == paths(files.roots()) == ["kb"]
+    assert paths(files.list("kb")) == ["kb/python-docs"]
+    names = ("library", "tutorial", "glossary.md")
+    assert paths(files.list("kb/python-docs")) == [f"kb/python-docs/{name}" for name in names]
     assert [info.name for info in files.list("kb/python-docs/library")] == ["json.md", "re.md"]
     info = files.info("kb/python-docs/library/json.md")
     assert (info.read_only, info.is_folder) == (True, False)
@@ -62,14 +57,15 @@ def test_a_knowledge_base_is_browsed_as_notes_are(files):
     assert str(files.tree()) == ".\n└── kb/\n    └── python-docs/"
     assert "     1\t---" in files.view("kb/python-docs/glossary.md", (1, 3))
     tool = files.memory_tool()
-    said = tool.handle({"command": "view", "path": "/memories/kb/python-docs/library/json.md"})
-    assert "Text of library/json." in said
-    said = tool.handle({"command": "view", "path": "/memories/kb/python-docs"})
-    assert "\t/memories/kb/python-docs/library/json.md" in said
-    assert "\t/memories/kb/python-docs" in tool.handle({"command": "view", "path": "/memories"})
+    for path, text in (
+        ("/memories/kb/python-docs/library/json.md", "Text of library/json."),
+        ("/memories/kb/python-docs", "\t/memories/kb/python-docs/library/json.md"),
+        ("/memories", "\t/memories/kb/python-docs"),
+    ):
+        assert text in tool.handle({"command": "view", "path": path})
 
 
-def test_it_follows_the_knowledge_base(workspace, files):
+def test_folders_follow_changes_of_knowledge_bases(workspace, files):
     assert files.list("kb/python-docs/library")
     kb = workspace["python-docs"]
     kb.add("New", "Just added.\n", source="https://docs.python.org/3/library/new.html")
@@ -79,10 +75,10 @@ def test_it_follows_the_knowledge_base(workspace, files):
     assert names == ["json.md", "new.md"]
     workspace.rename("python-docs", to="python")
     assert files.read("kb/python/library/new.md").endswith("Just added.\n")
-    files.write("a.md", "of the files themselves nothing is shown twice")
+    files.write("a.md", "not shown twice")
     assert [info.name for info in files.list("kb")] == ["python"]
     workspace.delete("python")
-    assert [info.path for info in files.list()] == ["a.md"]
+    assert paths(files.list()) == ["a.md"]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +101,7 @@ def test_it_follows_the_knowledge_base(workspace, files):
         (ReadOnlyPathError, lambda files: files.move("a.md", "kb/a.md")),
     ],
 )
-def test_it_can_only_be_read(files, error, call):
+def test_knowledge_bases_are_read_only(files, error, call):
     files._store.write("a.md", b"a")
     with pytest.raises(error):
         call(files)
@@ -113,75 +109,65 @@ def test_it_can_only_be_read(files, error, call):
     assert not (files.path / "kb").exists()
 
 
-def test_a_folder_of_that_name_is_not_shown_and_said(files):
+def test_folder_named_kb_is_skipped_and_reported(files):
     (files.path / "kb").mkdir(parents=True)
     (files.path / "kb/x.md").write_text("x")
-    assert [info.path for info in files.list("kb")] == ["kb/python-docs"]
+    assert paths(files.list("kb")) == ["kb/python-docs"]
     assert [each.uri for each in files.sync().skipped] == ["kb"]
 
 
-def test_the_prompt_has_the_roots_and_how_to_use_them(files):
+def test_prompt_lists_roots_and_commands(files):
     files._store.write("notes/a/b.md", b"x")
     files._store.write("notes/c.md", b"x")
     files._store.mkdir("empty")
-    said = files.prompt()
-    for part in (
-        "`notes/` (2 files)",
-        "`empty/` (0 files)",
-        "`kb/python-docs/`",
-        "/memories",
-        "`view`",
-        "`str_replace`",
-        "[[",
-    ):
-        assert part in said
+    prompt = files.prompt()
+    roots = ("`notes/` (2 files)", "`empty/` (0 files)", "`kb/python-docs/`")
+    for part in (*roots, "/memories", "`view`", "`str_replace`", "[["):
+        assert part in prompt
 
 
-def run(folder, *arguments, given=None):
-    done = CliRunner().invoke(app, ["--workspace", str(folder), "files", *arguments], input=given)
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.stdout
+@pytest.fixture
+def run(tmp_path):
+    def call(*arguments, stdin=None):
+        command = ["--workspace", str(tmp_path / "ws"), *arguments]
+        done = CliRunner().invoke(app, command, input=stdin, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+
+    return call
 
 
-def test_the_command_line_does_the_same(tmp_path):
-    folder = tmp_path / "ws"
-    run(folder, "write", "notes/a.md", given="# A\n\nzwölf\n")
-    run(folder, "append", "notes/a.md", "more")
-    assert run(folder, "cat", "notes/a.md") == "# A\n\nzwölf\nmore\n"
-    info = json.loads(run(folder, "cat", "notes/a.md", "--json"))
+def test_files_on_the_command_line(run, tmp_path):
+    run("files", "write", "notes/a.md", stdin="# A\n\nzwölf\n")
+    run("files", "append", "notes/a.md", "more")
+    assert run("files", "cat", "notes/a.md") == "# A\n\nzwölf\nmore\n"
+    info = run("files", "cat", "notes/a.md", "--json")
     assert (info["path"], info["content"]) == ("notes/a.md", "# A\n\nzwölf\nmore")
-    made = json.loads(
-        run(folder, "write", "notes/a.md", "new", "--if-match", info["version"], "--json")
-    )
-    assert made["size"] == 3
-    assert json.loads(run(folder, "mkdir", "deep/er", "--json"))["kind"] == "folder"
-    assert json.loads(run(folder, "mv", "notes/a.md", "deep/b.md", "--json"))["path"] == "deep/b.md"
-    assert "deep/" in run(folder, "ls")
-    assert [each["path"] for each in json.loads(run(folder, "ls", "deep", "--json"))] == [
-        "deep/er",
-        "deep/b.md",
-    ]
-    assert "└── b.md" in run(folder, "tree")
-    assert json.loads(run(folder, "tree", "--json"))["children"]
-    assert json.loads(run(folder, "rm", "deep", "--json"))["path"] == "deep"
-    assert [each["path"] for each in json.loads(run(folder, "undelete", "--json"))] == ["deep"]
-    assert json.loads(run(folder, "undelete", "deep", "--json"))["path"] == "deep"
-    (folder / "files/by-hand.md").write_text("by an editor")
-    report = json.loads(run(folder, "sync", "--json"))
+    match = ("--if-match", info["version"])
+    assert run("files", "write", "notes/a.md", "new", *match, "--json")["size"] == 3
+    assert run("files", "mkdir", "deep/er", "--json")["kind"] == "folder"
+    assert run("files", "mv", "notes/a.md", "deep/b.md", "--json")["path"] == "deep/b.md"
+    assert "deep/" in run("files", "ls")
+    listed = run("files", "ls", "deep", "--json")
+    assert [each["path"] for each in listed] == ["deep/er", "deep/b.md"]
+    assert "└── b.md" in run("files", "tree")
+    assert run("files", "tree", "--json")["children"]
+    assert run("files", "rm", "deep", "--json")["path"] == "deep"
+    assert [each["path"] for each in run("files", "undelete", "--json")] == ["deep"]
+    assert run("files", "undelete", "deep", "--json")["path"] == "deep"
+    (tmp_path / "ws/files/by-hand.md").write_text("by an editor")
+    report = run("files", "sync", "--json")
     assert set(report) == {"added", "updated", "removed", "skipped"}
-    run(folder, "rm", "by-hand.md")
-    done = CliRunner().invoke(app, ["--workspace", str(folder), "compact", "--yes", "--json"])
-    assert json.loads(done.stdout)["files"] == 1
-    assert json.loads(run(folder, "undelete", "--json")) == []
+    run("files", "rm", "by-hand.md")
+    assert run("compact", "--yes", "--json")["files"] == 1
+    assert run("files", "undelete", "--json") == []
 
 
-def test_a_terminal_shows_the_spaces_of_a_file_without_its_control_characters(tmp_path):
-    folder = tmp_path / "ws"
-    run(folder, "write", "a.py", given="if x:\n\treturn  1\x1b[31m\n    # end\n")
+def test_cat_keeps_whitespace_and_drops_control_characters(run, tmp_path):
+    run("files", "write", "a.py", stdin="if x:\n\treturn  1\x1b[31m\n    # end\n")
     terminal, output = pty.openpty()
-    command = [Path(sys.executable).parent / "kbkit", "--workspace", folder, "files", "cat", "a.py"]
+    program = Path(sys.executable).parent / "kbkit"
+    command = [program, "--workspace", tmp_path / "ws", "files", "cat", "a.py"]
     subprocess.run(command, stdout=output, check=True)
     os.close(output)
     shown = os.read(terminal, 1_000).replace(b"\r", b"")

@@ -1,6 +1,4 @@
-"""Several processes write at once, and are killed while they do."""
-
-from __future__ import annotations
+"""Concurrent writers, and writers that are killed."""
 
 import random
 import signal
@@ -13,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
+from tests.files.conftest import paths
 
 WRITER = """
 import sys
@@ -20,8 +19,6 @@ from pathlib import Path
 from tests.files.plain import plain_files
 files = plain_files(Path(sys.argv[1]) / "ws")
 me = sys.argv[2]
-print("ready", flush=True)
-sys.stdin.readline()
 """
 STORE = """
 import sys
@@ -30,17 +27,19 @@ from kbkit.files.store import FileStore
 from kbkit.stores.locks import FolderLocks
 folder = Path(sys.argv[1]) / "ws"
 store = FileStore(folder / "files", FolderLocks(folder / "locks"), frozenset({"kb"}))
+"""
+"""Starts sooner, since it imports less."""
+WAIT = """
 print("ready", flush=True)
 sys.stdin.readline()
 """
-"""Begins sooner, since it imports less."""
 APPENDS = 50
 ROOT = Path(__file__).parents[2]
 
 
 def start(code, *arguments, script=WRITER):
     return subprocess.Popen(
-        [sys.executable, "-c", script + code, *map(str, arguments)],
+        [sys.executable, "-c", script + WAIT + code, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -57,8 +56,7 @@ def begin(processes):
 
 
 @pytest.mark.soak
-def test_threads_that_write_wait_for_each_others_models(tmp_path, monkeypatch):
-    """One that has just done the work of another is no reason to refuse."""
+def test_writing_threads_wait_for_the_improvement_lock(tmp_path, monkeypatch):
     monkeypatch.setenv("KBKIT_IMPROVE", "wait")
     with kbkit.open(tmp_path / "kb") as ws, ThreadPoolExecutor(20) as threads:
         paths = [f"a/{number}.md" for number in range(40)]
@@ -68,7 +66,7 @@ def test_threads_that_write_wait_for_each_others_models(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_appends_of_four_processes_lose_nothing(tmp_path, files):
+def test_concurrent_appends_lose_nothing(tmp_path, files):
     code = f"""
 for number in range({APPENDS}):
     files.append("log.md", f"{{me}} {{number}}")
@@ -84,7 +82,7 @@ for number in range({APPENDS}):
 
 
 @pytest.mark.slow
-def test_two_writers_of_a_file_never_mix(tmp_path, files):
+def test_concurrent_writes_never_mix(tmp_path, files):
     code = """
 text = me * 300_000
 for number in range(60):
@@ -103,7 +101,7 @@ for number in range(60):
 
 
 @pytest.mark.slow
-def test_only_one_of_those_who_saw_the_same_version_wins(tmp_path, files):
+def test_one_of_concurrent_writes_with_the_same_version_wins(tmp_path, files):
     files.write("count.md", "0")
     code = """
 from kbkit.errors import VersionConflictError
@@ -124,8 +122,8 @@ while done < 25:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_kills_during_200_writes_leave_nothing_torn(tmp_path, files):
-    """What was said to be written is there; what was not said is there as a whole or not at all."""
+def test_kills_during_writes_leave_whole_files(tmp_path, files):
+    """Reported writes are there; others are there as a whole or not at all."""
     code = """
 first = int(sys.argv[3])
 for number in range(first, min(first + 30, 200)):
@@ -144,23 +142,21 @@ sys.stdin.readline()  # a fast machine is killed as often as a slow one
         begin([process])
         time.sleep(rng.uniform(0.0, 0.25))  # at any instant
         process.send_signal(signal.SIGKILL)
-        told = process.stdout.read().split()
+        reported = process.stdout.read().split()
         process.wait()
         kills += 1
-        done = max([done, *map(int, told)])
+        done = max([done, *map(int, reported)])
         for info in files.list("notes") if (files.path / "notes").exists() else ():
             number, *rest = files.read(info.path).splitlines()
             assert rest == [f"line {number}"] * 20_000
             assert int(number) <= done + 1
         for number in range(max(0, done - 6), done + 1):
             path = f"notes/{number % 7}.md"
-            there = [info.path for info in files.list("notes")]
-            if path not in there:  # killed between delete and undelete
+            if path not in paths(files.list("notes")):  # killed between delete and undelete
                 assert files.undelete(path).path == path
             assert int(files.read(path).partition("\n")[0]) >= number
     assert kills > 5
-    # what is left of a write that was killed goes with the next look
-    files._store.sweep()
+    files._store.sweep()  # removes remains of killed writes
     left = {each.name for each in (files.path / "notes").iterdir()}
     assert left == {f"{number}.md" for number in range(7)}
 
@@ -172,14 +168,11 @@ import kbkit
 workspace = kbkit.open(sys.argv[1] + "/ws")
 files = workspace.files
 me = sys.argv[2]
-print("ready", flush=True)
-sys.stdin.readline()
 """
 
 
 @pytest.mark.soak
-def test_what_several_wrote_is_searched_though_one_was_killed(tmp_path):
-    """Documents are what the files are, whoever stored which last, and whatever was killed."""
+def test_documents_equal_files_after_a_killed_writer(tmp_path):
     code = """
 for number in range(int(sys.argv[3])):
     files.append("log.md", f"{me} wrote word{me}{number}")
@@ -187,7 +180,7 @@ for number in range(int(sys.argv[3])):
     print(number, flush=True)
 """
     with kbkit.open(tmp_path / "ws") as workspace:
-        workspace.files.write("log.md", "begun")  # the models are there, the knowledge base is made
+        workspace.files.write("log.md", "begun")  # creates the knowledge base
     processes = [
         start(code, tmp_path, me, count, script=WORKSPACE)
         for me, count in (("a", 6), ("b", 6), ("killed", 1_000))
