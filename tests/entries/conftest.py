@@ -1,6 +1,4 @@
-"""The workspace that most of these tests are about."""
-
-from __future__ import annotations
+"""A workspace and its entries."""
 
 import pytest
 
@@ -16,3 +14,14 @@ def ws(tmp_path):
 @pytest.fixture
 def entries(ws):
     return ws.entries
+
+
+def write_files(folder, files):
+    """Write files by path."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def votes_of(entry):
+    return [(vote.score, vote.rater) for vote in entry.rating.votes]

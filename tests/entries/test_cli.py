@@ -1,6 +1,4 @@
-"""The command line of entries: every command, with and without JSON."""
-
-from __future__ import annotations
+"""Commands of entries, with and without JSON."""
 
 import json
 import os
@@ -12,46 +10,30 @@ import pytest
 from typer.testing import CliRunner
 
 from kbkit.cli import app
+from tests.entries.conftest import write_files
 
 
 @pytest.fixture
 def run(tmp_path):
     runner = CliRunner()
 
-    def call(*arguments, code=0, given=None):
-        result = runner.invoke(
-            app, ["--workspace", str(tmp_path / "ws"), "entries", *arguments], input=given
-        )
+    def call(*arguments, code=0, stdin=None):
+        command = ["--workspace", str(tmp_path / "ws"), "entries", *arguments]
+        result = runner.invoke(app, command, input=stdin)
         assert result.exit_code == code, (result.output, result.exception)
         return json.loads(result.stdout) if "--json" in arguments else result.output
 
     return call
 
 
-def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
+def test_entry_commands(run, tmp_path):
     script = tmp_path / "run.py"
     script.write_text("print(1)\n")
-    made = run(
-        "add",
-        "Parse logs",
-        "--description",
-        "Counts requests",
-        "--tag",
-        "logs",
-        "--tag",
-        "nginx",
-        "--prompt-file",
-        "-",
-        "--code",
-        str(script),
-        "--json",
-        given="One line each\n",
-    )
-    assert (made["slug"], made["tags"], made["prompt"]) == (
-        "parse-logs",
-        ["logs", "nginx"],
-        "One line each\n",
-    )
+    options = "--tag logs --tag nginx --prompt-file - --json --code"
+    fields = ("--description", "Counts requests", *options.split(), str(script))
+    entry = run("add", "Parse logs", *fields, stdin="One line each\n")
+    assert (entry["slug"], entry["tags"]) == ("parse-logs", ["logs", "nginx"])
+    assert entry["prompt"] == "One line each\n"
     assert "parse-logs" in run("list")
     assert run("list", "--tag", "none", "--json") == []
     assert "One line each" in run("show", "parse-logs")
@@ -73,17 +55,15 @@ def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
     assert run("sync", "--json")["synced"] == 1
 
 
-def test_learning(run, tmp_path):
+def test_learn_command(run, tmp_path):
     assert "skill.yaml" in run("learn")
-    folder = tmp_path / "task/.knowledge"
-    folder.mkdir(parents=True)
-    (folder / "skill.yaml").write_text("title: Learned\n")
-    (folder / "prompt.md").write_text("Do it\n")
+    files = {"skill.yaml": "title: Learned\n", "prompt.md": "Do it\n"}
+    write_files(tmp_path / "task/.knowledge", files)
     assert "learned learned" in run("learn", str(tmp_path / "task"), "--task-id", "t-1")
     assert run("show", "learned", "--json")["origin_task_id"] == "t-1"
 
 
-def test_errors_say_what_to_do(run):
+def test_errors_have_hints(run):
     assert "give a title" in run("add", code=2)
     assert "--prompt" in run("add", "x", "--prompt", "a", "--prompt-file", "b", code=2)
     run("show", "nothing", code=1)
@@ -93,7 +73,7 @@ def test_errors_say_what_to_do(run):
     run("rate", "one", "6", code=1)
 
 
-def test_a_broken_file_is_told_of(run, tmp_path):
+def test_broken_file_is_reported(run, tmp_path):
     run("add", "One")
     path = tmp_path / "ws/entries/one/skill.yaml"
     path.write_text("title: [\n")
@@ -104,35 +84,17 @@ def test_a_broken_file_is_told_of(run, tmp_path):
 
 @pytest.mark.slow
 def test_add_asks_at_a_terminal(tmp_path):
-    """Title, what it is good for, tags, category, prompt, status: in a terminal of its own."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "kbkit",
-            "--workspace",
-            str(tmp_path / "ws"),
-            "entries",
-            "add",
-            "--json",
-        ],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-m", "kbkit", "--workspace", tmp_path / "ws", "entries", "add"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*command, "--json"], stdin=theirs, **pipes)
     os.close(theirs)
     os.write(ours, b"Parse logs\nCounts requests\nlogs, nginx\ndata\nOne line each\nwrong\ndraft\n")
     out, err = process.communicate(timeout=240)
     os.close(ours)
     assert process.returncode == 0, err
-    made = json.loads(out)
-    assert (made["title"], made["description"], made["tags"], made["category"]) == (
-        "Parse logs",
-        "Counts requests",
-        ["logs", "nginx"],
-        "data",
-    )
-    assert (made["prompt"], made["status"]) == ("One line each", "draft")
+    entry = json.loads(out)
+    assert (entry["title"], entry["description"]) == ("Parse logs", "Counts requests")
+    assert (entry["tags"], entry["category"]) == (["logs", "nginx"], "data")
+    assert (entry["prompt"], entry["status"]) == ("One line each", "draft")
     assert "Title" in err

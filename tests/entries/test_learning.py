@@ -1,6 +1,4 @@
-"""What a task leaves becomes an entry, once it has been checked; the next task finds it."""
-
-from __future__ import annotations
+"""Learning entries from folders of finished tasks."""
 
 import os
 import queue
@@ -13,15 +11,15 @@ import kbkit
 from kbkit.entries.learning import find_credential
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
 from kbkit.runtime.config import Settings
-from kbkit.workflows.builder import watch_files
+from kbkit.workflows.watching import watch_files
+from tests.entries.conftest import votes_of, write_files
 
 
 @pytest.fixture
 def task(tmp_path):
     folder = tmp_path / "task-7"
-    (folder / ".knowledge/code").mkdir(parents=True)
-    write(
-        folder,
+    write_files(
+        folder / ".knowledge",
         {
             "skill.yaml": "# by the agent\ntitle: Parse access logs\ndescription: Counts requests "
             "in logs of nginx\ntags: [logs]\nmood: good\n",
@@ -33,32 +31,31 @@ def task(tmp_path):
     return folder
 
 
-def write(folder, files):
-    for path, text in files.items():
-        (folder / ".knowledge" / path).write_text(text)
-
-
 def nothing_changed(entries):
     return not entries.path.exists() or list(entries.path.iterdir()) == []
 
 
-def test_a_folder_becomes_an_entry(entries, task):
-    made = entries.learn(task, task_id="task 7")
-    assert (made.slug, made.source, made.origin_task_id) == ("parse-access-logs", "auto", "task 7")
-    assert [file.path for file in made.files] == ["code/run.py"]  # hidden ones stay there
-    text = (entries.path / made.slug / "skill.yaml").read_text()
+def test_folder_becomes_an_entry(entries, task):
+    entry = entries.learn(task, task_id="task 7")
+    assert (entry.slug, entry.source, entry.origin_task_id) == (
+        "parse-access-logs",
+        "auto",
+        "task 7",
+    )
+    assert [file.path for file in entry.files] == ["code/run.py"]  # without hidden ones
+    text = (entries.path / entry.slug / "skill.yaml").read_text()
     assert text.startswith("# by the agent\n")
     assert "mood: good\n" in text
-    assert entries.context("count requests").pieces[0].name == made.slug
-    assert entries.learn(task / ".knowledge", task_id="task 7") == made  # nothing new
+    assert entries.context("count requests").pieces[0].name == entry.slug
+    assert entries.learn(task / ".knowledge", task_id="task 7") == entry  # no change
 
 
-def test_a_second_time_updates_and_keeps_votes(entries, task):
-    made = entries.learn(task)
-    entries.rate(made.slug, 5, rater="anna")
-    entries.update(made.slug, status="deprecated")
-    write(
-        task,
+def test_learning_again_updates_and_keeps_votes(entries, task):
+    entry = entries.learn(task)
+    entries.rate(entry.slug, 5, rater="anna")
+    entries.update(entry.slug, status="deprecated")
+    write_files(
+        task / ".knowledge",
         {
             "prompt.md": "Better.\n",
             "skill.yaml": "title: Parse access logs\nstatus: active\nrating:\n  average: 5\n"
@@ -67,22 +64,22 @@ def test_a_second_time_updates_and_keeps_votes(entries, task):
     )
     (task / ".knowledge/code/run.py").unlink()
     again = entries.learn(task, task_id="8")
-    assert [(vote.rater, vote.score) for vote in again.rating.votes] == [("anna", 5)]
-    assert (again.slug, again.id, again.created_at) == (made.slug, made.id, made.created_at)
+    assert votes_of(again) == [(5, "anna")]
+    assert (again.slug, again.id, again.created_at) == (entry.slug, entry.id, entry.created_at)
     assert (again.prompt, again.files, again.origin_task_id) == ("Better.\n", (), "8")
     assert again.status == "deprecated"
-    # what it replaced can be brought back
-    assert entries.undelete(made.slug, to="before").prompt == "Use `code/run.py`.\n"
+    # the replaced entry is in the trash
+    assert entries.undelete(entry.slug, to="before").prompt == "Use `code/run.py`.\n"
 
 
-def test_an_entry_with_another_slug_by_now_is_the_same(entries, task):
-    made = entries.learn(task)
-    entries.rename(made.slug, to="logs")
-    write(task, {"prompt.md": "Better.\n"})
+def test_learning_again_finds_a_renamed_entry(entries, task):
+    entry = entries.learn(task)
+    entries.rename(entry.slug, to="logs")
+    write_files(task / ".knowledge", {"prompt.md": "Better.\n"})
     assert (entries.learn(task).slug, entries.list().total) == ("logs", 1)
 
 
-def test_what_a_person_wrote_is_not_replaced(entries, task):
+def test_entry_of_a_person_is_not_replaced(entries, task):
     entries.create("Parse access logs", prompt="Mine")
     with pytest.raises(ConflictError, match="a person wrote"):
         entries.learn(task)
@@ -105,13 +102,13 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("kind", KEYS)
-def test_keys_are_refused_with_the_line_and_not_repeated(entries, task, kind):
-    write(task, {"code/run.py": f"import os\n\nx = 1  # {KEYS[kind]}\n"})
+@pytest.mark.parametrize(("kind", "key"), KEYS.items(), ids=KEYS)
+def test_credentials_are_refused_and_not_repeated(entries, task, kind, key):
+    write_files(task / ".knowledge", {"code/run.py": f"import os\n\nx = 1  # {key}\n"})
     with pytest.raises(SecretsError, match=r"code/run\.py: line 3") as caught:
         entries.learn(task)
     assert kind in str(caught.value)
-    assert KEYS[kind] not in str(caught.value)
+    assert key not in str(caught.value)
     assert nothing_changed(entries)
 
 
@@ -130,11 +127,11 @@ def test_keys_are_refused_with_the_line_and_not_repeated(entries, task, kind):
         "https://example.org:8080/path@2",
     ],
 )
-def test_what_only_speaks_of_keys_is_no_key(text):
+def test_text_about_credentials_is_accepted(text):
     assert find_credential(text.encode()) is None
 
 
-def test_what_cannot_be_taken_is_refused_and_nothing_changes(entries, task, tmp_path):
+def test_invalid_folders_are_refused_and_nothing_changes(entries, task, tmp_path):
     folder = task / ".knowledge"
 
     def refused(error, match):
@@ -150,12 +147,10 @@ def test_what_cannot_be_taken_is_refused_and_nothing_changes(entries, task, tmp_
     (folder / "code/link").symlink_to("/etc/passwd")
     refused(FilesError, "code/link: is a link")
     (folder / "code/link").unlink()
-    (folder / "code/CON").write_text("x")
-    refused(FilesError, "CON")
-    (folder / "code/CON").unlink()
-    (folder / "code/RUN.py").write_text("x")
-    refused(FilesError, "only in capitals")
-    (folder / "code/RUN.py").unlink()
+    for name, message in (("CON", "CON"), ("RUN.py", "only in capitals")):
+        (folder / "code" / name).write_text("x")
+        refused(FilesError, message)
+        (folder / "code" / name).unlink()
     with (folder / "big").open("wb") as file:
         file.truncate(30_000_000)
     refused(EntryFormatError, "MB")
@@ -172,15 +167,12 @@ def test_what_cannot_be_taken_is_refused_and_nothing_changes(entries, task, tmp_
 
 def test_finished_tasks_are_learned_once(tmp_path, task, monkeypatch):
     tasks = tmp_path / "tasks"
-    tasks.mkdir()
+    broken, busy = "task-8/.knowledge/skill.yaml", "busy/.knowledge/prompt.md"
+    write_files(tasks, {broken: "title: [\n", busy: "not done"})
     task.rename(tasks / "task-7")
-    (tasks / "task-8/.knowledge").mkdir(parents=True)
-    (tasks / "task-8/.knowledge/skill.yaml").write_text("title: [\n")
-    (tasks / "busy/.knowledge").mkdir(parents=True)
-    (tasks / "busy/.knowledge/prompt.md").write_text("not done")
     settings = Settings.load({"KBKIT_AUTO_LEARN": str(tasks), "KBKIT_IMPROVE": "off"})
     with kbkit.Workspace(tmp_path / "ws", settings=settings) as ws:
-        assert ws.entries.sync().added == ()  # they may still be writing
+        assert ws.entries.sync().added == ()  # tasks may still be writing
         for path in tasks.rglob("*"):
             os.utime(path, (time.time() - 60, time.time() - 60))
         report = ws.entries.sync()
@@ -192,12 +184,12 @@ def test_finished_tasks_are_learned_once(tmp_path, task, monkeypatch):
         assert ws.entries.read("parse-access-logs").prompt == "By a person\n"
 
 
-def test_by_default_nothing_is_learned_by_itself(ws, task):
+def test_nothing_is_learned_automatically_by_default(ws, task):
     assert ws.entries.sync().added == ()
 
 
 class Agent:
-    """A scripted model: what it does follows from what it is told, as an agent's does."""
+    """A scripted agent, which acts on its prompt."""
 
     def __init__(self, ws, folder):
         self.ws, self.folder = ws, folder
@@ -211,45 +203,44 @@ class Agent:
             with self.ws.entries.open(entry.slug, entry.code[0].path) as stream:
                 return f"reused {entry.slug}: {stream.read().decode()}"
         assert "No entry fits" in prompt
-        knowledge = self.folder / ".knowledge"
-        (knowledge / "code").mkdir(parents=True)
-        (knowledge / "code/count.py").write_text("print('rows')")
-        (knowledge / "prompt.md").write_text("Run code/count.py on the log.\n")
-        (knowledge / "README.md").write_text("For logs of web servers.\n")
-        # as the prompt shows it
-        shown = prompt.split("```yaml\n")[1].split("```", maxsplit=1)[0]
-        (knowledge / "skill.yaml").write_text(shown)
+        files = {
+            "code/count.py": "print('rows')",
+            "prompt.md": "Run code/count.py on the log.\n",
+            "README.md": "For logs of web servers.\n",
+            "skill.yaml": prompt.split("```yaml\n")[1].split("```", maxsplit=1)[0],
+        }
+        write_files(self.folder / ".knowledge", files)
         return "done afresh"
 
 
-def test_an_agent_learns_an_entry_and_finds_it_for_the_next_task(ws, tmp_path):
+def test_agent_reuses_a_learned_entry(ws, tmp_path):
     first = Agent(ws, tmp_path / "task-1").do("Count the requests in these nginx access logs")
     assert first == "done afresh"
-    made = ws.entries.learn(tmp_path / "task-1", task_id="task-1")
-    ws.entries.rate(made.slug, 5, rater="person")
+    entry = ws.entries.learn(tmp_path / "task-1", task_id="task-1")
+    ws.entries.rate(entry.slug, 5, rater="person")
     second = Agent(ws, tmp_path / "task-2").do("How many requests does this nginx log have?")
-    assert second == f"reused {made.slug}: print('rows')"
+    assert second == f"reused {entry.slug}: print('rows')"
     context = ws.context("how many requests does an nginx log have")
-    assert [piece.name for piece in context.pieces if piece.kind == "entry"] == [made.slug]
+    assert [piece.name for piece in context.pieces if piece.kind == "entry"] == [entry.slug]
     assert "★★★★★" in context.text
 
 
 @pytest.mark.slow
-def test_what_finished_tasks_leave_is_learned_while_it_is_watched(tmp_path, task):
+def test_watching_learns_finished_tasks(tmp_path, task):
     tasks = tmp_path / "tasks"
     tasks.mkdir()
     settings = Settings.load({"KBKIT_AUTO_LEARN": str(tasks), "KBKIT_IMPROVE": "off"})
-    stop, seen = threading.Event(), queue.Queue()
+    stop, reports = threading.Event(), queue.Queue()
     with kbkit.Workspace(tmp_path / "ws", settings=settings) as ws:
-        options = {"stop": stop, "on_sync": seen.put, "on_trouble": seen.put}
+        options = {"stop": stop, "on_sync": reports.put, "on_trouble": reports.put}
         watcher = threading.Thread(target=watch_files, args=(ws.entries,), kwargs=options)
         watcher.start()
         try:
             task.rename(tasks / "task-7")
-            assert seen.get(timeout=200).added == ("parse-access-logs",)
+            assert reports.get(timeout=200).added == ("parse-access-logs",)
             path = ws.entries.path / "parse-access-logs/prompt.md"
             path.write_text("By hand, with a wombat.\n")
-            assert seen.get(timeout=200).updated == ("parse-access-logs",)
+            assert reports.get(timeout=200).updated == ("parse-access-logs",)
             assert ws.search("wombat").hits[0].uri == "parse-access-logs"
         finally:
             stop.set()

@@ -1,6 +1,4 @@
-"""Entries as Agent Skills, which the reference validator finds valid, and any such as entries."""
-
-from __future__ import annotations
+"""Entries exported as Agent Skills, and skills imported as entries."""
 
 import os
 from pathlib import Path
@@ -8,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
+from tests.entries.conftest import write_files
 
 
 def faults(folder: Path) -> list[str]:
-    """What the reference validator faults a skill for."""
+    """Return the errors that the reference validator finds in a skill."""
     return pytest.importorskip("skills_ref").validate(folder)
 
 
@@ -24,14 +23,10 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def skill(folder, name="pdf-forms", front="description: Fills forms\n", body="# How\n", **files):
-    place = folder / name
-    place.mkdir(parents=True)
-    (place / "SKILL.md").write_text(f"---\nname: {name}\n{front}---\n{body}")
-    for path, text in files.items():
-        target = place / path.replace("__", "/").replace("_", ".")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-    return place
+    paths = {path.replace("__", "/").replace("_", "."): text for path, text in files.items()}
+    content = f"---\nname: {name}\n{front}---\n{body}"
+    write_files(folder / name, {"SKILL.md": content, **paths})
+    return folder / name
 
 
 ODD = [
@@ -44,38 +39,29 @@ ODD = [
 
 
 @pytest.mark.parametrize("values", ODD, ids=range(len(ODD)))
-def test_each_entry_becomes_a_valid_skill_and_comes_back(ws, tmp_path, values):
-    made = ws.entries.create(**{"readme": "Of `artifacts/a.txt`\n", **values})
-    ws.entries.update(made.slug, files={"artifacts/a.txt": "1", "references/more.md": "m"})
+def test_entries_round_trip_as_valid_skills(ws, tmp_path, values):
+    entry = ws.entries.create(**{"readme": "Of `artifacts/a.txt`\n", **values})
+    ws.entries.update(entry.slug, files={"artifacts/a.txt": "1", "references/more.md": "m"})
     (place,) = ws.entries.export_skills(tmp_path / "out")
-    assert place == tmp_path / "out" / made.slug
+    assert place == tmp_path / "out" / entry.slug
     assert faults(place) == []
-    assert set(tree(place)) >= {
-        "SKILL.md",
-        "assets/a.txt",
-        "references/more.md",
-        "references/README.md",
-    }
+    paths = {"SKILL.md", "assets/a.txt", "references/more.md", "references/README.md"}
+    assert set(tree(place)) >= paths
     assert len((place / "SKILL.md").read_text()) < 25_000
     assert (place / "references/README.md").read_text() == "Of `assets/a.txt`\n"
     (back,) = ws.entries.import_skills(place)
-    assert (back.slug, back.id, back.title, back.category) == (
-        made.slug,
-        made.id,
-        made.title,
-        made.category,
-    )
+    assert (back.slug, back.id) == (entry.slug, entry.id)
+    assert (back.title, back.category) == (entry.title, entry.category)
     assert back.readme == "Of `artifacts/a.txt`\n"
-    assert back.prompt.strip() == made.prompt.strip()
-    assert [file.path for file in back.files] == sorted(
-        ["artifacts/a.txt", "references/more.md", *values.get("files", ())]
-    )
+    assert back.prompt.strip() == entry.prompt.strip()
+    files = ["artifacts/a.txt", "references/more.md", *values.get("files", ())]
+    assert [file.path for file in back.files] == sorted(files)
     before = tree(place)
     ws.entries.export_skills(tmp_path / "out")
     assert tree(place) == before
 
 
-def test_votes_never_go_into_a_skill(entries, tmp_path):
+def test_skills_contain_no_votes(entries, tmp_path):
     entries.create("One", description="x")
     entries.export_skills(tmp_path / "out")
     before = tree(tmp_path / "out")
@@ -98,19 +84,11 @@ def test_fields_of_skills_are_kept(ws, tmp_path):
     )
     assert faults(place) == []
     (entry,) = ws.entries.import_skills(tmp_path / "in")
-    assert (entry.slug, entry.title, entry.description, entry.source) == (
-        "pdf-forms",
-        "Pdf forms",
-        "Fills forms: all",
-        "manual",
-    )
+    assert (entry.slug, entry.title) == ("pdf-forms", "Pdf forms")
+    assert (entry.description, entry.source) == ("Fills forms: all", "manual")
     assert entry.prompt == "Run code/fill.py on artifacts/form.pdf, not myscripts/fill.py.\n"
-    assert [file.path for file in entry.files] == [
-        "LICENSE",
-        "artifacts/form.pdf",
-        "code/fill.py",
-        "references/MORE.md",
-    ]
+    paths = "LICENSE artifacts/form.pdf code/fill.py references/MORE.md"
+    assert [file.path for file in entry.files] == paths.split()
     assert ws.search("fill forms").hits[0].uri == "pdf-forms"
     ws.entries.export_skills(tmp_path / "out", slugs=["pdf-forms"])
     text = (tmp_path / "out/pdf-forms/SKILL.md").read_text()
@@ -126,13 +104,13 @@ def test_fields_of_skills_are_kept(ws, tmp_path):
     assert faults(tmp_path / "out/pdf-forms") == []
 
 
-def test_names_of_other_letters_get_a_slug(ws, tmp_path):
+def test_non_latin_names_get_a_slug(ws, tmp_path):
     place = skill(tmp_path, name="größe-日本")
     assert faults(place) == []
     assert ws.entries.import_skills(place)[0].slug == "grosse"
 
 
-def test_a_second_time_keeps_votes_and_what_was_replaced(entries, tmp_path):
+def test_second_import_keeps_votes_and_the_replaced_entry(entries, tmp_path):
     place = skill(tmp_path)
     entries.import_skills(place)
     entries.rate("pdf-forms", 5)
@@ -163,12 +141,10 @@ def test_a_second_time_keeps_votes_and_what_was_replaced(entries, tmp_path):
         ("---\na: &a [x, x]\nb: [*a, *a]\nname: bad\ndescription: x\n---\n", "anchors"),
     ],
 )
-def test_what_is_not_valid_is_refused_and_nothing_changes(entries, tmp_path, text, reason):
-    """One that is not valid keeps the valid one beside it out."""
+def test_invalid_skills_are_refused_and_nothing_changes(entries, tmp_path, text, reason):
+    """A valid skill beside an invalid one is not imported either."""
     skill(tmp_path / "in", name="aaa")
-    bad = tmp_path / "in/bad"
-    bad.mkdir()
-    (bad / "SKILL.md").write_text(text)
+    write_files(tmp_path / "in/bad", {"SKILL.md": text})
     with pytest.raises(EntryFormatError, match=reason):
         entries.import_skills(tmp_path / "in")
     assert not entries.path.exists()
@@ -184,12 +160,10 @@ def test_hostile_folders_are_refused_and_nothing_changes(entries, tmp_path):
         assert not entries.path.exists()
 
     (place / "scripts").mkdir()
-    (place / "scripts/link").symlink_to("/etc/passwd")
-    refused("is a link")
-    (place / "scripts/link").unlink()
-    (place / "scripts/out").symlink_to("/etc")
-    refused("is a link")
-    (place / "scripts/out").unlink()
+    for target in ("/etc/passwd", "/etc"):
+        (place / "scripts/link").symlink_to(target)
+        refused("is a link")
+        (place / "scripts/link").unlink()
     for name in ("CON.txt", "a:b", "x\u202ey", "tail."):
         (place / "scripts" / name).write_text("x")
         refused("scripts/")
@@ -210,7 +184,7 @@ def test_hostile_folders_are_refused_and_nothing_changes(entries, tmp_path):
         entries.import_skills(tmp_path / "empty")
 
 
-def test_what_is_no_skill_is_not_replaced(entries, tmp_path):
+def test_export_replaces_only_skills(entries, tmp_path):
     entries.create("One")
     entries.create("Two")
     (tmp_path / "out/two").mkdir(parents=True)

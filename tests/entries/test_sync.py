@@ -1,6 +1,4 @@
-"""What editors, git and other programs do in the folder is taken over; hostile things are not."""
-
-from __future__ import annotations
+"""Changes of other programs in the folder of entries."""
 
 import os
 import shutil
@@ -9,15 +7,14 @@ import pytest
 
 import kbkit
 from kbkit.errors import EntryFormatError, FilesError, InvalidPathError, MissingPathError
+from tests.entries.conftest import write_files
 
 
 def write(folder, **files):
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name.replace("_", ".")).write_text(text)
+    write_files(folder, {name.replace("_", "."): text for name, text in files.items()})
 
 
-def test_folders_made_elsewhere_are_entries_on_open_and_on_call(tmp_path):
+def test_external_folders_become_entries(tmp_path):
     place = tmp_path / "ws"
     write(place / "entries/by-hand", skill_yaml="title: By hand\n", prompt_md="Marmalade first")
     write(place / "entries/bare", skill_yaml="tags: [x]\n")
@@ -26,7 +23,7 @@ def test_folders_made_elsewhere_are_entries_on_open_and_on_call(tmp_path):
         report = ws.entries.sync()
         assert (report.synced, report.added, report.updated, report.removed) == (2, (), (), ())
         assert ws.entries.read("bare").title == "Bare"
-        # nothing is written that nobody asked for
+        # the file is not rewritten
         assert (place / "entries/bare/skill.yaml").read_text() == "tags: [x]\n"
         write(place / "entries/by-hand", prompt_md="Quince first")
         shutil.rmtree(place / "entries/bare")
@@ -43,7 +40,7 @@ def test_folders_made_elsewhere_are_entries_on_open_and_on_call(tmp_path):
         assert not ws.entries.sync()
 
 
-def test_a_broken_file_is_told_of_and_loses_nothing(ws):
+def test_broken_file_is_reported_and_loses_nothing(ws):
     ws.entries.create("One", description="Of quinces")
     ws.entries.rate("one", 5)
     path = ws.entries.path / "one/skill.yaml"
@@ -74,23 +71,19 @@ def test_a_broken_file_is_told_of_and_loses_nothing(ws):
     assert ws.entries.list().entries[0].problem == ""
 
 
-def test_one_that_could_never_be_read_is_listed_too(ws):
+def test_unreadable_entries_are_listed(ws):
     write(ws.entries.path / "bad", skill_yaml="title: [\n")
     write(ws.entries.path / "none", prompt_md="x")
     report = ws.entries.sync()
-    assert [(each.uri, each.reason[:11]) for each in report.skipped] == [
-        ("bad", "skill.yaml:"),
-        ("none", "has no skil"),
-    ]
-    assert [(each.slug, bool(each.problem)) for each in ws.entries.list()] == [
-        ("bad", True),
-        ("none", True),
-    ]
+    skipped = [(each.uri, each.reason[:11]) for each in report.skipped]
+    assert skipped == [("bad", "skill.yaml:"), ("none", "has no skil")]
+    listed = [(each.slug, bool(each.problem)) for each in ws.entries.list()]
+    assert listed == [("bad", True), ("none", True)]
     write(ws.entries.path / "bad", skill_yaml="title: Good\n")
     assert ws.entries.sync().added == ("bad",)
 
 
-def test_names_that_are_no_slugs_are_told_of(ws):
+def test_invalid_folder_names_are_reported(ws):
     for name in ("My Entry", "a--b", "Ä"):
         write(ws.entries.path / name, skill_yaml="title: x\n")
     write(ws.entries.path, stray_md="x")
@@ -99,7 +92,7 @@ def test_names_that_are_no_slugs_are_told_of(ws):
     assert ws.entries.list().total == 0
 
 
-def test_figures_that_are_not_those_of_the_votes_are_counted_anew(ws):
+def test_wrong_rating_figures_are_corrected(ws):
     ws.entries.create("One")
     ws.entries.rate("one", 4)
     path = ws.entries.path / "one/skill.yaml"
@@ -110,7 +103,7 @@ def test_figures_that_are_not_those_of_the_votes_are_counted_anew(ws):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs links")
-def test_links_lead_nowhere(ws, tmp_path):
+def test_links_are_not_followed(ws, tmp_path):
     secret = tmp_path / "secret"
     write(secret, skill_yaml="title: Secret\n", prompt_md="hidden")
     ws.entries.create("One", files={"code/a.py": "1"})
@@ -137,7 +130,7 @@ def test_links_lead_nowhere(ws, tmp_path):
 
 
 @pytest.mark.parametrize("slug", ["..", "../one", "one/../one", "/etc", "", ".trash", "one/code"])
-def test_slugs_lead_nowhere_else(ws, slug):
+def test_slugs_never_lead_out(ws, slug):
     ws.entries.create("One", files={"code/a.py": "1"})
     for call in (
         lambda: ws.entries.read(slug),
@@ -153,7 +146,7 @@ def test_slugs_lead_nowhere_else(ws, slug):
     assert ws.entries.read("one").title == "One"
 
 
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(ws):
+def test_pipe_instead_of_a_file_is_ignored(ws):
     ws.entries.create("One")
     os.mkfifo(ws.entries.path / "one/prompt.md")
     ws.entries.sync()
