@@ -1,4 +1,4 @@
-"""Recipes, built for real: the first time, again, and after every kind of change."""
+"""Builds of recipes: the first, and after each kind of change."""
 
 import json
 import os
@@ -27,7 +27,7 @@ NOTES = {"plums.md": "# Plums\n\nPlums are blue.\n", "pears.md": "# Pears\n\nPea
 
 
 class House:
-    """A recipe, the folder and the site that it reads, and where it is built."""
+    """A recipe with its folder, site and workspace."""
 
     def __init__(self, folder, url, requests):
         self.folder, self.url, self.requests = folder, url, requests
@@ -46,7 +46,7 @@ class House:
         )
 
     def write(self, name, text):
-        """Write a page, a minute younger than the one before, as a server would see it."""
+        """Write a page a minute later than before, for the server's Last-Modified."""
         path = self.folder / "pages" / name
         title, _, link = PAGES[name]
         before = path.stat().st_mtime if path.exists() else 1.7e9
@@ -74,10 +74,10 @@ def house(tmp_path):
     for name, text in NOTES.items():
         (tmp_path / "notes" / name).write_text(text)
     with serve_folder(tmp_path / "pages", on_request=requests.append) as url:
-        made = House(tmp_path, url, requests)
+        house = House(tmp_path, url, requests)
         for name, (_, text, _) in PAGES.items():
-            made.write(name, text)
-        yield made
+            house.write(name, text)
+        yield house
 
 
 def counts(report):
@@ -85,9 +85,9 @@ def counts(report):
     return ingest.new, ingest.changed, ingest.same, ingest.gone
 
 
-def test_a_build_reports_what_it_did(house):
-    told = []
-    report = house.build(on_progress=told.append)
+def test_build_reports_its_work(house):
+    steps = []
+    report = house.build(on_progress=steps.append)
     assert counts(report) == (5, 0, 0, 0)
     assert (report.info.name, report.info.documents) == ("house", 5)
     assert report.info.chunks == report.ingest.chunks_added > 5
@@ -97,7 +97,7 @@ def test_a_build_reports_what_it_did(house):
     assert {"crawl", "chunk", "embed", "store", "index", "evaluate", "total"} <= set(report.seconds)
     parts = sum(value for stage, value in report.seconds.items() if stage != "total")
     assert parts <= report.seconds["total"] + 0.1
-    last = {progress.stage: progress for progress in told}
+    last = {progress.stage: progress for progress in steps}
     assert {"crawl", "index", "evaluate"} <= set(last)
     assert (last["evaluate"].done, last["evaluate"].total) == (2, 2)
     assert report.folder is None
@@ -113,7 +113,7 @@ def test_golden_questions_are_asked(house):
     assert house.build().evaluation is None
 
 
-def test_a_report_is_json_and_lines(house):
+def test_report_is_json_and_lines(house):
     report = house.build()
     values = json.loads(json.dumps(report.to_dict()))
     assert (values["new"], values["documents"], values["name"]) == (5, 5, "house")
@@ -127,11 +127,10 @@ def test_a_report_is_json_and_lines(house):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shared", ["folder", "database"])
-def test_one_of_two_builds_at_once_is_told_so(house, shared, request, monkeypatch):
-    """Two processes of one folder, and two machines whose folders have one database."""
+def test_concurrent_build_is_refused(house, shared, request, monkeypatch):
     if shared == "database":
         if os.environ.get("KBKIT_TEST_DATABASE"):
-            pytest.skip("there each folder has a database of its own")
+            pytest.skip("each folder has a database of its own")
         server = request.getfixturevalue("postgres")
         monkeypatch.setenv("KBKIT_DATABASE_URL", server.catalog())
     other = house.folder / ("kb" if shared == "folder" else "elsewhere")
@@ -144,25 +143,25 @@ def test_one_of_two_builds_at_once_is_told_so(house, shared, request, monkeypatc
             refused.append(str(caught.value))
 
     report = house.build(on_progress=begin_another)
-    said = "another process is building house; wait for it to end, and run this again"
-    assert refused == [said]
+    message = "another process is building house; wait for it to end, and run this again"
+    assert refused == [message]
     assert counts(report) == (5, 0, 0, 0)
     again = build(house.recipe, other, site=False, trust=True)
     assert again.info.documents == 5
     assert counts(again)[0] == 0
 
 
-def test_a_second_build_does_nothing(house):
+def test_second_build_does_nothing(house):
     house.build()
     report = house.build()
     assert counts(report) == (0, 0, 5, 0)
     assert (report.ingest.chunks_embedded, report.ingest.chunks_added) == (0, 0)
-    # the site was asked, and said that nothing changed
+    # the server answered that nothing changed
     assert "/tea.html" in house.requests
     assert report.ingest.fetched <= len(NOTES)
 
 
-def test_only_what_changed_is_done_again(house):
+def test_build_processes_only_changes(house):
     house.build()
     house.write("tea.html", "Green tea steeps for two minutes.")
     (house.folder / "notes" / "figs.md").write_text("# Figs\n\nFigs are purple.\n")
@@ -175,7 +174,7 @@ def test_only_what_changed_is_done_again(house):
         assert "two minutes" in workspace["house"].search("green tea steeps")[0].chunk.text
 
 
-def test_what_left_its_source_is_gone(house):
+def test_documents_removed_from_their_source_are_gone(house):
     house.build()
     (house.folder / "notes" / "pears.md").unlink()
     (house.folder / "pages" / "bread.html").unlink()
@@ -184,27 +183,22 @@ def test_what_left_its_source_is_gone(house):
     assert house.titles() == {"Home", "Tea", "Plums"}
 
 
-def test_documents_of_a_source_that_the_recipe_drops_go(house):
-    house.build()
-    del house.values["sources"][0]
-    house.values["questions"] = []
-    report = house.build()
-    assert house.titles() == {"Plums", "Pears"}
-    assert report.info.documents == 2
-    assert report.info.source_types == ("files",)
-    assert house.requests == []
-
-
-def test_what_was_added_by_hand_stays(house):
+def test_documents_of_a_dropped_source_are_removed(house):
     house.build()
     with house.open() as workspace:
         workspace["house"].add("Mine", "Added by hand.")
-    del house.values["sources"][1]
-    house.build()
-    assert "Mine" in house.titles()
+    del house.values["sources"][0]
+    house.values["questions"] = []
+    house.values["description"] = "Other words"
+    report = house.build()
+    assert house.titles() == {"Plums", "Pears", "Mine"}
+    assert report.info.documents == 3
+    assert report.info.description == "Other words"
+    assert "crawl" not in report.info.source_types
+    assert house.requests == []
 
 
-def test_new_chunking_cuts_what_is_stored_and_fetches_nothing(house):
+def test_new_chunking_fetches_nothing(house):
     house.write("tea.html", "Tea is a drink. " * 60)
     before = house.build()
     house.values["chunking"] = {"size": 200}
@@ -212,7 +206,7 @@ def test_new_chunking_cuts_what_is_stored_and_fetches_nothing(house):
     assert report.info.chunks > before.info.chunks
     assert report.ingest.fetched <= len(NOTES)
     assert report.ingest.chunks_embedded > 0
-    assert {"chunk", "embed"} <= report.seconds.keys()  # the time it took is told
+    assert {"chunk", "embed"} <= report.seconds.keys()
     assert counts(report) == (0, 0, 5, 0)
     with house.open() as workspace:
         kb = workspace["house"]
@@ -220,7 +214,7 @@ def test_new_chunking_cuts_what_is_stored_and_fetches_nothing(house):
         assert kb.search("how long does black tea steep")
 
 
-def test_another_embedding_takes_over_without_anything_being_read_again(house):
+def test_new_embedding_reads_no_source_again(house):
     before = house.build().info
     house.values["embedding"] = {
         "type": "llama-index",
@@ -235,18 +229,12 @@ def test_another_embedding_takes_over_without_anything_being_read_again(house):
         assert workspace["house"].search("how long does black tea steep")
 
 
-def test_a_new_description_is_taken_over(house):
-    house.build()
-    house.values["description"] = "Other words"
-    assert house.build().info.description == "Other words"
-
-
 def closed_port():
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         return server.server_port
 
 
-def test_a_source_that_cannot_be_read_is_told_and_the_others_go_on(house):
+def test_unreadable_sources_are_reported_and_others_read(house):
     down = f"http://127.0.0.1:{closed_port()}/"
     house.values["sources"][:0] = [
         {"type": "crawl", "url": down, "allow_private": True},
@@ -262,7 +250,7 @@ def test_a_source_that_cannot_be_read_is_told_and_the_others_go_on(house):
     assert len(shown) == 3
 
 
-def test_a_site_that_is_down_for_once_loses_nothing(house):
+def test_unreachable_site_loses_no_document(house):
     with serve_folder(house.folder / "pages") as other:
         house.values["sources"][0]["url"] = other
         house.build()
@@ -274,14 +262,14 @@ def test_a_site_that_is_down_for_once_loses_nothing(house):
         assert "four minutes" in workspace["house"].search("black tea steeps")[0].chunk.text
 
 
-def test_many_equal_reasons_become_one_line(house):
+def test_equal_reasons_become_one_line(house):
     report = house.build()
     problems = tuple(Problem(f"http://x/{n}", "not found") for n in range(1500))
     report = replace(report, ingest=IngestReport(failed=problems))
     assert dict(report.lines())["failed"] == "http://x/0 and 1,499 more: not found"
 
 
-def test_hostile_text_stays_text_in_a_notebook(house):
+def test_hostile_text_of_a_report_is_escaped(house):
     report = house.build()
     nasty = "<script>alert(1)</script>"
     ingest = IngestReport(failed=(Problem(f"http://x/{nasty}", nasty),), skipped=())
@@ -290,7 +278,7 @@ def test_hostile_text_stays_text_in_a_notebook(house):
     assert "&lt;script&gt;" in shown
 
 
-def test_a_stopped_build_goes_on_where_it_was(house):
+def test_stopped_build_continues(house):
     house.values["sources"].reverse()
     done = []
     first = house.build(site=True, on_progress=done.append, stop=lambda: len(done) >= 3)
@@ -304,7 +292,7 @@ def test_a_stopped_build_goes_on_where_it_was(house):
     assert counts(house.build()) == (0, 0, 5, 0)
 
 
-def test_a_stop_while_chunking_anew_is_made_up_for(house):
+def test_stopped_chunking_is_completed_by_the_next_build(house):
     before = house.build().info.chunks
     house.values["chunking"] = {"size": 100}
     house.build(stop=lambda: True)
@@ -313,7 +301,7 @@ def test_a_stop_while_chunking_anew_is_made_up_for(house):
         assert workspace["house"].spec.chunking.size == 100
 
 
-def test_wrong_questions_are_found_before_the_work_begins(house):
+def test_invalid_questions_fail_before_the_build(house):
     (house.folder / "questions.tsv").write_text("no tab here\n")
     with pytest.raises(RecipeError, match=r"questions\.tsv:1"):
         house.build()
@@ -321,7 +309,7 @@ def test_wrong_questions_are_found_before_the_work_begins(house):
     assert not (house.folder / "kb").exists()
 
 
-def test_a_loaded_recipe_builds_into_an_open_workspace(house):
+def test_loaded_recipe_builds_into_an_open_workspace(house):
     house.recipe.write_text(yaml.safe_dump(house.values))
     recipe = kbkit.load_recipe(house.recipe)
     with house.open() as workspace:
@@ -329,13 +317,13 @@ def test_a_loaded_recipe_builds_into_an_open_workspace(house):
         assert "house" in workspace  # still open
 
 
-def found(site):
-    """All that the search of a built site can show."""
+def searchable(site):
+    """Return all texts of the search of a built site."""
     return "".join(path.read_text("utf-8") for path in site.glob("**/x/*.js"))
 
 
 @pytest.mark.slow
-def test_the_site_is_built_and_built_again(house):
+def test_site_is_built_and_rebuilt(house):
     house.values["site"] = {"title": "The House", "directory": "out"}
     report = house.build(site=True)
     assert report.folder == house.folder / "out"
@@ -344,13 +332,13 @@ def test_the_site_is_built_and_built_again(house):
     assert "The House" in home
     assert 'action="search/index.html"' in home
     assert re.search(r"<li>what colour are plums → <a href=\"[^\"]*plums.html\">Plums</a>", home)
-    assert "Black tea steeps for four minutes" in found(report.site)
+    assert "Black tea steeps for four minutes" in searchable(report.site)
     assert report.seconds["site"] > 0
     assert dict(report.lines())["site"] == str(report.site / "index.html")
     house.write("tea.html", "Green tea steeps for two minutes.")
     (house.folder / "notes" / "pears.md").unlink()
     report = house.build(site=True)
-    texts = found(report.site)
+    texts = searchable(report.site)
     assert "Green tea steeps for two minutes" in texts
     assert "Black tea" not in texts
     assert "Pears are green" not in texts

@@ -1,4 +1,4 @@
-"""Fetching models by name, from a hub on loopback that serves MiniLM under another name."""
+"""Fetching models from a hub on loopback, which serves MiniLM under another name."""
 
 import hashlib
 import json
@@ -9,6 +9,8 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+from typer.testing import CliRunner
 
 from kbkit.cli import app
 from kbkit.embedding import open_embedder
@@ -31,7 +33,7 @@ def _json(value):
 
 
 class Hub:
-    """A hub with one model; tests change its files, and what it does wrong."""
+    """A hub with one model; tests change its files and its behaviour."""
 
     def __init__(self):
         self.files = {
@@ -57,8 +59,8 @@ class Hub:
         def entry(name, data):
             large = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
             small = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
-            told = {"lfs": large} if name.endswith(".onnx") else {"blobId": small.hexdigest()}
-            return {"rfilename": name, "size": len(data), **told, **self.listed.get(name, {})}
+            digest = {"lfs": large} if name.endswith(".onnx") else {"blobId": small.hexdigest()}
+            return {"rfilename": name, "size": len(data), **digest, **self.listed.get(name, {})}
 
         return {"sha": self.commit, "siblings": [entry(*each) for each in self.files.items()]}
 
@@ -140,7 +142,7 @@ def opened(**options):
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_fetched_model_works_as_its_own_configuration_says(hub, here, ranges):
+def test_fetched_model_follows_its_configuration(hub, here, ranges):
     hub.ranges = ranges
     folder = fetch()
     assert folder == here / "someone--small"
@@ -160,10 +162,9 @@ def test_a_fetched_model_works_as_its_own_configuration_says(hub, here, ranges):
     assert len(hub.asked) == asked + 1
 
 
-def test_nothing_is_fetched_by_itself(hub, here):
-    with pytest.raises(
-        EmbedderError, match=f"not installed; fetch it with `kbkit models fetch {NAME}`"
-    ):
+def test_nothing_is_fetched_without_request(hub, here):
+    command = f"kbkit models fetch {NAME}"
+    with pytest.raises(EmbedderError, match=f"not installed; fetch it with `{command}`"):
         opened()
     with pytest.raises(EmbedderError, match=r"kbkit models fetch bge-small-en-v1\.5"):
         open_embedder(OnnxEmbedding(preset="bge-small-en-v1.5"))
@@ -171,14 +172,13 @@ def test_nothing_is_fetched_by_itself(hub, here):
     assert not here.exists()
 
 
-def test_list_and_remove(hub, here):
+def test_models_are_listed_and_removed(hub, here):
     before = {model.name: model for model in list_models()}
     assert before["minilm"].installed
     assert before["static"].installed
     assert not before["mdbr-leaf-ir"].installed
-    assert {"snowflake-arctic-embed-xs", "bge-small-en-v1.5", "multilingual-e5-small"} <= set(
-        before
-    )
+    presets = {"snowflake-arctic-embed-xs", "bge-small-en-v1.5", "multilingual-e5-small"}
+    assert presets <= set(before)
     fetch()
     (own,) = [model for model in list_models() if model.name == NAME]
     assert own.installed
@@ -189,7 +189,7 @@ def test_list_and_remove(hub, here):
         remove_model(NAME)
 
 
-def test_a_file_that_changed_on_disk_is_refused(hub, here):
+def test_changed_model_file_is_refused(hub, here):
     folder = fetch()
     model = folder / "onnx" / "model_quantized.onnx"
     with model.open("r+b") as stream:
@@ -200,27 +200,23 @@ def test_a_file_that_changed_on_disk_is_refused(hub, here):
     opened()
 
 
-def test_other_bytes_of_the_same_revision_are_refused(hub, here):
+def test_other_bytes_of_the_locked_revision_are_refused(hub, here):
     fetch()
     remove_model(NAME)
     hub.files["tokenizer.json"] = TOKENIZER + b"\n"
-    with pytest.raises(
-        EmbedderError, match=r"tokenizer\.json has the SHA-256.*the lock says.*--forget"
-    ):
+    message = r"tokenizer\.json has the SHA-256.*the lock says.*--forget"
+    with pytest.raises(EmbedderError, match=message):
         fetch()
     assert not (here / "someone--small").exists()
     remove_model(NAME, forget=True)
     fetch()
 
 
-@pytest.mark.parametrize("sha256", ["0" * 64, hashlib.sha256(MODEL).hexdigest()])
-def test_a_hash_may_be_told_beforehand(hub, here, sha256):
-    if sha256.startswith("0000"):
-        with pytest.raises(EmbedderError, match="nothing was fetched"):
-            fetch(sha256=sha256)
-        assert not any(path.endswith(".onnx") for path in hub.asked)
-    else:
-        assert fetch(sha256=sha256).is_dir()
+def test_expected_hash_is_checked(hub, here):
+    with pytest.raises(EmbedderError, match="nothing was fetched"):
+        fetch(sha256="0" * 64)
+    assert not any(path.endswith(".onnx") for path in hub.asked)
+    assert fetch(sha256=hashlib.sha256(MODEL).hexdigest()).is_dir()
 
 
 @pytest.mark.parametrize(
@@ -231,15 +227,15 @@ def test_a_hash_may_be_told_beforehand(hub, here, sha256):
         ("redirect file:///etc/passwd", "refused"),
     ],
 )
-def test_a_hub_that_does_wrong_leaves_no_model(hub, here, wrong, message):
+def test_misbehaving_hub_leaves_no_model(hub, here, wrong, message):
     hub.wrong = wrong
     with pytest.raises(EmbedderError, match=message):
-        fetch_model(NAME, allow_private=True)
+        fetch()
     with pytest.raises(EmbedderError, match="not installed"):
         opened()
 
 
-def test_a_redirect_to_a_private_address_is_refused(hub, here, monkeypatch):
+def test_redirect_to_a_private_address_is_refused(hub, here, monkeypatch):
     refused = addresses._private
     monkeypatch.setattr(
         addresses, "_private", lambda known: "" if str(known) == "127.0.0.1" else refused(known)
@@ -260,14 +256,14 @@ def test_private_addresses_are_refused_unless_permitted(hub, here):
     assert not hub.asked
 
 
-def test_a_wrong_hash_of_the_hub_is_found(hub, here):
+def test_file_with_another_hash_than_listed_is_refused(hub, here):
     hub.listed["tokenizer.json"] = {"blobId": "0" * 40}
     with pytest.raises(EmbedderError, match=r"tokenizer\.json is not the file that the hub lists"):
         fetch()
     assert not (here / "someone--small").exists()
 
 
-def test_names_that_lead_out_of_the_folder(hub, here, tmp_path):
+def test_names_that_lead_out_of_the_folder_are_refused(hub, here, tmp_path):
     hub.files["../../outside.onnx"] = b"x"
     with pytest.raises(EmbedderError, match="has no"):
         fetch(file="../../outside.onnx")
@@ -280,7 +276,7 @@ def test_names_that_lead_out_of_the_folder(hub, here, tmp_path):
     assert not list(tmp_path.rglob("outside*"))
 
 
-def test_an_interrupted_fetch_goes_on(hub, here):
+def test_interrupted_fetch_continues(hub, here):
     hub.wrong = "breaks"
     with pytest.raises(EmbedderUnreachableError, match="downloaded files are kept"):
         fetch()
@@ -291,7 +287,7 @@ def test_an_interrupted_fetch_goes_on(hub, here):
     hub.wrong = ""
     asked = len(hub.asked)
     fetch()
-    assert sum(path.endswith(".onnx") for path in hub.asked[asked:]) == 1  # the rest alone
+    assert sum(path.endswith(".onnx") for path in hub.asked[asked:]) == 1  # only the rest
     assert opened().dimensions == 384
     assert not part.parent.parent.exists()
 
@@ -302,7 +298,7 @@ def test_no_network_is_one_clear_error(hub, here, monkeypatch):
         fetch()
 
 
-def test_a_model_that_is_too_large_is_not_begun(hub, here):
+def test_too_large_model_is_not_fetched(hub, here):
     with pytest.raises(EmbedderError, match="choose a smaller file"):
         fetch(max_bytes=1_000_000)
     assert not any(path.endswith(".onnx") for path in hub.asked)
@@ -317,7 +313,7 @@ def test_a_model_that_is_too_large_is_not_begun(hub, here):
         ("modules.json", [{"path": "", "type": "some.code.Router"}], "which kbkit cannot run"),
     ],
 )
-def test_what_kbkit_cannot_do_is_said(hub, here, file, content, message):
+def test_unsupported_models_are_refused(hub, here, file, content, message):
     hub.files[file] = _json(content)
     with pytest.raises(EmbedderError, match=message):  # noqa: PT012 - either may find it
         fetch()
@@ -325,8 +321,6 @@ def test_what_kbkit_cannot_do_is_said(hub, here, file, content, message):
 
 
 def _with_dense(folder, weight, activation="torch.nn.modules.linear.Identity"):
-    from safetensors.numpy import save_file
-
     modules = json.loads((folder / "modules.json").read_text())
     modules.insert(2, {"path": "2_Dense", "type": "sentence_transformers.models.Dense"})
     (folder / "modules.json").write_text(json.dumps(modules))
@@ -336,7 +330,7 @@ def _with_dense(folder, weight, activation="torch.nn.modules.linear.Identity"):
         save_file({"linear.weight": weight}, folder / "2_Dense" / "model.safetensors")
 
 
-def test_a_dense_layer_is_computed_or_refused(hub, here):
+def test_dense_layer_is_computed_or_refused(hub, here):
     folder = fetch()
     plain = open_embedder(OnnxEmbedding(model=str(folder), normalize=False))
     spec = OnnxEmbedding(model=str(folder), normalize=False)
@@ -347,11 +341,11 @@ def test_a_dense_layer_is_computed_or_refused(hub, here):
     assert dense.fingerprint != plain.fingerprint
     expected = weight @ plain.embed_query("a query")
     np.testing.assert_allclose(dense.embed_query("a query"), expected, rtol=1e-3, atol=1e-3)
-    told = folder / "2_Dense" / "config.json"
-    told.write_text(json.dumps({"activation_function": "torch.nn.GELU"}))
+    config = folder / "2_Dense" / "config.json"
+    config.write_text(json.dumps({"activation_function": "torch.nn.GELU"}))
     with pytest.raises(EmbedderError, match="cannot compute"):
         open_embedder(spec)
-    told.write_text(json.dumps({"activation_function": "torch.nn.Identity"}))
+    config.write_text(json.dumps({"activation_function": "torch.nn.Identity"}))
     (folder / "2_Dense" / "model.safetensors").write_bytes(b"half")
     with pytest.raises(EmbedderError, match="not the weights of a dense layer"):
         open_embedder(spec)
@@ -361,16 +355,14 @@ def test_a_dense_layer_is_computed_or_refused(hub, here):
         open_embedder(spec)
 
 
-def test_a_damaged_lock_says_how_to_mend_it(hub, here):
+def test_damaged_lock_is_a_clear_error(hub, here):
     folder = fetch()
     lock_path(folder).write_text("{")
     with pytest.raises(EmbedderError, match="delete it and fetch"):
         opened()
 
 
-def test_the_command_line(hub, here):
-    from typer.testing import CliRunner
-
+def test_models_commands(hub, here):
     runner = CliRunner()
     done = runner.invoke(app, ["models", "fetch", NAME, "--allow-private"])
     assert done.exit_code == 0, done.output
@@ -384,7 +376,7 @@ def test_the_command_line(hub, here):
 
 
 def test_settings_name_the_folder_and_the_hub():
-    told = Settings.load({"KBKIT_MODELS": "/m", "HF_ENDPOINT": "https://mirror.test"})
-    assert (told.models, told.models_url) == (Path("/m"), "https://mirror.test")
+    settings = Settings.load({"KBKIT_MODELS": "/m", "HF_ENDPOINT": "https://mirror.test"})
+    assert (settings.models, settings.models_url) == (Path("/m"), "https://mirror.test")
     both = {"KBKIT_MODELS_URL": "https://a.test", "HF_ENDPOINT": "https://b.test"}
     assert Settings.load(both).models_url == "https://a.test"

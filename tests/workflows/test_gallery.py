@@ -1,6 +1,4 @@
-"""The gallery of recipes: listed, copied, checked; from an installed wheel too."""
-
-from __future__ import annotations
+"""The gallery of recipes: listed, copied and checked."""
 
 import json
 import subprocess
@@ -22,43 +20,35 @@ ROOT = Path(__file__).parents[2]
 ALL = list_recipes()
 
 
-def test_there_are_at_least_twelve_of_several_kinds():
+def test_gallery_has_recipes_of_several_kinds():
     assert len(ALL) >= 12
-    assert {source for recipe in ALL for source in recipe.sources} >= {
-        "crawl",
-        "files",
-        "openapi",
-        "package",
-    }
+    kinds = {source for recipe in ALL for source in recipe.sources}
+    assert kinds >= {"crawl", "files", "openapi", "package"}
     assert len({recipe.address for recipe in ALL}) == len(ALL)
 
 
 @pytest.mark.parametrize("recipe", ALL, ids=lambda recipe: recipe.name)
-def test_each_is_free_of_errors_and_warnings(recipe):
+def test_each_recipe_is_free_of_errors_and_warnings(recipe):
     assert [str(finding) for finding in check_recipe(recipe.path)] == []
     assert recipe.questions >= 8
     assert len(recipe.about) > 40
     assert load_recipe(recipe.path).name == recipe.name
-    asked = [question.question for question in golden_questions(load_recipe(recipe.path))]
-    assert len(set(asked)) == len(asked)
-
-
-@pytest.mark.parametrize("recipe", ALL, ids=lambda recipe: recipe.name)
-def test_figures_are_of_the_recipe_as_it_stands(recipe):
+    questions = [question.question for question in golden_questions(load_recipe(recipe.path))]
+    assert len(set(questions)) == len(questions)
     if recipe.figures:
         assert recipe.figures["questions"] == recipe.questions, "run benchmarks/gallery.py"
         assert 0 <= recipe.figures["hit1"] <= 1
         assert recipe.figures["run"]
 
 
-def test_figures_are_of_recipes_that_exist():
+def test_figures_name_existing_recipes():
     figures = json.loads((ROOT / "recipes/figures.json").read_text("utf-8"))
     assert set(figures["recipes"]) <= {recipe.name for recipe in ALL}
     assert len(figures["recipes"]) >= 8
 
 
 @pytest.mark.parametrize("name", ["handbook", "openapi", "pdf"])
-def test_an_offline_recipe_is_copied_with_what_it_reads_and_builds(tmp_path, name):
+def test_copied_offline_recipe_builds(tmp_path, name):
     files = copy_recipe(name, tmp_path / "mine")
     assert files[0] == tmp_path / "mine" / f"{name}.yaml"
     assert len(files) > 1
@@ -72,7 +62,7 @@ def test_an_offline_recipe_is_copied_with_what_it_reads_and_builds(tmp_path, nam
     assert report.evaluation.summary()["mean"]["ndcg@10"] > 0.6
 
 
-def test_a_name_that_is_none_gets_the_nearest():
+def test_unknown_name_suggests_the_nearest():
     with pytest.raises(NotFoundError, match="did you mean 'handbook'"):
         copy_recipe("handbok")
     with pytest.raises(NotFoundError, match="kbkit recipes list"):
@@ -80,18 +70,15 @@ def test_a_name_that_is_none_gets_the_nearest():
 
 
 @pytest.mark.skipif(not find_spec("hatchling"), reason="needs hatchling, which builds wheels")
-def test_an_installed_wheel_has_the_gallery(tmp_path):
+def test_wheel_contains_the_gallery(tmp_path):
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         names = set(wheel.namelist())
-        assert "kbkit/workflows/gallery/figures.json" in names
-        assert {f"kbkit/workflows/gallery/{recipe.name}.yaml" for recipe in ALL} <= names
-        assert {
-            "kbkit/workflows/gallery/openapi/lending.yaml",
-            "kbkit/workflows/gallery/pdf/care.pdf",
-        } <= names
+        paths = {"figures.json", "openapi/lending.yaml", "pdf/care.pdf"}
+        paths |= {f"{recipe.name}.yaml" for recipe in ALL}
+        assert {f"kbkit/workflows/gallery/{path}" for path in paths} <= names
         assert "kbkit/workflows/gallery.py" in names
         assert not [name for name in names if "quickstart" in name or name.startswith("recipes/")]
         wheel.extractall(tmp_path / "installed")
@@ -125,7 +112,7 @@ questions:
 
 
 @pytest.mark.parametrize(
-    ("change", "severity", "says"),
+    ("change", "severity", "message"),
     [
         (("name: vats", "nmae: vats"), "error", "did you mean 'name'"),
         (("https://vats", "https://me:pw@vats"), "error", "password"),
@@ -145,17 +132,17 @@ questions:
         (("  - {question: how 3, relevant: [guide/page-3.html]}\n", ""), "warning", "7 golden"),
     ],
 )
-def test_what_is_wrong_is_found_offline(tmp_path, change, severity, says):
+def test_mistakes_are_found_offline(tmp_path, change, severity, message):
     path = tmp_path / "vats.yaml"
     path.write_text(GOOD, encoding="utf-8")
     assert check_recipe(path) == []
     assert change[0] in GOOD
     path.write_text(GOOD.replace(*change, 1), encoding="utf-8")
     found = check_recipe(path)
-    assert [(one.severity, says in str(one)) for one in found].count((severity, True)) == 1
+    assert [(one.severity, message in str(one)) for one in found].count((severity, True)) == 1
 
 
-def test_pages_of_local_sources_are_looked_for(tmp_path):
+def test_missing_pages_of_local_sources_are_found(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/filling.md").write_text("# Filling\n", encoding="utf-8")
     path = tmp_path / "vats.yaml"
@@ -167,16 +154,15 @@ def test_pages_of_local_sources_are_looked_for(tmp_path):
         "error: questions[0].relevant: docs/fillings.md: no source has such a page; "
         "the nearest is docs/filling.md"
     ]
-    path.write_text(text.replace("path: docs", "path: dogs"), encoding="utf-8")
-    assert any("dogs" in str(one) for one in check_recipe(path))
-    path.write_text(
-        text.replace("{type: files, path: docs}", "{type: package, name: nosuchpackage}"),
-        encoding="utf-8",
-    )
-    assert any("not installed" in str(one) for one in check_recipe(path))
+    for source, message in (
+        ("{type: files, path: dogs}", "dogs"),
+        ("{type: package, name: nosuchpackage}", "not installed"),
+    ):
+        path.write_text(text.replace("{type: files, path: docs}", source), encoding="utf-8")
+        assert any(message in str(one) for one in check_recipe(path))
 
 
-def test_online_pages_that_are_gone_are_named(tmp_path):
+def test_missing_online_pages_are_found(tmp_path):
     site = tmp_path / "site"
     (site / "guide").mkdir(parents=True)
     (site / "index.html").write_text("<h1>Vats</h1>", encoding="utf-8")
@@ -208,7 +194,7 @@ def cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_the_commands(tmp_path):
+def test_recipes_and_init_commands(tmp_path):
     listed = cli("recipes", "list", "--json", cwd=tmp_path)
     assert {one["name"] for one in json.loads(listed.stdout)} == {recipe.name for recipe in ALL}
     assert cli("recipes", "copy", "handbook", cwd=tmp_path).returncode == 0
@@ -217,19 +203,10 @@ def test_the_commands(tmp_path):
     wrong = cli("recipes", "check", "handbook.yaml", "--json", cwd=tmp_path)
     assert wrong.returncode == 1
     assert {one["severity"] for one in json.loads(wrong.stdout)} == {"error"}
-    made = cli(
-        "init",
-        "handbook",
-        "--yes",
-        "--name",
-        "mine",
-        "--description",
-        "Runbooks",
-        "--question",
-        "a disk is full = full-disk.md",
-        cwd=tmp_path,
-    )
-    assert made.returncode == 0, made.stderr
+    fields = ("--name", "mine", "--description", "Runbooks")
+    question = ("--question", "a disk is full = full-disk.md")
+    done = cli("init", "handbook", "--yes", *fields, *question, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     recipe = load_recipe(tmp_path / "mine.yaml")
     assert (recipe.name, recipe.description) == ("mine", "Runbooks")
     assert golden_questions(recipe)[0].relevant == ("full-disk.md",)

@@ -1,6 +1,4 @@
-"""The notebook of a recipe: what is filled in, what is refused, what a failing cell says."""
-
-from __future__ import annotations
+"""The notebook of a recipe."""
 
 from pathlib import Path
 
@@ -27,18 +25,15 @@ def recipe(tmp_path: Path) -> Path:
 
 
 def parameters(path: Path) -> dict[str, object]:
-    """What the parameters' cell sets."""
-    (cell,) = [
-        cell
-        for cell in nbformat.read(path, as_version=4).cells
-        if "parameters" in cell.metadata.get("tags", [])
-    ]
+    """Return the values that the parameters' cell sets."""
+    cells = nbformat.read(path, as_version=4).cells
+    (cell,) = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     values: dict[str, object] = {}
     exec(cell.source, values)
     return values
 
 
-def test_the_notebook_is_filled(recipe: Path, tmp_path: Path):
+def test_notebook_is_filled(recipe: Path, tmp_path: Path):
     folder = tmp_path / "notebooks"
     folder.mkdir()
     path = write_notebook(recipe, folder / "out.ipynb", workspace=tmp_path / "it's kb")
@@ -52,9 +47,7 @@ def test_the_notebook_is_filled(recipe: Path, tmp_path: Path):
     assert "At the end of this notebook you have" in notebook.cells[0].source
 
 
-def test_it_is_named_after_the_recipe_and_leaves_the_workspace_open(
-    recipe: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_notebook_is_named_after_the_recipe(recipe: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(recipe.parent)
     path = write_notebook("small.yaml")
     assert path == Path("small.ipynb")
@@ -62,7 +55,7 @@ def test_it_is_named_after_the_recipe_and_leaves_the_workspace_open(
     assert parameters(path)["workspace"] is None
 
 
-def test_an_existing_file_is_kept_unless_forced(recipe: Path, tmp_path: Path):
+def test_existing_file_is_kept_unless_forced(recipe: Path, tmp_path: Path):
     path = tmp_path / "mine.ipynb"
     path.write_text("precious")
     with pytest.raises(ConflictError, match=r"mine\.ipynb: exists.*--force"):
@@ -85,7 +78,7 @@ def test_bad_input_is_one_clear_error(recipe: Path, tmp_path: Path):
         run_notebook(broken)
 
 
-def test_a_failing_cell_is_named_and_output_before_it_kept(tmp_path: Path):
+def test_failing_cell_is_named_and_earlier_output_kept(tmp_path: Path):
     cells = [
         nbformat.v4.new_markdown_cell("# Title"),
         nbformat.v4.new_code_cell("import os\nprint(6 * 7, os.path.basename(os.getcwd()))"),
@@ -94,10 +87,10 @@ def test_a_failing_cell_is_named_and_output_before_it_kept(tmp_path: Path):
     ]
     path = tmp_path / "fails.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
-    told = []
+    steps = []
     with pytest.raises(NotebookError, match=r"fails\.ipynb: cell 3 failed: ValueError: no such"):
-        run_notebook(path, on_progress=told.append)
-    assert [(step.done, step.total, step.message) for step in told] == [
+        run_notebook(path, on_progress=steps.append)
+    assert [(step.done, step.total, step.message) for step in steps] == [
         (0, 3, "import os"),
         (1, 3, "raise ValueError('no\\nsuch thing')"),
     ]

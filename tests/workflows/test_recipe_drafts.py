@@ -1,6 +1,4 @@
-"""`kbkit init`: a first recipe, written by looking at a place."""
-
-from __future__ import annotations
+"""Drafts of recipes, and the dialogue of `kbkit init`."""
 
 import json
 import os
@@ -42,7 +40,7 @@ def site(folder: Path, start: str, pages: dict[str, str], *, sitemap: bool = Tru
 
 
 def mapped(folder: Path, address: str) -> None:
-    """A sitemap, whose addresses are known once the server runs."""
+    """Write a sitemap; its addresses need the port of the server."""
     pages = (folder / "urls.txt").read_text(encoding="utf-8").split()
     locations = "".join(f"<url><loc>{address}{path}</loc></url>" for path in pages)
     (folder / "sitemap.xml").write_text(f"<urlset>{locations}</urlset>", encoding="utf-8")
@@ -59,7 +57,7 @@ def patterns(draft: Draft) -> dict[str, str]:
     return {each.pattern: each.reason for each in draft.excluded}
 
 
-def test_a_sphinx_site_leaves_out_indexes_and_sources(tmp_path):
+def test_draft_of_a_sphinx_site_excludes_indexes_and_sources(tmp_path):
     head = '<script src="_static/documentation_options.js"></script>'
     pages = ("guide/a.html", "guide/b.html", "genindex.html", "_sources/a.rst.html")
     links = (*pages, "search.html")
@@ -72,7 +70,7 @@ def test_a_sphinx_site_leaves_out_indexes_and_sources(tmp_path):
     assert draft.source["delay"] == 0.2
 
 
-def test_a_version_is_no_name(tmp_path):
+def test_title_that_is_only_a_version_is_replaced_by_the_heading(tmp_path):
     start = page("3.11.2 Documentation")
     named = start.replace("<h1>3.11.2 Doc", "<h1>Vats 3.11.2 doc")
     assert named != start
@@ -80,7 +78,7 @@ def test_a_version_is_no_name(tmp_path):
     assert (draft.title, draft.name) == ("Vats 3.11.2 documentation", "vats-3-11-2")
 
 
-def test_a_mkdocs_site_with_versions_translations_and_a_license(tmp_path):
+def test_draft_of_a_mkdocs_site_excludes_versions_and_translations(tmp_path):
     head = (
         '<meta name="generator" content="mkdocs-1.6.1, mkdocs-material-9.8">'
         '<meta name="description" content="All about vats">'
@@ -102,7 +100,7 @@ def test_a_mkdocs_site_with_versions_translations_and_a_license(tmp_path):
     assert draft.source["limit"] == 100
 
 
-def test_a_docusaurus_site_in_german(tmp_path):
+def test_draft_of_a_german_docusaurus_site(tmp_path):
     head = '<meta name=generator content="Docusaurus v3.10">'
     pages = {f"docs/{name}/index.html": page(name) for name in ("start", "next/start", "tags/x")}
     draft = drafted(site(tmp_path, page("Bottiche | Hallo", head=head, lang="de"), pages))
@@ -121,13 +119,13 @@ def test_a_docusaurus_site_in_german(tmp_path):
         ('<meta name="generator" content="Hugo 0.120">', "Hugo"),
     ],
 )
-def test_generators_are_told(tmp_path, head, generator):
+def test_generators_are_recognized(tmp_path, head, generator):
     draft = drafted(site(tmp_path, page("Vats", head=head), {}, sitemap=False))
     assert generator in draft.seen[0]
     assert draft.excluded
 
 
-def test_the_newest_of_versions_is_read():
+def test_newest_version_is_kept():
     paths = [f"/docs/{version}/{n}" for version in ("v1", "v2", "v10") for n in range(3)]
     found = [each.pattern for each in exclusions("/docs/", paths, "", "en")]
     assert sorted(found) == ["/docs/v1/**", "/docs/v2/**"]
@@ -136,12 +134,11 @@ def test_the_newest_of_versions_is_read():
     assert sorted(found) == ["/docs/v1/**", "/docs/v10/**", "/docs/v2/**"]
 
 
-def test_folders_of_two_letters_are_no_languages():
-    """``/go/`` is a part of the manual, and so is ``/id/`` where nothing else is a language."""
+def test_single_folders_of_two_letters_are_no_languages():
     assert exclusions("/", ["/go/a", "/ui/b", "/id/c"], "", "en") == []
 
 
-def test_what_a_draft_writes_is_a_recipe_that_builds(tmp_path):
+def test_written_draft_builds(tmp_path):
     folder = tmp_path / "site"
     folder.mkdir()
     pages = {f"guide/{name}.html": page(name) for name in ("install", "use")}
@@ -160,29 +157,27 @@ def test_what_a_draft_writes_is_a_recipe_that_builds(tmp_path):
     assert write_draft(draft, path, force=True) == path
 
 
-def test_private_addresses_are_refused_unless_they_are_permitted(tmp_path):
+def test_private_addresses_are_refused_by_default(tmp_path):
     site(tmp_path, page("Vats"), {}, sitemap=False)
-    with (
-        serve_folder(tmp_path) as address,
-        pytest.raises(FetchError, match="loopback address, which is refused"),
-    ):
+    refused = pytest.raises(FetchError, match="loopback address, which is refused")
+    with serve_folder(tmp_path) as address, refused:
         draft_recipe(address)
 
 
-def test_what_robots_forbid_is_not_looked_at(tmp_path):
+def test_robots_txt_is_obeyed(tmp_path):
     site(tmp_path, page("Vats"), {}, sitemap=False)
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /\n", encoding="utf-8")
     with serve_folder(tmp_path) as address, pytest.raises(FetchError, match=r"robots\.txt"):
         draft_recipe(address, allow_private=True)
 
 
-def test_a_crawl_delay_is_kept(tmp_path):
+def test_crawl_delay_is_kept(tmp_path):
     site(tmp_path, page("Vats"), {}, sitemap=False)
     (tmp_path / "robots.txt").write_text("User-agent: *\nCrawl-delay: 3\n", encoding="utf-8")
     assert drafted(tmp_path).source["delay"] == 3
 
 
-def test_text_of_a_hostile_page_cannot_add_to_the_recipe(tmp_path):
+def test_hostile_page_cannot_inject_into_the_recipe(tmp_path):
     evil = "Vats\u2028sources: [{type: files, path: /}]\nname: x # '\"&amp;{[ "
     head = f"<meta name=description content='{evil}'>"
     draft = drafted(site(tmp_path, page(evil, head=head), {}, sitemap=False))
@@ -194,7 +189,7 @@ def test_text_of_a_hostile_page_cannot_add_to_the_recipe(tmp_path):
     assert len(path.read_text("utf-8").splitlines()) < 30
 
 
-def test_openapi_by_address_and_by_file(tmp_path):
+def test_draft_of_openapi_by_address_and_by_file(tmp_path):
     values = {
         "openapi": "3.0.3",
         "info": {"title": "Vat service", "version": "2", "license": {"name": "Apache-2.0"}},
@@ -206,18 +201,15 @@ def test_openapi_by_address_and_by_file(tmp_path):
         served = draft_recipe(address + "api.json", allow_private=True)
     assert served.source["url"].endswith("/api.json")
     for draft in (served, draft_recipe(str(file), base=tmp_path)):
-        assert (draft.name, draft.license, draft.source["type"]) == (
-            "vat-service",
-            "Apache-2.0",
-            "openapi",
-        )
+        assert (draft.name, draft.license) == ("vat-service", "Apache-2.0")
+        assert draft.source["type"] == "openapi"
     assert draft.source["path"] == "api.json"
     file.write_text('{"swagger": "2.0", "paths": {}}', encoding="utf-8")
     with pytest.raises(SourceError, match="Swagger"):
         draft_recipe(str(file))
 
 
-def test_a_folder_of_markdown_a_built_site_and_a_package(tmp_path):
+def test_drafts_of_a_folder_a_built_site_and_a_package(tmp_path):
     docs = tmp_path / "docs"
     (docs / "drafts").mkdir(parents=True)
     for name in ("a.md", "b.md", "drafts/c.md"):
@@ -240,12 +232,12 @@ def test_a_folder_of_markdown_a_built_site_and_a_package(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["nosuchthing", "docs.example.org", "no/such/file.md"])
-def test_what_is_no_place_is_an_error_that_says_what_would_be(place):
+def test_unknown_place_is_an_error(place):
     with pytest.raises(SourceError, match="no web address, no file or folder"):
         draft_recipe(place)
 
 
-def test_a_wrong_name_writes_nothing(tmp_path):
+def test_invalid_name_writes_nothing(tmp_path):
     draft = Draft("My Docs", "", {"type": "files", "path": "docs"})
     with pytest.raises(RecipeError, match="cannot name a knowledge base"):
         write_draft(draft, tmp_path / "x.yaml")
@@ -254,14 +246,14 @@ def test_a_wrong_name_writes_nothing(tmp_path):
 
 @contextmanager
 def dialogue(folder: Path, *arguments: str) -> Iterator[pexpect.spawn]:
-    """`kbkit init` on a terminal of its own, in a folder, of a site on loopback."""
+    """Run `kbkit init` in a terminal for a site on loopback."""
     names = ("install", "use", "clean")
     pages = {f"{top}{name}/index.html": page(name) for top in ("", "de/", "fr/") for name in names}
-    made = folder / "site"
-    made.mkdir()
+    root = folder / "site"
+    root.mkdir()
     start = page("Vats", links=tuple(pages))
-    with serve_folder(site(made, start, pages)) as address:
-        mapped(made, address)
+    with serve_folder(site(root, start, pages)) as address:
+        mapped(root, address)
         child = pexpect.spawn(
             sys.executable,
             ["-m", "kbkit", "init", address, "--allow-private", *arguments],
@@ -276,37 +268,27 @@ def dialogue(folder: Path, *arguments: str) -> Iterator[pexpect.spawn]:
             child.close(force=True)
 
 
-def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
+def test_dialogue_repeats_questions_and_writes_a_recipe(tmp_path):
     (tmp_path / "taken.yaml").write_text("name: taken\n")
     with dialogue(tmp_path) as child:
-        child.expect("Its sitemaps name 9 pages here")
-        child.expect("Name of the knowledge base")
-        child.sendline("Not A Slug!")
-        child.expect("'Not A Slug!' cannot name a knowledge base")
-        child.expect("Name of the knowledge base")
-        child.sendline("taken")
-        child.expect(r"taken\.yaml: exists")
-        child.expect("Name of the knowledge base")
-        child.sendline("  vats ")
-        child.expect("What is it about")
-        child.sendline('Of "vats": what they\u2019re # for')
-        child.expect("Its license")
-        child.sendline("CC-BY-4.0")
-        child.expect(r"Leave out /de/\*\* \(a translation, 3 pages\)")
-        child.sendline("")
-        child.expect(r"Leave out /fr/\*\* \(a translation, 3 pages\)")
-        child.sendline("perhaps")
-        child.expect("[Ee]rror: invalid input")
-        child.expect("Leave out")
-        child.sendline("n")
-        child.expect("A golden question")
-        child.sendline("how do I fill it")
-        child.expect("end of the address")
-        child.sendline("use/")
-        child.expect("A golden question")
-        child.sendline("")
+        for *expected, answer in (
+            ("Its sitemaps name 9 pages here", "Name of the knowledge base", "Not A Slug!"),
+            ("'Not A Slug!' cannot name a knowl", "Name of the knowledge base", "taken"),
+            (r"taken\.yaml: exists", "Name of the knowledge base", "  vats "),
+            ("What is it about", 'Of "vats": what they\u2019re # for'),
+            ("Its license", "CC-BY-4.0"),
+            (r"Leave out /de/\*\* \(a translation, 3 pages\)", ""),
+            (r"Leave out /fr/\*\* \(a translation, 3 pages\)", "perhaps"),
+            ("[Ee]rror: invalid input", "Leave out", "n"),
+            ("A golden question", "how do I fill it"),
+            ("end of the address", "use/"),
+            ("A golden question", ""),
+        ):
+            for pattern in expected:
+                child.expect(pattern)
+            child.sendline(answer)
         child.expect(r"wrote vats\.yaml")
-        assert "Its sitemaps name" not in child.before  # it was said above the questions
+        assert "Its sitemaps name" not in child.before  # only above the questions
         child.expect(pexpect.EOF)
         child.wait()
         assert child.exitstatus == 0
@@ -319,24 +301,24 @@ def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["\x03", "\x04"], ids=["interrupt", "end of input"])
-def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path, end):
+def test_interrupted_dialogue_writes_nothing(tmp_path, end):
     with dialogue(tmp_path) as child:
         child.expect("Name of the knowledge base")
         child.sendline("vats")
         child.expect("What is it about")
         child.send(end)
-        said = child.read()
+        output = child.read()
         child.wait()
         assert child.exitstatus == (130 if end == "\x03" else 1)
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     assert [path.name for path in tmp_path.glob("*.yaml")] == []
 
 
-def test_a_file_that_is_taken_is_known_before_anything_is_asked(tmp_path):
+def test_existing_output_is_refused_before_the_dialogue(tmp_path):
     (tmp_path / "mine.yaml").write_text("name: mine\n")
     with dialogue(tmp_path, "--output", "mine.yaml") as child:
-        said = child.read()
+        output = child.read()
         child.wait()
-    assert (child.exitstatus, "mine.yaml: exists" in said) == (1, True)
-    assert "Name of the knowledge base" not in said
+    assert (child.exitstatus, "mine.yaml: exists" in output) == (1, True)
+    assert "Name of the knowledge base" not in output
     assert (tmp_path / "mine.yaml").read_text() == "name: mine\n"
