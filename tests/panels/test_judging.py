@@ -83,7 +83,7 @@ def test_raters_are_compared(kb):
     for target, score in ((first, 5), (second, 1)):
         kb.rate(target, score, query=QUERIES[0], rater="bob")
         event(panel, "judge", place=0, id=target, score=score, by="x")
-    assert panel.view.state["agreement"] is None  # nobody told it of bob yet
+    assert panel.view.state["agreement"] is None  # before it knows bob's ratings
     panel._receive("ratings")
     assert panel.wait(20)
     assert panel.view.state["agreement"]["alpha"] == 1
