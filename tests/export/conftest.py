@@ -79,7 +79,7 @@ def info() -> Callable[..., KnowledgeBaseInfo]:
 
 @pytest.fixture(scope="session")
 def hostile() -> Document:
-    """A document that tries everything."""
+    """A document with attacks in all fields."""
     path = Path(__file__).with_name("hostile.yaml")
     values = yaml.safe_load(path.read_text(encoding="utf-8"))
     return make_document(

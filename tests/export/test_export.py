@@ -50,7 +50,7 @@ def test_document_becomes_a_page(tmp_path, document, info):
     assert "[\\#a](../../../tags/a-" in text
     assert "[next](next.md#x) [out](https://example.org/other.html)" in text
     assert (report.documents, report.unchanged, report.removed) == (2, 0, 0)
-    assert report.written == len(Manifest.read(tmp_path).files) - 1  # the long text counts apart
+    assert report.written == len(Manifest.read(tmp_path).files) - 1  # without llms-full.txt
 
 
 def test_figures_have_their_own_page(tmp_path, document, info):

@@ -1,10 +1,10 @@
-"""An event loop whose clock goes on only when a test says so."""
+"""An event loop with a clock that tests advance."""
 
 import asyncio
 
 
 class LoopClock:
-    """The clock of the running event loop, which stands still from now on."""
+    """Stops the clock of the running event loop."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -12,7 +12,7 @@ class LoopClock:
         loop.time = lambda: self._now  # type: ignore[method-assign]
 
     async def go_on(self, seconds: float) -> None:
-        """Let some time pass, and what is due by then run."""
+        """Advance the clock, and run what is due."""
         self._now += seconds
-        for _ in range(3):  # it is due, it runs, and what it called runs
+        for _ in range(3):  # for the timer, its callback and what that scheduled
             await asyncio.sleep(0)

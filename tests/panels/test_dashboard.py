@@ -32,7 +32,7 @@ def test_chosen_knowledge_base_carries_over_to_other_tabs(scratch):
     open_tab(dashboard, "Documents").kb_box.value = "kitchen"
     assert open_tab(dashboard, "Ingest").kb_box.value == "kitchen"
     assert open_tab(dashboard, "Judge").kb_box.value == "kitchen"
-    assert open_tab(dashboard, "Search").kb_box.value == ""  # which stands for all
+    assert open_tab(dashboard, "Search").kb_box.value == ""  # all of them
     dashboard.panel("Ingest").kb_box.value = "not there yet"
     open_tab(dashboard, "Ingest")
     assert open_tab(dashboard, "Documents").kb_box.value == "kitchen"
@@ -41,7 +41,7 @@ def test_chosen_knowledge_base_carries_over_to_other_tabs(scratch):
 def test_panels_begin_with_the_last_used_knowledge_base(scratch):
     scratch.create("attic").add("Trunks", "Old ones.")
     scratch["garden"].add("Tulips", "Bulbs.")
-    assert DocumentsPanel(scratch).kb_box.value == "garden"  # which changed last
+    assert DocumentsPanel(scratch).kb_box.value == "garden"  # changed last
     panel = DocumentsPanel(scratch)
     panel.kb_box.value = "attic"
     assert IngestPanel(scratch).kb_box.value == "attic"
@@ -87,7 +87,7 @@ def test_judge_and_evaluate_tabs_open_their_panels(scratch):
     dashboard = Dashboard(scratch, rater="ann")
     judge = dashboard.panel("Judge")
     judge.open_button.click()
-    assert 'role="alert"' in judge.status_line.value  # nothing was rated yet
+    assert 'role="alert"' in judge.status_line.value  # there are no ratings
     judge.input_box.value = "roses\n\n water "
     judge.open_button.click()
     assert list(judge.panel.judging.queries) == ["roses", "water"]

@@ -40,7 +40,7 @@ def names(rows):
 
 
 def send(view, event, **content):
-    """What the page sends."""
+    """Send an event as the page does."""
     view._handle_custom_msg({"event": event, **content}, [])
 
 
@@ -130,7 +130,7 @@ def test_hit_opens_at_its_passage(scratch, kb):
     assert plain_text(hit.chunk.text).startswith(first)
     assert last.endswith("The tapir is said here.")
     serial = state["serial"]
-    panel.show(hit)  # again, after the reader went elsewhere in it
+    panel.show(hit)  # scrolls to the passage again
     assert panel.editor._view.state["serial"] > serial
     panel.show("long")
     assert panel.editor._view.state["passage"] == ""
@@ -218,7 +218,7 @@ def test_deletion_is_confirmed(kb):
 def test_documents_panel_follows_changes(scratch):
     panel = DocumentsPanel(scratch)
     assert status(panel) == "garden: 5 documents"
-    scratch["garden"].add("Lilies", "They float.")  # as a cell, or another process, does it
+    scratch["garden"].add("Lilies", "They float.")  # as another process does
     send(panel._view, "look")
     assert status(panel) == "garden: 6 documents"
     scratch.create("kitchen").add("Bread", "Bake it.")

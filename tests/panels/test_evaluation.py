@@ -138,7 +138,7 @@ def test_settings_are_kept_only_on_request(kb):
     assert kept == before.model_copy(update={"dense_weight": 0.9, "title_weight": 0.7})
     assert "dense_weight: 0.9" in panel._recipe.value
     assert panel.keep_buttons["B"].disabled
-    panel.keep_buttons["A"].click()  # the way back
+    panel.keep_buttons["A"].click()  # restores the former settings
     panel.wait(60)
     assert kb.spec.retrieval == before
 

@@ -126,7 +126,7 @@ def test_outcome_stays_until_the_next_request(panel, kb):
     ask(panel, "update", id=known, name="PoolError", type="error", description="Bad.", aliases=[])
     assert "Stored: PoolError" in panel.status_line.value
     kb.add("Pool 9", "# `pool.part9()`\n\nCalls `pool.part1()`.", source="https://a.example/9")
-    ask(panel, "look")  # others changed something
+    ask(panel, "look")
     assert any(each["name"].startswith("pool.part9") for each in picture(panel)["nodes"])
     assert "Stored: PoolError" in panel.status_line.value
     panel.documents_box.value = True

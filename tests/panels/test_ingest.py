@@ -34,7 +34,7 @@ def test_crawl_shows_counts_and_can_be_cancelled(scratch, slow_site):
     until(lambda: "pages/s" in panel._counts.value and "0 new" not in panel._counts.value)
     first = panel._counts.value
     until(lambda: panel._counts.value != first)
-    assert scratch["garden"].search("roses")  # other work goes on
+    assert scratch["garden"].search("roses")
     panel.cancel_button.click()
     report = panel.wait(20)
     assert report is panel.report
@@ -144,7 +144,7 @@ def test_knowledge_base_is_dropped_when_its_first_source_fails(scratch, tmp_path
     assert list(scratch) == before
     (tmp_path / "a.md").write_text("# A\n\nWords.\n")
     fill(panel, "files", path="a.md")
-    panel.start()  # corrected, under the name that is still there
+    panel.start()  # keeps the name of the failed attempt
     assert panel.wait(30).new == 1
     assert "typo" in scratch
     fill(panel, "package", name="no_such_package")
@@ -166,7 +166,7 @@ def test_invalid_name_of_a_knowledge_base_is_refused(scratch, name):
 
 @pytest.fixture
 def unfinished(tmp_path, monkeypatch):
-    """A workspace where nothing embeds by itself what a model is to embed."""
+    """A workspace without automatic embedding by models."""
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
     with kbkit.open(tmp_path / "unfinished") as workspace:
         workspace.create("garden")
@@ -269,7 +269,7 @@ def test_sources_are_listed_disabled_and_removed(scratch, tmp_path):
     assert kb.spec.embedding.type == "static"
     labels = [label for label, _ in panel.kept.choice.options]
     assert labels == ["Files: one (1 document)", "Files: two (1 document)"]
-    assert panel.kept.choice.value == kb.sources["one"].id  # something is chosen from the start
+    assert panel.kept.choice.value == kb.sources["one"].id
     assert IngestPanel(kb).kept.choice.value == kb.sources["one"].id
     panel.kept.choice.value = kb.sources["two"].id
     panel.kept.switch_button.click()

@@ -1,4 +1,4 @@
-"""The judge panel against a real workspace: what it gives the page, and what the page may say."""
+"""The judge panel against a real workspace."""
 
 import pytest
 

@@ -63,7 +63,7 @@ def test_panel_starts_empty_and_counts_documents(workspace):
 def test_status_line_names_the_fallback_of_the_query_encoder(scratch):
     kb = scratch["garden"]
     config = kb.spec.model_dump(mode="json")
-    config["retrieval"]["query_encoder"] = "fitted"  # and nothing is fitted
+    config["retrieval"]["query_encoder"] = "fitted"
     kb.configure(KnowledgeBaseSpec.model_validate(config))
     with scratch._stores.database.write() as connection:
         query_encoders.remove(connection, kb.id)
@@ -313,7 +313,7 @@ def test_context_shows_neighbouring_passages(scratch):
     headings = [">Water<", ">Light<", ">Frost<"]
     for passage, heading in zip(context["passages"], headings, strict=True):
         assert heading in passage["html"]
-        assert passage["path"] == ""  # its own text says it
+        assert passage["path"] == ""  # the passage has its heading
     assert [passage["hit"] for passage in context["passages"]] == [False, True, False]
     assert "Frost for figs" in context["passages"][2]["html"]
     assert context["more"]
@@ -454,7 +454,7 @@ def test_chips_clicked_before_the_panel_answers_remove_their_filters(scratch):
     tag.click()
     assert panel.filter_box._chips.children == (kind, state, everything)  # the same buttons
     kind.click()
-    tag.click()  # twice
+    tag.click()  # again
     assert panel.filters == kbkit.Filters(state=("current",))
     assert panel.filter_box._chips.children == (state,)
 
@@ -510,12 +510,12 @@ def test_look_shows_changes_of_another_process(scratch):
         other["garden"].add("Rose water", "Roses in water.")
         do(panel, "look")
     assert len(panel.hits) == 2
-    assert panel.cards.state["serial"] == serial  # the reader's place is kept
+    assert panel.cards.state["serial"] == serial  # the page does not scroll
 
 
 def test_slow_searches_wait_for_a_pause(workspace):
     panel = SearchPanel(workspace["manual"])
-    panel._adapt(2.0)  # as the first of a process may
+    panel._adapt(2.0)
     assert panel._debouncer.delay > 0
     panel._adapt(0.01)
     assert panel._debouncer.delay == 0

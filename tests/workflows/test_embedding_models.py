@@ -151,14 +151,14 @@ def test_fetched_model_follows_its_configuration(hub, here, ranges):
     minilm = open_embedder(
         OnnxEmbedding(preset="minilm", pooling="cls", max_length=64, query_prefix="find: ")
     )
-    text = "word " * 200 + "end"  # longer than it reads
+    text = "word " * 200 + "end"  # longer than the model's limit
     np.testing.assert_array_equal(embedder.embed_query(text), minilm.embed_query(text))
     np.testing.assert_array_equal(embedder.embed_passages([text]), minilm.embed_passages([text]))
     assert opened(pooling="mean").fingerprint != embedder.fingerprint
     local = open_embedder(OnnxEmbedding(model=str(folder)))
     np.testing.assert_array_equal(embedder.embed_query(text), local.embed_query(text))
     asked = len(hub.asked)
-    fetch()  # it is here
+    fetch()  # already installed
     assert len(hub.asked) == asked + 1
 
 
