@@ -170,7 +170,7 @@ def public_names() -> set[str]:
                 )
                 and not getattr(member, "__module__", "kbkit").startswith("pydantic")
             }
-    assert {"kbkit.workspace.Workspace", "kbkit.errors.RecipeError"} <= found
+    assert {"kbkit.workspace.workspace.Workspace", "kbkit.errors.RecipeError"} <= found
     return found
 
 
