@@ -1,4 +1,4 @@
-"""What is damaged is told in plain words; what derives from the catalog is mended."""
+"""The doctor finds damage; it repairs what derives from the catalog."""
 
 import json
 import shutil
@@ -15,14 +15,15 @@ import kbkit
 from kbkit.cli import app
 from kbkit.errors import KbkitError, WorkspaceError, WorkspaceVersionError
 from kbkit.recipes import KnowledgeBaseSpec
+from tests.workspace.damage import flip_a_snapshot, sql
 
 pytestmark = pytest.mark.local
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A workspace with a knowledge base of two documents and a snapshot, closed."""
-    root = tmp_path_factory.mktemp("made")
+def closed(tmp_path_factory):
+    """A closed workspace with a knowledge base of two documents and a snapshot."""
+    root = tmp_path_factory.mktemp("closed")
     (root / "docs").mkdir()
     (root / "docs" / "tea.md").write_text("# Tea\n\n## Green\n\nSteep for two minutes.\n")
     with kbkit.open(root / "kb") as workspace:
@@ -34,27 +35,19 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def folder(made, tmp_path):
-    return Path(shutil.copytree(made, tmp_path / "kb"))
-
-
-def sql(folder, *statements):
-    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
-        for statement in statements:
-            connection.execute(statement)
-        connection.commit()
+def folder(closed, tmp_path):
+    return Path(shutil.copytree(closed, tmp_path / "kb"))
 
 
 def forget_words(folder):
     with closing(sqlite3.connect(folder / "catalog.db")) as connection:
         query = "SELECT name FROM sqlite_master WHERE name LIKE 'lexical_%' AND sql LIKE '%fts5%'"
         (table,) = connection.execute(query).fetchone()
-        connection.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
-        connection.commit()
+    sql(folder, f"INSERT INTO {table}({table}) VALUES ('delete-all')")
 
 
 def chroma(folder, change):
-    """Change a collection, and leave its files as if they were whole."""
+    """Change a collection, and keep its checksums valid."""
     with kbkit.open(folder) as workspace:
         vectors, row = workspace._stores.vectors, workspace["notes"].info()
         vectors.open(workspace["notes"].id)
@@ -81,7 +74,7 @@ def damage_chroma(folder):
 
 
 def change_a_graph(folder):
-    """Flip bits of what Chroma's native code reads."""
+    """Flip bits of a file that Chroma's native code reads."""
     with kbkit.open(folder) as workspace:
         kb = workspace["notes"]
         kb.add("Cups", "\n\n".join(f"## Cup {i}\n\nTea {i}.\n" for i in range(1_100)))
@@ -92,21 +85,14 @@ def change_a_graph(folder):
     path.write_bytes(data)
 
 
-def flip(folder):
-    (path,) = (folder / "snapshots").glob("*.safetensors")
-    data = bytearray(path.read_bytes())
-    data[-100] ^= 1
-    path.write_bytes(data)
-
-
 def another_snapshot(folder):
-    """Whole files that hold something else than the catalog does."""
+    """Write intact files that differ from the catalog."""
     with kbkit.open(folder) as workspace:
         files, (kb_id,) = workspace._stores.snapshots._files, (workspace["notes"].id,)
-        held = files.read(kb_id)
-        vectors = {int(held.seqs[0]): np.asarray(held.vectors_of(np.arange(2))[1])}
-        segments = tuple(segment.with_vectors(vectors) for segment in held.segments)
-        files.write(kb_id, replace(held, segments=segments))
+        snapshot = files.read(kb_id)
+        vectors = {int(snapshot.seqs[0]): np.asarray(snapshot.vectors_of(np.arange(2))[1])}
+        segments = tuple(segment.with_vectors(vectors) for segment in snapshot.segments)
+        files.write(kb_id, replace(snapshot, segments=segments))
 
 
 DERIVED = {
@@ -116,7 +102,7 @@ DERIVED = {
     "the folder of Chroma": (lose_chroma, "index", "vectors is missing: Chroma has no collection"),
     "a file of Chroma": (damage_chroma, "index", "chroma.sqlite3 not as it was written"),
     "a graph of Chroma": (change_a_graph, "index", "data_level0.bin not as it was written"),
-    "a bit of a snapshot": (flip, "snapshot", "is damaged"),
+    "a bit of a snapshot": (flip_a_snapshot, "snapshot", "is damaged"),
     "a snapshot of something else": (another_snapshot, "snapshot", "differs from the catalog"),
 }
 
@@ -126,46 +112,46 @@ def run(folder, *command):
 
 
 @pytest.mark.parametrize("name", DERIVED)
-def test_what_derives_from_the_catalog_is_found_and_mended(folder, name):
-    damage, part, told = DERIVED[name]
+def test_damaged_derived_data_is_found_and_repaired(folder, name):
+    damage, part, problem = DERIVED[name]
     damage(folder)
     with kbkit.open(folder) as workspace:
-        found = workspace.doctor()
-        assert [(each.part, each.kb) for each in found.findings] == [(part, "notes")]
-        assert told in found.findings[0].problem
-        assert not found.sound
-        assert workspace.doctor() == found
+        health = workspace.doctor()
+        assert [(each.part, each.kb) for each in health.findings] == [(part, "notes")]
+        assert problem in health.findings[0].problem
+        assert not health.sound
+        assert workspace.doctor() == health
         assert workspace.doctor(repair=True).sound
         assert workspace.doctor().findings == ()
         assert workspace["notes"].search("steep minutes")[0].title == "Tea"
 
 
 @pytest.mark.slow
-def test_what_was_mended_by_itself_is_told_until_somebody_repairs(folder):
+def test_automatic_repair_is_reported_until_acknowledged(folder):
     change_a_graph(folder)
     with kbkit.open(folder) as workspace:
         workspace["notes"].add("Honey", "A jar of honey.")
-    for repair, told in ((False, True), (True, True), (False, False)):
+    for repair, reported in ((False, True), (True, True), (False, False)):
         with kbkit.open(folder) as workspace:
             health = workspace.doctor(repair=repair)
         assert health.sound
-        assert ("data_level0.bin not as it was written (found" in str(health)) is told
+        assert ("data_level0.bin not as it was written (found" in str(health)) is reported
 
 
-def test_the_command_tells_and_its_code_says_whether_all_is_sound(folder):
+def test_doctor_command_exit_code_shows_soundness(folder):
     sound = run(folder, "doctor")
     assert (sound.exit_code, sound.output) == (0, "1 knowledge base: sound\n")
     forget_words(folder)
     broken = run(folder, "doctor")
     assert broken.exit_code == 1
     assert "kbkit doctor --repair" in broken.output
-    told = json.loads(run(folder, "doctor", "--json").output)
-    assert (told["sound"], told["findings"][0]["part"]) == (False, "words")
+    report = json.loads(run(folder, "doctor", "--json").output)
+    assert (report["sound"], report["findings"][0]["part"]) == (False, "words")
     assert run(folder, "doctor", "--repair").exit_code == 0
     assert run(folder, "doctor").exit_code == 0
 
 
-def test_all_that_derives_is_made_anew(folder):
+def test_rebuild_renews_all_derived_data(folder):
     for damage in (forget_words, lose_a_vector, another_snapshot):
         damage(folder)
     assert run(folder, "rebuild", "notes").output == "rebuilt: notes\n"
@@ -199,8 +185,8 @@ CATALOGS = {
 
 
 @pytest.mark.parametrize("name", CATALOGS)
-def test_a_damaged_catalog_is_one_clear_error(folder, name):
-    statement, told = CATALOGS[name]
+def test_damaged_catalog_is_one_clear_error(folder, name):
+    statement, problem = CATALOGS[name]
     sql(folder, statement)
     (folder / "snapshots").rename(folder / "away")
     if name != "a vector of nothing":
@@ -213,19 +199,19 @@ def test_a_damaged_catalog_is_one_clear_error(folder, name):
             with pytest.raises(WorkspaceError, match="restore"):
                 use()
     with kbkit.open(folder) as workspace:
-        found = workspace.doctor(repair=True)
-    assert not found.sound
-    assert told in found.findings[0].problem
+        health = workspace.doctor(repair=True)
+    assert not health.sound
+    assert problem in health.findings[0].problem
 
 
-def test_a_damaged_index_of_a_table_is_rebuilt(folder):
+def test_damaged_table_index_is_rebuilt(folder):
     stored = "sqlite_master WHERE name = 'documents_by_type'"
     with closing(sqlite3.connect(folder / "catalog.db")) as connection:
         (row,) = connection.execute(f"SELECT * FROM {stored}")
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(f"DELETE FROM {stored}")
         connection.commit()
-    sql(folder, "UPDATE documents SET document_type = 'manual'")  # which the index misses
+    sql(folder, "UPDATE documents SET document_type = 'manual'")  # the index misses it
     with closing(sqlite3.connect(folder / "catalog.db")) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
@@ -239,7 +225,7 @@ def test_a_damaged_index_of_a_table_is_rebuilt(folder):
         assert workspace.doctor().sound
 
 
-def test_a_snapshot_of_another_kbkit_is_no_damage(folder):
+def test_snapshot_of_another_kbkit_is_no_damage(folder):
     (path,) = (folder / "snapshots").glob("*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 1}))
     with kbkit.open(folder) as workspace:
@@ -247,13 +233,13 @@ def test_a_snapshot_of_another_kbkit_is_no_damage(folder):
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
-def test_a_catalog_that_does_not_say_who_made_it_is_refused(folder, statement):
+def test_catalog_without_a_version_is_refused(folder, statement):
     sql(folder, statement)
     with pytest.raises(WorkspaceError, match="its version is missing"):
         kbkit.open(folder)
 
 
-def test_a_score_that_is_a_word_is_told(folder):
+def test_text_in_an_integer_column_is_found(folder):
     with kbkit.open(folder) as workspace:
         workspace["notes"].rate(workspace["notes"].documents["text:Milk"].id, 4)
     sql(folder, "UPDATE ratings SET score = 'high'")
@@ -262,17 +248,17 @@ def test_a_score_that_is_a_word_is_told(folder):
     assert "the table ratings has a row whose score is no INTEGER" in problems
 
 
-def test_a_page_of_zeros_is_one_clear_error_or_none(folder):
+def test_zeroed_page_gives_at_most_one_clear_error(folder):
     path = folder / "catalog.db"
     data = path.read_bytes()
     for page in range(4096, len(data), 4096 * 29):
         path.write_bytes(data[:page] + bytes(4096) + data[page + 4096 :])
-        with suppress(KbkitError), kbkit.open(folder) as workspace:  # and nothing else
+        with suppress(KbkitError), kbkit.open(folder) as workspace:
             workspace["notes"].search("steep")
             workspace.doctor()
 
 
-def test_a_configuration_of_a_newer_kbkit_is_told(folder):
+def test_configuration_of_a_newer_kbkit_is_found(folder):
     sql(folder, "UPDATE knowledge_bases SET config = json_set(config, '$.quantum', 1)")
     with kbkit.open(folder) as workspace:
         with pytest.raises(WorkspaceVersionError, match=r"quantum.*upgrade kbkit"):
@@ -282,7 +268,7 @@ def test_a_configuration_of_a_newer_kbkit_is_told(folder):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"language": "klingon"}, "klingon"),
         ({"retrieval": {"postprocessors": [{"path": "no.such:Thing"}]}}, "no.such:Thing: is not"),
@@ -291,13 +277,13 @@ def test_a_configuration_of_a_newer_kbkit_is_told(folder):
         ({"annotation": {"type": "plugin", "name": "nobody"}}, "provides an annotator"),
     ],
 )
-def test_what_is_not_there_is_refused_of_a_knowledge_base_that_is_empty(tmp_path, values, told):
+def test_unavailable_settings_are_refused_on_an_empty_base(tmp_path, values, message):
     spec = KnowledgeBaseSpec.model_validate(values)
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("notes")
-        with pytest.raises(KbkitError, match=told):
+        with pytest.raises(KbkitError, match=message):
             kb.configure(spec)
-        with pytest.raises(KbkitError, match=told):
+        with pytest.raises(KbkitError, match=message):
             workspace.create("others", spec=spec)
         assert kb.spec == KnowledgeBaseSpec()
         assert not workspace.search("tea")

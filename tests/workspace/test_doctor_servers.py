@@ -1,15 +1,11 @@
-"""The doctor looks at jobs, tokens, codes of vectors, what was mended before; on PostgreSQL too."""
+"""The doctor checks jobs, tokens, codes of vectors and earlier repairs, on PostgreSQL too."""
 
 import json
 import shutil
-import sqlite3
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import make_url
 from typer.testing import CliRunner
 
 import kbkit
@@ -18,19 +14,20 @@ from kbkit.cli import app
 from kbkit.errors import TokenError, WorkspaceError
 from kbkit.models import JobState
 from kbkit.models.jobs import KINDS
-from kbkit.runtime.config import Settings
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS
 from kbkit.stores.snapshots import codes
 from kbkit.stores.snapshots.chunk_table import read_arrays, write_arrays
+from tests.stores.workspaces import execute, opened
+from tests.workspace.damage import flip, flip_a_snapshot, sql
 
 pytestmark = pytest.mark.local
 JOB = "0" * 32
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A workspace with a knowledge base, a token for it, and a job that waits."""
+def closed(tmp_path_factory):
+    """A workspace with a knowledge base, a token for it, and a queued job."""
     folder = tmp_path_factory.mktemp("servers") / "kb"
     with kbkit.open(folder) as workspace:
         fill(workspace)
@@ -43,33 +40,27 @@ def fill(workspace):
     workspace._stores.snapshots.save(workspace["notes"].id)
     Tokens(workspace).create("ann", scope="write", kbs=["notes"])
     jobs = Jobs(workspace, tasks=dict.fromkeys(TASKS), workers=1)
-    jobs._closing.set()  # nobody does it
+    jobs._closing.set()  # so that it stays queued
     jobs.start("refresh", {"kb": "notes"}, kbs=("notes",))
 
 
 @pytest.fixture
-def folder(made, tmp_path):
-    return Path(shutil.copytree(made, tmp_path / "kb"))
-
-
-def sql(folder, statement):
-    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
-        connection.execute(statement)
-        connection.commit()
+def folder(closed, tmp_path):
+    return Path(shutil.copytree(closed, tmp_path / "kb"))
 
 
 def waiting(workspace):
     return [job.state for job in Jobs(workspace).list()]
 
 
-def test_the_kinds_of_jobs_are_those_that_are_done():
+def test_every_job_kind_has_a_task():
     assert set(TASKS) == set(KINDS)
 
 
-def test_jobs_and_tokens_that_are_as_they_should_be_are_no_findings(folder):
+def test_valid_jobs_and_tokens_give_no_findings(folder):
     with kbkit.open(folder) as workspace:
         assert workspace.doctor().findings == ()
-        workspace.delete("notes")  # from where it can come back
+        workspace.delete("notes")  # to the trash
         assert workspace.doctor().findings == ()
 
 
@@ -84,19 +75,19 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_a_job_that_cannot_be_read_is_told_and_forgotten(folder, name):
+def test_unreadable_job_is_found_and_removed(folder, name):
     sql(folder, f"UPDATE jobs SET {UNREADABLE[name]}")
     with kbkit.open(folder) as workspace:
-        (found,) = workspace.doctor().findings
-        assert (found.part, found.kb, found.mended) == ("jobs", "", False)
-        assert "cannot be read" in found.problem
-        assert "kbkit doctor --repair" in found.remedy
+        (finding,) = workspace.doctor().findings
+        assert (finding.part, finding.kb, finding.mended) == ("jobs", "", False)
+        assert "cannot be read" in finding.problem
+        assert "kbkit doctor --repair" in finding.remedy
         assert workspace.doctor(repair=True).sound
         assert workspace.doctor().findings == ()
         assert waiting(workspace) == []
 
 
-def test_jobs_that_cannot_be_read_are_one_clear_error_for_who_lists_them(folder):
+def test_listing_unreadable_jobs_is_one_clear_error(folder):
     sql(folder, "UPDATE jobs SET state = 'asleep'")
     with (
         kbkit.open(folder) as workspace,
@@ -105,7 +96,7 @@ def test_jobs_that_cannot_be_read_are_one_clear_error_for_who_lists_them(folder)
         Jobs(workspace).resume()
 
 
-def test_jobs_that_nobody_can_do_are_ended(folder):
+def test_impossible_jobs_are_failed(folder):
     sql(folder, "UPDATE jobs SET kind = 'juggle'")
     with kbkit.open(folder) as workspace:
         assert "juggle" in workspace.doctor().findings[0].problem
@@ -116,17 +107,17 @@ def test_jobs_that_nobody_can_do_are_ended(folder):
         assert (jobs.part, tokens.part) == ("jobs", "tokens")
         assert "notes, which is gone" in jobs.problem
         assert "ann" in tokens.problem
-        found = workspace.doctor(repair=True)
-        assert [each.mended for each in found.findings] == [True, False]
+        health = workspace.doctor(repair=True)
+        assert [each.mended for each in health.findings] == [True, False]
         assert waiting(workspace) == [JobState.FAILED]
-        (token,) = workspace.doctor().findings  # who is let in, only people say
+        (token,) = workspace.doctor().findings  # only people change access
         assert f"token revoke {Tokens(workspace).list()[0].id}" in token.remedy
-    told = CliRunner().invoke(app, ["--workspace", str(folder), "doctor", "--json"])
-    assert (told.exit_code, json.loads(told.output)["findings"][0]["part"]) == (1, "tokens")
+    run = CliRunner().invoke(app, ["--workspace", str(folder), "doctor", "--json"])
+    assert (run.exit_code, json.loads(run.output)["findings"][0]["part"]) == (1, "tokens")
 
 
 @pytest.mark.parametrize("damage", ["scope = 'all'", "kbs = '{}'", "digest = 'x'", "kbs = 'x'"])
-def test_a_token_that_cannot_be_read_lets_nobody_in_and_can_be_revoked(folder, damage):
+def test_unreadable_token_is_rejected_and_can_be_revoked(folder, damage):
     with kbkit.open(folder) as workspace:
         secret = Tokens(workspace).create("eve").token
     sql(folder, f"UPDATE tokens SET {damage} WHERE name = 'eve'")
@@ -134,9 +125,9 @@ def test_a_token_that_cannot_be_read_lets_nobody_in_and_can_be_revoked(folder, d
         tokens = Tokens(workspace)
         with pytest.raises((TokenError, WorkspaceError)):
             tokens.check(secret)
-        (found,) = workspace.doctor(repair=True).findings
-        assert (found.part, found.mended) == ("tokens", False)
-        revoke = found.remedy.partition("`")[2].partition("`")[0].split()
+        (finding,) = workspace.doctor(repair=True).findings
+        assert (finding.part, finding.mended) == ("tokens", False)
+        revoke = finding.remedy.partition("`")[2].partition("`")[0].split()
         done = CliRunner().invoke(app, ["--workspace", str(folder), *revoke[1:]])
         assert (done.exit_code, done.output) == (0, "revoked eve\n")
         assert workspace.doctor().findings == ()
@@ -145,8 +136,7 @@ def test_a_token_that_cannot_be_read_lets_nobody_in_and_can_be_revoked(folder, d
 
 @pytest.mark.parametrize("summaries", [False, True])
 @pytest.mark.soak
-def test_codes_of_other_vectors_are_found_and_made_anew(folder, monkeypatch, summaries):
-    """Whole files that say something else than the vectors beside them."""
+def test_codes_of_other_vectors_are_found_and_rebuilt(folder, monkeypatch, summaries):
     pytest.importorskip("faiss")
     monkeypatch.setattr(codes, "MIN", 2)
     with kbkit.open(folder) as workspace:
@@ -160,23 +150,18 @@ def test_codes_of_other_vectors_are_found_and_made_anew(folder, monkeypatch, sum
         about, arrays = read_arrays(path)
         kept = {name: np.array(array) for name, array in arrays.items()}
         write_arrays(path, kept | {"codes": kept["codes"][::-1]}, about)
-        (found,) = workspace.doctor().findings
-        assert (found.part, found.kb) == ("snapshot", "notes")
-        assert "codes of other vectors for" in found.problem
+        (finding,) = workspace.doctor().findings
+        assert (finding.part, finding.kb) == ("snapshot", "notes")
+        assert "codes of other vectors for" in finding.problem
         assert workspace.doctor(repair=True).sound
         assert workspace.doctor().findings == ()
         (path,) = (folder / "snapshots").glob(pattern)
-        data = bytearray(path.read_bytes())
-        data[-20] ^= 1
-        path.write_bytes(data)
+        flip(path, -20)
         assert "is damaged" in workspace.doctor().findings[0].problem
 
 
-def test_what_was_emptied_when_it_was_opened_is_told_until_somebody_repairs(folder):
-    path = folder / "chroma" / "chroma.sqlite3"
-    data = bytearray(path.read_bytes())
-    data[5000] ^= 1
-    path.write_bytes(data)
+def test_index_emptied_on_opening_is_reported_until_repair(folder):
+    flip(folder / "chroma" / "chroma.sqlite3", 5000)
     with kbkit.open(folder) as workspace:
         workspace["notes"].add("Mate", "# Mate\n\nMate steeps for five minutes.\n")
     run = CliRunner().invoke(app, ["--workspace", str(folder), "doctor"])
@@ -184,31 +169,28 @@ def test_what_was_emptied_when_it_was_opened_is_told_until_somebody_repairs(fold
     assert "chroma.sqlite3 not as it was written" in run.output
     assert "mended" in run.output
     with kbkit.open(folder) as workspace:
-        (found,) = workspace.doctor().findings
-        assert (found.part, found.kb, found.mended) == ("index", "", True)
-        assert "UTC" in found.problem
-        assert workspace.doctor(repair=True).findings == (found,)
+        (finding,) = workspace.doctor().findings
+        assert (finding.part, finding.kb, finding.mended) == ("index", "", True)
+        assert "UTC" in finding.problem
+        assert workspace.doctor(repair=True).findings == (finding,)
         assert workspace.doctor().findings == ()
 
 
-def test_a_snapshot_that_was_damaged_is_told_after_it_was_made_anew(folder):
-    (path,) = (folder / "snapshots").glob("*.safetensors")
-    data = bytearray(path.read_bytes())
-    data[-100] ^= 1
-    path.write_bytes(data)
+def test_damaged_snapshot_is_reported_after_its_rebuild(folder):
+    flip_a_snapshot(folder)
     with kbkit.open(folder) as workspace:
         assert workspace["notes"].search("green tea")[0].title == "Tea"
         workspace._stores.snapshots.save(workspace["notes"].id)
-        (found,) = workspace.doctor().findings
-        assert (found.part, found.mended) == ("snapshot", True)
-        assert "damaged" in found.problem
+        (finding,) = workspace.doctor().findings
+        assert (finding.part, finding.mended) == ("snapshot", True)
+        assert "damaged" in finding.problem
 
 
-def test_notes_that_cannot_be_read_or_written_stand_in_nobodys_way(folder):
+def test_unreadable_repair_log_is_harmless(folder):
     (folder / "mended.jsonl").write_bytes(b'\xff\n[1]\n{"a": 1}\n["t", "index", "it was so"]\n')
     with kbkit.open(folder) as workspace:
-        (found,) = workspace.doctor().findings
-        assert found.problem == "it was so (found t)"
+        (finding,) = workspace.doctor().findings
+        assert finding.problem == "it was so (found t)"
     (folder / "mended.jsonl").unlink()
     (folder / "mended.jsonl").mkdir()
     with kbkit.open(folder) as workspace:
@@ -228,35 +210,30 @@ def on_server(postgres, tmp_path_factory):
 
 @pytest.fixture
 def damaged(postgres, on_server, tmp_path):
-    """Opens a copy of the workspace, of which the catalog was changed."""
+    """Opens a copy of the workspace with a changed catalog."""
 
     def change(*statements):
         url = postgres.copy(on_server[1])
-        for statement in statements:
-            postgres.execute(statement, make_url(url).database)
+        execute(postgres, url, *statements)
         place = tmp_path / f"kb{len(list(tmp_path.iterdir()))}"
         return opened(Path(shutil.copytree(on_server[0], place)), url)
 
     return change
 
 
-def opened(folder, url):
-    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
-
-
-def test_a_catalog_on_a_server_is_sound(damaged):
+def test_catalog_on_a_server_is_sound(damaged):
     with damaged() as workspace:
         assert workspace.doctor() == kbkit.models.Health((), 1)
 
 
-def test_words_that_a_server_lost_are_made_anew(damaged):
+def test_lost_words_on_a_server_are_rebuilt(damaged):
     with damaged() as workspace:
         table = f"lexical_{workspace['notes'].id}"
     forget = f"UPDATE {table} SET terms = ts_delete(terms, 'tea')"
     with damaged(forget) as workspace:
-        (found,) = workspace.doctor().findings
-        assert (found.part, found.kb) == ("words", "notes")
-        assert "1 of" in found.problem
+        (finding,) = workspace.doctor().findings
+        assert (finding.part, finding.kb) == ("words", "notes")
+        assert "1 of" in finding.problem
         assert workspace.doctor(repair=True).sound
         assert workspace.doctor().findings == ()
         assert workspace["notes"].search("tea", mode="lexical")[0].title == "Tea"
@@ -289,24 +266,21 @@ SERVER = {
 
 
 @pytest.mark.parametrize("name", SERVER)
-def test_what_a_server_has_lost_is_told_once_and_in_plain_words(damaged, name):
-    statement, part, told = SERVER[name]
+def test_damage_on_a_server_is_reported_once(damaged, name):
+    statement, part, problem = SERVER[name]
     with damaged(statement) as workspace:
-        found = workspace.doctor(repair=True)
-        assert [(each.part, each.mended) for each in found.findings] == [(part, False)]
-        assert told in found.findings[0].problem
-        assert "kbkit_pg" not in str(found)
+        health = workspace.doctor(repair=True)
+        assert [(each.part, each.mended) for each in health.findings] == [(part, False)]
+        assert problem in health.findings[0].problem
+        assert "kbkit_pg" not in str(health)
 
 
-def test_snapshots_jobs_and_tokens_of_a_server_are_looked_at(damaged):
+def test_snapshots_jobs_and_tokens_on_a_server_are_checked(damaged):
     odd = ("UPDATE jobs SET state = 'asleep'", "UPDATE tokens SET kbs = '{}'")
     with damaged(*odd) as workspace:
-        (path,) = (workspace.path / "snapshots").glob("*.safetensors")
-        data = bytearray(path.read_bytes())
-        data[-100] ^= 1
-        path.write_bytes(data)
-        found = workspace.doctor(repair=True).findings
-        assert [(each.part, each.mended) for each in found] == [
+        flip_a_snapshot(workspace.path)
+        findings = workspace.doctor(repair=True).findings
+        assert [(each.part, each.mended) for each in findings] == [
             ("snapshot", True),
             ("jobs", True),
             ("tokens", False),

@@ -1,4 +1,4 @@
-"""Models embed behind an ingest what static vectors serve meanwhile."""
+"""Models embed after an ingest; static vectors serve searches meanwhile."""
 
 import json
 import os
@@ -33,30 +33,21 @@ print(left.summaries, left.chunks)
 
 
 def lines(path, count, start=0):
-    """A file of documents that say something of themselves."""
-    text = "Is drunk from a cup of number {n}, which stands where the host has put it."
-    documents = [
-        {
-            "uri": f"tea:{n}",
-            "title": f"Tea {n}",
-            "text": f"# Tea {n}\n\n{text.format(n=n)}\n\n## Brewing\n\nBoil kettle {n}.\n",
-        }
-        for n in range(start, start + count)
-    ]
-    documents.append(
-        {
-            "uri": "rm",
-            "title": "rm",
-            "text": "# rm\n\nRemoves entries of a directory that nobody has any use for.\n",
-        }
-    )
-    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    """A source of documents that have summaries."""
+    texts = {"rm": "# rm\n\nRemoves entries of a directory that nobody has any use for.\n"}
+    for n in range(start, start + count):
+        sentence = f"Is drunk from a cup of number {n}, which stands where the host has put it."
+        texts[f"Tea {n}"] = f"# Tea {n}\n\n{sentence}\n\n## Brewing\n\nBoil kettle {n}.\n"
+    with path.open("w") as file:
+        for title, text in texts.items():
+            uri = title.lower().replace(" ", ":")
+            file.write(json.dumps({"uri": uri, "title": title, "text": text}) + "\n")
     return JsonlSource(path=str(path))
 
 
 @pytest.fixture
 def open_in(tmp_path, monkeypatch):
-    """Opens the workspace with a setting; what it has started ends with the test."""
+    """Opens the workspace with a setting, and kills its workers after the test."""
     opened = []
 
     def open_(mode, foreground=0):
@@ -75,12 +66,12 @@ def open_in(tmp_path, monkeypatch):
 
 
 def worker():
-    """The process in the background that was started last."""
+    """The latest process in the background."""
     return processes._started[-1]
 
 
 @pytest.mark.slow
-def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_in, tmp_path):
+def test_search_switches_once_to_the_model_after_embedding(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     assert report.new == MANY + 1
@@ -109,7 +100,7 @@ def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_
     assert not kb.improve()
 
 
-def test_an_ingest_embeds_the_summaries_of_some_documents_before_it_returns(open_in, tmp_path):
+def test_small_ingest_embeds_summaries_before_returning(open_in, tmp_path):
     kb = open_in("background", foreground=600).create("drinks")
     assert kb.ingest(lines(tmp_path / "a.jsonl", 40)).improvement is None
     hits = kb.search("delete file")
@@ -117,12 +108,12 @@ def test_an_ingest_embeds_the_summaries_of_some_documents_before_it_returns(open
 
 
 @pytest.mark.slow
-def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path):
+def test_killed_worker_keeps_embedded_summaries(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", 200))
     first = kb.info().summaries_waiting
     until(lambda: kb.info().summaries_waiting < first)
-    # a group of its own, which no Ctrl-C reaches; in another session its niceness counted nothing
+    # no Ctrl-C reaches another group; niceness has no effect in another session
     pid = worker().pid
     assert (os.getpgid(pid), os.getsid(pid)) == (pid, os.getsid(0))
     os.kill(pid, signal.SIGKILL)
@@ -131,15 +122,15 @@ def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path)
     assert 0 < left < first
     assert handle_of(kb).row().summary_embedder.startswith("static:")
     assert kb.search("delete file")[0].parts.summary > 0
-    told = []
-    assert not kb.improve(on_progress=told.append)
-    summaries = [each for each in told if each.stage == "summaries"]
-    assert (summaries[-1].done, summaries[0].total) == (left, left)  # and none twice
+    progress = []
+    assert not kb.improve(on_progress=progress.append)
+    summaries = [each for each in progress if each.stage == "summaries"]
+    assert (summaries[-1].done, summaries[0].total) == (left, left)  # none twice
     assert handle_of(kb).row().summary_embedder.startswith("onnx:")
 
 
 @pytest.mark.slow
-def test_it_rests_where_documents_keep_coming(open_in, tmp_path, monkeypatch):
+def test_worker_rests_while_documents_keep_coming(open_in, tmp_path, monkeypatch):
     workspace = open_in("off")
     kb = workspace.create("drinks")
     rests, once = [], Improving.once
@@ -148,13 +139,13 @@ def test_it_rests_where_documents_keep_coming(open_in, tmp_path, monkeypatch):
 
     def beside_others(self):
         once(self)
-        if len(rests) < 2:  # as many as there were
+        if len(rests) < 2:  # as many documents as before
             kb.ingest(lines(tmp_path / f"{len(rests)}.jsonl", MANY, MANY * (len(rests) + 1)))
 
     monkeypatch.setattr(Improving, "once", beside_others)
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     address = stores_of(workspace).address.to_json()
-    working = Thread(target=improver.main, args=(address,))  # it would hear no interrupt any more
+    working = Thread(target=improver.main, args=(address,))
     working.start()
     working.join(120)
     assert rests == [12, 12]
@@ -162,7 +153,7 @@ def test_it_rests_where_documents_keep_coming(open_in, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_who_waits_sees_how_far_another_process_is(open_in, tmp_path):
+def test_waiting_improve_shows_progress_of_another_process(open_in, tmp_path):
     workspace = open_in("off")
     kb = workspace.create("drinks")
     left = kb.ingest(lines(tmp_path / "a.jsonl", 150)).improvement
@@ -170,17 +161,17 @@ def test_who_waits_sees_how_far_another_process_is(open_in, tmp_path):
     command = [sys.executable, "-c", NEW_LOOK, str(workspace.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
         until(lambda: kb.improve(stop=lambda: True).running)
-        told = []
-        assert not kb.improve(on_progress=told.append)
-        assert any(each.message == "in the background" for each in told)
+        progress = []
+        assert not kb.improve(on_progress=progress.append)
+        assert any(each.message == "in the background" for each in progress)
         assert other.communicate(timeout=60)[0] == "0 0\n"
 
 
 @pytest.mark.slow
-def test_documents_come_and_go_meanwhile(open_in, tmp_path):
+def test_documents_change_during_improvement(open_in, tmp_path):
     workspace = open_in("background")
-    kb, gone = workspace.create("drinks"), workspace.create("gone")
-    gone.ingest(lines(tmp_path / "b.jsonl", 40, 1000))
+    kb, deleted = workspace.create("drinks"), workspace.create("gone")
+    deleted.ingest(lines(tmp_path / "b.jsonl", 40, 1000))
     kb.ingest(lines(tmp_path / "a.jsonl", 100))
     kb.documents.delete("tea:3")
     kb.add("Tea 4", "Is not what it was, which is told in a sentence of its own.", source="tea:4")
@@ -193,13 +184,13 @@ def test_documents_come_and_go_meanwhile(open_in, tmp_path):
     row = handle_of(kb).row()
     snapshot = kb._stores.snapshots.renew(kb.id)
     assert snapshot.summary_embedder == row.summary_embedder
-    known = snapshot.summary_scores(lambda vectors: (vectors != 0).any(axis=1).astype("f4"))
-    assert known.sum() == kb.info().documents == 101
+    present = snapshot.summary_scores(lambda vectors: (vectors != 0).any(axis=1).astype("f4"))
+    assert present.sum() == kb.info().documents == 101
     with pytest.raises(NotFoundError, match="was deleted"):
-        gone.improve()
+        deleted.improve()
 
 
-def test_nothing_is_started_where_it_is_switched_off(open_in, tmp_path):
+def test_no_worker_starts_if_switched_off(open_in, tmp_path):
     kb = open_in("off").create("drinks")
     before = list(processes._started)
     report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
@@ -211,7 +202,7 @@ def test_nothing_is_started_where_it_is_switched_off(open_in, tmp_path):
     assert "waiting" not in kb._repr_html_()
 
 
-def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypatch):
+def test_chunks_of_a_model_are_searchable_at_once(open_in, tmp_path, monkeypatch):
     monkeypatch.setattr(MiniLmEmbedder, "batch_size", 20)
     spec = KnowledgeBaseSpec(embedding=MINILM, annotation="none")
     kb = open_in("off").create("drinks", spec=spec)
@@ -225,9 +216,9 @@ def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypat
     assert not left.summaries
     assert 0 < left.chunks < MANY * 2 + 1
     assert kb.info().embedder.startswith("static:")
-    told = []
-    assert not kb.improve(on_progress=told.append)
-    assert next(each.total for each in told if each.stage == "embed") == left.chunks
+    progress = []
+    assert not kb.improve(on_progress=progress.append)
+    assert next(each.total for each in progress if each.stage == "embed") == left.chunks
     assert kb.info().embedder.startswith("onnx:minilm:")
     assert kb.info().pending == 0
     assert kb.search("kettle 7")[0].title == "Tea 7"
@@ -238,14 +229,14 @@ def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_another_embedder_in_the_background(open_in, tmp_path):
+def test_changing_the_embedder_in_the_background(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", 5))
     before = kb.info()
-    found = kb.improve(embedding="minilm", estimate=True)
-    assert (found.summaries, found.chunks) == (0, before.chunks)
-    assert found.seconds > 0
-    assert found.megabytes == pytest.approx(before.chunks * 384 * 4e-6, abs=0.1)
+    estimated = kb.improve(embedding="minilm", estimate=True)
+    assert (estimated.summaries, estimated.chunks) == (0, before.chunks)
+    assert estimated.seconds > 0
+    assert estimated.megabytes == pytest.approx(before.chunks * 384 * 4e-6, abs=0.1)
     assert kb.info() == before
     left = kb.improve(embedding="minilm", background=True)
     assert left.running
@@ -265,7 +256,7 @@ def test_another_embedder_in_the_background(open_in, tmp_path):
         kb.improve(embedding="../model")
 
 
-def test_a_build_and_an_export_have_all_embedded(open_in, tmp_path):
+def test_build_and_export_embed_everything(open_in, tmp_path):
     lines(tmp_path / "a.jsonl", MANY)
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text("name: drinks\nsources:\n  - {type: jsonl, path: a.jsonl}\n")
@@ -281,7 +272,7 @@ def test_a_build_and_an_export_have_all_embedded(open_in, tmp_path):
     assert other.info().summaries_waiting == 0
 
 
-def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
+def test_command_line_shows_remaining_work(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
     monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "kb"))
     path = lines(tmp_path / "a.jsonl", MANY).path
@@ -293,13 +284,13 @@ def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
         assert ended.value.code in (0, None)
         return capsys.readouterr()
 
-    said = run("new", "drinks", "--jsonl", path).err
-    assert "left to do: 37 summaries, about " in said
-    assert "`kbkit improve drinks`" in said
+    output = run("new", "drinks", "--jsonl", path).err
+    assert "left to do: 37 summaries, about " in output
+    assert "`kbkit improve drinks`" in output
     assert "37 summaries" in run("show", "drinks").out
-    said = run("improve", "drinks", "--estimate", "--embedding", "minilm").err
-    assert "37 summaries and " in said
-    assert "MB" in said
+    output = run("improve", "drinks", "--estimate", "--embedding", "minilm").err
+    assert "37 summaries and " in output
+    assert "MB" in output
     assert run("improve", "drinks").err == "left to do: nothing\n"
     assert "waiting" not in run("show", "drinks").out
     assert json.loads(run("improve", "drinks", "--json").out)["summaries"] == 0
@@ -307,7 +298,7 @@ def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
 @pytest.mark.soak
-def test_an_interrupt_ends_who_waits_and_keeps_what_was_done(open_in, tmp_path):
+def test_interrupted_improve_keeps_its_progress(open_in, tmp_path):
     workspace = open_in("off")
     kb = workspace.create("drinks")
     first = kb.ingest(lines(tmp_path / "a.jsonl", 250)).improvement.summaries
@@ -322,61 +313,61 @@ def test_an_interrupt_ends_who_waits_and_keeps_what_was_done(open_in, tmp_path):
     assert not kb.improve()
 
 
-def test_figures_of_what_a_model_has_still_to_embed_say_so(open_in, tmp_path):
+def test_evaluation_notes_missing_embeddings(open_in, tmp_path):
     kb = open_in("off").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     left = kb.info().summaries_waiting
-    asked = [kbkit.Question(question="remove entries of a directory", relevant=["rm"])]
-    found = kb.feedback.evaluate(asked)
-    assert f"{left} summaries" in found.notes[0]
-    assert "kbkit improve drinks" in found.notes[0]
-    assert found.to_dict()["notes"] == list(found.notes)
-    assert f"{left} summaries" in found._repr_html_()
-    waited = kb.feedback.evaluate(asked, wait=True, against=found)
+    questions = [kbkit.Question(question="remove entries of a directory", relevant=["rm"])]
+    report = kb.feedback.evaluate(questions)
+    assert f"{left} summaries" in report.notes[0]
+    assert "kbkit improve drinks" in report.notes[0]
+    assert report.to_dict()["notes"] == list(report.notes)
+    assert f"{left} summaries" in report._repr_html_()
+    complete = kb.feedback.evaluate(questions, wait=True, against=report)
     assert kb.info().summaries_waiting == 0
-    assert waited.notes == ()
-    assert waited.against.notes == found.notes
+    assert complete.notes == ()
+    assert complete.against.notes == report.notes
 
 
 @pytest.mark.slow
-def test_what_is_tuned_by_unfinished_figures_says_so(open_in, tmp_path):
+def test_tuning_notes_missing_embeddings(open_in, tmp_path):
     workspace = open_in("off")
-    made = [workspace.create(name) for name in ("drinks", "meals")]
-    for kb in made:
+    kbs = [workspace.create(name) for name in ("drinks", "meals")]
+    for kb in kbs:
         kb.ingest(lines(tmp_path / f"{kb.name}.jsonl", MANY))
-    asked = [
+    questions = [
         kbkit.Question(question=f"what is made {number}", relevant=["rm"]) for number in range(10)
     ]
-    found = made[0].feedback.tune(asked, others={made[1]: asked})
-    assert [note.partition(":")[0] for note in found.notes] == ["drinks", "meals"]
-    assert f"{made[1].info().summaries_waiting} summaries" in found.notes[1]
-    assert "tune with `wait`" in found.notes[0]
-    assert found.to_dict()["notes"] == list(found.notes)
-    assert "kbkit improve meals" in found._repr_html_()
-    waited = made[0].feedback.tune(asked, others={made[1]: asked}, wait=True)
-    assert waited.notes == ()
-    assert [kb.info().summaries_waiting for kb in made] == [0, 0]
+    report = kbs[0].feedback.tune(questions, others={kbs[1]: questions})
+    assert [note.partition(":")[0] for note in report.notes] == ["drinks", "meals"]
+    assert f"{kbs[1].info().summaries_waiting} summaries" in report.notes[1]
+    assert "tune with `wait`" in report.notes[0]
+    assert report.to_dict()["notes"] == list(report.notes)
+    assert "kbkit improve meals" in report._repr_html_()
+    complete = kbs[0].feedback.tune(questions, others={kbs[1]: questions}, wait=True)
+    assert complete.notes == ()
+    assert [kb.info().summaries_waiting for kb in kbs] == [0, 0]
 
 
 @pytest.mark.slow
-def test_the_command_line_tells_of_unfinished_figures_and_waits(
+def test_eval_and_tune_commands_note_or_await_missing_embeddings(
     open_in, tmp_path, monkeypatch, capsys
 ):
     kb = open_in("off").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
-    asked = tmp_path / "asked.tsv"
-    asked.write_text("".join(f"remove entries of directory {n}\trm\n" for n in range(10)))
+    questions = tmp_path / "asked.tsv"
+    questions.write_text("".join(f"remove entries of directory {n}\trm\n" for n in range(10)))
 
-    def said(task, *more):
-        command = ["--workspace", str(tmp_path / "kb"), task, "drinks", "--questions", str(asked)]
-        monkeypatch.setattr(sys, "argv", ["kbkit", *command, *more])
+    def errors(task, *more):
+        command = ["--workspace", tmp_path / "kb", task, "drinks", "--questions", questions, *more]
+        monkeypatch.setattr(sys, "argv", ["kbkit", *map(str, command)])
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code
         return " ".join(capsys.readouterr().err.split())
 
-    assert "has still to embed" in said("eval")
-    assert "has still to embed" in said("tune")
-    assert "still to embed" not in said("tune", "--wait")
-    assert "still to embed" not in said("eval", "--wait")
+    assert "has still to embed" in errors("eval")
+    assert "has still to embed" in errors("tune")
+    assert "still to embed" not in errors("tune", "--wait")
+    assert "still to embed" not in errors("eval", "--wait")
     assert kb.info().summaries_waiting == 0

@@ -1,4 +1,4 @@
-"""Deleted documents and knowledge bases: brought back until the trash is emptied."""
+"""Deleted documents and knowledge bases can be restored until the trash is emptied."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def found(kb):
     return {hit.title for hit in kb.search("all about tea and bread")}
 
 
-def test_a_deleted_document_comes_back_with_its_ratings(kb):
+def test_undeleted_document_has_its_ratings(kb):
     document = kb.documents.update("docs/tea.md", tags=["hot"])
     chunk = kb.chunks.of(document.id)[0].id
     kb.rate(document.id, 5)
@@ -61,11 +61,11 @@ def test_a_deleted_document_comes_back_with_its_ratings(kb):
     assert kb.ratings.total(document.id).average == 5
     assert len(kb.feedback.judgements()) == 1
     assert kb.documents.trash() == []
-    report = kb.refresh()  # it is of its source again
+    report = kb.refresh()  # it belongs to its source again
     assert (report.same, report.new, report.gone) == (2, 0, 0)
 
 
-def test_a_refresh_does_not_bring_back_what_was_deleted_by_hand(kb, tmp_path):
+def test_refresh_does_not_restore_deleted_documents(kb, tmp_path):
     kb.documents.delete("docs/tea.md")
     (tmp_path / "docs/tea.md").write_text("# Tea\n\nAll about tea, said anew.\n")
     assert kb.refresh().new == 0
@@ -75,17 +75,17 @@ def test_a_refresh_does_not_bring_back_what_was_deleted_by_hand(kb, tmp_path):
     assert "anew" in kb.documents["docs/tea.md"].content
 
 
-def test_who_names_a_deleted_document_again_gets_it(kb):
-    known = kb.documents["docs/tea.md"].id
+def test_adding_a_deleted_document_restores_it(kb):
+    document_id = kb.documents["docs/tea.md"].id
     kb.documents.delete("docs/tea.md")
-    assert kb.add("Tea", "Written anew.", source="docs/tea.md").id == known
+    assert kb.add("Tea", "Written anew.", source="docs/tea.md").id == document_id
     assert kb.documents.trash() == []
     kb.documents.delete("docs/bread.md")
     kb.ingest(FilesSource(path="docs/bread.md"))
     assert "docs/bread.md" in kb.documents
 
 
-def test_documents_of_a_removed_source_come_back_without_it(kb):
+def test_documents_are_restored_without_their_source(kb):
     kb.sources.remove("docs")
     assert {each.uri for each in kb.documents.trash()} == {"docs/tea.md", "docs/bread.md"}
     kb.documents.undelete("docs/tea.md")
@@ -93,7 +93,7 @@ def test_documents_of_a_removed_source_come_back_without_it(kb):
     assert len(kb.sources) == 0
 
 
-def test_what_the_trash_does_not_hold_is_a_clear_error(kb):
+def test_undelete_of_unknown_documents_is_a_clear_error(kb):
     with pytest.raises(NotFoundError, match="the trash is empty"):
         kb.documents.undelete("docs/tea.md")
     kb.documents.delete("docs/tea.md")
@@ -103,7 +103,7 @@ def test_what_the_trash_does_not_hold_is_a_clear_error(kb):
         kb.documents.delete("docs/tea.md")
 
 
-def test_the_list_of_the_trash_names_deleted_documents_too(workspace, kb):
+def test_trash_command_mentions_deleted_documents(workspace, kb):
     def listed():
         place = str(workspace.path)
         return CliRunner().invoke(app, ["--workspace", place, "trash"]).stderr
@@ -114,7 +114,7 @@ def test_the_list_of_the_trash_names_deleted_documents_too(workspace, kb):
     assert "empty" not in listed()
 
 
-def test_compact_empties_the_trash_and_what_was_deleted_stays_away(workspace, kb, tmp_path):
+def test_compact_empties_the_trash_for_good(workspace, kb, tmp_path):
     kb.add("By hand", "Written by hand.", source="note")
     kb.documents.delete("docs/tea.md")
     kb.documents.delete("note")
@@ -137,7 +137,7 @@ def test_compact_empties_the_trash_and_what_was_deleted_stays_away(workspace, kb
         kb.documents.undelete("note")
 
 
-def test_compact_removes_pictures_that_no_document_shows(workspace, tmp_path):
+def test_compact_removes_unused_images(workspace, tmp_path):
     for color in ("red", "green", "blue"):
         Pillow.new("RGB", (4, 3), color).save(tmp_path / f"docs/{color}.png")
         (tmp_path / f"docs/{color}.md").write_text(f"# {color}\n\n![a box]({color}.png)\n")
@@ -151,7 +151,7 @@ def test_compact_removes_pictures_that_no_document_shows(workspace, tmp_path):
     (tmp_path / "docs/red.md").write_text("# red\n\nNo box any more.\n")
     kb.refresh()
     kb.documents.delete("docs/green.md")
-    for path in images.iterdir():  # as if an hour ago: what is new may be about to be stored
+    for path in images.iterdir():  # young files may belong to a running ingest
         os.utime(path, (time.time() - 3600,) * 2)
     reading = f"source-{kb.sources['docs'].id}"
     with FolderLocks(tmp_path / "kb/locks").hold(reading, wait=0):
@@ -165,7 +165,7 @@ def test_compact_removes_pictures_that_no_document_shows(workspace, tmp_path):
     assert [path.name for path in images.iterdir()] == ["notes.txt"]
 
 
-def test_a_picture_in_the_trash_stays_until_it_is_emptied(workspace, tmp_path):
+def test_image_in_the_trash_stays_until_it_is_emptied(workspace, tmp_path):
     Pillow.new("RGB", (4, 3), "red").save(tmp_path / "docs/red.png")
     (tmp_path / "docs/red.md").write_text("# Red\n\n![a box](red.png)\n")
     kb = workspace.create("boxes")
@@ -179,15 +179,16 @@ def test_a_picture_in_the_trash_stays_until_it_is_emptied(workspace, tmp_path):
     assert (tmp_path / "kb/images" / name).is_file()
 
 
-def test_a_deleted_knowledge_base_comes_back_whole(workspace, kb):
+def test_undeleted_knowledge_base_is_complete(workspace, kb):
     kb.rate(kb.documents["docs/tea.md"].id, 5)
     kb.documents.delete("docs/bread.md")
     workspace.delete("food")
     assert list(workspace) == []
     with pytest.raises(NotFoundError):
         workspace["food"]
-    with pytest.raises(NotFoundError, match="was deleted"):
-        kb.search("tea")
+    for use in (lambda: kb.search("tea"), lambda: kb.add("Tea", "Steep.")):
+        with pytest.raises(NotFoundError, match="was deleted"):
+            use()
     workspace.create("food", description="Another").add("Milk", "Milk is white.")
     (deleted,) = workspace.trash()
     assert (deleted.name, deleted.documents, deleted.description) == ("food", 1, "Of food")
@@ -207,13 +208,7 @@ def test_a_deleted_knowledge_base_comes_back_whole(workspace, kb):
     assert workspace.undelete("old-food").name == "old-food"
 
 
-def test_deleted_forever_is_deleted(workspace, kb):
-    workspace.delete("food", forever=True)
-    assert workspace.trash() == []
-    assert list(workspace) == []
-
-
-def test_names_and_descriptions_change(workspace, kb):
+def test_rename_and_describe(workspace, kb):
     kb.rate(kb.documents["docs/tea.md"].id, 5)
     renamed = workspace.rename("food", to="meals")
     assert (renamed.name, list(workspace), kb.info().name) == ("meals", ["meals"], "meals")
@@ -228,24 +223,24 @@ def test_names_and_descriptions_change(workspace, kb):
     assert workspace["meals"].info().description == "Of meals"
 
 
-def test_an_embedder_is_chosen_when_it_is_made(workspace):
+def test_embedder_is_chosen_at_creation(workspace):
     assert workspace.create("small", embedding="static").spec.embedding.type == "static"
     spec = kbkit.KnowledgeBaseSpec(language="german")
-    made = workspace.create("large", spec=spec, embedding="minilm").spec
-    assert (made.embedding.type, made.language) == ("onnx", "german")
+    large = workspace.create("large", spec=spec, embedding="minilm").spec
+    assert (large.embedding.type, large.language) == ("onnx", "german")
     with pytest.raises(EmbedderError, match="choose from"):
         workspace.create("odd", embedding="none-such")
     assert "odd" not in workspace
 
 
 @pytest.mark.parametrize("name", ["open", "get"])
-def test_a_workspace_says_how_to_look_one_up(workspace, name):
+def test_missing_methods_hint_at_the_lookup_syntax(workspace, name):
     with pytest.raises(AttributeError, match=r"workspace\['name'\]"):
         getattr(workspace, name)("food")
     assert not hasattr(workspace, "nothing_of_this_name")
 
 
-def test_the_command_line_deletes_and_brings_back(workspace, kb, monkeypatch, capsys):
+def test_command_line_deletes_and_restores(workspace, kb, monkeypatch, capsys):
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["kbkit", *arguments])
         capsys.readouterr()
