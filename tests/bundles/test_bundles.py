@@ -1,4 +1,4 @@
-"""A bundle goes elsewhere: what comes, what stays, what two workspaces tell each other."""
+"""Bundles move knowledge bases and ratings between workspaces."""
 
 import json
 import os
@@ -7,32 +7,27 @@ import subprocess
 import sys
 import threading
 import zipfile
-from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
-import kbkit
 from kbkit import cli
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import BundleError, ConflictError, ImpossibleError, NotFoundError
 from kbkit.models import Mode
 from kbkit.recipes import FilesSource
-from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import bundled
+from tests.stores.workspaces import opened
 
 pytestmark = pytest.mark.local
 
+ALL = ("drinks", "entries", "files", "food")
 QUESTIONS = ("green tea", "how long does bread bake", "`kettle3.boil()`")
-
-
-def opened(folder, url=""):
-    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """A workspace with something of all that a bundle has."""
+    """A workspace with all kinds of content of a bundle."""
     folder = tmp_path_factory.mktemp("source")
     (folder / "docs").mkdir()
     for name in ("bread", "rye", "oats"):
@@ -58,16 +53,16 @@ def source(tmp_path_factory):
         workspace.graph.relate("Samovar", "replaces", "Kettle")
         workspace.files.write("notes/tea.md", "# Tea notes\n\nSteep it. See [[bread]].\n")
         workspace.entries.create(title="Brew tea", prompt="Boil water.", description="How to brew")
-        workspace.graph.relations()  # brings the graph level
+        workspace.graph.relations()  # updates the graph
     return folder / "kb"
 
 
 @pytest.fixture(scope="module")
-def whole(source, tmp_path_factory):
+def full(source, tmp_path_factory):
     path = tmp_path_factory.mktemp("bundle") / "all.kbkit.zip"
     with opened(source) as workspace:
         done = workspace.bundle(path)
-    assert done.knowledge_bases == ("drinks", "entries", "files", "food")
+    assert done.knowledge_bases == ALL
     assert done.bytes == path.stat().st_size
     return path
 
@@ -80,106 +75,101 @@ def drinks(source, tmp_path_factory):
     return path
 
 
-def answers(workspace, kbs=("drinks", "food", "files", "entries")):
+def answers(workspace):
     return [
         [(hit.chunk.id, hit.score, hit.snippet) for hit in workspace[name].search(each, mode=mode)]
-        for name in kbs
+        for name in ALL
         for each in QUESTIONS
         for mode in Mode
     ]
 
 
+def relations(workspace):
+    edges = workspace.graph.relations(name="replaces")
+    return [(each.source, each.target, each.weight) for each in edges]
+
+
 def rows(workspace):
-    """All rows of a catalog that bundles have, but for what is of one machine."""
+    """Rows of a catalog that go into bundles."""
     with workspace._stores.database.read() as transaction:
         ids = [workspace[name].id for name in workspace]
-        return {name: list(found) for name, found in bundled.rows(transaction, ids, whole=True)}
+        return {name: list(each) for name, each in bundled.rows(transaction, ids, whole=True)}
 
 
-def test_every_table_is_in_a_bundle_or_left_out_for_a_reason():
+def test_every_table_is_bundled_or_left_out_explicitly():
     assert bundled.unknown_tables() == set()
 
 
 @pytest.mark.parametrize("server", [False, True])
-def test_all_of_a_workspace_goes_elsewhere_and_is_searched_at_once(
-    source, whole, tmp_path, server, request, monkeypatch
+def test_restored_workspace_is_complete_and_searchable(
+    source, full, tmp_path, server, request, monkeypatch
 ):
     url = request.getfixturevalue("postgres").empty() if server else ""
     with opened(source) as workspace:
         before, expected = answers(workspace), rows(workspace)
-        known = workspace.graph.relations(name="replaces")
+        replaced = relations(workspace)
     assert sum(map(len, before)) > 50
 
-    def nobody(self, texts):
+    def fail(self, texts):
         raise AssertionError("a restored bundle was embedded")
 
-    monkeypatch.setattr(StaticEmbedder, "embed_passages", nobody)
+    monkeypatch.setattr(StaticEmbedder, "embed_passages", fail)
     with opened(tmp_path / "kb", url) as workspace:
-        done = workspace.restore(whole, trust=True)
-        assert {kb.name: kb.new for kb in done.knowledge_bases} == {
-            "drinks": True,
-            "food": True,
-            "files": True,
-            "entries": True,
-        }
+        done = workspace.restore(full, trust=True)
+        assert all(kb.new for kb in done.knowledge_bases)
+        assert sorted(kb.name for kb in done.knowledge_bases) == sorted(ALL)
         assert answers(workspace) == before
         assert workspace["drinks"].ratings.total(workspace["drinks"].documents["text:Tea 1"].id)
         assert len(workspace["drinks"].feedback.judgements()) > 0
-        assert [
-            (r.source, r.target, r.weight) for r in workspace.graph.relations(name="replaces")
-        ] == [(r.source, r.target, r.weight) for r in known]
+        assert relations(workspace) == replaced
         assert workspace.files.read("notes/tea.md").startswith("# Tea notes")
         assert workspace.entries.read("brew-tea").prompt.strip() == "Boil water."
         assert not workspace.files.sync()
-        found = rows(workspace)
-        again = workspace.restore(whole, trust=True)
-        assert not any(kb.documents or kb.ratings or kb.new for kb in again.knowledge_bases)
-        assert rows(workspace) == found
+        restored = rows(workspace)
+        repeated = workspace.restore(full, trust=True)
+        assert not any(kb.documents or kb.ratings or kb.new for kb in repeated.knowledge_bases)
+        assert rows(workspace) == restored
     counts = {name: len(each) for name, each in expected.items()}
-    assert {name: len(each) for name, each in found.items()} == counts
-    texts = [row["text"] for row in expected["chunks"]]
-    assert [row["text"] for row in found["chunks"]] == texts
-    assert [row["vector"] for row in found["vectors"]] == [
-        row["vector"] for row in expected["vectors"]
-    ]
+    assert {name: len(each) for name, each in restored.items()} == counts
+    for table, column in (("chunks", "text"), ("vectors", "vector")):
+        values = [row[column] for row in expected[table]]
+        assert [row[column] for row in restored[table]] == values
 
 
-def test_the_same_content_gives_the_same_bytes(source, drinks, tmp_path):
+def test_same_content_gives_the_same_bytes(source, drinks, tmp_path):
     with opened(source) as workspace:
         workspace.bundle(tmp_path / "again.zip", kbs=["drinks"])
     assert (tmp_path / "again.zip").read_bytes() == drinks.read_bytes()
 
 
-def test_a_bundle_of_one_says_nothing_of_the_others(drinks):
+def test_bundle_of_one_reveals_nothing_of_others(drinks):
     with zipfile.ZipFile(drinks) as archive:
         manifest = json.loads(archive.read("manifest.json"))
         text = "".join(archive.read(name).decode() for name in archive.namelist())
     assert manifest["knowledge_bases"] == ["drinks"]
     assert not [name for name in manifest["members"] if name.startswith(("files/", "entries/"))]
-    assert not {"rye", "Steep it", "Boil water", "oats"} & {
-        word for word in ("rye", "Steep it", "Boil water", "oats") if word in text
-    }
+    assert not [word for word in ("rye", "Steep it", "Boil water", "oats") if word in text]
 
 
-def test_sources_wait_until_somebody_trusts_who_made_the_bundle(whole, tmp_path):
+def test_restored_sources_are_disabled_until_trusted(full, tmp_path):
     with opened(tmp_path / "a") as workspace:
-        assert workspace.restore(whole).sources == 1
+        assert workspace.restore(full).sources == 1
         assert [each.enabled for each in workspace["food"].sources] == [False]
     with opened(tmp_path / "b") as workspace:
-        assert workspace.restore(whole, trust=True).sources == 0
+        assert workspace.restore(full, trust=True).sources == 0
         food = workspace["food"]
-        assert food.refresh().new == 0  # what was deleted by hand stays away
+        assert food.refresh().new == 0  # deleted documents stay deleted
         assert len(food.documents) == 2
 
 
-def test_two_workspaces_tell_each_other_what_was_rated(drinks, tmp_path):
+def test_two_workspaces_exchange_ratings(drinks, tmp_path):
     with opened(tmp_path / "a") as a, opened(tmp_path / "b") as b:
         for workspace in (a, b):
             workspace.restore(drinks)
         tea = a["drinks"].documents["text:Tea 1"].id
-        a["drinks"].rate(tea, 4, rater="ann", note="better")  # before bob's, as told below
+        a["drinks"].rate(tea, 4, rater="ann", note="better")  # her last rating is below
         b["drinks"].rate(tea, 1, rater="bob")
-        b["drinks"].rate(tea, 5, rater="ann")  # her last word
+        b["drinks"].rate(tea, 5, rater="ann")
         b["drinks"].add("Cocoa", "# Cocoa\n\nHot and sweet.\n")
         b["drinks"].documents.delete("text:Tea 2")
         a["drinks"].documents.update("text:Tea 3", tags=["mine"])
@@ -194,27 +184,29 @@ def test_two_workspaces_tell_each_other_what_was_rated(drinks, tmp_path):
         assert (totals[0].raters, totals[0].average) == (2, 3.0)
         assert a["drinks"].search("hot and sweet")[0].title == "Cocoa"
         assert "text:Tea 2" in a["drinks"].documents
-        assert "text:Tea 2" not in b["drinks"].documents  # deleted by hand
+        assert "text:Tea 2" not in b["drinks"].documents
         assert a["drinks"].documents["text:Tea 3"].tags == ("mine",)
         for workspace, file in ((a, "b.zip"), (b, "a.zip")):
             before = rows(workspace)
-            (again,) = workspace.restore(tmp_path / file).knowledge_bases
-            assert (again.ratings, again.documents) == (0, 0)
+            (repeated,) = workspace.restore(tmp_path / file).knowledge_bases
+            assert (repeated.ratings, repeated.documents) == (0, 0)
             assert rows(workspace) == before
 
 
-def test_a_copy_beside_the_original_finds_the_same_and_changes_alone(drinks, tmp_path):
+def test_copy_searches_equally_and_changes_independently(drinks, tmp_path):
     with opened(tmp_path / "kb") as workspace:
         workspace.restore(drinks)
         workspace.restore(drinks, name="copy")
         one, two = workspace["drinks"], workspace["copy"]
         for question in QUESTIONS:
-            found = [[(hit.title, hit.score) for hit in kb.search(question)] for kb in (one, two)]
-            assert found[0] == found[1]
+            rankings = [
+                [(hit.title, hit.score) for hit in kb.search(question)] for kb in (one, two)
+            ]
+            assert rankings[0] == rankings[1]
         assert {hit.chunk.id for hit in one.search("tea")}.isdisjoint(
             hit.chunk.id for hit in two.search("tea")
         )
-        # ids are those that an ingest of the same text gives
+        # ids are those of an ingest of the same text
         before = {chunk.id for chunk in two.chunks.of("text:Tea 4")}
         text = two.documents["text:Tea 4"].content
         two.documents.update("text:Tea 4", content=f"{text}\n## New\n\nMore.\n")
@@ -222,13 +214,13 @@ def test_a_copy_beside_the_original_finds_the_same_and_changes_alone(drinks, tmp
         assert len(one.chunks.of("text:Tea 4")) == len(before)
 
 
-def test_names_that_are_taken_and_what_is_in_the_trash_are_refused(drinks, whole, tmp_path):
+def test_taken_names_and_trashed_knowledge_bases_are_refused(drinks, full, tmp_path):
     with opened(tmp_path / "kb") as workspace:
         other = workspace.create("other").id
         with pytest.raises(ConflictError, match="--as"):
             workspace.restore(drinks, name="other")
         with pytest.raises(ImpossibleError, match="4 knowledge bases"):
-            workspace.restore(whole, name="several")
+            workspace.restore(full, name="several")
         workspace.restore(drinks)
         workspace.delete("drinks")
         with pytest.raises(ConflictError, match="undelete"):
@@ -248,17 +240,17 @@ def test_names_that_are_taken_and_what_is_in_the_trash_are_refused(drinks, whole
         assert sorted(path.name for path in tmp_path.iterdir()) == ["kb"]
 
 
-def test_files_that_say_something_else_stay(whole, tmp_path):
+def test_differing_files_are_kept(full, tmp_path):
     with opened(tmp_path / "kb") as workspace:
         workspace.files.write("notes/tea.md", "mine\n")
-        done = workspace.restore(whole)
+        done = workspace.restore(full)
         assert done.kept == ("files/notes/tea.md",)
         assert [each for each in done.files if each.startswith("files/")] == []
         assert workspace.files.read("notes/tea.md") == "mine\n"
         assert workspace["files"].search("mine")[0].snippet.strip() == "mine"
 
 
-def test_a_backup_is_of_one_moment_while_others_write(tmp_path):
+def test_backup_shows_one_moment_during_writes(tmp_path):
     with opened(tmp_path / "kb") as workspace, opened(tmp_path / "kb") as other:
         kb = workspace.create("pairs")
         kb.add("0", "zero")
@@ -274,24 +266,23 @@ def test_a_backup_is_of_one_moment_while_others_write(tmp_path):
         writer = threading.Thread(target=write)
         writer.start()
         try:
-            made = [workspace.bundle(tmp_path / f"{n}.zip") for n in range(4)]
+            bundles = [workspace.bundle(tmp_path / f"{n}.zip") for n in range(4)]
         finally:
             done.set()
             writer.join()
-    for number, each in enumerate(made):
+    for number, each in enumerate(bundles):
         with opened(tmp_path / f"back{number}") as back:
             back.restore(each.path)
             kb = back["pairs"]
             assert len(kb.documents) == each.documents
-            # a rating is committed behind its document
+            # a rating is committed after its document
             assert each.documents - len(kb.ratings) in (1, 2)
 
 
 KILLED = """
 import os, signal, sys
 import kbkit
-from kbkit.bundles import bundling as restoring
-from kbkit.bundles import bundling as restoring
+from kbkit.bundles import restoring
 from kbkit.entries.store import EntryStore
 place, folder, bundle = sys.argv[1:]
 def kill(*_):
@@ -311,21 +302,21 @@ kbkit.open(folder).restore(bundle)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["rows", "files", "commit", "committed"])
-def test_killed_in_the_middle_nothing_or_all_is_there(whole, tmp_path, place):
+def test_killed_restore_leaves_all_or_nothing(full, tmp_path, place):
     folder = tmp_path / "kb"
     with opened(folder) as workspace:
         workspace.files.write("mine.md", "mine\n")
-    run = subprocess.run([sys.executable, "-c", KILLED, place, folder, whole], check=False)
+    run = subprocess.run([sys.executable, "-c", KILLED, place, folder, full], check=False)
     assert run.returncode == -signal.SIGKILL
     with opened(folder) as workspace:
-        there = place == "committed"
-        assert ("drinks" in workspace) is there
-        assert (folder / "files/notes/tea.md").exists() is there
-        assert (folder / "entries/brew-tea").exists() is there
+        committed = place == "committed"
+        assert ("drinks" in workspace) is committed
+        assert (folder / "files/notes/tea.md").exists() is committed
+        assert (folder / "entries/brew-tea").exists() is committed
         assert workspace.files.read("mine.md") == "mine\n"
         assert not (folder / "restoring.json").exists()
-        done = workspace.restore(whole)
-        assert done.knowledge_bases[0].new is not there
+        done = workspace.restore(full)
+        assert done.knowledge_bases[0].new is not committed
         assert workspace.entries.read("brew-tea").prompt.strip() == "Boil water."
         assert workspace["drinks"].search("green tea")
         with workspace._stores.database.read() as transaction:
@@ -333,7 +324,7 @@ def test_killed_in_the_middle_nothing_or_all_is_there(whole, tmp_path, place):
             assert all("." not in row["name"] for row in dict(names)["name_uses"])
 
 
-def test_the_command_line(source, tmp_path, monkeypatch):
+def test_command_line(source, tmp_path, monkeypatch):
     monkeypatch.setenv("KBKIT_WORKSPACE", str(source))
 
     def run(*arguments, code=0):
@@ -348,7 +339,7 @@ def test_the_command_line(source, tmp_path, monkeypatch):
     run("backup", tmp_path)
     (backup,) = tmp_path.glob("kbkit-*.kbkit.zip")
     monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "kb"))
-    told = json.loads(run("restore", file, "--as", "tea", "--json"))
-    assert told["knowledge_bases"][0]["name"] == "tea"
+    report = json.loads(run("restore", file, "--as", "tea", "--json"))
+    assert report["knowledge_bases"][0]["name"] == "tea"
     run("restore", backup)
     assert os.fspath(backup) in json.loads(run("restore", backup, "--json"))["bundle"]

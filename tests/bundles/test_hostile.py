@@ -1,4 +1,4 @@
-"""Bundles of strangers: whatever is wrong with one is refused with one message, nothing changed."""
+"""Invalid bundles are refused with one message and without changes; signatures."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.local
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
-    """The members of a bundle that is as it has to be."""
+    """Members of a valid bundle."""
     folder = tmp_path_factory.mktemp("good")
     with kbkit.Workspace(folder / "kb") as workspace:
         kb = workspace.create("drinks")
@@ -51,16 +51,16 @@ def folder(tmp_path_factory):
     return path
 
 
-def packed(members, manifest=None, **told):
-    """A bundle of members, with a manifest that is right for them but for what is told."""
+def packed(members, manifest=None, **changes):
+    """A bundle of members, with a matching manifest but for some values."""
     if manifest is None:
-        said = json.loads(members["manifest.json"])
-        said["members"] = {
+        values = json.loads(members["manifest.json"])
+        values["members"] = {
             name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
             for name, data in members.items()
             if name not in ("manifest.json", "signature.json")
         }
-        manifest = json.dumps({**said, **told}).encode()
+        manifest = json.dumps({**values, **changes}).encode()
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in {**members, "manifest.json": manifest}.items():
@@ -69,7 +69,6 @@ def packed(members, manifest=None, **told):
 
 
 def edited(members, table, edit):
-    """The members with rows of a table changed."""
     name = f"tables/{table}.jsonl"
     rows = [json.loads(line) for line in members[name].splitlines()]
     edit(rows)
@@ -97,7 +96,7 @@ def bomb(good):
 
 
 def lying_bomb(good):
-    """It says that it unpacks to little."""
+    """Its header claims a small size."""
     data = bytearray(packed({**good, "files/zeros.bin": bytes(30_000_000)}))
     size = struct.pack("<L", 30_000_000)
     assert data.count(size) == 2
@@ -105,13 +104,11 @@ def lying_bomb(good):
 
 
 def link(good):
-    stream = io.BytesIO()
+    stream = io.BytesIO(packed(good))
     about = zipfile.ZipInfo("files/link")
     about.external_attr = (stat.S_IFLNK | 0o777) << 16
-    members = {**good, "files/link": b"/etc/passwd"}
-    stream.write(packed(good))
     with zipfile.ZipFile(stream, "a") as archive:
-        archive.writestr(about, members["files/link"])
+        archive.writestr(about, b"/etc/passwd")
     return stream.getvalue()
 
 
@@ -122,9 +119,9 @@ def flipped(good):
 
 
 def other_digest(good):
-    said = json.loads(packed_manifest(good))
-    said["members"]["tables/chunks.jsonl"]["sha256"] = "0" * 64
-    return packed(good, json.dumps(said).encode())
+    manifest = json.loads(packed_manifest(good))
+    manifest["members"]["tables/chunks.jsonl"]["sha256"] = "0" * 64
+    return packed(good, json.dumps(manifest).encode())
 
 
 def packed_manifest(good):
@@ -137,13 +134,10 @@ def missing(good):
 
 
 def config(**values):
-    def change(good):
-        def edit(rows):
-            rows[0]["config"].update(values)
+    def edit(rows):
+        rows[0]["config"].update(values)
 
-        return packed(edited(good, "knowledge_bases", edit))
-
-    return change
+    return lambda good: packed(edited(good, "knowledge_bases", edit))
 
 
 def named(name):
@@ -213,7 +207,7 @@ HOSTILE = {
 
 
 def contents(folder):
-    """What all files of a folder hold, and of the catalog what its tables do."""
+    """The content of all files of a folder, and a dump of the catalog."""
     import sqlite3
 
     with sqlite3.connect(folder / "catalog.db") as connection:
@@ -228,13 +222,13 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_bundle_is_refused_with_nothing_changed(good, folder, tmp_path, case):
-    make, said = HOSTILE[case]
+def test_hostile_bundle_is_refused_without_changes(good, folder, tmp_path, case):
+    make, message = HOSTILE[case]
     path = tmp_path / "bundle.zip"
     path.write_bytes(make(good))
     before = contents(folder)
     around = sorted(folder.parent.iterdir())
-    with kbkit.Workspace(folder) as workspace, pytest.raises(BundleError, match=said) as caught:
+    with kbkit.Workspace(folder) as workspace, pytest.raises(BundleError, match=message) as caught:
         workspace.restore(path)
     assert "nothing was changed" in str(caught.value)
     assert str(caught.value).isprintable()
@@ -242,7 +236,7 @@ def test_a_hostile_bundle_is_refused_with_nothing_changed(good, folder, tmp_path
     assert sorted(folder.parent.iterdir()) == around
 
 
-def test_the_good_one_is_taken(good, tmp_path):
+def test_valid_bundle_is_restored(good, tmp_path):
     (tmp_path / "good.zip").write_bytes(packed(good))
     with kbkit.Workspace(tmp_path / "kb") as workspace:
         assert workspace.restore(tmp_path / "good.zip").knowledge_bases
@@ -272,23 +266,23 @@ def keys(tmp_path):
     return tmp_path
 
 
-def test_a_signature_tells_who_made_a_bundle(folder, keys):
+def test_signature_is_verified(folder, keys):
     signed, unsigned = keys / "signed.zip", keys / "unsigned.zip"
     with kbkit.Workspace(folder) as workspace:
         assert workspace.bundle(signed, sign=keys / "ann.pem").signed
         workspace.bundle(unsigned)
     with kbkit.Workspace(keys / "kb") as workspace:
-        for file, key, said in (
+        for file, key, message in (
             (signed, "eve.pub", "was not signed with the key"),
             (unsigned, "ann.pub", "is not signed"),
         ):
-            with pytest.raises(BundleError, match=said):
+            with pytest.raises(BundleError, match=message):
                 workspace.restore(file, verify=keys / key)
         assert list(workspace) == []
         assert workspace.restore(signed, verify=keys / "ann.pub").knowledge_bases
 
 
-def test_a_forged_signature_is_refused(folder, keys):
+def test_forged_signature_is_refused(folder, keys):
     file, forged = keys / "signed.zip", keys / "forged.zip"
     with kbkit.Workspace(folder) as workspace:
         workspace.bundle(file, sign=keys / "ann.pem")
@@ -298,7 +292,7 @@ def test_a_forged_signature_is_refused(folder, keys):
     changed = edited(members, "documents", lambda rows: rows[0].update(title="Yours"))
     foreign = {**envelope, "payloadType": "application/json"}
     attempts = [
-        (changed, None, envelope),  # a right manifest of other rows
+        (changed, None, envelope),  # a valid manifest of other rows
         (members, members["manifest.json"] + b" ", envelope),
         (members, members["manifest.json"], foreign),
         (members, members["manifest.json"], {**envelope, "signatures": []}),
@@ -306,33 +300,33 @@ def test_a_forged_signature_is_refused(folder, keys):
         (members, members["manifest.json"], [[]]),
     ]
     with kbkit.Workspace(keys / "kb") as workspace:
-        for parts, manifest, said in attempts:
-            data = packed({**parts, "signature.json": json.dumps(said).encode()}, manifest)
+        for parts, manifest, signature in attempts:
+            data = packed({**parts, "signature.json": json.dumps(signature).encode()}, manifest)
             forged.write_bytes(data)
             with pytest.raises(BundleError, match="was not signed with the key"):
                 workspace.restore(forged, verify=keys / "ann.pub")
         assert list(workspace) == []
 
 
-def test_the_signature_is_that_of_dsse(folder, keys):
-    """As its protocol says: https://github.com/secure-systems-lab/dsse/blob/master/protocol.md"""
+def test_signature_follows_dsse(folder, keys):
+    """See https://github.com/secure-systems-lab/dsse/blob/master/protocol.md"""
     with kbkit.Workspace(folder) as workspace:
         workspace.bundle(keys / "signed.zip", sign=keys / "ann.pem")
     with zipfile.ZipFile(keys / "signed.zip") as archive:
         manifest = archive.read("manifest.json")
         envelope = json.loads(archive.read("signature.json"))
     kind = b"application/vnd.kbkit.bundle+json"
-    said = b" ".join(
+    signed = b" ".join(
         (b"DSSEv1", str(len(kind)).encode(), kind, str(len(manifest)).encode(), manifest)
     )
     (signature,) = envelope["signatures"]
     key = load_pem_private_key((keys / "ann.pem").read_bytes(), None)
-    key.public_key().verify(base64.b64decode(signature["sig"]), said)
+    key.public_key().verify(base64.b64decode(signature["sig"]), signed)
     assert base64.b64decode(envelope["payload"]) == manifest
 
 
 @pytest.mark.parametrize("name", ["rsa.pem", "ann.pub", "none.pem", "signed.txt"])
-def test_a_key_that_is_none_is_told_before_any_work(folder, keys, name):
+def test_invalid_key_is_refused_before_any_work(folder, keys, name):
     (keys / "signed.txt").write_text("secret words")
     with kbkit.Workspace(folder) as workspace:
         with pytest.raises(ConfigError, match=r"openssl genpkey|cannot be read") as caught:
@@ -347,7 +341,7 @@ def test_a_key_that_is_none_is_told_before_any_work(folder, keys, name):
         kbkit.Workspace(folder).bundle(keys / "y.zip")
 
 
-def test_a_refused_bundle_is_one_line_of_the_command_line(good, folder, tmp_path, monkeypatch):
+def test_command_line_raises_bundle_error(good, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("KBKIT_WORKSPACE", str(folder))
     (tmp_path / "bad.zip").write_bytes(zlib.compress(b"nothing"))
     result = CliRunner().invoke(cli.app, ["restore", str(tmp_path / "bad.zip")])
