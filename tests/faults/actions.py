@@ -1,11 +1,9 @@
-"""What is done with a workspace while its process is killed, and what is there before and after.
+"""Actions on a workspace whose process may be killed.
 
-Run as a program, it does actions in children: it imports once, reads a JSON object a line, forks,
-and writes what became of the child: its exit status, the number of points that it passed, how long
-it took, whether a signal was sent, and what error it told. A point is where something is about to
-last or to go: a commit of a database that wrote, and a file that is renamed, linked or removed. A
-child ends, as by SIGKILL, before a point of its choice; or it, or another process, gets a signal
-after some time.
+As a program, it forks a child for each JSON object that it reads, and writes its exit status, the
+number of points it passed, its duration, whether a signal was sent, and its error. A point is a
+commit of written data, or a file that is renamed, linked or removed. The child is killed before a
+point of its choice; or it, or another process, gets a signal after some time.
 """
 
 from __future__ import annotations
@@ -38,23 +36,21 @@ from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.workspace import Workspace
 
 LOADED = (chromadb, llama_index, psycopg, kbkit)
-"""What children need not import."""
+"""Imported before forking, to save time in children."""
 _LASTING = {"os.rename", "os.link", "os.remove", "os.rmdir"}
 BUNDLE = "guest.kbkit.zip"
-"""What is restored, beside the workspace."""
+"""The bundle to restore, beside the workspace."""
 _WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "COPY")
 
 
 @contextmanager
 def opened(folder: Path | str, url: str = "") -> Iterator[Workspace]:
-    """A workspace whose catalog is in its folder, or in a database."""
     os.environ.update(KBKIT_DATABASE_URL=url, KBKIT_IMPROVE="off")
     with kbkit.open(folder) as workspace:
         yield workspace
 
 
 def write_source(folder: Path, numbers: range, words: str) -> None:
-    """Write files that are read."""
     folder.mkdir(exist_ok=True)
     for number in numbers:
         lines = "\n\n".join(f"{words} {number} line {line}." for line in range(12))
@@ -62,7 +58,7 @@ def write_source(folder: Path, numbers: range, words: str) -> None:
 
 
 def prepare(workspace: Workspace, source: Path) -> None:
-    """Make what actions change."""
+    """Fill the workspace that actions change."""
     guest = workspace.create("guest")
     for number in range(3):
         guest.rate(guest.add(f"Guest {number}", f"# Guest {number}\n\nBrings tea.\n").id, 3)
@@ -84,17 +80,9 @@ def _write_more(place: Path) -> None:
     write_source(place / "more", range(6, 10), "Glaze melts at")
 
 
-def _ingest(workspace: Workspace, place: Path) -> None:
-    workspace["manual"].ingest({"type": "files", "path": str(place / "more")})
-
-
 def _change_source(place: Path) -> None:
     write_source(place / "source", range(4, 8), "Changed since")
     (place / "source/0.md").unlink(missing_ok=True)
-
-
-def _refresh(workspace: Workspace, place: Path) -> None:
-    workspace["manual"].refresh()
 
 
 def _delete(workspace: Workspace, place: Path) -> None:
@@ -141,19 +129,11 @@ def _learn(workspace: Workspace, place: Path) -> None:
     workspace.entries.rate("glaze", 1, rater="bob")
 
 
-def _reembed(workspace: Workspace, place: Path) -> None:
-    workspace["manual"].configure(KnowledgeBaseSpec(chunking={"size": 100}))
-
-
 def _snapshot(workspace: Workspace, place: Path) -> None:
     kb = workspace["manual"]
     kb.add("Raku", "# Raku\n\nTaken from the kiln while it glows.\n", source="raku")
     kb.search("glowing kiln")
     workspace.compact()
-
-
-def _export(workspace: Workspace, place: Path) -> None:
-    workspace["manual"].export(folder=place / "site", build=False)
 
 
 def _bundle(workspace: Workspace, place: Path) -> None:
@@ -162,40 +142,37 @@ def _bundle(workspace: Workspace, place: Path) -> None:
         workspace.bundle(path)
 
 
-def _restore(workspace: Workspace, place: Path) -> None:
-    workspace.restore(place / BUNDLE)
-
-
-def _open(workspace: Workspace, place: Path) -> None:
-    """Nothing more than that: tables of an older kbkit are brought up to date."""
-
-
-ACTIONS: dict[str, Callable[[Workspace, Path], None]] = {
-    "ingest": _ingest,
-    "refresh": _refresh,
+ACTIONS: dict[str, Callable[[Workspace, Path], object]] = {
+    "ingest": lambda workspace, place: workspace["manual"].ingest(
+        {"type": "files", "path": str(place / "more")}
+    ),
+    "refresh": lambda workspace, _: workspace["manual"].refresh(),
     "delete": _delete,
     "delete a base": _delete_base,
     "rate": _rate,
     "write": _write,
     "learn": _learn,
-    "embed again": _reembed,
+    "embed again": lambda workspace, _: workspace["manual"].configure(
+        KnowledgeBaseSpec(chunking={"size": 100})
+    ),
     "snapshot": _snapshot,
-    "export": _export,
+    "export": lambda workspace, place: workspace["manual"].export(
+        folder=place / "site", build=False
+    ),
     "bundle": _bundle,
-    "restore": _restore,
-    "upgrade": _open,
+    "restore": lambda workspace, place: workspace.restore(place / BUNDLE),
+    "upgrade": lambda workspace, place: None,  # opening it upgrades the tables
 }
-"""Each does the same when it is done again. They get a folder beside the workspace's."""
+"""Idempotent actions; they get a folder beside the workspace's."""
 _GIVEN = {"ingest": _write_more, "refresh": _change_source, "learn": _leave_knowledge}
-"""What others write before."""
+"""Preparations of actions."""
 MIGRATE = "migrate"
-"""Done to a workspace that is not open."""
+"""An action on a closed workspace."""
 LOOK = "look"
-"""Changes nothing but what is damaged: `look`."""
+"""An action that only repairs damage."""
 
 
 def look(workspace: Workspace) -> None:
-    """Use what a workspace holds, and mend what can be mended."""
     for name in workspace:
         for mode in ("lexical", "dense", "hybrid"):
             workspace[name].search("clay fires", mode=mode)
@@ -204,7 +181,7 @@ def look(workspace: Workspace) -> None:
 
 
 def _count_points(kill_at: int) -> list[int]:
-    """Begin to count points, and end this process before one of them."""
+    """Count points, and kill this process before one of them."""
     passed = [0]
 
     def point() -> None:
@@ -232,7 +209,7 @@ def _count_points(kill_at: int) -> list[int]:
 
 @contextmanager
 def room(folder: Path, size: int) -> Iterator[None]:
-    """The disk of a folder, which nobody else uses, has so many bytes left; as it is for -1."""
+    """Leave so many bytes free on the disk of a folder; -1 leaves all."""
     filler = folder.with_name("filler")
     if size >= 0:
         with filler.open("wb") as file:
@@ -245,7 +222,6 @@ def room(folder: Path, size: int) -> Iterator[None]:
 
 
 def act(order: dict[str, Any]) -> None:
-    """Do what an order says."""
     place = Path(order["place"])
     _GIVEN.get(order["action"], lambda _: None)(place)
     if order["action"] == MIGRATE:
@@ -269,15 +245,15 @@ def main() -> None:
         began = time.monotonic()
         child = os.fork()
         if child == 0:
-            code, said = 1, ""
+            code, message = 1, ""
             try:
                 passed = _count_points(order["kill_at"])
                 try:
                     act(order)
                     code = 0
                 except KbkitError as error:
-                    said = f"{type(error).__name__}: {error}"
-                os.write(writing, json.dumps([passed[0], said]).encode())
+                    message = f"{type(error).__name__}: {error}"
+                os.write(writing, json.dumps([passed[0], message]).encode())
             finally:
                 os._exit(code)
         os.close(writing)
@@ -285,10 +261,10 @@ def main() -> None:
             late = order["seconds"] and not select.select([pipe], [], [], order["seconds"])[0]
             if late:
                 os.kill(order["victim"] or child, order["signal"])
-            passed, said = json.loads(pipe.read() or '[0, ""]')
+            passed, message = json.loads(pipe.read() or '[0, ""]')
         status = os.waitpid(child, 0)[1]
         took = time.monotonic() - began
-        print(json.dumps([status, passed, took, bool(late), said]), flush=True)
+        print(json.dumps([status, passed, took, bool(late), message]), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,4 @@
-"""Builds recipes in children that may be killed: imports once, then forks for each build.
-
-Reads lines ``RECIPE<tab>WORKSPACE`` from standard input. For each it forks a child that builds,
-prints the child's process id, waits for the child and prints its exit status.
-"""
+"""Forks a child for each line ``RECIPE<tab>WORKSPACE``; prints its process id and exit status."""
 
 import os
 import sys

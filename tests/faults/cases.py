@@ -1,4 +1,4 @@
-"""A workspace that something happens to: who does it, and what must hold of it afterwards."""
+"""Workspaces under faults, and the checks of them afterwards."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ from tests.faults.actions import opened
 
 
 class Children:
-    """The process that forks those which are killed.
-
-    Args:
-        before: Put before the command that starts it.
-    """
+    """The process that forks children to kill; `before` is put before its command."""
 
     def __init__(self, *before):
         script = Path(__file__).with_name("actions.py")
@@ -36,14 +32,10 @@ class Children:
         assert self.process.stdout.readline() == "ready\n"
 
     def act(self, case, action, **end):
-        """Exit status of a child, points that it passed, seconds, if it was late, what it said.
+        """Exit status of a child, points it passed, seconds, whether it was late, its error.
 
-        Args:
-            case: What it is done to.
-            action: What it does.
-            end: ``kill_at`` is the point before which it ends. After ``seconds`` it gets ``signal``
-                (by default SIGKILL), or another process does, the ``victim``. ``room`` is what
-                the disk has left once the workspace is open.
+        Before the point ``kill_at`` it is killed. After ``seconds`` it, or the ``victim``, gets
+        ``signal``. ``room`` are the free bytes of the disk once the workspace is open.
         """
         order = {
             "action": action,
@@ -70,12 +62,12 @@ class Children:
 
 @dataclass
 class Case:
-    """A workspace that may be broken, and a folder beside it."""
+    """A workspace that may be damaged, and a folder beside it."""
 
     place: Path
     url: str = ""
     to: str = ""
-    """Where it is moved to: a folder or a database."""
+    """The target of a migration: a folder or a database."""
 
     @property
     def folder(self):
@@ -83,7 +75,7 @@ class Case:
 
     @property
     def moved(self):
-        """What it is once it was moved."""
+        """The workspace after its migration."""
         if "://" in self.to:
             return Case(self.place, self.to)
         return Case(Path(self.to).parent)
@@ -95,38 +87,38 @@ def state_of(case):
 
 
 def state(workspace: Workspace) -> dict:
-    """What it holds, by what it is called."""
-    found = {}
+    """The content of a workspace by name."""
+    content = {}
     for name in workspace:
         kb = workspace[name]
         for document in kb.documents:
-            found["document", name, document.uri] = (document.state, document.content_hash)
+            content["document", name, document.uri] = (document.state, document.content_hash)
         documents = {document.id: document.uri for document in kb.documents}
         for rating in kb.ratings:
             if rating.target.id in documents:
-                found["rating", name, documents[rating.target.id], rating.rater] = rating.score
-    found.update(files_of(workspace.files))
+                content["rating", name, documents[rating.target.id], rating.rater] = rating.score
+    content.update(files_of(workspace.files))
     for info in workspace.entries.list(limit=100):
         entry = workspace.entries.read(info.slug)
-        votes = {vote.rater: vote.score for vote in entry.rating.votes}  # the last one counts
-        found["entry", entry.slug] = (entry.prompt, votes)
-    return found
+        votes = {vote.rater: vote.score for vote in entry.rating.votes}  # the last vote counts
+        content["entry", entry.slug] = (entry.prompt, votes)
+    return content
 
 
 def files_of(files, folder=""):
-    found = {}
+    texts = {}
     for info in files.list(folder):
         if info.path == "kb":
             continue
         if info.is_folder:
-            found.update(files_of(files, info.path))
+            texts.update(files_of(files, info.path))
         else:
-            found["file", info.path] = files.read(info.path)
-    return found
+            texts["file", info.path] = files.read(info.path)
+    return texts
 
 
 def check_sound(case):
-    """Check what must hold of any workspace; gives its state."""
+    """Check invariants of any workspace; return its state."""
     if not case.url:
         with sqlite3.connect(case.folder / "catalog.db") as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -144,17 +136,17 @@ def check_sound(case):
                 for mode in ("lexical", "dense"):
                     hits = kb.search(chunk.text, limit=len(chunks), mode=mode)
                     assert chunk.id in {hit.chunk.id for hit in hits}, (name, mode)
-        found = state(workspace)
-    for path in case.place.glob("all*.zip"):  # one that is there is whole
+        content = state(workspace)
+    for path in case.place.glob("all*.zip"):  # never partial
         shutil.rmtree(case.place / "restored", ignore_errors=True)
         with opened(case.place / "restored") as workspace:
             workspace.restore(path)
-            found["bundle", path.name] = state(workspace)
-    return found
+            content["bundle", path.name] = state(workspace)
+    return content
 
 
 def check_between(before, now, after):
-    """Check that each thing is as it was or as it is to be."""
+    """Check that each item has its old or its new state."""
     absent = object()
     for key in before.keys() | now.keys() | after.keys():
         sides = (before.get(key, absent), after.get(key, absent))

@@ -1,9 +1,9 @@
-"""Changes a workspace on a disk that is nearly full, and says as JSON what became of each.
+"""Tries actions on a nearly full disk; prints JSON lines.
 
     python full_disk.py FOLDER ROOMS ACTIONS
 
-FOLDER is on a disk of its own. Each of ACTIONS (JSON) is tried with each number of free bytes in
-ROOMS; what must hold afterwards is checked, and done again with room it ends as one that had some.
+FOLDER is on a disk of its own, ROOMS are numbers of free bytes. An action that failed is repeated
+with enough room, and must end as one that had it at once.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def main(folder: Path, rooms: list[int], actions: list[str]) -> None:
         for size in (-1, *rooms):
             case = new(action)
             done = case.moved if action == MIGRATE else case
-            status, *_, said = children.act(case, action, room=size)
+            status, *_, error = children.act(case, action, room=size)
             if size >= 0:
                 now = state_of(case) if action == MIGRATE else check_sound(case)
                 check_between(before, now, before if action == MIGRATE else after)
-                # a workspace that was moved is not moved twice
+                # a moved workspace is not moved twice
                 assert not status or children.act(case, action)[0] == 0, (action, size)
-            again = check_sound(done)
-            after = after or again
-            assert again == after, (action, size)
-            print(json.dumps([action, size, status, said]), flush=True)
+            final = check_sound(done)
+            after = after or final
+            assert final == after, (action, size)
+            print(json.dumps([action, size, status, error]), flush=True)
     children.close()
 
 

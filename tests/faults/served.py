@@ -1,4 +1,4 @@
-"""`kbkit serve` as a process of its own, for tests that send it what nobody should, or end it."""
+"""`kbkit serve` in a process of its own."""
 
 from __future__ import annotations
 
@@ -16,15 +16,6 @@ from kbkit.access import Tokens
 
 
 class Served:
-    """A server that runs.
-
-    Attributes:
-        url: Its address.
-        token: That it lets everything be done with.
-        process: It.
-        log: What it wrote to its log.
-    """
-
     def __init__(self, folder: Path, token: str, *options: str) -> None:
         self.token = token
         self.log = folder.parent / f"{folder.name}.log"
@@ -38,34 +29,31 @@ class Served:
                 env={**os.environ, "KBKIT_IMPROVE": "off"},
             )
         seen = len(self.log.read_text("utf-8"))
-        found = None
-        while found is None:
-            with suppress(subprocess.TimeoutExpired):  # the processor is for it, not for looking
+        address = None
+        while address is None:
+            with suppress(subprocess.TimeoutExpired):  # leaves the processor to the server
                 self.process.wait(0.05)
                 raise AssertionError(self.log.read_text("utf-8"))
-            found = re.search(r"at (http://[\d.]+:\d+) ", self.log.read_text("utf-8")[seen:])
-        self.url = found[1]
+            address = re.search(r"at (http://[\d.]+:\d+) ", self.log.read_text("utf-8")[seen:])
+        self.url = address[1]
         self.port = int(self.url.rpartition(":")[2])
 
     @property
     def headers(self) -> dict[str, str]:
-        """What lets somebody in."""
         return {"Authorization": f"Bearer {self.token}"}
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """End it; its exit status."""
+        """Send a signal; return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(60)
 
 
 def admin_token(workspace: kbkit.Workspace) -> str:
-    """A token for everything."""
     return Tokens(workspace).create("admin", scope="admin").token
 
 
 def state(workspace: kbkit.Workspace) -> str:
-    """All that a workspace holds."""
-    held = {
+    bases = {
         name: [
             [document.to_dict() for document in workspace[name].documents],
             [rating.to_dict() for rating in workspace[name].ratings],
@@ -75,4 +63,4 @@ def state(workspace: kbkit.Workspace) -> str:
     }
     tree = workspace.files.tree().to_dict()
     entries = [entry.to_dict() for entry in workspace.entries.list()]
-    return json.dumps([held, tree, entries], sort_keys=True)
+    return json.dumps([bases, tree, entries], sort_keys=True)

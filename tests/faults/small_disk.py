@@ -1,9 +1,9 @@
-"""Changes files and entries on a disk that is nearly full, and says as JSON what became of each.
+"""Changes files and entries on a nearly full disk; prints JSON lines.
 
     python small_disk.py FOLDER ROOMS CHECKED
 
-FOLDER is on a disk of its own. Each change is tried with each number of free bytes in ROOMS (JSON).
-With CHECKED being "no", nobody looks for room before a change.
+FOLDER is on a disk of its own, ROOMS are numbers of free bytes. With CHECKED being "no", the check
+for room before a change is off.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CHANGES: dict[str, Change] = {
 
 
 def make(folder: Path) -> Path:
-    """A workspace with files and entries, and what a task left."""
+    """Create a workspace with files and entries, and results of a task."""
     with kbkit.open(folder / "made") as ws:
         ws.files.write("a.md", "# A\n")
         ws.files.write("gone.md", "# Gone\n")
@@ -62,7 +62,7 @@ def make(folder: Path) -> Path:
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """All that files and entries hold, but for the trash."""
+    """Files and entries without the trash."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for name in ("files", "entries")
@@ -73,7 +73,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
 
 @contextmanager
 def room(folder: Path, size: int) -> Iterator[None]:
-    """The disk has so many bytes left."""
+    """Leave so many bytes free on the disk."""
     filler = folder / "filler"
     free = shutil.disk_usage(folder).free
     with filler.open("wb") as file:
@@ -85,7 +85,7 @@ def room(folder: Path, size: int) -> Iterator[None]:
 
 
 def tried(folder: Path, task: Path, name: str, size: int) -> dict[str, Any]:
-    """What becomes of a change with so little room, and when there is some again."""
+    """Try a change with little room, and again with enough."""
     shutil.rmtree(folder / "kb", ignore_errors=True)
     shutil.copytree(folder / "made", folder / "kb")
     with kbkit.open(folder / "kb") as ws:

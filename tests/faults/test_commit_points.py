@@ -1,7 +1,6 @@
-"""Whatever is done ends before each point at which something lasts; nothing is lost or half there.
+"""Actions are killed before points at which changes become permanent; nothing is lost or partial.
 
-All points, random instants beside them, and servers that go down are for `make soak`, which counts
-them; `make test` has twenty points.
+`make test` has twenty points, `make soak` all of them, random instants and failing servers.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import shutil
 import signal
 import zipfile
 from collections import Counter
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -32,7 +30,7 @@ def children():
 
 
 class Cases:
-    """Gives copies of a workspace at one place, which its sources are named by."""
+    """Copies of a workspace at one place, since sources are named by paths."""
 
     def __init__(self, folder, server):
         self.place, self.kept, self.server = folder / "case", folder / "kept", server
@@ -44,7 +42,6 @@ class Cases:
         self.place.rename(self.kept)
 
     def new(self, to=""):
-        """As it was at first, perhaps to be moved."""
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(self.kept, self.place, symlinks=True)
         if to == "a folder":
@@ -52,7 +49,7 @@ class Cases:
         return Case(self.place, self._copied(self.url), to)
 
     def old(self):
-        """One that an older kbkit has made: the first one, or the first that knew servers."""
+        """A workspace of the oldest kbkit, or of the oldest with servers."""
         if self.server:
             case = self.new()
             for statement in TO_0024:
@@ -65,7 +62,7 @@ class Cases:
         return Case(self.place)
 
     def _copied(self, url):
-        """A copy of a database, in place of the one before."""
+        """Copy a database, and drop the previous copy."""
         if self.server is None:
             return ""
         if self.last:
@@ -76,12 +73,12 @@ class Cases:
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    made = {}
+    by_server = {}
 
     def of(server=None):
-        if server not in made:
-            made[server] = Cases(tmp_path_factory.mktemp("points"), server)
-        return made[server]
+        if server not in by_server:
+            by_server[server] = Cases(tmp_path_factory.mktemp("points"), server)
+        return by_server[server]
 
     return of
 
@@ -91,43 +88,15 @@ def database_of(url):
 
 
 def points(total, count):
-    """Some of all points, first and last among them."""
+    """Evenly spread points, with the first and the last."""
     return sorted({1 + round(step * (total - 1) / max(1, count - 1)) for step in range(count)})
 
 
-@dataclass
-class Tally:
-    """What was killed, and what was looked at afterwards."""
-
-    kills: Counter = field(default_factory=Counter)
-    documents: int = 0
-    ratings: int = 0
-
-    def count(self, what, action, *states):
-        self.kills[what, action] += 1
-        for found in states:
-            kinds = Counter(key[0] for key in found)
-            self.documents += kinds["document"]
-            self.ratings += kinds["rating"]
-            self.ratings += sum(len(value[1]) for key, value in found.items() if key[0] == "entry")
-
-    def __str__(self):
-        total = self.kills.total()
-        lines = [f"{count:5} {what}: {action}" for (what, action), count in self.kills.items()]
-        return "\n".join(
-            [
-                *lines,
-                f"{total:5} kills; {self.documents:,} documents and {self.ratings:,} ratings "
-                "looked at afterwards, none lost, none half there",
-            ]
-        )
-
-
 class Trial:
-    """An action that is killed; each time it is done again, and ends as one that was not."""
+    """An action that is killed and repeated, and then ends as an undisturbed one."""
 
-    def __init__(self, children, cases, action, tally):
-        self.children, self.cases, self.action, self.tally = children, cases, action, tally
+    def __init__(self, children, cases, action, kills):
+        self.children, self.cases, self.action, self.kills = children, cases, action, kills
         self.server = cases.server
         self.where = "on a server" if self.server else "in a folder"
         self.before = None if action == "upgrade" else check_sound(self.new())
@@ -143,47 +112,43 @@ class Trial:
         return check_sound(case)
 
     def kill(self, how, **end):
-        """Do it until it is killed; whether it was."""
         case = self.new()
         status, _, _, late, _ = self.children.act(case, self.action, **end)
         if end.get("victim") and late:
             self.server.stop()
             self.server.start()
         elif status == 0:
-            return False
+            return
         else:
             assert status == signal.SIGKILL, (self.action, end, status)
-        self.check(case, f"{how}, {self.where}", end)
-        return True
+        self.check(case, end)
+        self.kills[how, self.where, self.action] += 1
 
-    def is_done(self, said):
-        """Whether doing it again is refused, since it was done before the end came."""
+    def is_done(self, error):
+        """Whether the repetition is refused because the first run completed."""
         return False
 
-    def check(self, case, how, end):
-        now = self.after if self.before is None else check_sound(case)
+    def check(self, case, end):
         if self.before is not None:
-            check_between(self.before, now, self.after)
-        status, *_, said = self.children.act(case, self.action)
-        assert status == 0 or self.is_done(said), (self.action, end, said)
-        again = self.found(case)
-        assert again == self.after, (self.action, end)
-        self.tally.count(how, self.action, *(() if self.before is None else (now,)), again)
+            check_between(self.before, check_sound(case), self.after)
+        status, *_, error = self.children.act(case, self.action)
+        assert status == 0 or self.is_done(error), (self.action, end, error)
+        assert self.found(case) == self.after, (self.action, end)
 
 
 class Move(Trial):
-    """A workspace that is moved while it is killed: it is where it was, or in both places."""
+    """A killed migration: the workspace is at its old place, or at both."""
 
-    def __init__(self, children, cases, target, tally):
+    def __init__(self, children, cases, target, kills):
         self.target = target
-        super().__init__(children, cases, MIGRATE, tally)
+        super().__init__(children, cases, MIGRATE, kills)
         assert self.after == self.before
 
     def new(self):
         return self.cases.new(self.target.empty() if self.target else "a folder")
 
-    def is_done(self, said):
-        return "a whole workspace exists there" in said
+    def is_done(self, error):
+        return "a whole workspace exists there" in error
 
     def found(self, case):
         assert state_of(case) == self.before
@@ -191,28 +156,28 @@ class Move(Trial):
 
 
 def check_points(trial, most):
-    """Kill before each point, or some."""
+    """Kill before each point, or before some."""
     assert trial.total > 0
     for kill_at in points(trial.total, most or trial.total):
         trial.kill("before a point", kill_at=kill_at)
 
 
 @pytest.mark.parametrize("action", ["ingest", "refresh", "delete", "rate", "learn"])
-def test_some_points(children, cases, action):
-    tally = Tally()
-    check_points(Trial(children, cases(), action, tally), 4)
-    assert tally.kills.total() == 4
+def test_kill_at_some_commit_points(children, cases, action):
+    kills = Counter()
+    check_points(Trial(children, cases(), action, kills), 4)
+    assert kills.total() == 4
 
 
-def check_all(children, server_of, tally, target, capsys):
-    """Kill all actions at all points and at some instants."""
+def check_all(children, cases, kills, target, capsys):
+    """Kill all actions at all points and at random instants."""
     rng = random.Random(22)
-    server = server_of.server
+    server = cases.server
     for action in (*ACTIONS, MIGRATE):
         if action == MIGRATE:
-            trial: Trial = Move(children, server_of, target, tally)
+            trial = Move(children, cases, target, kills)
         else:
-            trial = Trial(children, server_of, action, tally)
+            trial = Trial(children, cases, action, kills)
         check_points(trial, 4 if server else 0)
         for _ in range(2):
             trial.kill("at an instant", seconds=rng.uniform(0, trial.seconds))
@@ -220,16 +185,16 @@ def check_all(children, server_of, tally, target, capsys):
             end = {"victim": server.pid, "signal": int(signal.SIGQUIT)}
             trial.kill("the server", seconds=rng.uniform(0, trial.seconds), **end)
         with capsys.disabled():
-            print(f"{trial.where}, {action}: {tally.kills.total()} kills so far", flush=True)
+            print(f"{trial.where}, {action}: {kills.total()} kills so far", flush=True)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_three_hundred_kills(children, cases, postgres, capsys):
-    tally = Tally()
-    check_all(children, cases(), tally, postgres, capsys)
-    check_all(children, cases(postgres), tally, None, capsys)
+def test_kill_at_all_commit_points(children, cases, postgres, capsys):
+    kills = Counter()
+    check_all(children, cases(), kills, postgres, capsys)
+    check_all(children, cases(postgres), kills, None, capsys)
     with capsys.disabled():
-        print(f"\n{tally}")
-    assert tally.kills.total() >= 300
-    assert {action for _, action in tally.kills} == {*ACTIONS, MIGRATE}
+        print(f"\n{kills}")
+    assert kills.total() >= 300
+    assert {action for *_, action in kills} == {*ACTIONS, MIGRATE}

@@ -1,4 +1,4 @@
-"""Files that are damaged at random or may not be read: one clear error or none, nothing lost."""
+"""Damaged or unreadable files give at most one clear error and lose nothing."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SEED = None if "KBKIT_EXAMPLES" in os.environ else os.environ.get("KBKIT_SEED", 
 ROUNDS = int(os.environ.get("KBKIT_SOAK_DAMAGES", "60"))
 DERIVED = ("chroma", "snapshots")
 BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
-"""Permissions bind root too."""
+"""Makes permissions apply to root."""
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A workspace of which Chroma has a graph and a file is a snapshot, closed."""
+    """A closed workspace with a graph of Chroma and a snapshot."""
     place = tmp_path_factory.mktemp("damaged") / "kept"
     place.mkdir()
     with opened(place / "kb") as workspace:
@@ -55,7 +55,7 @@ def new(kept):
 
 
 def damaged(chance, path):
-    """Damage a file in one of several ways; which."""
+    """Damage a file in a random way, which is returned."""
     data = bytearray(path.read_bytes())
     how = chance.choice(["bits", "cut off", "zeros", "noise"])
     if how == "bits":
@@ -72,8 +72,8 @@ def damaged(chance, path):
     return how
 
 
-def test_whatever_file_is_damaged_there_is_one_error_or_none(kept, capsys):
-    chance, told = random.Random(os.environ.get("KBKIT_SEED")), {}
+def test_damaged_file_gives_at_most_one_error(kept, capsys):
+    chance, counts = random.Random(os.environ.get("KBKIT_SEED")), {}
     before = check_sound(new(kept))
     with children() as running:
         for number in range(ROUNDS):
@@ -88,22 +88,22 @@ def test_whatever_file_is_damaged_there_is_one_error_or_none(kept, capsys):
             path = chance.choice(files)
             how = damaged(chance, path)
             place = (str(path.relative_to(case.folder)), how, number)
-            status, *_, said = running.act(case, LOOK)
-            assert not status or said, place  # neither a raw error nor a signal
+            status, *_, error = running.act(case, LOOK)
+            assert not status or error, place  # neither a raw error nor a signal
             if path.name != "catalog.db":
-                assert status == 0, (place, said)
+                assert status == 0, (place, error)
                 assert check_sound(case) == before, place
-            told[how, bool(status)] = told.get((how, bool(status)), 0) + 1
+            counts[how, bool(status)] = counts.get((how, bool(status)), 0) + 1
     with capsys.disabled():
-        print(f"\n{ROUNDS} damages, by kind and whether an error was told: {told}")
+        print(f"\n{ROUNDS} damages, by kind and whether an error was told: {counts}")
 
 
-def test_whatever_may_not_be_read_there_is_one_error_or_none(kept):
+def test_unreadable_file_gives_at_most_one_error(kept):
     before = BOUND if os.geteuid() == 0 else ()
     test = [*before, sys.executable, "-c", f"import os; print(os.access({str(kept)!r}, 4))"]
     if before and (not shutil.which("setpriv") or subprocess.run(test, check=False).returncode):
         pytest.skip("runs as root, and there is no setpriv that permissions bind")
-    whole = check_sound(new(kept))
+    content = check_sound(new(kept))
     paths = sorted(path.relative_to(kept) for path in (kept / "kb").rglob("*"))
     with children(*before) as running:
         for path in [Path("kb"), *paths]:
@@ -113,8 +113,8 @@ def test_whatever_may_not_be_read_there_is_one_error_or_none(kept):
             shut = case.place / path
             mode = shut.stat().st_mode
             shut.chmod(0)
-            status, *_, said = running.act(case, LOOK)
+            status, *_, error = running.act(case, LOOK)
             shut.chmod(mode)
-            assert not status or said, path
+            assert not status or error, path
             assert running.act(case, LOOK)[0] == 0, path
-            assert check_sound(case) == whole, path
+            assert check_sound(case) == content, path

@@ -1,4 +1,4 @@
-"""A file system that takes no more: one clear error each, nothing lost, and it goes on after."""
+"""A full disk gives one clear error and loses nothing."""
 
 import json
 import os
@@ -26,7 +26,7 @@ WORDS = "".join(f"word{number} " for number in range(20_000))
 
 @contextmanager
 def room(size):
-    """Files may grow to so many bytes; the system refuses what is behind that, as a full disk."""
+    """Limit the size of files; the system refuses more, like a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -35,7 +35,7 @@ def room(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_what_is_written_beside_the_catalog(tmp_path):
+def test_full_disk_fails_bundles_exports_and_files(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("drinks")
         kb.add("Tea", f"# Tea\n\nTea steeps. {WORDS}")
@@ -54,8 +54,8 @@ def test_what_is_written_beside_the_catalog(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_bundle_of_a_server_has_no_room_here(tmp_path):
-    """The server has it: it is of another process."""
+def test_download_of_a_bundle_without_room(tmp_path):
+    """The server is another process and has room."""
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.create("drinks").add("Tea", f"# Tea\n\nTea steeps. {WORDS}")
         token = admin_token(workspace)
@@ -72,7 +72,7 @@ def test_a_bundle_of_a_server_has_no_room_here(tmp_path):
         served.end()
 
 
-def test_a_snapshot_has_no_room(tmp_path):
+def test_snapshot_without_room_leaves_no_file(tmp_path):
     path = tmp_path / "snapshots" / "a"
     arrays = {"vectors": np.ones((1_000, 64), np.float32)}
     with room(20_000), pytest.raises(OSError, match="a: cannot be written"):
@@ -82,8 +82,8 @@ def test_a_snapshot_has_no_room(tmp_path):
     assert path.is_file()
 
 
-def on_a_small_disk(tmp_path, script, *told):
-    """What a program beside this one says of a disk of its own, which nobody else sees."""
+def on_a_small_disk(tmp_path, script, *arguments):
+    """Run a script on a small disk of its own; return its JSON lines."""
     (tmp_path / "disk").mkdir()
     mount = 'mount -t tmpfs -o size=80m kbkit "$0" && exec "$@"'
     alone = ["unshare", "--mount", *(["--map-root-user"] if os.getuid() else []), "sh", "-c"]
@@ -96,7 +96,15 @@ def on_a_small_disk(tmp_path, script, *told):
     ):
         pytest.skip("no disk of one's own can be made here")
     done = subprocess.run(
-        [*alone, mount, place, sys.executable, str(Path(__file__).with_name(script)), place, *told],
+        [
+            *alone,
+            mount,
+            place,
+            sys.executable,
+            str(Path(__file__).with_name(script)),
+            place,
+            *arguments,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -107,41 +115,40 @@ def on_a_small_disk(tmp_path, script, *told):
 
 
 def small_disk(tmp_path, rooms, checked):
-    """What becomes of changes of files and entries."""
-    found = on_a_small_disk(tmp_path, "small_disk.py", json.dumps(rooms), checked)
-    assert all(each["sound"] for each in found)
-    return found
+    outcomes = on_a_small_disk(tmp_path, "small_disk.py", json.dumps(rooms), checked)
+    assert all(each["sound"] for each in outcomes)
+    return outcomes
 
 
 def check_changes(tmp_path, rooms, actions):
-    """That each that had no room told so, and that some had none."""
-    found = on_a_small_disk(tmp_path, "full_disk.py", json.dumps(rooms), json.dumps(actions))
-    refused = [said for _, _, status, said in found if status]
-    assert len(found) == (1 + len(rooms)) * len(actions)
+    """Check that each action lacks room somewhere, and explains it."""
+    outcomes = on_a_small_disk(tmp_path, "full_disk.py", json.dumps(rooms), json.dumps(actions))
+    refused = [error for _, _, status, error in outcomes if status]
+    assert len(outcomes) == (1 + len(rooms)) * len(actions)
     assert len(refused) >= len(actions)
-    for said in refused:
-        assert re.match(r"\w+Error: \S+: .*(free some space|with room for it)", said), found
+    for error in refused:
+        assert re.match(r"\w+Error: \S+: .*(free some space|with room for it)", error), outcomes
 
 
 @pytest.mark.slow
 @pytest.mark.local
-def test_a_change_has_no_room(tmp_path):
+def test_change_without_room_is_explained(tmp_path):
     check_changes(tmp_path, [60_000], ["rate"])
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_whatever_has_no_room_loses_nothing(tmp_path):
+def test_no_action_without_room_loses_data(tmp_path):
     actions = [action for action in (*ACTIONS, MIGRATE) if action != "upgrade"]
     check_changes(tmp_path, [0, 20_000, 100_000, 400_000, 1_500_000], actions)
 
 
 @pytest.mark.local
 @pytest.mark.soak
-def test_nothing_is_changed_of_files_and_entries_where_the_catalog_may_have_no_room(tmp_path):
-    found = small_disk(tmp_path, [7_000_000], "yes")
-    assert len(found) == len(CHANGES)
-    for each in found:
+def test_files_and_entries_are_unchanged_without_room_for_the_catalog(tmp_path):
+    outcomes = small_disk(tmp_path, [7_000_000], "yes")
+    assert len(outcomes) == len(CHANGES)
+    for each in outcomes:
         assert each["same"], each
         assert each["error"].startswith("FilesError: "), each
         assert "too little room" in each["error"]
@@ -150,23 +157,23 @@ def test_nothing_is_changed_of_files_and_entries_where_the_catalog_may_have_no_r
 
 @pytest.mark.local
 @pytest.mark.soak
-def test_where_nobody_looked_for_room_an_error_says_what_was_done(tmp_path):
-    found = small_disk(tmp_path, [0, 20_000], "no")
-    said = {(each["change"], each["error"].partition(":")[0], each["same"]) for each in found}
-    assert not [each for each in found if not each["error"] and each["same"]]
-    for each in found:
+def test_error_without_room_check_reports_completed_steps(tmp_path):
+    outcomes = small_disk(tmp_path, [0, 20_000], "no")
+    kinds = {(each["change"], each["error"].partition(":")[0], each["same"]) for each in outcomes}
+    assert not [each for each in outcomes if not each["error"] and each["same"]]
+    for each in outcomes:
         if each["error"]:
             done = "that is done" in each["error"]
             assert done != each["same"], each
-    assert {kind for _, kind, same in said if same} == {"FilesError"}
-    assert {kind for _, kind, same in said if not same} <= {
+    assert {kind for _, kind, same in kinds if same} == {"FilesError"}
+    assert {kind for _, kind, same in kinds if not same} <= {
         "WorkspaceError",
         "",
         "StoreUnreachableError",
     }
 
 
-def test_a_search_needs_no_room(tmp_path):
+def test_search_needs_no_room(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.create("drinks").add("Tea", f"# Tea\n\nTea steeps. {WORDS}")
     with kbkit.open(tmp_path / "kb") as workspace, room(0):

@@ -1,4 +1,4 @@
-"""Requests that nobody sends who means well: each is one problem, and changes nothing."""
+"""Hostile requests: each gets one error, and changes nothing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import os
 import socket
 import threading
 import zipfile
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
 
 import pytest
 
@@ -23,21 +23,21 @@ JSON = "application/json"
 
 
 def zip_bomb() -> bytes:
-    """A file of some kilobytes that unpacks to 50 megabytes."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    """A small file that unpacks to 50 megabytes."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("word/document.xml", "a" * 50_000_000)
-    return made.getvalue()
+    return data.getvalue()
 
 
 @pytest.fixture(scope="module")
 def inside():
-    """A service on this machine that nothing outside may have asked; the paths that were."""
-    asked = []
+    """A service on this machine that no request from outside may reach, and the paths asked."""
+    requested_paths = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
+            requested_paths.append(self.path)
             self.send_response(200)
             self.end_headers()
             self.wfile.write(b"<h1>Inside</h1><p>The password of all is quicksilver.</p>")
@@ -49,7 +49,7 @@ def inside():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server.server_port, asked
+    yield server.server_port, requested_paths
     server.shutdown()
     server.server_close()
 
@@ -70,36 +70,35 @@ def served(workspace):
     running = Served(workspace.path, admin_token(workspace), "--max-body", "2")
     before = state(workspace)
     yield running
-    said = running.log.read_text("utf-8")
-    assert "Traceback" not in said, said
-    assert running.token not in said
+    log = running.log.read_text("utf-8")
+    assert "Traceback" not in log, log
+    assert running.token not in log
     assert state(workspace) == before
     assert running.end() == 0
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     status: int
     headers: dict[str, str]
     body: bytes
 
 
 def exchange(served, data: bytes, *, most: float = 20) -> Answer:
-    """What is answered to bytes, to the end of the connection or of the answer."""
+    """Send bytes, and read to the end of the answer or of the connection."""
     with socket.create_connection(("127.0.0.1", served.port), most) as peer:
-        with contextlib.suppress(OSError):  # it has heard enough
+        with contextlib.suppress(OSError):  # the server may close before it has read all
             peer.sendall(data)
-        got = b""
+        data = b""
         while part := receive(peer):
-            got += part
-            head, found, body = got.partition(b"\r\n\r\n")
-            if found:
+            data += part
+            head, separator, body = data.partition(b"\r\n\r\n")
+            if separator:
                 lines = head.decode("latin-1").split("\r\n")
                 pairs = (line.partition(": ")[::2] for line in lines[1:])
                 headers = {name.lower(): value for name, value in pairs}
                 if len(body) >= int(headers.get("content-length", "0")):
                     return Answer(int(lines[0].split()[1]), headers, body)
-    raise AssertionError(f"no whole answer, but {got[:200]!r}")
+    raise AssertionError(f"no whole answer, but {data[:200]!r}")
 
 
 def receive(peer: socket.socket) -> bytes:
@@ -109,35 +108,34 @@ def receive(peer: socket.socket) -> bytes:
         return b""
 
 
-def request(
-    served,
-    method: str,
-    target: str | bytes,
-    *lines: str | bytes,
-    body: bytes = b"",
-    host: str | None = None,
-    token: bool = True,
-) -> bytes:
+def request(served, method, target, *lines, body=b"", host=None, token=True) -> bytes:
     """A request as bytes, whatever is in it."""
-    said = [
-        b" ".join(
-            [method.encode(), target if isinstance(target, bytes) else target.encode(), b"HTTP/1.1"]
-        ),
+    head = [
+        f"{method} {target} HTTP/1.1".encode(),
         f"Host: {host or f'127.0.0.1:{served.port}'}".encode(),
         *([f"Authorization: Bearer {served.token}".encode()] if token else []),
         *(line if isinstance(line, bytes) else line.encode() for line in lines),
     ]
-    if not any(line.lower().startswith((b"content-length", b"transfer-enc")) for line in said):
-        said.append(f"Content-Length: {len(body)}".encode())
-    return b"\r\n".join(said) + b"\r\n\r\n" + body
+    if not any(line.lower().startswith((b"content-length", b"transfer-enc")) for line in head):
+        head.append(f"Content-Length: {len(body)}".encode())
+    return b"\r\n".join(head) + b"\r\n\r\n" + body
+
+
+def ask(served, method: str, target: str, *lines: str | bytes, most: float = 20, **options):
+    return exchange(served, request(served, method, target, *lines, **options), most=most)
+
+
+def post(served, path: str, body: bytes, kind: str = JSON, most: float = 20) -> Answer:
+    target = f"/api/knowledge/{path}"
+    return ask(served, "POST", target, f"Content-Type: {kind}", body=body, most=most)
 
 
 def refused(served, answer: Answer, *statuses: int) -> None:
     assert answer.status in (statuses or range(400, 500)), (answer.status, answer.body[:300])
     assert answer.headers["content-type"] == "application/problem+json", answer
-    told = json.loads(answer.body)
-    assert told["status"] == answer.status
-    assert told["detail"]
+    problem = json.loads(answer.body)
+    assert problem["status"] == answer.status
+    assert problem["detail"]
     assert b"Traceback" not in answer.body
     assert served.token.encode() not in answer.body
     assert b"quicksilver" not in answer.body
@@ -169,16 +167,16 @@ UP = (
 @pytest.mark.parametrize(
     "place", ["/api/files/{}", "/api/entries/brew-tea/artifacts/{}", "/site/drinks/{}"]
 )
-def test_no_path_leads_out(served, place, path):
-    refused(served, exchange(served, request(served, "GET", place.format(path))), 400, 403, 404)
+def test_no_path_leaves_the_workspace(served, place, path):
+    refused(served, ask(served, "GET", place.format(path)), 400, 403, 404)
 
 
 @pytest.mark.parametrize("path", [p for p in UP if "%25" not in p and "//" not in p and p != "~/x"])
 def test_nothing_is_written_outside(served, path):
     for method in ("PUT", "DELETE"):
         if method == "PUT" and path.startswith(("/etc", "%2fetc", "C:")):
-            continue  # names of files within, as good as others
-        refused(served, exchange(served, request(served, method, f"/api/files/{path}", body=b"x")))
+            continue  # valid names of files inside
+        refused(served, ask(served, method, f"/api/files/{path}", body=b"x"))
 
 
 BODIES = {
@@ -206,18 +204,16 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 @pytest.mark.parametrize("path", ["search", "context", "documents", "bases"])
-def test_wrong_bodies(served, path, body):
-    data = request(served, "POST", f"/api/knowledge/{path}", f"Content-Type: {JSON}", body=body)
-    answer = exchange(served, data)
+def test_invalid_bodies(served, path, body):
+    answer = post(served, path, body)
     refused(served, answer)
     assert len(answer.body) < 5_000
 
 
-def test_keys_that_stand_twice_mean_one_thing(served):
-    """The last one counts, as Python's JSON has it; who may what is decided by the same one."""
+def test_duplicate_keys_have_one_meaning(served):
+    """Permissions and the search both read the last one, as Python's JSON does."""
     body = b'{"query": "tea", "kb": "drinks", "kb": "nowhere"}'
-    data = request(served, "POST", "/api/knowledge/search", f"Content-Type: {JSON}", body=body)
-    refused(served, exchange(served, data), 404)
+    refused(served, post(served, "search", body), 404)
 
 
 @pytest.mark.parametrize(
@@ -233,19 +229,18 @@ def test_keys_that_stand_twice_mean_one_thing(served):
         "application/json; charset=utf-7",
     ],
 )
-def test_wrong_content_types(served, kind):
+def test_invalid_content_types(served, kind):
     lines = [f"Content-Type: {kind}"] if kind else []
     for path in ("/api/knowledge/documents", "/api/entries/learn", "/api/entries"):
-        body = b'+AHsAIg-{"kb" "x"}'
-        refused(served, exchange(served, request(served, "POST", path, *lines, body=body)))
+        refused(served, ask(served, "POST", path, *lines, body=b'+AHsAIg-{"kb" "x"}'))
 
 
 METHODS = ("TRACE", "CONNECT", "OPTIONS", "PATCH", "FOO", "GETGETGET", "get", "PROPFIND", "LOCK")
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_other_methods(served, method):
-    answer = exchange(served, request(served, method, "/api/knowledge/search"))
+def test_unknown_methods(served, method):
+    answer = ask(served, method, "/api/knowledge/search")
     if answer.headers["content-type"].startswith("text/plain"):
         assert answer.body == b"Invalid HTTP request received."  # not even HTTP
         return
@@ -253,10 +248,10 @@ def test_other_methods(served, method):
 
 
 @pytest.mark.parametrize("name", ["X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method"])
-def test_no_header_makes_another_method_of_one(served, name):
+def test_no_header_overrides_the_method(served, name):
     path = "/api/knowledge/bases/drinks"
-    assert exchange(served, request(served, "GET", path, f"{name}: DELETE")).status == 200
-    refused(served, exchange(served, request(served, "GET", f"{path}?_method=DELETE")), 400)
+    assert ask(served, "GET", path, f"{name}: DELETE").status == 200
+    refused(served, ask(served, "GET", f"{path}?_method=DELETE"), 400)
 
 
 HOSTS = (
@@ -276,7 +271,7 @@ HOSTS = (
 @pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("path", ["/health", "/api/files", "/mcp", "/docs"])
 def test_foreign_hosts(served, host, path):
-    refused(served, exchange(served, request(served, "GET", path, host=host)), 403, 400)
+    refused(served, ask(served, "GET", path, host=host), 403, 400)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +288,7 @@ def test_foreign_hosts(served, host, path):
 )
 def test_foreign_origins(served, origin):
     for method, path in (("POST", "/api/knowledge/search"), ("POST", "/mcp"), ("GET", "/health")):
-        line = f"Origin: {origin}"
-        refused(served, exchange(served, request(served, method, path, line, body=b"{}")), 403)
+        refused(served, ask(served, method, path, f"Origin: {origin}", body=b"{}"), 403)
 
 
 FRAMINGS = {
@@ -314,9 +308,8 @@ FRAMINGS = {
 
 
 @pytest.mark.parametrize(("lines", "body"), FRAMINGS.values(), ids=FRAMINGS.keys())
-def test_requests_that_can_be_read_in_two_ways(served, lines, body):
-    data = request(served, "POST", "/api/knowledge/search", *lines, body=body)
-    answer = exchange(served, data)
+def test_ambiguous_framing(served, lines, body):
+    answer = ask(served, "POST", "/api/knowledge/search", *lines, body=body)
     assert 400 <= answer.status < 500, answer
     assert b"Traceback" not in answer.body
 
@@ -342,9 +335,9 @@ def test_requests_that_can_be_read_in_two_ways(served, lines, body):
     ],
     ids=range(15),
 )
-def test_wrong_parameters(served, query):
-    answer = exchange(served, request(served, "GET", f"/api/knowledge/documents?{query}"))
-    if "path=" in query:  # a pattern like others, read in no time
+def test_invalid_parameters(served, query):
+    answer = ask(served, "GET", f"/api/knowledge/documents?{query}")
+    if "path=" in query:  # a valid pattern
         assert answer.status in (200, 400)
         return
     refused(served, answer)
@@ -355,10 +348,9 @@ def test_wrong_parameters(served, query):
     ["If-Match", "Range", "Idempotency-Key", "If-None-Match", "Mcp-Session-Id", "Authorization"],
 )
 @pytest.mark.parametrize("value", ["a" * 9000, '"a\x0bb"', "\xe9\xff", "bytes=0-,-1,9-1", "*, *"])
-def test_wrong_headers(served, header, value):
+def test_invalid_headers(served, header, value):
     for method, path in (("GET", "/api/files/notes/today.md"), ("DELETE", "/api/files/nowhere.md")):
-        data = request(served, method, path, f"{header}: {value}".encode("latin-1"))
-        answer = exchange(served, data)
+        answer = ask(served, method, path, f"{header}: {value}".encode("latin-1"))
         assert answer.status < 500, answer
         if method == "DELETE" and "text/plain" not in answer.headers["content-type"]:
             refused(served, answer)
@@ -366,36 +358,25 @@ def test_wrong_headers(served, header, value):
 
 @pytest.mark.parametrize("path", ["/api/files?token=x", "/mcp?access_token=x", "/docs?api_key=1"])
 def test_tokens_in_addresses(served, path):
-    refused(served, exchange(served, request(served, "GET", path, token=False)), 400)
+    refused(served, ask(served, "GET", path, token=False), 400)
 
 
-def test_bodies_that_are_too_long(served):
-    said = f"Content-Type: {JSON}"
-    long = request(served, "POST", "/api/knowledge/search", said, body=b" " * 2_100_000)
-    refused(served, exchange(served, long), 413)
-    claimed = request(served, "PUT", "/api/files/long.md", "Content-Length: 99999999999", body=b"x")
-    refused(served, exchange(served, claimed), 413)
-    part = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
-    chunked = request(
-        served, "PUT", "/api/files/long.md", "Transfer-Encoding: chunked", body=part * 40
-    )
-    refused(served, exchange(served, chunked), 413)
+def test_oversized_bodies(served):
+    refused(served, post(served, "search", b" " * 2_100_000), 413)
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    for line, body in (
+        ("Content-Length: 99999999999", b"x"),
+        ("Transfer-Encoding: chunked", chunk * 40),
+    ):
+        refused(served, ask(served, "PUT", "/api/files/long.md", line, body=body), 413)
 
 
-def upload(name: str, data: bytes, **fields: str) -> tuple[str, bytes]:
-    """A form with a file; its content type and its bytes."""
-    parts = [
-        f'--x\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
-        for key, value in fields.items()
-    ]
-    head = f'--x\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
-    return "multipart/form-data; boundary=x", b"".join(parts) + head.encode() + data + b"\r\n--x--"
-
-
-def test_files_that_unpack_to_too_much(served):
-    kind, body = upload("bomb.docx", zip_bomb(), kb="drinks")
-    data = request(served, "POST", "/api/knowledge/import/file", f"Content-Type: {kind}", body=body)
-    refused(served, exchange(served, data, most=60))
+def test_zip_bomb(served):
+    part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
+    file = part % b'file"; filename="bomb.docx'
+    body = part % b"kb" + b"drinks\r\n" + file + zip_bomb() + b"\r\n--x--"
+    kind = "multipart/form-data; boundary=x"
+    refused(served, post(served, "import/file", body, kind, most=60))
 
 
 @pytest.mark.parametrize(
@@ -412,18 +393,11 @@ def test_files_that_unpack_to_too_much(served):
     ],
 )
 @pytest.mark.parametrize("kind", ["url", "openapi"])
-def test_imports_ask_nothing_inside(served, inside, where, kind):
-    port, asked = inside
-    body = {"kb": "drinks", "url": f"http://{where}:{port}/secret"}
-    data = request(
-        served,
-        "POST",
-        f"/api/knowledge/import/{kind}",
-        f"Content-Type: {JSON}",
-        body=json.dumps(body).encode(),
-    )
-    refused(served, exchange(served, data, most=60))
-    assert not asked
+def test_imports_reach_no_internal_service(served, inside, where, kind):
+    port, requested_paths = inside
+    body = json.dumps({"kb": "drinks", "url": f"http://{where}:{port}/secret"}).encode()
+    refused(served, post(served, f"import/{kind}", body, most=60))
+    assert not requested_paths
 
 
 @pytest.mark.parametrize(
@@ -441,26 +415,23 @@ def test_imports_ask_nothing_inside(served, inside, where, kind):
         "/etc/passwd",
     ],
 )
-def test_imports_of_what_is_no_page(served, url):
+def test_imports_of_invalid_addresses(served, url):
     body = json.dumps({"kb": "drinks", "url": url}).encode()
-    data = request(served, "POST", "/api/knowledge/import/url", f"Content-Type: {JSON}", body=body)
-    refused(served, exchange(served, data, most=60))
+    refused(served, post(served, "import/url", body, most=60))
 
 
-def test_who_sends_slowly_holds_up_nobody(served):
-    """Many connections that say half of a request; others are answered meanwhile."""
+def test_slow_senders_block_nobody(served):
     head = request(served, "POST", "/api/knowledge/search", "Content-Length: 1000")[:-2]
     many = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(200)]
     for peer in many[:100]:
         peer.sendall(head[:40])
     for peer in many[100:]:
         peer.sendall(head + b"\r\n{")
-    answer = exchange(served, request(served, "GET", "/health"))
-    assert answer.status == 200
-    if LONG:  # and are let go of in the end
+    assert ask(served, "GET", "/health").status == 200
+    if LONG:  # they time out in the end
         for peer in many:
             peer.settimeout(120)
-            got = peer.recv(65536)
-            assert got == b"" or got.startswith(b"HTTP/1.1 408")
+            data = peer.recv(65536)
+            assert data == b"" or data.startswith(b"HTTP/1.1 408")
     for peer in many:
         peer.close()

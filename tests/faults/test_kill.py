@@ -1,4 +1,4 @@
-"""A build is killed at random instants; nothing that was committed may be lost or half there."""
+"""A build is killed at random instants; no commit is lost or partial."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from tests.waiting import until
 KILLS = 20 if "KBKIT_EXAMPLES" in os.environ else 8  # all of them in `make soak`
 PAGES = 40
 DOCUMENTS = PAGES + 2
-"""The pages, the start page and that of a folder; the copy is none."""
+"""The pages, the start page and that of a folder, without the copy."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -42,7 +42,7 @@ def site(tmp_path_factory):
         text = " ".join(rng.choices(words, k=120))
         page = PAGE.format(n=n, next=(n + 1) % PAGES, words=text)
         (folder / f"page{n}.html").write_text(page)
-    # it leads to all others, so that many of them are stored before it is
+    # it links to all pages, so that many are stored before it
     every = " ".join(f'<a href="page{n}.html">page {n}</a>' for n in range(PAGES))
     (folder / "index.html").write_text(PAGE.format(n="index", next=0, words=f"welcome {every}"))
     # pages with several addresses: folders and their index pages, and a copy
@@ -66,8 +66,6 @@ def recipe(site, tmp_path_factory):
 
 
 class Builder:
-    """The process that forks builds."""
-
     def __init__(self):
         script = Path(__file__).with_name("builder_process.py")
         self.process = subprocess.Popen(
@@ -101,7 +99,7 @@ def builder():
 
 
 def check(folder):
-    """Check all that must hold of a workspace; returns the committed documents."""
+    """Check invariants of a workspace; return its committed documents."""
     with sqlite3.connect(folder / "catalog.db") as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -110,20 +108,20 @@ def check(folder):
             return {}
         kb = workspace["numbers"]
         documents = {document.id: document for document in kb.documents}
-        # no page twice under two addresses
+        # no page has two addresses
         places = {document.uri.removesuffix("index.html") for document in documents.values()}
         assert len(places) == len(documents)
         chunks = list(kb.chunks)
         assert {chunk.document_id for chunk in chunks} == documents.keys()
         for chunk in chunks:
             assert documents[chunk.document_id].content[chunk.start : chunk.end] == chunk.text
-        for document in documents.values():  # found by both retrievers, whatever Chroma was told
+        for document in documents.values():  # both retrievers find it, whatever Chroma lost
             for mode in ("lexical", "dense"):
                 hits = kb.search(f"more about {document.title}", limit=10, mode=mode)
                 assert hits
         for chunk in random.Random(1).sample(chunks, min(3, len(chunks))):
             assert chunk.id in {
-                # however far behind: pages that are mostly links answer last
+                # pages of links may rank last
                 hit.chunk.id
                 for hit in kb.search(chunk.text, limit=len(chunks), mode="hybrid")
             }
@@ -144,7 +142,7 @@ def contents(folder):
 
 
 @pytest.mark.soak
-def test_a_build_killed_often_ends_as_one_that_was_not(recipe, builder, tmp_path):
+def test_repeatedly_killed_build_equals_an_undisturbed_one(recipe, builder, tmp_path):
     start = time.monotonic()
     builder.build(recipe, tmp_path / "whole")
     usual = time.monotonic() - start
@@ -153,43 +151,41 @@ def test_a_build_killed_often_ends_as_one_that_was_not(recipe, builder, tmp_path
     folder = tmp_path / "kb0"
     for attempt in range(KILLS):
         child = builder.start(recipe, folder)
-        # short lives, so that one build is killed several times before it is complete
+        # short, so that one build is killed several times
         time.sleep(rng.uniform(0.02, usual * rng.choice((0.3, 1.0))))
-        with contextlib.suppress(ProcessLookupError):  # it was quick, and is done
+        with contextlib.suppress(ProcessLookupError):  # it has ended
             os.kill(child, signal.SIGKILL)
         killed += os.WIFSIGNALED(builder.status())
         if not (folder / "catalog.db").exists():
             continue
         now = check(folder)
-        assert committed.items() <= now.items()  # nothing that was there is lost or changed
+        assert committed.items() <= now.items()  # no commit is lost or changed
         committed = now
         if len(now) == DOCUMENTS:  # complete: begin a new one
             folder, committed = tmp_path / f"kb{attempt + 1}", {}
     assert killed >= KILLS // 2
     builder.build(recipe, folder)
     check(folder)
-    whole, killed_often = contents(tmp_path / "whole"), contents(folder)
-    assert killed_often[0] == whole[0]
-    assert killed_often[1] == whole[1]
+    undisturbed, killed_often = contents(tmp_path / "whole"), contents(folder)
+    assert killed_often[0] == undisturbed[0]
+    assert killed_often[1] == undisturbed[1]
     assert killed_often[2] == 0
 
 
 def stored(folder):
-    """How many documents are committed."""
+    """Number of committed documents."""
     try:
         with contextlib.closing(
             sqlite3.connect(f"file:{folder}/catalog.db?mode=ro", uri=True)
         ) as c:
             return c.execute("SELECT count(*) FROM documents").fetchone()[0]
-    except sqlite3.OperationalError:  # not made yet
+    except sqlite3.OperationalError:  # not created yet
         return 0
 
 
 @pytest.mark.slow
-def test_a_build_killed_at_its_first_documents_knows_pages_by_all_their_addresses(
-    recipe, builder, tmp_path
-):
-    """The start page is stored late; a crawl taken up before must know its other address."""
+def test_resumed_crawl_knows_all_addresses_of_a_page(recipe, builder, tmp_path):
+    """The start page is stored late; a resumed crawl must know its other address."""
     child = builder.start(recipe, tmp_path)
     until(lambda: stored(tmp_path), pause=0.005)
     os.kill(child, signal.SIGKILL)
@@ -200,8 +196,7 @@ def test_a_build_killed_at_its_first_documents_knows_pages_by_all_their_addresse
 
 
 @pytest.mark.slow
-def test_a_resumed_build_does_not_fetch_what_it_has(site, recipe, builder, tmp_path):
-    """Stop in the middle, then go on: together the runs fetch each page once."""
+def test_resumed_build_fetches_each_page_once(site, recipe, builder, tmp_path):
     spec = load_recipe(recipe).sources
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("numbers")

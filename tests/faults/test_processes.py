@@ -28,7 +28,7 @@ def ingest(folder, done):
 
 
 def search_and_rate(folder, rater, done, results):
-    """Search for the newest documents and rate what is found until the ingest has ended."""
+    """Search for the newest documents and rate hits until the ingest has ended."""
     ratings = searches = 0
     try:
         with kbkit.open(folder) as workspace:
@@ -40,7 +40,7 @@ def search_and_rate(folder, rater, done, results):
                     newest = count - 1
                     hits = kb.search(f"number nr{newest}x", limit=5, mode=mode)
                     searches += 1
-                    if mode != "dense":  # what others committed is seen at once
+                    if mode != "dense":  # commits of others show at once
                         assert hits[0].title == f"Number {newest}", (mode, newest, hits[0])
                 kb.rate(hits[0].chunk.id, 1 + searches % 5, rater=rater)
                 ratings += 1
@@ -52,19 +52,25 @@ def search_and_rate(folder, rater, done, results):
         raise
 
 
+def started(context, *calls):
+    workers = [context.Process(target=target, args=args) for target, *args in calls]
+    for worker in workers:
+        worker.start()
+    return workers
+
+
 @pytest.mark.soak
-def test_two_search_and_rate_while_a_third_ingests(tmp_path):
+def test_two_processes_search_and_rate_during_an_ingest(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         workspace.create("shared").add("Number 0", "# Number 0\n\nThe number 0 is called nr0x.\n")
     context = multiprocessing.get_context("spawn")
     done, results = context.Event(), context.Queue()
-    workers = [
-        context.Process(target=search_and_rate, args=(tmp_path, rater, done, results))
-        for rater in ("ann", "bob")
-    ]
-    workers.append(context.Process(target=ingest, args=(tmp_path, done)))
-    for worker in workers:
-        worker.start()
+    workers = started(
+        context,
+        (search_and_rate, tmp_path, "ann", done, results),
+        (search_and_rate, tmp_path, "bob", done, results),
+        (ingest, tmp_path, done),
+    )
     outcomes = [results.get(timeout=200) for _ in range(2)]
     for worker in workers:
         worker.join(60)
@@ -82,12 +88,12 @@ def test_two_search_and_rate_while_a_third_ingests(tmp_path):
 
 
 SLOTS = 100
-"""Documents that are stored anew in turn, so that a knowledge base stays as large as it is."""
+"""Documents that are replaced in turn, so that the knowledge base keeps its size."""
 SECONDS = int(os.environ.get("KBKIT_SOAK_SECONDS", "300"))
 
 
 class Board:
-    """What processes have committed so far, as they tell once a call has come back."""
+    """What processes have committed so far."""
 
     def __init__(self, context):
         self.stop = context.Event()
@@ -97,11 +103,11 @@ class Board:
 
 
 def at_work(folder, board, name, begin):
-    """Do what one process does over and over until all stop; tells how often, and what failed."""
+    """Repeat the step of a process until all stop; report counts and errors."""
     counts, error = Counter(), ""
-    told = []
+    messages = []
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: told.append(record.getMessage())
+    handler.emit = lambda record: messages.append(record.getMessage())
     logging.getLogger().addHandler(handler)
     try:
         with kbkit.open(folder) as workspace:
@@ -112,19 +118,19 @@ def at_work(folder, board, name, begin):
     except BaseException as failure:
         error = f"{failure!r}\n{traceback.format_exc()}"
         board.stop.set()
-    board.results.put((name, dict(counts), error, [each for each in told if "locked" in each]))
+    board.results.put((name, dict(counts), error, [each for each in messages if "locked" in each]))
 
 
 def ingesting(workspace, board, counts):
     kb = workspace["shared"]
 
     def step():
-        there = board.ratings.value
+        ratings = board.ratings.value
         number = board.documents.value
         title = f"Number {number % SLOTS}"
         kb.add(title, f"# {title}\n\nThe number {number} is called nr{number}x.\n")
         board.documents.value = number + 1
-        assert len(kb.ratings) >= there
+        assert len(kb.ratings) >= ratings
         counts["documents"] += 1
 
     return step
@@ -155,13 +161,13 @@ def searching(mode, workspace, board, counts):
         documents, ratings, files = board.documents.value, board.ratings.value, board.files.value
         newest = documents - 1
         hits = kb.search(f"number nr{newest}x", limit=5, mode=mode)
-        if board.documents.value < documents + SLOTS:  # else it was stored anew meanwhile
+        if board.documents.value < documents + SLOTS:  # else it was replaced meanwhile
             assert f"nr{newest}x" in hits[0].chunk.text, (newest, hits[0].chunk.text)
             counts["found at once"] += 1
         assert len(kb.ratings) >= ratings
         if files:
-            said = workspace.files.read(f"notes/{(files - 1) % 20}.md")
-            assert int(said.split("Written ")[1].split()[0]) >= files - 1
+            text = workspace.files.read(f"notes/{(files - 1) % 20}.md")
+            assert int(text.split("Written ")[1].split()[0]) >= files - 1
         counts["searches"] += 1
 
     return step
@@ -175,8 +181,8 @@ def exporting(workspace, board, counts):
         newest = board.documents.value - 1
         kb.export(folder=folder, build=False)
         pages = [path.read_text("utf-8") for path in folder.rglob("*.md")]
-        told = [int(found) for page in pages for found in re.findall(r"nr(\d+)x", page)]
-        assert max(told, default=-1) >= newest, (newest, told)
+        numbers = [int(each) for page in pages for each in re.findall(r"nr(\d+)x", page)]
+        assert max(numbers, default=-1) >= newest, (newest, numbers)
         counts["exports"] += 1
 
     return step
@@ -184,7 +190,7 @@ def exporting(workspace, board, counts):
 
 @pytest.mark.soak
 @pytest.mark.timeout(SECONDS + 600)
-def test_five_processes_see_each_others_commits_at_the_next_call(tmp_path, capsys):
+def test_five_processes_see_commits_of_each_other_at_once(tmp_path, capsys):
     folder = tmp_path / "kb"
     with kbkit.open(folder) as workspace:
         kb = workspace.create("shared")
@@ -200,12 +206,7 @@ def test_five_processes_see_each_others_commits_at_the_next_call(tmp_path, capsy
         "ratings and files": rating_and_writing,
         "export": exporting,
     }
-    workers = [
-        context.Process(target=at_work, args=(folder, board, name, begin))
-        for name, begin in work.items()
-    ]
-    for worker in workers:
-        worker.start()
+    workers = started(context, *((at_work, folder, board, *each) for each in work.items()))
     board.begun.wait(300)
     board.stop.wait(SECONDS)
     board.stop.set()
@@ -237,43 +238,35 @@ def open_at_once(folder, barrier, results):
 
 
 @pytest.mark.slow
-def test_a_new_workspace_may_be_opened_by_several_at_once(tmp_path):
+def test_several_processes_create_one_workspace(tmp_path):
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(3), context.Queue()
-    workers = [
-        context.Process(target=open_at_once, args=(tmp_path / "kb", barrier, results))
-        for _ in range(3)
-    ]
-    for worker in workers:
-        worker.start()
+    workers = started(context, *[(open_at_once, tmp_path / "kb", barrier, results)] * 3)
     assert [results.get(timeout=100) for _ in workers] == [0, 0, 0]
     for worker in workers:
         worker.join(30)
 
 
-def hold_source(folder, lines, started, release):
+def hold_source(folder, lines, reading, release):
     with kbkit.open(folder) as workspace:
 
         def wait(_):
-            started.set()
+            reading.set()
             release.wait(60)
 
         workspace["shared"].ingest(kbkit.JsonlSource(path=lines), on_progress=wait)
 
 
 @pytest.mark.slow
-def test_a_source_is_read_by_one_process_at_a_time(tmp_path):
+def test_source_is_read_by_one_process_at_a_time(tmp_path):
     lines = tmp_path / "lines.jsonl"
     lines.write_text('{"uri": "a", "title": "A", "text": "Apples."}\n')
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("shared")
         context = multiprocessing.get_context("spawn")
-        started, release = context.Event(), context.Event()
-        other = context.Process(
-            target=hold_source, args=(tmp_path / "kb", str(lines), started, release)
-        )
-        other.start()
-        assert started.wait(60)
+        reading, release = context.Event(), context.Event()
+        (other,) = started(context, (hold_source, tmp_path / "kb", str(lines), reading, release))
+        assert reading.wait(60)
         with pytest.raises(ConflictError, match=r"lines\.jsonl"):
             kb.ingest(kbkit.JsonlSource(path=str(lines)))
         release.set()

@@ -1,4 +1,4 @@
-"""A server is killed or told to end while many write: what was answered is there afterwards."""
+"""A server is killed or terminated during writes: acknowledged writes stay."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ KILLS, WRITERS = (10, 8) if LONG else (1, 3)
 
 
 class Writer(threading.Thread):
-    """Writes on until the server is gone, and remembers what was answered.
-
-    Attributes:
-        answered: What was, by kind.
-        asked: What was sent.
-        wrong: Answers that were errors.
-        busy: Set once several were answered, and where there will be no more.
-    """
+    """Writes until the server ends; `busy` is set after several answers or at the end."""
 
     def __init__(self, served: Served, name: str) -> None:
         super().__init__(name=name)
@@ -49,32 +42,32 @@ class Writer(threading.Thread):
             number = 0
             while True:
                 number += 1
-                said = f"{self.name}-{number}"
+                text = f"{self.name}-{number}"
                 for kind in ("document", "file", "vote", "rating"):
-                    self.asked.append((kind, said))
+                    self.asked.append((kind, text))
                     try:
-                        answer = self.send(client, kind, said)
+                        answer = self.send(client, kind, text)
                     except httpx.TransportError:
-                        return  # it is gone
+                        return
                     if answer.status_code == 503:
-                        return  # it says that it is about to go
+                        return  # it is about to end
                     if answer.is_success:
-                        self.answered.append((kind, said))
+                        self.answered.append((kind, text))
                         if len(self.answered) == 4:
                             self.busy.set()
                     else:
                         self.wrong.append(answer.text)
 
-    def send(self, client: httpx.Client, kind: str, said: str) -> httpx.Response:
+    def send(self, client: httpx.Client, kind: str, text: str) -> httpx.Response:
         if kind == "document":
-            body = {"kb": "drinks", "title": said, "content": f"What {said}x says."}
+            body = {"kb": "drinks", "title": text, "content": f"What {text}x says."}
             return client.post("/api/knowledge/documents", json=body)
         if kind == "file":
-            return client.post("/api/files/notes.md", content=f"line {said}\n")
+            return client.post("/api/files/notes.md", content=f"line {text}\n")
         if kind == "vote":
-            return client.post("/api/entries/brew-tea/rate", json={"score": 5, "rater": said})
+            return client.post("/api/entries/brew-tea/rate", json={"score": 5, "rater": text})
         path = f"/api/knowledge/bases/drinks/targets/{self.target(client)}/ratings"
-        return client.post(path, json={"score": 4, "rater": said})
+        return client.post(path, json={"score": 4, "rater": text})
 
     def target(self, client: httpx.Client) -> str:
         listed = client.get("/api/knowledge/documents", params={"kb": "drinks", "limit": 1})
@@ -90,8 +83,8 @@ def folder(tmp_path):
     return tmp_path / "kb", token
 
 
-def held(folder) -> dict[str, list[str]]:
-    """What is there, by kind."""
+def stored(folder) -> dict[str, list[str]]:
+    """Stored content by kind."""
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         chunks = {chunk.document_id for chunk in kb.chunks}
@@ -108,15 +101,15 @@ def held(folder) -> dict[str, list[str]]:
 
 
 def check(folder, writers) -> None:
-    there = held(folder)
+    content = stored(folder)
     for writer in writers:
         assert not writer.wrong, writer.wrong[:3]
-        for kind, said in writer.answered:
-            assert there[kind].count(said) == 1, (kind, said)
-    known = {pair for writer in writers for pair in writer.asked}
-    for kind, all_said in there.items():
-        unknown = [said for said in all_said if (kind, said) not in known]
-        assert len(unknown) <= (kind == "document"), unknown  # the one that was there before
+        for kind, text in writer.answered:
+            assert content[kind].count(text) == 1, (kind, text)
+    sent = {pair for writer in writers for pair in writer.asked}
+    for kind, texts in content.items():
+        unknown = [text for text in texts if (kind, text) not in sent]
+        assert len(unknown) <= (kind == "document"), unknown  # the first document
 
 
 def started(served, prefix):
@@ -130,7 +123,7 @@ def started(served, prefix):
 
 
 @pytest.mark.soak
-def test_what_was_answered_outlives_a_kill(folder):
+def test_acknowledged_writes_survive_a_kill(folder):
     path, token = folder
     chance, writers = random.Random(5), []
     for turn in range(KILLS):
@@ -143,17 +136,17 @@ def test_what_was_answered_outlives_a_kill(folder):
         writers += new
         check(path, writers)
     served = Served(path, token)
-    said = writers[0].answered[0][1]
-    body = {"query": f"what {said}x says", "kb": "drinks", "limit": 3}
+    text = writers[0].answered[0][1]
+    body = {"query": f"what {text}x says", "kb": "drinks", "limit": 3}
     answer = httpx.post(
         f"{served.url}/api/knowledge/search", json=body, headers=served.headers, timeout=60
     )
-    assert said in [hit["title"] for hit in answer.json()["hits"]]
+    assert text in [hit["title"] for hit in answer.json()["hits"]]
     assert served.end() == 0
 
 
 @pytest.mark.slow
-def test_what_runs_is_ended_first_where_a_server_is_told_to_end(folder):
+def test_terminated_server_finishes_running_requests(folder):
     path, token = folder
     served = Served(path, token)
     writers = started(served, "end")
@@ -161,8 +154,8 @@ def test_what_runs_is_ended_first_where_a_server_is_told_to_end(folder):
     for writer in writers:
         writer.join(60)
     check(path, writers)
-    there = held(path)
-    for writer in writers:  # the request that ran was answered, or never begun
-        kind, said = writer.asked[-1]
-        assert (said in there[kind]) == (writer.asked[-1] in writer.answered)
+    content = stored(path)
+    for writer in writers:  # the last request was answered, or never began
+        kind, text = writer.asked[-1]
+        assert (text in content[kind]) == (writer.asked[-1] in writer.answered)
     assert "Traceback" not in served.log.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""A document that is stored anew all the time is found by every search beside that."""
+"""A document that is replaced again and again is in every concurrent search."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ with kbkit.open(sys.argv[1]) as workspace:
 
 
 @pytest.mark.soak
-def test_a_document_that_is_updated_is_in_every_search_beside_it(tmp_path):
+def test_updated_document_is_in_every_concurrent_search(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("notes")
         kb.add("Tea", "# Tea\n\nSteep tea.\n", source="http://x.org/tea")
@@ -28,12 +28,12 @@ def test_a_document_that_is_updated_is_in_every_search_beside_it(tmp_path):
         )
         try:
             assert writer.stdout.readline()
-            found, seen = [], set()
+            included, seen = [], set()
             while len(seen) < 25:
                 hits = kb.search("steep tea")
-                found.append("Tea" in [hit.title for hit in hits])
+                included.append("Tea" in [hit.title for hit in hits])
                 seen.add(hits[0].chunk.text)
         finally:
             writer.kill()
             writer.communicate()
-    assert all(found), f"missing from {found.count(False)} of {len(found)} searches"
+    assert all(included), f"missing from {included.count(False)} of {len(included)} searches"
