@@ -1,13 +1,13 @@
-"""A catalog of its own, without a workspace around it."""
+"""Fixtures: a catalog without a workspace, and a workspace."""
 
 import os
 
 import pytest
 
 import kbkit
-from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase
+from tests.stores.workspaces import create_row
 
 
 @pytest.fixture
@@ -24,11 +24,17 @@ def database(tmp_path, request):
 
 @pytest.fixture
 def kb_id(database):
-    """Id of an empty knowledge base in it."""
     with database.write() as connection:
-        return knowledge_bases.create(
-            connection, "notes", description="", config={}, embedder="none", dimensions=2
-        ).id
+        return create_row(connection, "notes").id
+
+
+@pytest.fixture
+def index_asked(monkeypatch):
+    """Searches ask the index of vectors, as if there were too many to scan, and no snapshots."""
+    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
+    for name in ("get", "seen"):
+        monkeypatch.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
+    monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)
 
 
 @pytest.fixture

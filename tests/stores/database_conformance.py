@@ -13,7 +13,6 @@ import pytest
 
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, RatingTotal
-from kbkit.models.values import Target, TargetKind
 from kbkit.stores.catalog import (
     copying,
     corpus,
@@ -33,6 +32,7 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.summaries import NewSummary
 from kbkit.stores.catalog.writing import NewDocument
 from kbkit.text.analysis import analyzer
+from tests.stores.workspaces import create_row, rate_row
 
 _ODD_TEXTS = (
     "C++",
@@ -43,6 +43,8 @@ _ODD_TEXTS = (
     "v1.2.3",
     "std::vector",
     "o'clock",
+    "-v",
+    "utf-8",
     "__init__",
     "naïve",
     "Größe",
@@ -56,6 +58,9 @@ _HOSTILE_TERMS = (
     '"',
     'a" OR "b',
     "NEAR(a, b)",
+    "terms:a",
+    "^a",
+    "a AND b",
     "x*",
     "%",
     "t%",
@@ -67,19 +72,12 @@ _HOSTILE_TERMS = (
 )
 
 
-def _create(transaction: Transaction, name: str) -> str:
-    return knowledge_bases.create(
-        transaction, name, description="", config={}, embedder="e", dimensions=2
-    ).id
-
-
 def _document(
     kb_id: str, name: str, *terms: str, tags: Sequence[str] = (), title: str = ""
 ) -> NewDocument:
-    """A document with a chunk for each text of terms."""
-    known = f"{kb_id}-{name}"
+    doc_id = f"{kb_id}-{name}"
     document = Document(
-        id=known,
+        id=doc_id,
         uri=f"a:/{name}",
         title=title or name,
         content="\n".join(terms),
@@ -92,7 +90,7 @@ def _document(
     )
     chunks = [
         NewChunk(
-            Chunk(f"{known}-{text}", known, place, 0, 7, text, (name, "Part"), "part", None),
+            Chunk(f"{doc_id}-{text}", doc_id, place, 0, 7, text, (name, "Part"), "part", None),
             text,
             len(text.split()),
             text,
@@ -109,13 +107,13 @@ def _store(transaction: Transaction, kb_id: str, *new: NewDocument) -> None:
 
 
 def _frequencies(transaction: Transaction, kb_id: str, *terms: str) -> dict[str, int]:
-    """Number of chunks that hold each term, without those of none."""
-    found = transaction.lexical.postings(kb_id, terms)
-    return {term: len(seqs) for term, (seqs, _) in found.items()}
+    """Number of chunks by term, without terms that no chunk holds."""
+    postings = transaction.lexical.postings(kb_id, terms)
+    return {term: len(seqs) for term, (seqs, _) in postings.items()}
 
 
 class DatabaseConformance(ABC):
-    """Tests of a `kbkit.stores.catalog.database.Database`; a subclass says how it is opened."""
+    """Tests of a `kbkit.stores.catalog.database.Database`, which a subclass opens."""
 
     @abstractmethod
     def open_database(self, folder: Path) -> Database:
@@ -123,23 +121,19 @@ class DatabaseConformance(ABC):
 
     @pytest.fixture
     def database(self, tmp_path: Path) -> Iterator[Database]:
-        """An empty catalog."""
         opened = self.open_database(tmp_path)
         yield opened
         opened.close()
 
     @pytest.fixture
     def kb_id(self, database: Database) -> str:
-        """An empty knowledge base in it."""
         with database.write() as transaction:
-            return _create(transaction, "notes")
+            return create_row(transaction, "notes").id
 
-    def test_all_or_nothing(self, database: Database, kb_id: str) -> None:
-        """All or nothing."""
-
+    def test_failed_transaction_changes_nothing(self, database: Database, kb_id: str) -> None:
         def fail() -> None:
             with database.write() as transaction:
-                _create(transaction, "half")
+                create_row(transaction, "half")
                 _store(transaction, kb_id, _document(kb_id, "d", "tea"))
                 raise ZeroDivisionError
 
@@ -151,8 +145,7 @@ class DatabaseConformance(ABC):
             assert _frequencies(transaction, kb_id, "tea") == {}
             assert outbox.is_empty(transaction, kb_id)
 
-    def test_a_reader_sees_one_state(self, database: Database, kb_id: str) -> None:
-        """A reader sees one state."""
+    def test_reader_sees_one_state(self, database: Database, kb_id: str) -> None:
         with database.read() as reader:
             assert corpus.count_chunks(reader, kb_id) == 0
             with database.write() as transaction:
@@ -162,80 +155,71 @@ class DatabaseConformance(ABC):
         with database.read() as reader:
             assert corpus.count_chunks(reader, kb_id) == 1
 
-    def test_a_writer_sees_its_own_changes(self, database: Database, kb_id: str) -> None:
-        """A writer sees its own changes."""
+    def test_writer_sees_its_own_changes(self, database: Database, kb_id: str) -> None:
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "tea"))
             assert corpus.count_chunks(transaction, kb_id) == 1
             assert _frequencies(transaction, kb_id, "tea") == {"tea": 1}
 
     def test_writers_wait_for_one_another(self, database: Database, kb_id: str) -> None:
-        """Writers wait for one another."""
         began, order = threading.Event(), []
 
         def second() -> None:
             began.wait(10)
             with database.write() as transaction:
                 order.append("second")
-                _create(transaction, "b")
+                create_row(transaction, "b")
 
         thread = threading.Thread(target=second)
         thread.start()
         with database.write() as transaction:
             began.set()
             thread.join(0.2)
-            _create(transaction, "a")
+            create_row(transaction, "a")
             order.append("first")
         thread.join(30)
         assert order == ["first", "second"]
 
     def test_changes_are_noticed(self, database: Database, tmp_path: Path) -> None:
-        """Changes are noticed."""
         first = database.changes()
         with database.read() as transaction:
             knowledge_bases.names(transaction)
         assert database.changes() == first
         with database.write() as transaction:
-            _create(transaction, "one")
+            create_row(transaction, "one")
         second = database.changes()
         assert second != first
         assert database.changes() == second
         other = self.open_database(tmp_path)
         with other.write() as transaction:
-            _create(transaction, "two")
+            create_row(transaction, "two")
         assert database.changes() not in (first, second)
         with database.read() as transaction:
             assert knowledge_bases.names(transaction) == ["one", "two"]
         other.close()
 
-    def test_it_is_kept(self, database: Database, kb_id: str, tmp_path: Path) -> None:
-        """It is kept."""
+    def test_content_persists(self, database: Database, kb_id: str, tmp_path: Path) -> None:
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "tea"))
         database.close()
-        again = self.open_database(tmp_path)
-        with again.read() as transaction:
+        reopened = self.open_database(tmp_path)
+        with reopened.read() as transaction:
             assert _frequencies(transaction, kb_id, "tea") == {"tea": 1}
             assert corpus.corpus_size(transaction, kb_id) == (1, 1)
-        again.close()
+        reopened.close()
 
     def test_terms_are_found(self, database: Database, kb_id: str) -> None:
-        """Terms are found."""
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "tea tea green", "tea", "water"))
         with database.read() as transaction:
-            found = transaction.lexical.postings(kb_id, ["tea", "water", "tea", "salt"])
+            postings = transaction.lexical.postings(kb_id, ["tea", "water", "tea", "salt"])
             first, second, third = corpus.chunk_seqs(transaction, kb_id).tolist()
-            assert {
-                term: (seqs.tolist(), times.tolist()) for term, (seqs, times) in found.items()
-            } == {"tea": ([first, second], [2, 1]), "water": ([third], [1])}
+            lists = {term: [each.tolist() for each in pair] for term, pair in postings.items()}
+            assert lists == {"tea": [[first, second], [2, 1]], "water": [[third], [1]]}
             assert transaction.lexical.postings(kb_id, []) == {}
 
     @pytest.mark.parametrize("text", _ODD_TEXTS)
-    def test_every_term_of_the_analyzer_is_found(
-        self, database: Database, kb_id: str, text: str
-    ) -> None:
-        """Every term of the analyzer is found."""
+    def test_every_analyzer_term_is_found(self, database: Database, kb_id: str, text: str) -> None:
         terms = analyzer("english").terms(text)
         assert terms
         odd = _document(kb_id, "d", "tea", " ".join(terms))
@@ -243,24 +227,23 @@ class DatabaseConformance(ABC):
             _store(transaction, kb_id, odd)
         with database.read() as transaction:
             seq = int(corpus.chunk_seqs(transaction, kb_id)[1])
-            found = transaction.lexical.postings(kb_id, terms)
-            assert {term: seqs.tolist() for term, (seqs, _) in found.items()} == {
-                term: [seq] for term in terms
-            }
+            postings = transaction.lexical.postings(kb_id, terms)
+            seqs = {term: rows.tolist() for term, (rows, _) in postings.items()}
+            assert seqs == {term: [seq] for term in terms}
         with database.write() as transaction:
             writing.delete_document(transaction, kb_id, odd.document.id)
             assert _frequencies(transaction, kb_id, "tea", *terms) == {}
 
     @pytest.mark.parametrize("term", _HOSTILE_TERMS)
-    def test_syntax_in_a_term_is_only_text(self, database: Database, kb_id: str, term: str) -> None:
-        """Syntax in a term is only text."""
+    def test_query_syntax_in_a_term_is_plain_text(
+        self, database: Database, kb_id: str, term: str
+    ) -> None:
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "tea", "total"))
         with database.read() as transaction:
             assert _frequencies(transaction, kb_id, term) == {}
 
     def test_replacing_a_document(self, database: Database, kb_id: str) -> None:
-        """Replacing a document."""
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "stays", "goes", tags=["x"]))
             before = corpus.chunk_seqs(transaction, kb_id).tolist()
@@ -268,15 +251,14 @@ class DatabaseConformance(ABC):
             _store(transaction, kb_id, _document(kb_id, "d", "comes", "stays", tags=["x", "y"]))
         with database.read() as transaction:
             after = corpus.chunk_seqs(transaction, kb_id).tolist()
-            assert after == [before[0], max(before) + 1]  # the one that stays keeps its number
+            assert after == [before[0], max(before) + 1]  # an equal chunk keeps its number
             texts = [chunk.text for chunk in reading.iter_chunks(transaction, kb_id)]
             assert texts == ["comes", "stays"]
             frequencies = _frequencies(transaction, kb_id, "stays", "goes", "comes")
             assert frequencies == {"stays": 1, "comes": 1}
             assert reading.tag_counts(transaction, kb_id) == {"x": 1, "y": 1}
 
-    def test_numbers_are_never_used_again(self, database: Database, kb_id: str) -> None:
-        """Numbers are never used again."""
+    def test_numbers_are_never_reused(self, database: Database, kb_id: str) -> None:
         seen: list[int] = []
         for name in ("a", "b", "c"):
             new = _document(kb_id, name, f"{name} one", f"{name} two")
@@ -288,8 +270,7 @@ class DatabaseConformance(ABC):
             with database.write() as transaction:
                 writing.delete_document(transaction, kb_id, new.document.id)
 
-    def test_numbers_go_on_behind_those_of_another_catalog(self, database: Database) -> None:
-        """Numbers go on behind those of another catalog."""
+    def test_numbers_continue_after_those_of_another_catalog(self, database: Database) -> None:
         column = next(each for each in copying.numbered() if each.table.name == "chunks")
         with database.write() as transaction:
             assert transaction.last_number(column) == 0
@@ -300,70 +281,63 @@ class DatabaseConformance(ABC):
             assert transaction.reserve_seqs(1) == 42
 
     def test_chunks_come_with_their_documents(self, database: Database, kb_id: str) -> None:
-        """Chunks come with their documents."""
         new = _document(kb_id, "d", "tea", "milk", tags=["ü"])
         with database.write() as transaction:
             _store(transaction, kb_id, new)
         with database.read() as transaction:
             seqs = corpus.chunk_seqs(transaction, kb_id).tolist()
-            found = reading.get_chunks(transaction, [*seqs, 10**6])
+            chunks = reading.get_chunks(transaction, [*seqs, 10**6])
             (listed,) = reading.iter_listed(transaction, kb_id)
-            whole = reading.get_document(transaction, kb_id, "a:/d")
-        assert whole == new.document
-        assert database.chunks([*seqs, 10**6]) == found
-        assert [found[seq][0] for seq in seqs] == [each.chunk for each in new.chunks]
-        assert all(document == listed for _, document in found.values())
+            document = reading.get_document(transaction, kb_id, "a:/d")
+        assert document == new.document
+        assert database.chunks([*seqs, 10**6]) == chunks
+        assert [chunks[seq][0] for seq in seqs] == [each.chunk for each in new.chunks]
+        assert all(each == listed for _, each in chunks.values())
         assert (listed.tags, listed.metadata, listed.content) == (("ü",), {"n": 1}, "")
         assert listed.fetched_at == new.document.fetched_at
         assert database.chunks([]) == {}
 
     def test_many_documents_at_once(self, database: Database, kb_id: str) -> None:
-        """Many documents at once."""
         new = [_document(kb_id, f"d{n:05}", f"text {n}") for n in range(600)]
         with database.write() as transaction:
             _store(transaction, kb_id, *new)
         with database.read() as transaction:
             ids = [each.document.id for each in new]
-            assert (
-                len(writing.stored_versions(transaction, [*ids, *map(str, range(40_000))])) == 600
-            )
+            many = [*ids, *map(str, range(40_000))]
+            assert len(writing.stored_versions(transaction, many)) == 600
             assert len(database.chunks(corpus.chunk_seqs(transaction, kb_id).tolist())) == 600
             uris = [document.uri for document in reading.iter_listed(transaction, kb_id)]
             assert uris == sorted(uris)
 
     def test_summaries_follow_their_documents(self, database: Database, kb_id: str) -> None:
-        """Summaries follow their documents."""
         names = {name: f"{kb_id}-{name}" for name in ("a", "b", "c")}
         with database.write() as transaction:
             _store(transaction, kb_id, *(_document(kb_id, name, "tea") for name in names))
             assert len(summaries.outdated(transaction, kb_id, 1, 2)) == 2
-            made = {
-                known: NewSummary("tea", f"summary of {name}", name)
-                for name, known in names.items()
+            new = {
+                document_id: NewSummary("tea", f"summary of {name}", name)
+                for name, document_id in names.items()
             }
-            assert summaries.put(transaction, kb_id, 1, made) == 3
+            assert summaries.put(transaction, kb_id, 1, new) == 3
             assert summaries.outdated(transaction, kb_id, 1, 9) == []
             assert len(summaries.outdated(transaction, kb_id, 2, 9)) == 3
-            assert summaries.put(transaction, kb_id, 2, made) == 3  # in their place
-            # a changed document, one that goes, one that is deleted
+            assert summaries.put(transaction, kb_id, 2, new) == 3
             _store(transaction, kb_id, _document(kb_id, "a", "milk"))
             writing.retire_document(transaction, kb_id, names["b"])
             writing.delete_document(transaction, kb_id, names["c"])
         with database.write() as transaction:
             assert summaries.texts(transaction, kb_id) == {}
-            assert [each.id for each in summaries.outdated(transaction, kb_id, 2, 9)] == [
-                names["a"]
-            ]
-            # what was read before the change is not kept, nor what has gone
-            assert summaries.put(transaction, kb_id, 2, made) == 0
+            (outdated,) = summaries.outdated(transaction, kb_id, 2, 9)
+            assert outdated.id == names["a"]
+            # summaries of older content or deleted documents are dropped
+            assert summaries.put(transaction, kb_id, 2, new) == 0
             fresh = {names["a"]: NewSummary("milk", "summary of a", "a")}
             assert summaries.put(transaction, kb_id, 2, fresh) == 1
             assert summaries.texts(transaction, kb_id) == {names["a"]: "summary of a"}
 
-    def test_vectors_of_summaries_are_those_that_are_searched(
+    def test_summary_vectors_come_from_the_searched_model(
         self, database: Database, kb_id: str
     ) -> None:
-        """Vectors of summaries are those that are searched."""
         packed = dict(zip("xy", pack(np.array([[1, 0], [0.6, 0.8]], np.float32)), strict=True))
 
         def row() -> KnowledgeBaseRow:
@@ -373,25 +347,23 @@ class DatabaseConformance(ABC):
             return [info.summaries_waiting for info in knowledge_bases.describe_all(transaction)]
 
         with database.write() as transaction:
-            other = _create(transaction, "other")
-            for known in (kb_id, other):
-                _store(transaction, known, *(_document(known, name, "tea") for name in "abc"))
-                # two documents may say the same of themselves
-                made = {
-                    f"{known}-{name}": NewSummary("tea", f"summary {key}", key)
+            other = create_row(transaction, "other").id
+            for each in (kb_id, other):
+                _store(transaction, each, *(_document(each, name, "tea") for name in "abc"))
+                # two documents may have equal summaries
+                new = {
+                    f"{each}-{name}": NewSummary("tea", f"summary {key}", key)
                     for name, key in zip("abc", "xyx", strict=True)
                 }
-                assert summaries.put(transaction, known, 1, made) == 3
-            assert summaries.lacking(transaction, kb_id, "m") == {
-                "x": "summary x",
-                "y": "summary y",
-            }
+                assert summaries.put(transaction, each, 1, new) == 3
+            texts = {"x": "summary x", "y": "summary y"}
+            assert summaries.lacking(transaction, kb_id, "m") == texts
             assert summaries.counts(transaction, kb_id, "m") == (3, 3)
-            assert waiting() == [0, 0]  # for nothing that is known
+            assert waiting() == [0, 0]  # no model is known yet
             assert summaries.vectors_of(transaction, row()).embedder == ""
             summaries.add_vectors(transaction, kb_id, "s", packed)
             summaries.add_vectors(transaction, kb_id, "m", {"x": packed["x"]})
-            summaries.add_vectors(transaction, kb_id, "m", {"x": packed["x"]})  # as others do too
+            summaries.add_vectors(transaction, kb_id, "m", {"x": packed["x"]})  # twice is harmless
             summaries.search_with(transaction, kb_id, "s", "m")
             assert summaries.lacking(transaction, kb_id, "m") == {"y": "summary y"}
             assert summaries.counts(transaction, kb_id, "m") == (3, 1)
@@ -401,20 +373,18 @@ class DatabaseConformance(ABC):
             before = row()
             summaries.add_vectors(transaction, kb_id, "m", {"y": packed["y"], "old": packed["y"]})
             summaries.search_with(transaction, kb_id, "m", "m")
-            assert (row().summaries_version, row().version) == (
-                before.summaries_version + 1,
-                before.version,
-            )
+            assert row().summaries_version == before.summaries_version + 1
+            assert row().version == before.version
             assert waiting() == [0, 0]
-            found = summaries.vectors_of(transaction, row())
-            assert found.embedder == "m"
-            order = [found.document_ids.index(f"{kb_id}-{name}") for name in "abc"]
+            vectors = summaries.vectors_of(transaction, row())
+            assert vectors.embedder == "m"
+            order = [vectors.document_ids.index(f"{kb_id}-{name}") for name in "abc"]
             expected = np.array([[1, 0], [0.6, 0.8], [1, 0]])
-            assert np.allclose(found.vectors[order], expected, atol=1e-3)
-            # the static ones are of no use any more, nor what no summary says
+            assert np.allclose(vectors.vectors[order], expected, atol=1e-3)
+            # vectors of the old model and of no summary are dropped
             assert summaries.counts(transaction, kb_id, "s") == (3, 3)
-            fresh = {f"{kb_id}-a": NewSummary("tea", "old", "old")}
-            assert summaries.put(transaction, kb_id, 1, fresh) == 1
+            changed = {f"{kb_id}-a": NewSummary("tea", "old", "old")}
+            assert summaries.put(transaction, kb_id, 1, changed) == 1
             assert summaries.lacking(transaction, kb_id, "m") == {"old": "old"}
             assert sorted(waiting()) == [0, 1]
             knowledge_bases.delete(transaction, kb_id)
@@ -422,22 +392,15 @@ class DatabaseConformance(ABC):
             assert summaries.counts(transaction, kb_id, "m") == (0, 0)
             assert summaries.counts(transaction, other, "m") == (3, 3)
 
-    def test_deleting_takes_all_along(self, database: Database, kb_id: str) -> None:
-        """Deleting takes all along."""
+    def test_deleting_a_knowledge_base_deletes_its_rows(
+        self, database: Database, kb_id: str
+    ) -> None:
         with database.write() as transaction:
-            other = _create(transaction, "other")
-            for known in (kb_id, other):
-                _store(transaction, known, _document(known, "d", "tea"))
-                ratings.add(
-                    transaction,
-                    known,
-                    target=Target(TargetKind.CHUNK, f"{known}-d-tea"),
-                    score=4,
-                    query="",
-                    rater="ann",
-                    note="",
-                )
-                pending_vectors.add(transaction, known, "e", {"hash": b"\0\0\0\0"})
+            other = create_row(transaction, "other").id
+            for each in (kb_id, other):
+                _store(transaction, each, _document(each, "d", "tea"))
+                rate_row(transaction, each, f"{each}-d-tea", "ann", 4)
+                pending_vectors.add(transaction, each, "e", {"hash": b"\0\0\0\0"})
         with database.write() as transaction:
             knowledge_bases.delete(transaction, kb_id)
         with database.write() as transaction:
@@ -450,10 +413,9 @@ class DatabaseConformance(ABC):
             assert ratings.listed(transaction, kb_id) == []
             assert corpus.corpus_size(transaction, other) == (1, 1)
             assert _frequencies(transaction, other, "tea") == {"tea": 1}
-            assert _create(transaction, "notes") != kb_id
+            assert create_row(transaction, "notes").id != kb_id
 
-    def test_the_outbox_tells_what_changed(self, database: Database, kb_id: str) -> None:
-        """The outbox tells what changed."""
+    def test_outbox_lists_changes(self, database: Database, kb_id: str) -> None:
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "tea", "milk", tags=["x"]))
         with database.read() as transaction:
@@ -468,41 +430,36 @@ class DatabaseConformance(ABC):
             assert left == entries[1].__class__(left.id, left.chunk_id, left.seq, left.vector, None)
             writing.delete_document(transaction, kb_id, f"{kb_id}-d")
         with database.write() as transaction:
-            gone = outbox.oldest(transaction, kb_id, 10, payloads=False)
-            assert {entry.vector for entry in gone} == {None}
+            deleted = outbox.oldest(transaction, kb_id, 10, payloads=False)
+            assert {entry.vector for entry in deleted} == {None}
             outbox.restart(transaction, row)
             assert outbox.is_empty(transaction, kb_id)
             assert knowledge_bases.get_by_id(transaction, kb_id).applied_seq == 0
             assert outbox.dropped_names(transaction) == [row.collection]
 
     def test_ratings_add_up(self, database: Database, kb_id: str) -> None:
-        """Ratings add up."""
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "tea"))
-            target = Target(TargetKind.CHUNK, f"{kb_id}-d-tea")
             for rater, score in (("ann", 1), ("ann", 5), ("bob", 2)):
-                ratings.add(
-                    transaction, kb_id, target=target, score=score, query="q", rater=rater, note="ü"
-                )
+                rate_row(transaction, kb_id, f"{kb_id}-d-tea", rater, score, "q", "ü")
         with database.write() as transaction:
             total = ratings.total(transaction, kb_id, f"{kb_id}-d-tea")
             assert total == RatingTotal(2, 3.5)
-            given = ratings.listed(transaction, kb_id, [f"{kb_id}-d-tea"])
-            assert [rating.score for rating in given] == [1, 5, 2]
+            listed = ratings.listed(transaction, kb_id, [f"{kb_id}-d-tea"])
+            assert [rating.score for rating in listed] == [1, 5, 2]
             assert ratings.listed(transaction, kb_id, ["other"]) == []
-            assert ratings.remove(transaction, kb_id, given[1].id)
-            assert not ratings.remove(transaction, kb_id, given[1].id)
-            (found,) = ratings.totals(transaction, kb_id).chunks.values()
-            assert found == RatingTotal(2, 1.5)
+            assert ratings.remove(transaction, kb_id, listed[1].id)
+            assert not ratings.remove(transaction, kb_id, listed[1].id)
+            (chunk_total,) = ratings.totals(transaction, kb_id).chunks.values()
+            assert chunk_total == RatingTotal(2, 1.5)
 
-    def test_runs_are_taken_up(self, database: Database, kb_id: str) -> None:
-        """Runs are taken up."""
+    def test_unfinished_runs_are_resumed(self, database: Database, kb_id: str) -> None:
         spec = {"type": "files", "path": "."}
         with database.write() as transaction:
             source = runs.save_source(transaction, kb_id, "k", spec, base="/a", from_recipe=False)
-            again = runs.save_source(transaction, kb_id, "k", spec, base="/b", from_recipe=True)
-            assert (again.id, again.base, again.from_recipe) == (source.id, "/b", True)
-            assert again.created_at == source.created_at
+            second = runs.save_source(transaction, kb_id, "k", spec, base="/b", from_recipe=True)
+            assert (second.id, second.base, second.from_recipe) == (source.id, "/b", True)
+            assert second.created_at == source.created_at
             run_id, resumed = runs.begin_run(transaction, source)
             assert not resumed
             assert runs.begin_run(transaction, source) == (run_id, True)
@@ -515,13 +472,12 @@ class DatabaseConformance(ABC):
             assert runs.finished_runs(transaction, source.id) == []
 
     def test_vectors_wait_for_their_chunks(self, database: Database, kb_id: str) -> None:
-        """Vectors wait for their chunks."""
         first, second = pack(np.array([[1, 0], [0, 1]], np.float32))
         with database.write() as transaction:
             pending_vectors.add(transaction, kb_id, "new", {"tea": first})
             pending_vectors.add(transaction, kb_id, "new", {"tea": second, "milk": second})
-            found = pending_vectors.waiting(transaction, kb_id, "new", ["tea", "milk", "rum"])
-            assert found == {"tea": first, "milk": second}  # what was there stays
+            waiting = pending_vectors.waiting(transaction, kb_id, "new", ["tea", "milk", "rum"])
+            assert waiting == {"tea": first, "milk": second}
             _store(transaction, kb_id, _document(kb_id, "d", "tea", "rum"))
             assert pending_vectors.count_without(transaction, kb_id, "new") == 1
             pending_vectors.remove(transaction, kb_id, "new", ["milk"])
@@ -529,15 +485,14 @@ class DatabaseConformance(ABC):
                 "tea"
             }
 
-    def test_one_query_encoder_each(self, database: Database, kb_id: str) -> None:
-        """One query encoder each."""
+    def test_knowledge_base_has_one_query_encoder(self, database: Database, kb_id: str) -> None:
         with database.write() as transaction:
-            for terms in (("a",), ("b", "c")):
+            for version, terms in enumerate((("a",), ("b", "c"))):
                 query_encoders.save(
                     transaction,
                     kb_id,
-                    embedder="e",
-                    version=1,
+                    embedder=f"e{version}",
+                    version=version,
                     chunks=2,
                     terms=terms,
                     vectors=np.ones((len(terms), 2), np.float32),
@@ -547,5 +502,5 @@ class DatabaseConformance(ABC):
             row = query_encoders.load(transaction, kb_id)
             fitted = query_encoders.fitted_to(transaction, kb_id)
         assert row is not None
-        assert row.terms == ("b", "c")
-        assert fitted == ("e", row.state.fitted_at)
+        assert (row.terms, row.state.version, row.state.embedder) == (("b", "c"), 1, "e1")
+        assert fitted == ("e1", row.state.fitted_at)

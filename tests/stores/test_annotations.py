@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Annotation, EntityType, Name, StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec
@@ -19,10 +18,10 @@ BARE = KnowledgeBaseSpec(annotation="none")
 
 @pytest.fixture
 def kb(workspace):
-    made = workspace.create("notes", spec=BARE)
-    made.add("Pool", POOL, source="pool")
-    made.add("Socket", "# Socket\n\nA socket is opened by the pool.\n", source="socket")
-    return made
+    kb = workspace.create("notes", spec=BARE)
+    kb.add("Pool", POOL, source="pool")
+    kb.add("Socket", "# Socket\n\nA socket is opened by the pool.\n", source="socket")
+    return kb
 
 
 @pytest.fixture
@@ -34,21 +33,17 @@ def key_of(kind: SubjectKind, name: str) -> str:
     return name.casefold().strip()
 
 
-def seqs_of(transaction, kb, uri):
-    ids = [chunk.id for chunk in kb.chunks.of(uri)]
-    return sorted(corpus.seqs_by_id(transaction, ids).values())
-
-
-def annotate(database, kb, uri, *made):
+def annotate(database, kb, uri, *annotations):
+    (chunk,) = kb.chunks.of(uri)
     with database.write() as transaction:
-        (seq,) = seqs_of(transaction, kb, uri)
-        chunk_annotations.put(transaction, kb.id, {seq: made}, key_of)
+        seq = corpus.seqs_by_id(transaction, [chunk.id])[chunk.id]
+        chunk_annotations.put(transaction, kb.id, {seq: annotations}, key_of)
     return seq
 
 
-def test_an_annotation_comes_back_as_it_was(kb, database):
+def test_annotation_round_trip(kb, database):
     text = kb.chunks.of("pool")[0].text
-    said = Annotation(
+    full = Annotation(
         text=text[2:6],
         normalized_text="the pool must be closed",
         frame=StatementType.CONSTRAINT,
@@ -63,24 +58,20 @@ def test_an_annotation_comes_back_as_it_was(kb, database):
         annotator="test:1",
     )
     bare = Annotation(text="", normalized_text="", annotator="test:1")
-    seq = annotate(database, kb, "pool", said, bare)
+    seq = annotate(database, kb, "pool", full, bare)
     with database.read() as transaction:
-        assert chunk_annotations.of(transaction, [seq]) == {seq: (said, bare)}
-        assert chunk_annotations.statement_type_counts(transaction, kb.id) == {
-            StatementType.CONSTRAINT: 1
-        }
-        assert chunk_annotations.seqs_with_frame(
-            transaction, kb.id, [StatementType.CONSTRAINT]
-        ) == [seq]
-        assert chunk_annotations.seqs_with_frame(transaction, kb.id, [StatementType.CAUSAL]) == []
+        assert chunk_annotations.of(transaction, [seq]) == {seq: (full, bare)}
+        counts = chunk_annotations.statement_type_counts(transaction, kb.id)
+        assert counts == {StatementType.CONSTRAINT: 1}
+        for frame, seqs in ((StatementType.CONSTRAINT, [seq]), (StatementType.CAUSAL, [])):
+            assert chunk_annotations.seqs_with_frame(transaction, kb.id, [frame]) == seqs
         assert chunk_annotations.count_lacking(transaction, kb.id, "test:1") == 1
         assert chunk_annotations.count_lacking(transaction, kb.id, "test:2") == 2
-        assert [
-            found[0] for found in chunk_annotations.iter_texts(transaction, kb.id, "test:1")
-        ] == [seq]
+        texts = chunk_annotations.iter_texts(transaction, kb.id, "test:1")
+        assert [each[0] for each in texts] == [seq]
 
 
-def test_new_annotations_take_the_place_of_those_before(kb, database):
+def test_new_annotations_replace_old_ones(kb, database):
     first = Annotation("", "", entities=("Pool",), annotator="test:1")
     seq = annotate(database, kb, "pool", first, first)
     annotate(database, kb, "pool", Annotation("", "new", annotator="test:1"))
@@ -90,7 +81,7 @@ def test_new_annotations_take_the_place_of_those_before(kb, database):
         assert subjects.listed(transaction) == []
 
 
-def test_a_document_that_changes_or_goes_takes_names_and_annotations_along(kb, database):
+def test_changed_or_deleted_document_loses_names_and_annotations(kb, database):
     named = [(kb.documents["pool"], [Name("Thing", EntityType.TERM, defines=True)])]
     for change in (
         lambda: kb.add("Pool", POOL, source="pool", tags=["new"]),
@@ -120,15 +111,15 @@ def test_names_are_counted_over_documents(kb, database):
             ],
         )
     with database.read() as transaction:
-        found = {each.name: each for each in names.given(transaction, kb.id)}
-        assert found["Pool"] == ("Pool", EntityType.TERM, True, 2, 1)
-        assert found["Big"].documents == 1
+        counted = {each.name: each for each in names.given(transaction, kb.id)}
+        assert counted["Pool"] == ("Pool", EntityType.TERM, True, 2, 1)
+        assert counted["Big"].documents == 1
         assert names.defining(transaction, kb.id, ["pool", "Big"]) == {pool.id}
         assert names.unread(transaction, kb.id, 99, 10) == []
         assert len(names.unread(transaction, kb.id, 100, 10)) == 2
 
 
-def test_a_document_that_changed_meanwhile_is_read_again(kb, database):
+def test_document_changed_meanwhile_is_read_again(kb, database):
     before = kb.documents["pool"]
     kb.add("Pool", "# Pool\n\nIt is another pool.\n", source="pool")
     with database.write() as transaction:
@@ -139,22 +130,22 @@ def test_a_document_that_changed_meanwhile_is_read_again(kb, database):
         assert "Old" not in {each.name for each in names.given(transaction, kb.id)}
 
 
-def test_what_chunks_were_searched_for_is_known(kb, database):
-    known = {"pool": ("Pool", "pool"), "c++": ("C++",), "עברית": ("עברית",), "\ud800": ("x",)}
+def test_annotated_names_are_remembered(kb, database):
+    spellings = {"pool": ("Pool", "pool"), "c++": ("C++",), "עברית": ("עברית",), "\ud800": ("x",)}
     with database.write() as transaction:
-        names.note_annotated(transaction, kb.id, names.packed(known))
-        names.note_annotated(transaction, kb.id, names.packed(known))
+        names.note_annotated(transaction, kb.id, names.packed(spellings))
+        names.note_annotated(transaction, kb.id, names.packed(spellings))
     with database.read() as transaction:
-        assert names.annotated_with(transaction, kb.id) == known
+        assert names.annotated_with(transaction, kb.id) == spellings
         assert names.annotated_with(transaction, "other") == {}
 
 
 def test_subjects_are_shared_and_counted(workspace, kb, database):
     other = workspace.create("other", spec=BARE)
     other.add("Pool", POOL, source="pool")
-    said = Annotation("", "", entities=("Pool",), domains=("Pool",), annotator="test:1")
-    annotate(database, kb, "pool", said, said)
-    annotate(database, kb, "socket", said)
+    annotation = Annotation("", "", entities=("Pool",), domains=("Pool",), annotator="test:1")
+    annotate(database, kb, "pool", annotation, annotation)
+    annotate(database, kb, "socket", annotation)
     annotate(database, other, "pool", Annotation("", "", entities=("POOL",), annotator="test:1"))
     with database.read() as transaction:
         (entity,) = subjects.listed(transaction, kinds=[SubjectKind.ENTITY], like="ool")
@@ -173,19 +164,14 @@ def test_subjects_are_shared_and_counted(workspace, kb, database):
         assert entity.chunks == 2
 
 
-def test_subjects_of_which_nothing_speaks_go_when_swept(kb, database):
-    said = Annotation("", "", entities=("Onlyhere",), annotator="test:1")
-    annotate(database, kb, "pool", said)
+def test_sweep_removes_unused_subjects(kb, database):
+    annotation = Annotation("", "", entities=("Onlyhere",), annotator="test:1")
+    annotate(database, kb, "pool", annotation)
     with database.write() as transaction:
         subjects.sweep(transaction, subjects.unused(transaction))
         assert subjects.listed(transaction, like="onlyhere")
     annotate(database, kb, "pool", Annotation("", "", annotator="test:1"))
-    known = SubjectName(SubjectKind.ENTITY, "onlyhere", "").id
+    subject_id = SubjectName(SubjectKind.ENTITY, "onlyhere", "").id
     with database.write() as transaction:
         subjects.sweep(transaction, subjects.unused(transaction))
-        assert subjects.ids_of(transaction, [known]) == set()
-
-
-def test_a_workspace_of_before_gets_the_tables(tmp_path):
-    with kbkit.open(tmp_path / "kb") as workspace:
-        assert list(workspace) == []
+        assert subjects.ids_of(transaction, [subject_id]) == set()

@@ -1,4 +1,4 @@
-"""Query encoders are kept as they were fitted, one a knowledge base."""
+"""Query encoders in the catalog, one for each knowledge base."""
 
 import numpy as np
 import pytest
@@ -11,15 +11,21 @@ from kbkit.stores.catalog.schema import query_encoders as encoder_table
 TERMS = ("append", "os.path", "naïve", "日本")
 
 
-def save(database, kb_id, terms=TERMS, seed=0, **values):
-    vectors = np.random.default_rng(seed).standard_normal((len(terms), 6)).astype(np.float32)
-    given = {"embedder": "model", "version": 3, "chunks": 7, "report": {"lambda": 0.4}} | values
+def save(database, kb_id, terms=TERMS, **values):
+    vectors = np.random.default_rng(0).standard_normal((len(terms), 6)).astype(np.float32)
+    values = {
+        "embedder": "model",
+        "version": 3,
+        "chunks": 7,
+        "report": {"lambda": 0.4},
+        "vectors": vectors,
+    } | values
     with database.write() as connection:
-        query_encoders.save(connection, kb_id, terms=terms, vectors=vectors, **given)
+        query_encoders.save(connection, kb_id, terms=terms, **values)
     return vectors
 
 
-def test_an_encoder_comes_back_as_it_was_saved(database, kb_id):
+def test_encoder_round_trip(database, kb_id):
     vectors = save(database, kb_id)
     with database.read() as connection:
         row = query_encoders.load(connection, kb_id)
@@ -33,7 +39,7 @@ def test_an_encoder_comes_back_as_it_was_saved(database, kb_id):
     assert state.fitted_at.tzinfo is not None
 
 
-def test_a_knowledge_base_without_one_has_none(database, kb_id):
+def test_removed_encoder_is_none(database, kb_id):
     save(database, kb_id)
     with database.write() as connection:
         query_encoders.remove(connection, kb_id)
@@ -42,15 +48,7 @@ def test_a_knowledge_base_without_one_has_none(database, kb_id):
         assert query_encoders.state(connection, kb_id) is None
 
 
-def test_the_newest_takes_the_place_of_the_one_before(database, kb_id):
-    save(database, kb_id)
-    save(database, kb_id, terms=("other",), seed=1, version=4, embedder="another")
-    with database.read() as connection:
-        row = query_encoders.load(connection, kb_id)
-    assert (row.terms, row.state.version, row.state.embedder) == (("other",), 4, "another")
-
-
-def test_it_goes_with_its_knowledge_base(database, kb_id):
+def test_encoder_is_deleted_with_its_knowledge_base(database, kb_id):
     save(database, kb_id)
     with database.write() as connection:
         knowledge_bases.delete(connection, kb_id)
@@ -58,27 +56,18 @@ def test_it_goes_with_its_knowledge_base(database, kb_id):
 
 
 @pytest.mark.parametrize("terms", [(), ("two words",), ("double  space", "x")])
-def test_terms_that_could_not_be_told_apart_are_refused(database, kb_id, terms):
+def test_ambiguous_terms_are_refused(database, kb_id, terms):
     with pytest.raises(WorkspaceError, match="needs one row"):
         save(database, kb_id, terms=terms)
 
 
-def test_terms_and_rows_have_to_be_as_many(database, kb_id):
-    with database.write() as connection, pytest.raises(WorkspaceError, match="2 terms and 1 rows"):
-        query_encoders.save(
-            connection,
-            kb_id,
-            embedder="m",
-            version=1,
-            chunks=1,
-            terms=("a", "b"),
-            vectors=np.ones((1, 2), np.float32),
-            report={},
-        )
+def test_numbers_of_terms_and_rows_must_match(database, kb_id):
+    with pytest.raises(WorkspaceError, match="2 terms and 1 rows"):
+        save(database, kb_id, terms=("a", "b"), vectors=np.ones((1, 2), np.float32))
 
 
 @pytest.mark.parametrize("values", [{"terms": ""}, {"vectors": b"abc"}, {"vectors": b"ab" * 7}])
-def test_a_damaged_table_is_named(database, kb_id, values):
+def test_damaged_encoder_is_explained(database, kb_id, values):
     save(database, kb_id)
     with database.write() as connection:
         connection.execute(encoder_table.update().values(**values))
