@@ -1,4 +1,4 @@
-"""Codes of vectors find what a scan finds, and are made again where they are lost."""
+"""Codes of vectors find what a scan finds, and are rebuilt when lost."""
 
 from itertools import pairwise
 from types import SimpleNamespace
@@ -12,47 +12,20 @@ from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
 from kbkit.stores.snapshots import codes
 from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, SegmentsVersion, joined
-from kbkit.stores.snapshots.snapshot import Lists, Snapshot
+from kbkit.stores.snapshots.segments import DocumentNumbers, SegmentsVersion, joined
+from tests.stores.vector_segments import DIMENSIONS, segment, unit_vectors
 
 pytestmark = pytest.mark.local
 
 pytest.importorskip("faiss")
-DIMENSIONS = 32
-NONE = Lists(np.zeros(1, np.int64), np.zeros(0, np.int32))
 ABOUT = SegmentsVersion(1, "e", 1, "", 0)
 
 
 def of(vectors, start):
-    """A segment of one document, with these vectors and no words."""
-    number = len(vectors)
-    return Segment(
-        Snapshot(
-            version=1,
-            embedder="e",
-            summaries_version=1,
-            summary_embedder="",
-            seqs=np.arange(start, start + number),
-            owners=np.zeros(number, np.int32),
-            lengths=np.ones(number, np.int32),
-            headings=np.zeros(number, np.int32),
-            document_ids=(f"d{start}",),
-            titles=("",),
-            sizes=np.array([number]),
-            heading_texts=("",),
-            heading_terms=Lists(np.zeros(2, np.int64), NONE.values),
-            title_terms=Lists(np.zeros(2, np.int64), NONE.values),
-            average_length=1.0,
-            document_lengths=np.array([number]),
-            summary_vectors=np.zeros((1, 0), np.float32),
-            ids=[f"c{start + i}" for i in range(number)],
-            vectors=vectors,
-            terms=[],
-            starts=np.zeros(1, np.int64),
-            rows=np.zeros(0, np.int32),
-            counts=np.zeros(0, np.uint16),
-        )
-    )
+    """A segment of one document without a summary."""
+    owners = np.zeros(len(vectors), np.int32)
+    none = np.zeros((1, 0), np.float32)
+    return segment(vectors, start, owners=owners, summary_embedder="", summary_vectors=none)
 
 
 @pytest.fixture
@@ -61,97 +34,91 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def made(files, monkeypatch):
-    """Two segments with codes, of which rows have gone, and a small one without."""
+def coded(files, monkeypatch):
+    """Two segments with codes and removed rows, and a small one without codes."""
     monkeypatch.setattr(codes, "MIN", 2_000)
     monkeypatch.setattr(retriever, "_SCAN_LIMIT", 0)
-    rng = np.random.default_rng(5)
-    vectors = rng.normal(size=(6_300, DIMENSIONS)) * np.linspace(2, 0.2, DIMENSIONS)
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    vectors = unit_vectors(6_300, 5)
     ends = (0, 3_000, 6_000, 6_300)
     segments = [of(vectors[i:j], i + 1) for i, j in pairwise(ends)]
-    found = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
-    files.write_codes(found)
-    gone = np.arange(1, 3_000, 5)
-    left = [segment.without(gone) for segment in found.segments]
-    return joined(ABOUT, left, found.numbers)
+    written = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
+    files.write_codes(written)
+    removed = np.arange(1, 3_000, 5)
+    left = [segment.without(removed) for segment in written.segments]
+    return joined(ABOUT, left, written.numbers)
 
 
-def searched(found, vector, mask=None, most=50):
+def corpus_of(snapshot, vector):
     index = SimpleNamespace(is_open=lambda row: False)
-    corpus = SnapshotCorpus(found, SimpleNamespace(dimensions=DIMENSIONS), index, vector)
+    return SnapshotCorpus(snapshot, SimpleNamespace(dimensions=DIMENSIONS), index, vector)
+
+
+def searched(snapshot, vector, mask=None, most=50):
+    corpus = corpus_of(snapshot, vector)
     return corpus.nearest(most, most, mask), corpus._cosines is not None
 
 
-def exact(found, vector, mask=None, most=50):
-    scores = found.scored(lambda vectors: cosines(vectors, vector))
-    rows = np.arange(len(found)) if mask is None else np.flatnonzero(mask)
+def exact(snapshot, vector, mask=None, most=50):
+    scores = snapshot.scored(lambda vectors: cosines(vectors, vector))
+    rows = np.arange(len(snapshot)) if mask is None else np.flatnonzero(mask)
     return rows[np.argsort(-scores[rows], kind="stable")][:most]
 
 
-def queries(number=20):
-    rng = np.random.default_rng(6)
-    asked = rng.normal(size=(number, DIMENSIONS)) * np.linspace(2, 0.2, DIMENSIONS)
-    return (asked / np.linalg.norm(asked, axis=1, keepdims=True)).astype(np.float32)
-
-
-def test_codes_find_what_a_scan_finds(made, monkeypatch):
-    assert is_coded(made)
+def test_codes_find_what_a_scan_finds(coded, monkeypatch):
+    assert is_coded(coded)
     monkeypatch.setattr(retriever, "_FEW", 100)
-    masks = [None, np.arange(len(made)) % 3 == 0]
+    masks = [None, np.arange(len(coded)) % 3 == 0]
     shares = []
     for mask in masks:
-        for vector in queries():
-            rows, scanned = searched(made, vector, mask)
+        for vector in unit_vectors(20, 6):
+            rows, scanned = searched(coded, vector, mask)
             assert not scanned
-            expected = exact(made, vector, mask)
+            expected = exact(coded, vector, mask)
             shares.append(np.isin(expected, rows).mean())
-            assert rows[0] == expected[0]  # scored by the vectors themselves, so best first
+            assert rows[0] == expected[0]
     assert np.mean(shares) > 0.99
 
 
-def test_few_that_a_filter_lets_through_are_scanned(made):
-    mask = np.zeros(len(made), np.bool_)
+def test_few_filtered_chunks_are_scanned(coded):
+    mask = np.zeros(len(coded), np.bool_)
     mask[::40] = True
-    vector = queries(1)[0]
-    assert searched(made, vector, mask)[0].tolist() == exact(made, vector, mask).tolist()
+    vector = unit_vectors(1, 6)[0]
+    assert searched(coded, vector, mask)[0].tolist() == exact(coded, vector, mask).tolist()
 
 
-def test_a_longer_list_begins_like_a_shorter_one(made):
-    vector = queries(1)[0]
-    index = SimpleNamespace(is_open=lambda row: False)
-    corpus = SnapshotCorpus(made, SimpleNamespace(dimensions=DIMENSIONS), index, vector)
+def test_longer_list_starts_with_the_shorter_one(coded):
+    corpus = corpus_of(coded, unit_vectors(1, 6)[0])
     short, long = corpus.nearest(20, 20, None), corpus.nearest(20, 200, None)
     assert long[:20].tolist() == short.tolist()
     assert len(set(long.tolist())) == 200
 
 
 @pytest.mark.parametrize("damage", [lambda f: f.unlink(), lambda f: f.write_bytes(b"\x08" * 99)])
-def test_codes_that_are_lost_are_scanned_around_and_made_again(files, made, damage):
+def test_lost_codes_are_bypassed_and_rebuilt(files, coded, damage):
     for file in files.folder.glob("*.codes.*"):
         damage(file)
-    again = SegmentFiles(files.folder)
-    found = again.read("kb")
-    assert [codes.codes_of(segment.snapshot) for segment in found.segments] == [None] * 3
-    vector = queries(1)[0]
-    assert searched(found, vector)[0].tolist() == exact(found, vector).tolist()
-    again.write_codes(found)
-    held = [codes.codes_of(segment.snapshot) is not None for segment in found.segments]
-    assert held == [True, True, False]
+    reopened = SegmentFiles(files.folder)
+    loaded = reopened.read("kb")
+    assert [codes.codes_of(segment.snapshot) for segment in loaded.segments] == [None] * 3
+    vector = unit_vectors(1, 6)[0]
+    assert searched(loaded, vector)[0].tolist() == exact(loaded, vector).tolist()
+    reopened.write_codes(loaded)
+    have_codes = [codes.codes_of(segment.snapshot) is not None for segment in loaded.segments]
+    assert have_codes == [True, True, False]
 
 
-def test_codes_go_with_their_segment(files, made):
+def test_codes_are_removed_with_their_segment(files, coded):
     kept = {file.name for file in files.folder.iterdir()}
     assert sum(".codes." in name for name in kept) == 2
-    assert {codes.path_of(files.folder / s.file).name for s in made.segments[:2]} <= kept
+    assert {codes.path_of(files.folder / s.file).name for s in coded.segments[:2]} <= kept
     files.sweep(["kb"])
     assert {file.name for file in files.folder.iterdir()} == kept
     files.drop("kb")
     assert not list(files.folder.iterdir())
 
 
-def test_without_faiss_nothing_is_coded(made, monkeypatch):
+def test_nothing_is_coded_without_faiss(coded, monkeypatch):
     monkeypatch.setattr("kbkit.stores.snapshots.near_chunks.available", lambda: False)
-    assert not is_coded(made)
-    vector = queries(1)[0]
-    assert searched(made, vector)[0].tolist() == exact(made, vector).tolist()
+    assert not is_coded(coded)
+    vector = unit_vectors(1, 6)[0]
+    assert searched(coded, vector)[0].tolist() == exact(coded, vector).tolist()
