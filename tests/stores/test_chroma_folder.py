@@ -1,4 +1,4 @@
-"""Chroma never reads files that are not as they were left; what is lost is made anew."""
+"""Chroma never reads damaged files; lost vectors are rebuilt."""
 
 import logging
 import resource
@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.local
 
 NAME = "notes.0a1b2c3d"
 SAVED = 1_100
-"""Vectors that Chroma saves a graph of, beside its database."""
+"""Enough vectors for Chroma to save a graph beside its database."""
 
 
 def units(count, seed=0):
@@ -29,22 +30,32 @@ def units(count, seed=0):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A folder with a collection, closed."""
     folder = tmp_path_factory.mktemp("written") / "chroma"
-    write(folder, 0, SAVED)
+    with opened(folder) as store:
+        store.create(NAME, 16)
+        write(store, 0, SAVED)
+        store.settle()
     return folder
 
 
-def write(folder, first, count, *, settle=True):
+@contextmanager
+def opened(folder):
     store = ChromaStore(folder)
     store.reopen()
-    if not first:
-        store.create(NAME, 16)
-    store.upsert(NAME, [f"{i:032x}" for i in range(first, first + count)], units(count, first))
-    if settle:
-        store.settle()
-        store.close()
-    return store
+    yield store
+    store.close()
+
+
+def write(store, first, count, name=NAME):
+    store.upsert(name, [f"{i:032x}" for i in range(first, first + count)], units(count, first))
+
+
+def interrupt_a_write(folder, count):
+    """Write more vectors, and leave the folder as a kill does."""
+    store = ChromaStore(folder)
+    store.reopen()
+    write(store, SAVED, count)
+    store._client.close()
 
 
 @pytest.fixture
@@ -52,17 +63,17 @@ def folder(written, tmp_path):
     return Path(shutil.copytree(written, tmp_path / "chroma"))
 
 
-def flipped(data):
-    changed = bytearray(data)
-    changed[len(data) // 3] ^= 4
-    return bytes(changed)
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 4
+    path.write_bytes(data)
 
 
 DAMAGES = {
-    "a bit": flipped,
-    "half": lambda data: data[: len(data) // 2],
-    "zeros": lambda data: bytes(len(data)),
-    "gone": None,
+    "a bit": flip,
+    "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "gone": lambda path: path.unlink(),
 }
 FILES = (
     "data_level0.bin",
@@ -78,22 +89,21 @@ FILES = (
 @pytest.mark.parametrize(
     ("name", "how"), [*((name, "a bit") for name in FILES), *((FILES[0], how) for how in DAMAGES)]
 )
-def test_a_damaged_file_is_not_opened(folder, name, how, caplog):
+def test_damaged_file_is_not_opened(folder, name, how, caplog):
     (path,) = folder.rglob(name)
-    damage = DAMAGES[how]
-    if damage is None:
-        path.unlink()
-    else:
-        path.write_bytes(damage(path.read_bytes()))
-    store = ChromaStore(folder)
-    store.reopen()
-    with pytest.raises(WorkspaceError):
+    DAMAGES[how](path)
+    with opened(folder) as store, pytest.raises(WorkspaceError):
         store.count(NAME)
     assert "rebuilt from the catalog" in caplog.text
-    store.close()
 
 
-def test_what_is_as_it_was_left_stays_whoever_opens_it(folder, caplog):
+def check_vectors(folder, name):
+    with opened(folder) as store:
+        assert store.count(name) == SAVED
+        assert store.nearest(name, units(SAVED)[7], 1) == [f"{7:032x}"]
+
+
+def test_folder_opened_by_another_client_stays_valid(folder, caplog):
     import chromadb
 
     settings = chromadb.config.Settings(anonymized_telemetry=False)
@@ -103,21 +113,14 @@ def test_what_is_as_it_was_left_stays_whoever_opens_it(folder, caplog):
             query_embeddings=units(1), n_results=3
         )
         client.close()
-        store = ChromaStore(folder)
-        store.reopen()
-        assert store.count(NAME) == SAVED
-        assert store.nearest(NAME, units(SAVED)[7], 1) == [f"{7:032x}"]
-        store.close()
+        check_vectors(folder, NAME)
     assert not caplog.records
 
 
-def test_a_write_that_was_cut_off_is_not_believed(folder, caplog):
-    write(folder, SAVED, 5, settle=False)._client.close()  # as a kill leaves it
-    store = ChromaStore(folder)
-    store.reopen()
-    with pytest.raises(WorkspaceError):
+def test_interrupted_write_is_discarded(folder, caplog):
+    interrupt_a_write(folder, 5)
+    with opened(folder) as store, pytest.raises(WorkspaceError):
         store.count(NAME)
-    store.close()
     assert "not as it was written" in caplog.text
 
 
@@ -126,52 +129,43 @@ OTHER = "other.4e5f6a7b"
 
 def with_another(folder):
     """The folder, with a second collection."""
-    store = ChromaStore(folder)
-    store.reopen()
-    store.create(OTHER, 16)
-    store.upsert(OTHER, [f"{i:032x}" for i in range(SAVED)], units(SAVED))
-    store.close()
+    with opened(folder) as store:
+        store.create(OTHER, 16)
+        write(store, 0, SAVED, OTHER)
     return folder
 
 
 def check_that_another_stayed(folder, caplog):
-    """That only one collection is gone, and that whoever comes next finds nothing wrong."""
-    for told in (1, 1):
-        store = ChromaStore(folder)
-        store.reopen()
-        with pytest.raises(WorkspaceError):
+    """Only one collection is lost; the second opening finds no further damage."""
+    for _ in range(2):
+        with opened(folder) as store, pytest.raises(WorkspaceError):
             store.count(NAME)
-        assert store.count(OTHER) == SAVED
-        assert store.nearest(OTHER, units(SAVED)[7], 1) == [f"{7:032x}"]
-        store.close()
+        check_vectors(folder, OTHER)
         (message,) = caplog.messages
         assert f"of its collections {NAME} is rebuilt" in message
-        assert caplog.messages[told:] == []
 
 
 @pytest.mark.parametrize("count", [5, 2_000])
-def test_of_a_write_that_was_cut_off_other_collections_stay(folder, caplog, count):
-    write(with_another(folder), SAVED, count, settle=False)._client.close()
+def test_interrupted_write_keeps_other_collections(folder, caplog, count):
+    interrupt_a_write(with_another(folder), count)
     check_that_another_stayed(folder, caplog)
 
 
-def test_of_a_damaged_collection_the_others_stay(folder, caplog):
+def test_damaged_collection_keeps_other_collections(folder, caplog):
     (path,) = folder.rglob("data_level0.bin")
     with_another(folder)
-    path.write_bytes(flipped(path.read_bytes()))
+    flip(path)
     check_that_another_stayed(folder, caplog)
 
 
-def test_where_the_database_is_damaged_too_no_collection_stays(folder, caplog):
-    write(with_another(folder), SAVED, 5, settle=False)._client.close()
+def test_damaged_database_drops_all_collections(folder, caplog):
+    interrupt_a_write(with_another(folder), 5)
     path = folder / "chroma.sqlite3"
     path.write_bytes(path.read_bytes()[:8192] + bytes(4096) + path.read_bytes()[12288:])
-    store = ChromaStore(folder)
-    store.reopen()
-    for name in (NAME, OTHER):
-        with pytest.raises(WorkspaceError):
-            store.count(name)
-    store.close()
+    with opened(folder) as store:
+        for name in (NAME, OTHER):
+            with pytest.raises(WorkspaceError):
+                store.count(name)
     (message,) = caplog.messages
     assert message.endswith("it is rebuilt from the catalog")
 
@@ -180,12 +174,12 @@ KILLED = """
 import os, signal, sys, kbkit
 from kbkit.stores.vector_collections import VectorCollections
 upsert = VectorCollections._upsert
-VectorCollections._upsert = lambda *told: (upsert(*told), os.kill(os.getpid(), signal.SIGKILL))
+VectorCollections._upsert = lambda *args: (upsert(*args), os.kill(os.getpid(), signal.SIGKILL))
 kbkit.open(sys.argv[1])["drinks"].add("Cocoa", "Sweet cocoa.")
 """
 
 
-def test_a_kill_while_one_knowledge_base_is_indexed_costs_the_others_nothing(tmp_path):
+def test_killed_indexing_keeps_other_knowledge_bases(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         for name in ("drinks", "food"):
             workspace.create(name).add("Tea and bread", f"All about {name}.")
@@ -203,17 +197,15 @@ def test_a_kill_while_one_knowledge_base_is_indexed_costs_the_others_nothing(tmp
         assert workspace["drinks"].search("cocoa", mode="dense")[0].title == "Cocoa"
 
 
-def test_damage_beside_an_open_folder_is_seen_before_the_next_write(folder):
-    store = ChromaStore(folder)
-    store.reopen()
-    (path,) = folder.rglob("length.bin")
-    path.write_bytes(flipped(path.read_bytes()))
-    with pytest.raises(WorkspaceError, match=r"length\.bin"):
-        store.upsert(NAME, ["a"], units(1))
-    store.close()
+def test_damage_to_an_open_folder_is_noticed_before_a_write(folder):
+    with opened(folder) as store:
+        (path,) = folder.rglob("length.bin")
+        flip(path)
+        with pytest.raises(WorkspaceError, match=r"length\.bin"):
+            store.upsert(NAME, ["a"], units(1))
 
 
-def test_a_knowledge_base_is_searched_in_full_and_its_index_made_anew(tmp_path, caplog):
+def test_damaged_index_is_rebuilt_and_search_stays_complete(tmp_path, caplog):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("drinks")
         kb.add("all", "\n\n".join(f"## Cup {i}\n\nTea number {i}.\n" for i in range(SAVED)))
@@ -221,20 +213,20 @@ def test_a_knowledge_base_is_searched_in_full_and_its_index_made_anew(tmp_path, 
         index.apply(kb.id)
         assert info.chunks >= SAVED
     (path,) = (tmp_path / "chroma").rglob("data_level0.bin")
-    path.write_bytes(flipped(path.read_bytes()))
+    flip(path)
     with kbkit.open(tmp_path) as workspace:
         kb = workspace["drinks"]
         kb.add("new", "A jar of honey.")
         assert kb.search("jar of honey", mode="dense")[0].title == "new"
-        again = kb.info()
-        assert again.collection != info.collection
-        assert not again.pending
-        assert workspace._stores.vectors._store.count(again.collection) == again.chunks
-    (record,) = (known for known in caplog.records if known.levelno >= logging.WARNING)
+        rebuilt = kb.info()
+        assert rebuilt.collection != info.collection
+        assert not rebuilt.pending
+        assert workspace._stores.vectors._store.count(rebuilt.collection) == rebuilt.chunks
+    (record,) = (each for each in caplog.records if each.levelno >= logging.WARNING)
     assert "data_level0.bin" in record.message
 
 
-def test_a_file_where_the_folder_is_takes_nothing_along(tmp_path):
+def test_file_in_place_of_the_folder_loses_nothing(tmp_path):
     (tmp_path / "chroma").write_text("mine")
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("notes")
@@ -260,7 +252,7 @@ with kbkit.open(sys.argv[1]) as workspace:
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_told_and_what_is_stored_is_found(tmp_path):
+def test_full_disk_is_reported_and_search_still_works(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("notes")
         with workspace._stores.locks.hold("migrate", wait=1):

@@ -1,4 +1,4 @@
-"""Every backend does the same: SQLite and Chroma, and toys that stand for others to come."""
+"""Every backend behaves equally, also toys that stand for future ones."""
 
 import shutil
 import subprocess
@@ -69,7 +69,7 @@ class TestChroma(VectorStoreConformance):
 
 
 class TestChromaEmptied(TestChroma):
-    """The folder is gone, rather than damaged."""
+    """The folder is removed rather than damaged."""
 
     most = 10
 
@@ -101,7 +101,7 @@ class TestPgvector(VectorStoreConformance):
 
 
 class TestPgvectorWithGraph(TestPgvector):
-    """Each collection has a graph from its first vector on, and is asked by it."""
+    """Each collection has a graph from its first vector on, and searches use it."""
 
     few, options = 0, "-cenable_seqscan%3Doff"
 
@@ -139,17 +139,17 @@ def backends():
 
 
 @pytest.mark.parametrize("open_stores", backends())
-def test_a_workspace_works_on_any_backend(tmp_path, open_stores):
+def test_workspace_works_on_any_backend(tmp_path, open_stores):
     with kbkit.Workspace(stores=open_stores(tmp_path)) as workspace:
         kb = workspace.create("drinks", description="What to drink.")
         for drink in ("green tea", "black coffee", "cold milk", "red wine"):
             kb.add(drink, f"# {drink}\n\nHow to serve {drink} to guests.\n", tags=[drink[:3]])
         for mode in ("hybrid", "dense", "lexical"):
-            for _ in range(3):  # from the catalog, and from a snapshot
+            for _ in range(3):  # the catalog first, then a snapshot
                 assert kb.search("serve red wine", mode=mode)[0].title == "red wine"
-        found = kb.search("guests", filters={"tags": ["gre"]})
-        assert [hit.title for hit in found] == ["green tea"]
-        chunk = found[0].chunk.id
+        hits = kb.search("guests", filters={"tags": ["gre"]})
+        assert [hit.title for hit in hits] == ["green tea"]
+        chunk = hits[0].chunk.id
         kb.rate(chunk, 5, query="guests", rater="ann")
         assert [rating.score for rating in kb.ratings] == [5]
         assert kb.similar(chunk, limit=2)
@@ -168,12 +168,12 @@ def test_a_workspace_works_on_any_backend(tmp_path, open_stores):
         assert list(workspace) == []
 
 
-def test_another_process_opens_stores_by_their_address(tmp_path):
+def test_stores_open_by_address_in_another_process(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         workspace.create("drinks").add("Tea", "Steep for three minutes.")
         address = workspace._stores.address
-    again = StoresAddress.from_json(address.to_json())
-    assert again == address
+    parsed = StoresAddress.from_json(address.to_json())
+    assert parsed == address
     code = (
         "import sys\n"
         "from kbkit.stores.stores import StoresAddress\n"

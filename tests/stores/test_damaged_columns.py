@@ -1,4 +1,4 @@
-"""Whatever a column of the catalog holds that none can, is one clear error or does no harm."""
+"""An invalid value in a column of the catalog is one clear error or harmless."""
 
 import itertools
 import shutil
@@ -30,7 +30,6 @@ MAIN = ("alembic_version", "documents", "chunks", "knowledge_bases", "ratings", 
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory):
-    """The catalog of a workspace with a document, a source and ratings."""
     root = tmp_path_factory.mktemp("made")
     (root / "tea.md").write_text("# Tea\n\n## Green\n\nSteep for two minutes.\n")
     with kbkit.open(root / "kb") as workspace:
@@ -44,7 +43,7 @@ def catalog(tmp_path_factory):
 
 
 def columns(catalog, tables):
-    """Tables with rows, and their columns."""
+    """Columns of the tables that have rows."""
     with closing(sqlite3.connect(catalog)) as connection:
         for table in tables:
             if connection.execute(f'SELECT 1 FROM "{table}"').fetchone():
@@ -53,7 +52,7 @@ def columns(catalog, tables):
 
 
 def use(folder):
-    """What people do: an error that kbkit explains, or none."""
+    """Use the workspace; errors of kbkit are fine."""
     with kbkit.open(folder) as workspace:
         kb = workspace["notes"]
         for read in (
@@ -70,7 +69,7 @@ def use(folder):
 
 
 def raw_errors(catalog, folder, damages):
-    """What is no error of kbkit, of columns that are damaged one after the other."""
+    """Damage one column after the other; yield errors that are not kbkit's."""
     for (table, column), damage in damages:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -79,7 +78,7 @@ def raw_errors(catalog, folder, damages):
             try:
                 connection.execute(f'UPDATE "{table}" SET "{column}" = {damage}')
             except sqlite3.Error:
-                continue  # what SQLite itself refuses
+                continue  # SQLite itself refuses
             connection.commit()
         try:
             use(folder)
@@ -91,10 +90,10 @@ def raw_errors(catalog, folder, damages):
 
 
 @pytest.mark.soak
-def test_a_damaged_column_is_no_raw_error(catalog, tmp_path):
+def test_damaged_column_is_no_raw_error(catalog, tmp_path):
     """One kind of damage for each column; all kinds take longer."""
-    found = columns(catalog, MAIN)
-    damages = zip(found, itertools.cycle(DAMAGES.values()), strict=False)
+    all_columns = columns(catalog, MAIN)
+    damages = zip(all_columns, itertools.cycle(DAMAGES.values()), strict=False)
     assert list(raw_errors(catalog, tmp_path / "kb", damages)) == []
 
 
@@ -114,7 +113,7 @@ def test_no_damage_of_any_column_is_a_raw_error(catalog, tmp_path, name):
         "INSERT INTO alembic_version VALUES ('0001')",
     ],
 )
-def test_a_damage_that_one_check_alone_sees_is_told(catalog, tmp_path, damage):
+def test_damage_seen_by_a_single_check_is_an_error(catalog, tmp_path, damage):
     (tmp_path / "kb").mkdir()
     shutil.copy(catalog, tmp_path / "kb")
     with closing(sqlite3.connect(tmp_path / "kb/catalog.db")) as connection:

@@ -1,17 +1,15 @@
-"""Pictures of documents: with a catalog on a server, every machine has them."""
+"""Images of documents; with a catalog on a server, every machine has them."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 import kbkit
 from kbkit.errors import WorkspaceError
 from kbkit.models import Image, SourceDocument
-from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import reading
 from kbkit.stores.images import FolderImages
+from tests.stores.workspaces import execute, opened
 
 pytestmark = pytest.mark.local
 
@@ -24,12 +22,8 @@ def pictures():
     return [kept_image(DRAWN.format(n).encode()) for n in range(1, 4)]
 
 
-def opened(folder, url=""):
-    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
-
-
 def fill(workspace):
-    """Documents with a picture each; names of these and what they hold."""
+    """Add documents with an image each; return the images by name."""
     images = pictures()
     workspace.create("shapes").ingest(
         SourceDocument(
@@ -54,7 +48,7 @@ def kept(workspace):
 
 
 @pytest.mark.slow
-def test_another_machine_has_them(tmp_path, postgres):
+def test_images_on_a_server_reach_other_machines(tmp_path, postgres):
     url = postgres.catalog()
     with opened(tmp_path / "one", url) as one:
         expected = fill(one)
@@ -63,7 +57,7 @@ def test_another_machine_has_them(tmp_path, postgres):
         assert exported(two, tmp_path / "site") == expected
         done = two.bundle(tmp_path / "shapes.zip", kbs=["shapes"])
         assert not done.skipped
-        # files and entries are at home, and no bundle of all is without
+        # files and entries are in the folder of the other machine
         with pytest.raises(WorkspaceError, match=f"{tmp_path / 'one'}; share that folder"):
             two.bundle(tmp_path / "all.zip")
         assert not (tmp_path / "all.zip").exists()
@@ -75,10 +69,10 @@ def test_another_machine_has_them(tmp_path, postgres):
         four.restore(tmp_path / "shapes.zip")
         assert kept(four) == expected
         four["shapes"].documents.delete("s:0")
-        name = sa.make_url(four._stores.address.database).database
-        postgres.execute("UPDATE images SET added_at = now() + interval '1 hour'", name)
-        assert four.compact().images == 0  # it may be about to be shown
-        postgres.execute("UPDATE images SET added_at = now() - interval '1 hour'", name)
+        url = four._stores.address.database
+        execute(postgres, url, "UPDATE images SET added_at = now() + interval '1 hour'")
+        assert four.compact().images == 0  # too young to be removed
+        execute(postgres, url, "UPDATE images SET added_at = now() - interval '1 hour'")
         assert four.compact().images == 1
         assert len(kept(four)) == 2
         with pytest.raises(ValueError, match="names no picture"):
@@ -87,7 +81,7 @@ def test_another_machine_has_them(tmp_path, postgres):
 
 
 @pytest.mark.slow
-def test_they_move_with_a_workspace(tmp_path, postgres, monkeypatch):
+def test_images_move_with_a_workspace(tmp_path, postgres, monkeypatch):
     with opened(tmp_path / "one") as workspace:
         expected = fill(workspace)
     url, other = postgres.empty(), postgres.empty()
@@ -102,11 +96,11 @@ def test_they_move_with_a_workspace(tmp_path, postgres, monkeypatch):
             assert kept(workspace) == expected
 
 
-def test_those_of_an_older_kbkit_are_read_where_they_are(tmp_path, postgres):
+def test_images_of_an_older_kbkit_are_read_from_the_folder(tmp_path, postgres):
     url = postgres.catalog()
     with opened(tmp_path / "one", url) as workspace:
         expected = fill(workspace)
-    postgres.execute("DROP TABLE images", sa.make_url(url).database)
+    execute(postgres, url, "DROP TABLE images")
     for name, data in expected.items():
         FolderImages(tmp_path / "one" / "images").add(Image(name, data))
     with opened(tmp_path / "one", url) as workspace:
@@ -117,8 +111,8 @@ def test_those_of_an_older_kbkit_are_read_where_they_are(tmp_path, postgres):
         assert sorted(done.skipped) == [f"images/{n}: no such picture" for n in sorted(expected)]
 
 
-def test_one_that_comes_while_others_are_swept_stays(tmp_path, monkeypatch):
-    """Whatever this machine's clock says: the folder may be another's."""
+def test_image_added_during_a_sweep_stays(tmp_path, monkeypatch):
+    """The clock may be wrong: the folder may be on another machine."""
     [image, *_] = pictures()
     with opened(tmp_path) as workspace:
         fill(workspace)
@@ -127,9 +121,9 @@ def test_one_that_comes_while_others_are_swept_stays(tmp_path, monkeypatch):
         used = reading.image_names
 
         def looked_up(transaction):
-            found = used(transaction)
+            names = used(transaction)
             workspace._stores.images.add(image)
-            return found - {image.name}
+            return names - {image.name}
 
         monkeypatch.setattr("time.time", lambda: 4e9)
         monkeypatch.setattr("kbkit.stores.stores.reading.image_names", looked_up)

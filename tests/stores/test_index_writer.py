@@ -1,4 +1,4 @@
-"""A process of its own brings Chroma level, or does not, and nothing is missing either way."""
+"""A child process fills Chroma; if it is killed, nothing is missing."""
 
 import json
 from contextlib import suppress
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.local
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
-    """Enough chunks for the process to be started."""
+    """Enough chunks to start a child process."""
     path = tmp_path_factory.mktemp("lines") / "many.jsonl"
     with path.open("w") as out:
         for n in range(DOCUMENTS):
@@ -29,17 +29,17 @@ def lines(tmp_path_factory):
 
 
 def children():
-    """The processes that follow; others, and ended ones, may be left of other tests."""
-    found = []
+    """Running index writers; other tests may leave other children."""
+    running = []
     for child in psutil.Process().children():
         with suppress(psutil.Error):
             if "kbkit.stores.index_writer" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+                running.append(child)
+    return running
 
 
 @pytest.mark.slow
-def test_the_index_is_level_at_the_end_without_being_opened_here(lines, workspace):
+def test_child_process_fills_the_index(lines, workspace):
     kb = workspace.create("many")
     seen = set()
     report = kb.ingest(lines, on_progress=lambda _: seen.update(child.pid for child in children()))
@@ -52,7 +52,7 @@ def test_the_index_is_level_at_the_end_without_being_opened_here(lines, workspac
 
 
 @pytest.mark.soak
-def test_a_child_that_is_killed_costs_time_only(lines, workspace):
+def test_killed_child_loses_nothing(lines, workspace):
     kb = workspace.create("many")
     killed = []
 
@@ -70,7 +70,7 @@ def test_a_child_that_is_killed_costs_time_only(lines, workspace):
     assert store.count(kb.info().collection) == DOCUMENTS * SECTIONS
 
 
-def test_little_starts_nothing(workspace):
+def test_few_chunks_start_no_child(workspace):
     kb = workspace.create("few")
     kb.add("One", "One sentence.")
     assert children() == []

@@ -1,4 +1,4 @@
-"""A workspace moves to a server and back: what comes, what is refused, what a kill leaves."""
+"""A workspace moves to a server and back, despite kills and conflicts."""
 
 import json
 import shutil
@@ -24,14 +24,15 @@ from kbkit.models import Mode
 from kbkit.stores.catalog import copying
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.postgres.database import PostgresDatabase
-from tests.stores.test_postgres import QUESTIONS, fill, opened
+from tests.stores.test_postgres import QUESTIONS, fill
+from tests.stores.workspaces import execute, opened
 
 pytestmark = pytest.mark.local
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A workspace with something in nearly all of its tables."""
+    """A workspace with rows in nearly all tables."""
     folder = tmp_path_factory.mktemp("filled") / "kb"
     with opened(folder) as workspace:
         kb = fill(workspace)
@@ -80,7 +81,7 @@ def contents(folder):
         return list(connection.iterdump())
 
 
-def test_a_workspace_goes_to_a_server_and_comes_back(folder, tmp_path, postgres, monkeypatch):
+def test_workspace_moves_to_a_server_and_back(folder, tmp_path, postgres, monkeypatch):
     before = answers(folder, "", QUESTIONS[:7])
     assert sum(map(len, before)) > 50
     with opened(folder) as workspace:
@@ -88,18 +89,18 @@ def test_a_workspace_goes_to_a_server_and_comes_back(folder, tmp_path, postgres,
         with workspace._stores.database.read() as transaction:
             highest = transaction.execute(sa.select(sa.func.max(chunks.c.seq))).scalar_one()
         assert highest < max(numbers)
-    url, whole = postgres.empty(), contents(folder)
-    there = kbkit.migrate(folder, to=url)
-    assert {table.name: table.rows for table in there.tables}["documents"] == 9
-    assert not there.kept
-    assert not there.folders
-    assert contents(folder) == whole
+    url, content = postgres.empty(), contents(folder)
+    forth = kbkit.migrate(folder, to=url)
+    assert {table.name: table.rows for table in forth.tables}["documents"] == 9
+    assert not forth.kept
+    assert not forth.folders
+    assert contents(folder) == content
     assert answers(folder, url, QUESTIONS[:7]) == before
     to_server(monkeypatch, url)
     back = kbkit.migrate(folder, to=tmp_path / "back")
     assert back.folders == ("files",)
-    # collections of vectors have other names, and files may have been looked at again
-    changed = {table.name for table in set(back.tables) ^ set(there.tables)}
+    # collections have other names, and files may have been checked again
+    changed = {table.name for table in set(back.tables) ^ set(forth.tables)}
     assert {"knowledge_bases"} <= changed <= {"knowledge_bases", "files"}
     assert answers(tmp_path / "back", "", QUESTIONS[:7]) == before
     for place, address in ((folder, url), (tmp_path / "back", "")):
@@ -134,7 +135,7 @@ kbkit.migrate(place, to=to, on_progress=tell)
 
 @pytest.mark.parametrize("way", ["to a server", "to a folder"])
 @pytest.mark.soak
-def test_what_was_killed_goes_on(folder, tmp_path, postgres, monkeypatch, way):
+def test_killed_migration_is_resumed(folder, tmp_path, postgres, monkeypatch, way):
     before, url, to = answers(folder), postgres.empty(), tmp_path / "new"
     if way == "to a folder":
         kbkit.migrate(folder, to=url)
@@ -155,7 +156,7 @@ def test_what_was_killed_goes_on(folder, tmp_path, postgres, monkeypatch, way):
     assert answers(folder if to == url else to, url if to == url else "") == before
 
 
-def test_a_server_that_goes_away_costs_no_more_than_a_batch(folder, postgres, monkeypatch):
+def test_lost_server_costs_at_most_one_batch(folder, postgres, monkeypatch):
     before, url = answers(folder), postgres.empty()
     monkeypatch.setattr(copying, "_BATCH_ROWS", 3)
 
@@ -176,7 +177,7 @@ def test_a_server_that_goes_away_costs_no_more_than_a_batch(folder, postgres, mo
 
 
 @pytest.mark.slow
-def test_what_changed_since_is_copied_anew(folder, postgres):
+def test_changed_source_is_copied_again(folder, postgres):
     url = postgres.empty()
 
     class Cut(Exception):
@@ -198,7 +199,7 @@ def test_what_changed_since_is_copied_anew(folder, postgres):
 
 @pytest.mark.parametrize("way", ["to a server", "to a folder"])
 @pytest.mark.soak
-def test_nobody_writes_meanwhile(folder, tmp_path, postgres, monkeypatch, way):
+def test_writes_are_refused_during_migration(folder, tmp_path, postgres, monkeypatch, way):
     monkeypatch.setattr("kbkit.stores.sqlite.database.BUSY_SECONDS", 0.1)
     monkeypatch.setattr("kbkit.stores.postgres.database.BUSY_SECONDS", 1)
     url = postgres.empty()
@@ -222,13 +223,12 @@ def test_nobody_writes_meanwhile(folder, tmp_path, postgres, monkeypatch, way):
 
 
 @pytest.mark.slow
-def test_what_differs_at_the_end_is_no_workspace(folder, postgres):
+def test_migration_with_differing_rows_is_incomplete(folder, postgres):
     url = postgres.empty()
-    name = sa.make_url(url).database
 
     def meddle(progress):
         if progress.message == "vectors" and progress.stage == "copy":
-            postgres.execute("UPDATE documents SET title = 'x' WHERE title = 'Milk'", name)
+            execute(postgres, url, "UPDATE documents SET title = 'x' WHERE title = 'Milk'")
 
     with pytest.raises(WorkspaceError, match=r"table documents came to 9 rows.*run this again"):
         kbkit.migrate(folder, to=url, on_progress=meddle)
@@ -238,7 +238,7 @@ def test_what_differs_at_the_end_is_no_workspace(folder, postgres):
     assert answers(folder, url) == answers(folder)
 
 
-def test_a_place_with_another_workspace_is_refused(folder, tmp_path, postgres, monkeypatch):
+def test_target_with_another_workspace_is_refused(folder, tmp_path, postgres, monkeypatch):
     url = postgres.catalog()
     with opened(tmp_path / "other", url) as workspace:
         workspace.create("mine").add("Cup", "A cup.")
@@ -248,13 +248,13 @@ def test_a_place_with_another_workspace_is_refused(folder, tmp_path, postgres, m
     ):
         kbkit.migrate(folder, to=url)
     assert answers(tmp_path / "other", url) == before
-    whole = contents(folder)
+    content = contents(folder)
     to_server(monkeypatch, url)
     with pytest.raises(
         ConflictError, match=r"a whole workspace exists there \(with drinks, files\)"
     ):
         kbkit.migrate(tmp_path / "other", to=folder)
-    assert contents(folder) == whole
+    assert contents(folder) == content
     with pytest.raises(ImpossibleError, match="there already"):
         kbkit.migrate(tmp_path / "other", to=url)
     monkeypatch.delenv("KBKIT_DATABASE_URL")
@@ -262,9 +262,9 @@ def test_a_place_with_another_workspace_is_refused(folder, tmp_path, postgres, m
         kbkit.migrate(folder, to=f"{folder}/../{folder.name}")
 
 
-def test_half_of_another_migration_is_refused(folder, tmp_path, postgres):
+def test_target_with_half_a_foreign_migration_is_refused(folder, tmp_path, postgres):
     url = postgres.empty()
-    PostgresDatabase(url).close()  # as `kbkit list` leaves it: with tables, and nothing in them
+    PostgresDatabase(url).close()  # empty tables, as `kbkit list` leaves them
     database = PostgresDatabase(url, to_fill=True)
     with database.write() as transaction:
         copying.mark(transaction, "elsewhere")
@@ -274,33 +274,35 @@ def test_half_of_another_migration_is_refused(folder, tmp_path, postgres):
 
 
 @pytest.mark.parametrize(
-    ("revision", "kind", "says"),
+    ("revision", "kind", "message"),
     [
         ("9999", WorkspaceVersionError, "upgrade kbkit"),
         ("0024", WorkspaceError, "a workspace of an older kbkit exists"),
     ],
 )
-def test_other_versions_there_are_left_alone(folder, tmp_path, postgres, revision, kind, says):
+def test_target_of_another_version_is_left_alone(
+    folder, tmp_path, postgres, revision, kind, message
+):
     url = postgres.catalog()
     statement = f"UPDATE alembic_version SET version_num = '{revision}'"
-    postgres.execute(statement, sa.make_url(url).database)
+    execute(postgres, url, statement)
     with opened(tmp_path / "other"):
         pass
     with sqlite3.connect(tmp_path / "other" / "catalog.db") as connection:
         connection.execute(statement)
     for place in (url, tmp_path / "other"):
-        with pytest.raises(kind, match=says):
+        with pytest.raises(kind, match=message):
             kbkit.migrate(folder, to=place)
     assert contents(tmp_path / "other")[1:]
     if revision == "9999":
-        with pytest.raises(kind, match=says):
+        with pytest.raises(kind, match=message):
             kbkit.migrate(tmp_path / "other", to=tmp_path / "new")
         assert not (tmp_path / "new").exists()
 
 
-def test_what_cannot_be_reached_is_said(folder, tmp_path, postgres, monkeypatch):
-    def refuses(kind, says, to, place=folder):
-        with pytest.raises(kind, match=says) as caught:
+def test_unreachable_targets_are_explained(folder, tmp_path, postgres, monkeypatch):
+    def refuses(kind, message, to, place=folder):
+        with pytest.raises(kind, match=message) as caught:
             kbkit.migrate(place, to=to)
         assert "s3cret" not in str(caught.value)
         assert "KBKIT_DATABASE_URL" not in str(caught.value)
@@ -315,29 +317,26 @@ def test_what_cannot_be_reached_is_said(folder, tmp_path, postgres, monkeypatch)
     refuses(WorkspaceError, "check the user and the password", wrong)
     refuses(WorkspaceError, "createdb", postgres.url("nowhere"))
     url = postgres.empty()
-    for statement in ("DROP ROLE IF EXISTS onlooker", "CREATE ROLE onlooker LOGIN"):
-        postgres.execute(statement, sa.make_url(url).database)
+    execute(postgres, url, "DROP ROLE IF EXISTS onlooker", "CREATE ROLE onlooker LOGIN")
     onlooker = postgres.url(sa.make_url(url).database, "onlooker")
     refuses(WorkspaceError, "permission denied.*grant", onlooker)
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "psycopg", None)
         refuses(MissingExtraError, r"kbkit\[postgres\]", url)
     kbkit.migrate(folder, to=url)
-    postgres.execute(
-        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlooker", sa.make_url(url).database
-    )
+    execute(postgres, url, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlooker")
     to_server(monkeypatch, onlooker)
     refuses(WorkspaceError, "permission denied.*use another user", tmp_path / "new")
 
 
-def test_a_row_that_a_database_cannot_keep_is_told(folder, tmp_path, postgres):
+def test_row_that_postgres_cannot_store_is_explained(folder, tmp_path, postgres):
     with sqlite3.connect(folder / "catalog.db") as connection:
         connection.execute("UPDATE documents SET metadata = '{\"n\": NaN}' WHERE title = 'Milk'")
     with pytest.raises(WorkspaceError, match=r"a row of the table documents.*NaN"):
         kbkit.migrate(folder, to=postgres.empty())
 
 
-def test_files_of_the_other_folder_are_not_replaced(folder, tmp_path, postgres, monkeypatch):
+def test_existing_files_are_not_replaced(folder, tmp_path, postgres, monkeypatch):
     url = postgres.empty()
     kbkit.migrate(folder, to=url)
     to_server(monkeypatch, url)
@@ -353,7 +352,9 @@ def test_files_of_the_other_folder_are_not_replaced(folder, tmp_path, postgres, 
     assert kbkit.migrate(folder, to=tmp_path / "new").kept
 
 
-def test_the_command_tells_what_is_where(folder, postgres, tmp_path, monkeypatch, capsys):
+def test_migrate_command_reports_tables_and_folders(
+    folder, postgres, tmp_path, monkeypatch, capsys
+):
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(folder), *arguments])
         with pytest.raises(SystemExit) as ended:
@@ -364,8 +365,8 @@ def test_the_command_tells_what_is_where(folder, postgres, tmp_path, monkeypatch
     code, out, err = run("migrate", "--to", url)
     assert code == 0
     assert "documents" in out
-    for says in ("all tables are the same", "is unchanged", "set KBKIT_DATABASE_URL"):
-        assert says in err
+    for message in ("all tables are the same", "is unchanged", "set KBKIT_DATABASE_URL"):
+        assert message in err
     code, out, err = run("migrate", "--to", url)
     assert (code, out) == (1, "")
     assert err.startswith(f"kbkit: {url.partition('?')[0]}")

@@ -1,7 +1,6 @@
-"""Vectors in PostgreSQL by pgvector: when it is used, that searches are full, what faults cost."""
+"""Vectors in PostgreSQL by pgvector: its use, its searches and faults."""
 
 import logging
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,48 +9,25 @@ import sqlalchemy as sa
 import kbkit
 from kbkit.errors import StoreUnreachableError
 from kbkit.models import SourceDocument
-from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.postgres.vectors import PgVectorStore
 from kbkit.stores.stores import StoresAddress
 from kbkit.stores.vector_store import CatalogVectors
+from tests.stores.workspaces import DRINKS, as_reader, execute, fill, opened, ranked
 
 pytestmark = pytest.mark.local
-
-DRINKS = ["green tea", "black coffee", "cold milk", "red wine", "rum"]
 
 TAGS = ["rare", "common"]
 
 
 @pytest.fixture(autouse=True)
-def asked(monkeypatch):
-    """Searches ask pgvector, as if there were too many vectors to scan, and no snapshots."""
-    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
-    for name in ("get", "seen"):
-        monkeypatch.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
-    monkeypatch.setattr("kbkit.stores.vector_index._RETRY_SECONDS", 0.0)
+def index_asked(index_asked, monkeypatch):
     monkeypatch.setattr("kbkit.stores.postgres.vectors._FEW", 0)
 
 
 @pytest.fixture
 def url(pgvector):
     return pgvector.catalog()
-
-
-def opened(folder, url, **others):
-    settings = replace(Settings.load({}), database_url=url, **others)
-    return kbkit.Workspace(folder, settings=settings)
-
-
-def fill(workspace, drinks=DRINKS):
-    kb = workspace.create("drinks")
-    for drink in drinks:
-        kb.add(drink, f"# {drink}\n\nHow to serve {drink} to guests.\n")
-    return kb
-
-
-def ranked(kb, query, **others):
-    return [hit.title for hit in kb.search(query, mode="dense", **others)]
 
 
 def store_of(workspace):
@@ -64,7 +40,7 @@ def row_of(workspace):
 
 
 def named(workspace, k=10):
-    """How many chunks the index itself names."""
+    """Number of chunks that the index itself returns."""
     query = np.full(row_of(workspace).dimensions, 0.1, np.float32)
     return len(workspace._stores.vectors.ask(row_of(workspace), query, k).ids)
 
@@ -79,11 +55,7 @@ def tables(url):
         engine.dispose()
 
 
-def execute(server, url, statement):
-    server.execute(statement, sa.make_url(url).database)
-
-
-def test_it_is_used_where_the_server_has_it(tmp_path, url):
+def test_pgvector_is_used_if_installed(tmp_path, url):
     with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
         assert isinstance(store_of(one), PgVectorStore)
         kb = fill(one)
@@ -103,21 +75,21 @@ def test_it_is_used_where_the_server_has_it(tmp_path, url):
     assert tables(url) == []
 
 
-def test_filters_give_as_many_as_were_asked_for(tmp_path, url):
+def test_filtered_search_returns_the_full_limit(tmp_path, url):
     with opened(tmp_path, url) as workspace:
         kb = workspace.create("drinks")
         kb.ingest(
             SourceDocument(f"n:{n}", f"Tea {n}", f"Tea number {n} is hot.", tags=[TAGS[n % 10 > 0]])
             for n in range(120)
         )
-        found = kb.search("cold coffee", mode="dense", limit=12, filters={"tags": ["rare"]})
-        assert len({hit.title for hit in found}) == 12
-        assert all("rare" in hit.tags for hit in found)
+        hits = kb.search("cold coffee", mode="dense", limit=12, filters={"tags": ["rare"]})
+        assert len({hit.title for hit in hits}) == 12
+        assert all("rare" in hit.tags for hit in hits)
         assert len(ranked(kb, "tea", limit=100)) == 100
 
 
 @pytest.mark.slow
-def test_without_it_the_catalog_is_all_there_is(tmp_path, url, chroma):
+def test_search_uses_the_catalog_without_pgvector(tmp_path, url, chroma):
     with opened(tmp_path, url) as workspace:
         expected = ranked(fill(workspace), "cold drinks")
     with opened(tmp_path, url, pgvector=False) as workspace:
@@ -126,7 +98,7 @@ def test_without_it_the_catalog_is_all_there_is(tmp_path, url, chroma):
         assert ranked(workspace["drinks"], "cold drinks") == expected
         workspace["drinks"].add("gin", "# gin\n\nHow to serve gin to guests.\n")
         expected = ranked(workspace["drinks"], "cold drinks")
-    with opened(tmp_path, url) as workspace:  # made anew of the catalog
+    with opened(tmp_path, url) as workspace:  # rebuilt from the catalog
         assert ranked(workspace["drinks"], "cold drinks") == expected
         assert named(workspace) == len(DRINKS) + 1
     with opened(tmp_path, url, chroma_url=chroma.url(chroma.database())) as workspace:
@@ -135,7 +107,7 @@ def test_without_it_the_catalog_is_all_there_is(tmp_path, url, chroma):
 
 
 @pytest.mark.slow
-def test_who_may_not_make_the_extension_does_without(tmp_path, pgvector, caplog):
+def test_missing_right_to_create_the_extension_is_no_error(tmp_path, pgvector, caplog):
     pgvector.execute("DROP DATABASE IF EXISTS theirs")
     pgvector.execute("DROP ROLE IF EXISTS ann")
     pgvector.execute("CREATE ROLE ann LOGIN")
@@ -152,7 +124,7 @@ def test_who_may_not_make_the_extension_does_without(tmp_path, pgvector, caplog)
         assert named(workspace) == len(DRINKS)
 
 
-def test_an_older_one_is_left_alone(tmp_path, url, monkeypatch, caplog):
+def test_older_pgvector_is_not_used(tmp_path, url, monkeypatch, caplog):
     monkeypatch.setattr("kbkit.stores.postgres.vectors._OLDEST", (99,))
     with caplog.at_level(logging.INFO, "kbkit"), opened(tmp_path, url) as workspace:
         assert isinstance(store_of(workspace), CatalogVectors)
@@ -160,7 +132,7 @@ def test_an_older_one_is_left_alone(tmp_path, url, monkeypatch, caplog):
 
 
 @pytest.mark.slow
-def test_a_schema_of_its_own_has_vectors_of_its_own(tmp_path, pgvector, url):
+def test_schemas_have_separate_vectors(tmp_path, pgvector, url):
     with opened(tmp_path / "one", url) as workspace:
         fill(workspace)
     execute(pgvector, url, "CREATE SCHEMA own")
@@ -182,7 +154,7 @@ def test_a_schema_of_its_own_has_vectors_of_its_own(tmp_path, pgvector, url):
         "DROP TABLE {0}; CREATE TABLE {0} (id text PRIMARY KEY, embedding halfvec(3))",
     ],
 )
-def test_what_is_lost_is_made_anew(tmp_path, pgvector, url, damage):
+def test_lost_vectors_are_rebuilt(tmp_path, pgvector, url, damage):
     with opened(tmp_path, url) as workspace:
         expected = ranked(fill(workspace), "cold drinks")
     execute(pgvector, url, damage.format(tables(url)[0]))
@@ -191,7 +163,7 @@ def test_what_is_lost_is_made_anew(tmp_path, pgvector, url, damage):
         assert named(workspace) == len(DRINKS)
 
 
-def test_an_extension_that_is_dropped_costs_nothing(tmp_path, pgvector, url, caplog):
+def test_dropped_extension_loses_nothing(tmp_path, pgvector, url, caplog):
     with opened(tmp_path, url) as workspace:
         kb = fill(workspace)
         expected = ranked(kb, "cold drinks")
@@ -207,7 +179,7 @@ def test_an_extension_that_is_dropped_costs_nothing(tmp_path, pgvector, url, cap
         assert named(workspace) == len(DRINKS) + 2
 
 
-def test_the_doctor_looks_at_each_vector(tmp_path, pgvector, url):
+def test_doctor_checks_each_vector(tmp_path, pgvector, url):
     with opened(tmp_path, url) as workspace:
         fill(workspace)
         assert workspace.doctor().sound
@@ -218,29 +190,23 @@ def test_the_doctor_looks_at_each_vector(tmp_path, pgvector, url):
             f"UPDATE {table} SET embedding = (SELECT embedding FROM {table} ORDER BY id LIMIT 1)"
             f" WHERE id = (SELECT max(id) FROM {table})",
         )
-        said = [finding.problem for finding in workspace.doctor(repair=True).findings]
-        assert said == ["its index of vectors has another vector of 1 chunks"]
+        problems = [finding.problem for finding in workspace.doctor(repair=True).findings]
+        assert problems == ["its index of vectors has another vector of 1 chunks"]
         assert workspace.doctor().sound
         workspace.rebuild(["drinks"])
         assert named(workspace) == len(DRINKS)
 
 
-def test_who_may_only_read_searches(tmp_path, pgvector, url):
+def test_read_only_role_can_search(tmp_path, pgvector, url):
     with opened(tmp_path / "one", url) as workspace:
         expected = ranked(fill(workspace), "cold drinks")
-    for statement in (
-        "DROP ROLE IF EXISTS reader",
-        "CREATE ROLE reader LOGIN",
-        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
-    ):
-        execute(pgvector, url, statement)
-    theirs = pgvector.url(sa.make_url(url).database, "reader")
-    for wanted in (True, False):  # one without pgvector can make nothing anew
-        with opened(tmp_path / f"two{wanted}", theirs, pgvector=wanted) as workspace:
+    url = as_reader(pgvector, url)
+    for enabled in (True, False):  # without pgvector nothing can be rebuilt
+        with opened(tmp_path / f"two{enabled}", url, pgvector=enabled) as workspace:
             assert ranked(workspace["drinks"], "cold drinks") == expected
 
 
-def test_a_workspace_moves_there_and_back(tmp_path, url, monkeypatch):
+def test_workspace_moves_to_pgvector_and_back(tmp_path, url, monkeypatch):
     with opened(tmp_path / "one", "") as workspace:
         expected = ranked(fill(workspace), "cold drinks")
     kbkit.migrate(tmp_path / "one", to=url)

@@ -1,21 +1,19 @@
-"""A catalog on a server: who shares it, that it ranks as a file does, what is said of faults."""
+"""A catalog on a server: sharing, rankings and faults."""
 
 import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 
-import kbkit
 from kbkit.errors import ConfigError, WorkspaceError, WorkspaceVersionError
 from kbkit.models import Mode, SourceDocument
-from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import StoresAddress
 from tests.postgres import TO_0024
+from tests.stores.workspaces import as_reader, execute, opened
 
 pytestmark = pytest.mark.local
 
@@ -44,10 +42,6 @@ QUESTIONS = [
 ]
 
 
-def opened(folder, url=""):
-    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
-
-
 def fill(workspace):
     kb = workspace.create("drinks")
     for title, text in TEXTS.items():
@@ -58,22 +52,21 @@ def fill(workspace):
 
 
 def answers(kb):
-    """All that searches tell, to compare; ids are of the workspace."""
-    asked = [(question, mode, None) for mode in Mode for question in QUESTIONS]
-    asked += [("tea", mode, {"tags": ["Water"]}) for mode in Mode]
-    asked += [("boil", mode, {"path": "*tea"}) for mode in Mode]
+    searches = [(question, mode, None) for mode in Mode for question in QUESTIONS]
+    searches += [("tea", mode, {"tags": ["Water"]}) for mode in Mode]
+    searches += [("boil", mode, {"path": "*tea"}) for mode in Mode]
     return [
-        [(hit.title, hit.chunk.position, hit.score, hit.snippet) for hit in found]
-        for question, mode, filters in asked
-        for found in [kb.search(question, mode=mode, limit=6, filters=filters)]
+        [(hit.title, hit.chunk.position, hit.score, hit.snippet) for hit in hits]
+        for question, mode, filters in searches
+        for hits in [kb.search(question, mode=mode, limit=6, filters=filters)]
     ]
 
 
-def test_rankings_are_those_of_sqlite(tmp_path, postgres, monkeypatch):
+def test_rankings_equal_those_of_sqlite(tmp_path, postgres, monkeypatch):
     with opened(tmp_path / "a") as a, opened(tmp_path / "b", postgres.catalog()) as b:
         one, two = fill(a), fill(b)
         with monkeypatch.context() as patched:
-            # of the catalog alone, with what its own index tells
+            # without snapshots, by the catalog's own index
             patched.setattr("kbkit.stores.snapshots.snapshots.Snapshots.get", lambda *_: None)
             patched.setattr("kbkit.retrieval.retriever._SMALL", 0)
             expected = answers(one)
@@ -88,7 +81,7 @@ def test_rankings_are_those_of_sqlite(tmp_path, postgres, monkeypatch):
 
 
 @pytest.mark.slow
-def test_two_machines_see_each_others_commits_at_the_next_call(tmp_path, postgres):
+def test_two_machines_see_commits_of_each_other_at_once(tmp_path, postgres):
     url = postgres.catalog()
     code = (
         "import sys, kbkit\n"
@@ -128,7 +121,7 @@ def test_two_machines_see_each_others_commits_at_the_next_call(tmp_path, postgre
     assert not (tmp_path / "two" / "catalog.db").exists()
 
 
-def test_what_is_held_on_one_machine_is_held_on_all(tmp_path, postgres):
+def test_locks_hold_on_all_machines(tmp_path, postgres):
     url = postgres.catalog()
     with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
         with one._stores.locks.hold("x", wait=0):
@@ -137,7 +130,7 @@ def test_what_is_held_on_one_machine_is_held_on_all(tmp_path, postgres):
         assert not two._stores.locks.is_held("x")
 
 
-def test_files_stay_with_the_folder_that_has_them(tmp_path, postgres):
+def test_files_stay_in_their_folder(tmp_path, postgres):
     url = postgres.catalog()
     with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
         one.files.write("notes/tea.md", "# Tea\n\nSteep it.\n")
@@ -151,7 +144,7 @@ def test_files_stay_with_the_folder_that_has_them(tmp_path, postgres):
         assert one.files.read("notes/tea.md").startswith("# Tea")
 
 
-def test_another_process_gets_the_password_from_the_environment(monkeypatch, postgres, tmp_path):
+def test_password_comes_from_the_environment(monkeypatch, postgres, tmp_path):
     secret = "not told to anybody"
     postgres.execute("GRANT ALL ON DATABASE postgres TO secretive")
     postgres.execute("CREATE DATABASE theirs OWNER secretive")
@@ -160,14 +153,14 @@ def test_another_process_gets_the_password_from_the_environment(monkeypatch, pos
         workspace.create("drinks").add("Tea", "Steep it.")
         address = workspace._stores.address
         assert secret not in repr(workspace._stores) + repr(workspace)
-    told = address.to_json()
-    assert "not%20told" not in told
-    assert secret not in told
+    serialized = address.to_json()
+    assert "not%20told" not in serialized
+    assert secret not in serialized
     monkeypatch.setenv("KBKIT_DATABASE_URL", url)
-    again = StoresAddress.from_json(told).open()
-    with again.database.read() as transaction:
+    stores = StoresAddress.from_json(serialized).open()
+    with stores.database.read() as transaction:
         assert knowledge_bases.names(transaction) == ["drinks"]
-    again.close()
+    stores.close()
     with pytest.raises(WorkspaceError, match="check the user and the password") as caught:
         opened(tmp_path, url.replace("told", "s3cret"))
     assert "s3cret" not in str(caught.value)
@@ -176,7 +169,7 @@ def test_another_process_gets_the_password_from_the_environment(monkeypatch, pos
 
 
 @pytest.mark.slow
-def test_a_server_that_goes_away_costs_what_was_not_committed(tmp_path, postgres):
+def test_lost_server_costs_only_uncommitted_writes(tmp_path, postgres):
     with opened(tmp_path, postgres.catalog()) as workspace:
         kb = fill(workspace)
         before = [hit.title for hit in kb.search("tea")]
@@ -210,7 +203,7 @@ def test_a_server_that_goes_away_costs_what_was_not_committed(tmp_path, postgres
         assert kb.search("rum")[0].title == "Rum"
 
 
-def test_a_search_that_loses_the_server_goes_on_with_the_next(tmp_path, postgres):
+def test_next_search_works_after_lost_connection(tmp_path, postgres):
     with opened(tmp_path, postgres.catalog()) as workspace:
         fill(workspace)
         database = workspace._stores.database
@@ -229,7 +222,7 @@ def test_a_search_that_loses_the_server_goes_on_with_the_next(tmp_path, postgres
 
 
 @pytest.mark.slow
-def test_an_ingest_that_loses_the_server_keeps_what_was_committed(tmp_path, postgres):
+def test_ingest_keeps_commits_after_server_loss(tmp_path, postgres):
     documents = [SourceDocument(f"n:{n}", f"Number {n}", f"word{n} " * 900) for n in range(60)]
 
     def stop_after_some(progress):
@@ -248,23 +241,21 @@ def test_an_ingest_that_loses_the_server_keeps_what_was_committed(tmp_path, post
         before = {each.uri for each in kb.documents}
         assert {f"n:{n}" for n in range(5)} < before < {f"n:{n}" for n in range(45)}
         assert kb.search("word3", mode="lexical")[0].title == "Number 3"
-        report = kb.ingest(documents)  # with nothing to free or to mend before
+        report = kb.ingest(documents)
         assert (report.new, report.same) == (60 - len(before), len(before))
         assert kb.search("word59", mode="lexical")[0].title == "Number 59"
         assert workspace.doctor().sound
 
 
 @pytest.mark.slow
-def test_a_search_that_loses_the_server_before_it_reads_texts_says_so(
-    tmp_path, postgres, monkeypatch
-):
+def test_server_loss_before_reading_texts_is_an_error(tmp_path, postgres, monkeypatch):
     with opened(tmp_path, postgres.catalog()) as workspace:
         kb = fill(workspace)
         expected = [(hit.title, hit.score) for hit in kb.search("boiled tea")]
         read = workspace._stores.database.chunks
 
         def without_server(seqs):
-            assert len(seqs)  # it has ranked
+            assert len(seqs)
             postgres.stop()  # in an accident this server forgets commits, to be quick
             return read(seqs)
 
@@ -278,18 +269,11 @@ def test_a_search_that_loses_the_server_before_it_reads_texts_says_so(
         assert [(hit.title, hit.score) for hit in kb.search("boiled tea")] == expected
 
 
-def test_who_may_only_read_reads(tmp_path, postgres):
+def test_read_only_role_can_search(tmp_path, postgres):
     url = postgres.catalog()
-    name = sa.make_url(url).database
     with opened(tmp_path / "one", url) as workspace:
         fill(workspace)
-    for statement in (
-        "DROP ROLE IF EXISTS reader",
-        "CREATE ROLE reader LOGIN",
-        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
-    ):
-        postgres.execute(statement, name)
-    with opened(tmp_path / "two", postgres.url(name, "reader")) as workspace:
+    with opened(tmp_path / "two", as_reader(postgres, url)) as workspace:
         kb = workspace["drinks"]
         assert kb.search("coffee")[0].title == "Coffee"
         with pytest.raises(WorkspaceError, match=r"permission denied.*use another user"):
@@ -297,46 +281,41 @@ def test_who_may_only_read_reads(tmp_path, postgres):
         assert kb.search("coffee")[0].title == "Coffee"
 
 
-def test_a_database_of_something_else_is_left_alone(tmp_path, postgres):
+def test_foreign_database_is_left_alone(tmp_path, postgres):
     url = postgres.empty()
-    postgres.execute("CREATE TABLE alembic_version (version_num text)", sa.make_url(url).database)
+    execute(postgres, url, "CREATE TABLE alembic_version (version_num text)")
     with pytest.raises(WorkspaceError, match=r"tables of something else.*search_path"):
         opened(tmp_path, url)
-    postgres.execute("CREATE SCHEMA own", sa.make_url(url).database)
-    for name in ("own", "missing"):
-        there = f"{url}&options=-csearch_path%3D{name}"
-        if name == "missing":
-            with pytest.raises(WorkspaceError, match="CREATE SCHEMA"):
-                opened(tmp_path, there)
-            continue
-        with opened(tmp_path, there) as workspace:
-            assert fill(workspace).search("coffee")[0].title == "Coffee"
+    execute(postgres, url, "CREATE SCHEMA own")
+    with opened(tmp_path, f"{url}&options=-csearch_path%3Down") as workspace:
+        assert fill(workspace).search("coffee")[0].title == "Coffee"
+    with pytest.raises(WorkspaceError, match="CREATE SCHEMA"):
+        opened(tmp_path, f"{url}&options=-csearch_path%3Dmissing")
 
 
-def test_a_newer_catalog_is_refused(tmp_path, postgres):
+def test_newer_catalog_is_refused(tmp_path, postgres):
     url = postgres.catalog()
-    name = sa.make_url(url).database
-    postgres.execute("UPDATE alembic_version SET version_num = '9999'", name)
+    execute(postgres, url, "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(WorkspaceVersionError, match="upgrade kbkit"):
         opened(tmp_path, url)
 
 
-def test_an_older_server_is_refused(tmp_path, postgres, monkeypatch):
+def test_older_server_is_refused(tmp_path, postgres, monkeypatch):
     monkeypatch.setattr("kbkit.stores.postgres.database.OLDEST", 99)
     with pytest.raises(WorkspaceError, match=r"PostgreSQL \d+.* is too old; kbkit needs 99"):
         opened(tmp_path, postgres.catalog())
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    ("url", "message"),
     [
         ("mysql://ann:s3cret@db/kb", "mysql is no database that kbkit knows"),
         ("s3cret", "cannot be read; write postgresql"),
         ("postgresql://ann:s3cret@db:port/kb", "cannot be read; write postgresql"),
     ],
 )
-def test_an_address_that_is_none_is_not_repeated(tmp_path, url, says):
-    with pytest.raises(ConfigError, match=says) as caught:
+def test_error_does_not_repeat_an_invalid_address(tmp_path, url, message):
+    with pytest.raises(ConfigError, match=message) as caught:
         opened(tmp_path, url)
     assert "s3cret" not in str(caught.value)
 
@@ -345,13 +324,13 @@ def test_an_address_that_is_none_is_not_repeated(tmp_path, url, says):
     ("database", "user", "advice"),
     [("nowhere", "kbkit", "createdb"), ("postgres", "nobody-here", "check the user")],
 )
-def test_what_the_server_does_not_know_is_said(tmp_path, postgres, database, user, advice):
+def test_unknown_database_or_user_is_explained(tmp_path, postgres, database, user, advice):
     with pytest.raises(WorkspaceError, match=f"does not exist.*{advice}"):
         opened(tmp_path, postgres.url(database, user))
 
 
 def kinds_of_columns(url):
-    """Types and collations of whole numbers and texts."""
+    """Types and collations of integer and text columns."""
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         kinds = connection.execute(
@@ -365,15 +344,13 @@ def kinds_of_columns(url):
     return set(map(tuple, kinds))
 
 
-def test_texts_sort_by_code_points_and_numbers_are_long(postgres):
+def test_texts_sort_by_code_points_and_integers_are_64_bit(postgres):
     assert kinds_of_columns(postgres.catalog()) == {("bigint", None), ("text", "C")}
 
 
-def test_an_older_catalog_is_migrated(tmp_path, postgres):
+def test_older_catalog_is_migrated(tmp_path, postgres):
     url = postgres.catalog()
-    name = sa.make_url(url).database
-    for statement in TO_0024:
-        postgres.execute(statement, name)
+    execute(postgres, url, *TO_0024)
     with opened(tmp_path, url) as workspace:
         kb = fill(workspace)
         kb.documents.delete("text:Coffee")

@@ -1,4 +1,4 @@
-"""What the catalog remembers of pages is what the source said of them."""
+"""Records of pages in the catalog."""
 
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ def begun(database, kb_id, url="https://x.org/"):
         return source, runs.begin_run(transaction, source)[0]
 
 
-def test_a_page_is_remembered_whole(database, kb_id):
+def test_page_record_round_trip(database, kb_id):
     assert all(getattr(PAGE, field.name) for field in fields(PAGE)), "so that nothing hides"
     source, run_id = begun(database, kb_id)
     record(database, source, run_id, PAGE)
@@ -42,7 +42,7 @@ def test_a_page_is_remembered_whole(database, kb_id):
     assert list(memory.visited()) == list(memory.known()) == [PAGE]
 
 
-def test_the_last_visit_counts_and_each_run_and_source_has_its_own(database, kb_id):
+def test_visits_belong_to_their_run_and_source(database, kb_id):
     source, run_id = begun(database, kb_id)
     record(database, source, run_id, PAGE, PageRecord("https://x.org/b"))
     with database.write() as transaction:

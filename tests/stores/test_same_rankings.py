@@ -1,8 +1,7 @@
-"""PostgreSQL ranks as SQLite does: the ten hits of each question have the same ids and scores."""
+"""PostgreSQL ranks as SQLite does, with the same ids and scores."""
 
 import importlib
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import golden_questions, load_recipe
-from kbkit.runtime.config import Settings
+from tests.stores.workspaces import opened
 
 pytestmark = pytest.mark.local
 
@@ -19,12 +18,8 @@ ROOT = Path(__file__).parents[2]
 FILTERS = {"path": "*a*"}, {"heading": "e"}, {"tags": ["odd"]}, {"min_rating": 3}
 
 
-def opened(folder, url=""):
-    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
-
-
 def settle(*workspaces):
-    """Have snapshots: before, an index of vectors says about what is near, each in its way."""
+    """Make snapshots: without them, each index of vectors approximates in its own way."""
     for workspace in workspaces:
         for name in workspace:
             handle = handle_of(workspace[name])
@@ -32,7 +27,7 @@ def settle(*workspaces):
 
 
 def teach(kb, questions):
-    """Have people rate what words find, so that questions are learned and documents have tags."""
+    """Rate hits, so that questions are learned, and tag documents."""
     for number, question in enumerate(questions):
         hits = kb.search(question, limit=3, mode="lexical")
         for hit, score in zip(hits, (5, 2), strict=False):
@@ -41,8 +36,8 @@ def teach(kb, questions):
             kb.documents.update(hits[0].uri, tags=["odd"])
 
 
-def asked(sets):
-    """All that is asked: of what kind it is, names of knowledge bases, a question, arguments."""
+def searches(sets):
+    """Searches: kind, names of knowledge bases, question, arguments."""
     for name, questions in sets.items():
         for number, question in enumerate(questions):
             yield "hybrid", [name], question, {}
@@ -59,24 +54,24 @@ def ranking(workspace, kbs, question, arguments):
 
 
 def compared(one, two, sets, kinds=("hybrid", "words", "filtered", "several")):
-    """By kind, how many rankings of some hits are equal (``True``), and how many are not."""
+    """Numbers of equal (``True``) and different rankings by kind."""
     counts = {kind: Counter() for kind in kinds}
-    for kind, *question in asked(sets):
+    for kind, *question in searches(sets):
         if kind in kinds:
-            found = ranking(one, *question)
-            counts[kind][found == ranking(two, *question)] += bool(found)
+            hits = ranking(one, *question)
+            counts[kind][hits == ranking(two, *question)] += bool(hits)
     return counts
 
 
 def of_the_catalog(patched):
-    """Have searches read the catalog alone, with what its own index of words tells."""
+    """Let searches read the catalog alone, with its own index of words."""
     for name in ("get", "seen"):
         patched.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
     patched.setattr("kbkit.retrieval.retriever._SMALL", 0)
 
 
 @pytest.mark.soak
-def test_guides_rank_alike(tmp_path, postgres, monkeypatch):
+def test_guides_rank_equally(tmp_path, postgres, monkeypatch):
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
     folder = tmp_path / "kb"
     names = "quickstart", "handbook"
@@ -103,12 +98,12 @@ def test_guides_rank_alike(tmp_path, postgres, monkeypatch):
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_every_question_set_ranks_alike(tmp_path, postgres, monkeypatch):
+def test_every_question_set_ranks_equally(tmp_path, postgres, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     corpora = importlib.import_module("_corpora")
     if not corpora.EVAL.is_dir():
         pytest.skip(f"needs the question sets of {corpora.EVAL}")
-    # summaries by static vectors: which model made them is the same to both
+    # static summaries suffice for comparing both
     monkeypatch.setattr(kbkit.KnowledgeBase, "improve", lambda _: True)
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
     folder, sets = tmp_path / "kb", {}

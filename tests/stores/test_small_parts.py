@@ -1,4 +1,4 @@
-"""Locks, work that waits a moment, and folders that are copied."""
+"""Locks, gathered work, and copies of folders."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ def hold(locks, name, **options):
         return "held"
 
 
-def test_a_lock_is_held_by_one_at_a_time(locks, tmp_path):
+def test_lock_has_one_holder(locks, tmp_path):
     with locks.hold("chroma", wait=0, task="writing"):
         assert hold(locks, "other") == "held"
         assert locks.is_held("chroma")
@@ -38,32 +38,32 @@ def test_a_lock_is_held_by_one_at_a_time(locks, tmp_path):
     assert hold(locks, "chroma") == "held"
 
 
-def test_what_fails_inside_lets_go(locks):
+def test_error_inside_releases_the_lock(locks):
     with pytest.raises(KeyError), locks.hold("a", wait=0):
         raise KeyError
     assert hold(locks, "a") == "held"
 
 
-def test_threads_and_others_are_waited_for(locks, tmp_path):
+def test_lock_waits_for_threads_and_processes(locks, tmp_path):
     other = FileLock(tmp_path / "more/locks/a.lock")
     other.acquire()
     with pytest.raises(ConflictError):
         hold(locks, "a", wait=0.05, poll=0.01)
-    found = []
+    results = []
     waiting = [
-        threading.Thread(target=lambda: found.append(hold(locks, "a", wait=60, poll=0.01)))
+        threading.Thread(target=lambda: results.append(hold(locks, "a", wait=60, poll=0.01)))
         for _ in range(3)
     ]
     for thread in waiting:
         thread.start()
-    assert found == []
+    assert results == []
     other.release()
     for thread in waiting:
         thread.join(60)
-    assert found == ["held"] * 3
+    assert results == ["held"] * 3
 
 
-def test_a_lock_that_cannot_be_had_says_why(locks, tmp_path):
+def test_unavailable_lock_explains_why(locks, tmp_path):
     (tmp_path / "more/locks/a.lock").mkdir()
     with pytest.raises(WorkspaceError, match=r"a\.lock: Is a directory; kbkit needs to write"):
         hold(locks, "a")
@@ -72,7 +72,7 @@ def test_a_lock_that_cannot_be_had_says_why(locks, tmp_path):
         FolderLocks(tmp_path / "file/locks")
 
 
-def test_work_is_done_at_once_unless_it_is_gathered():
+def test_work_runs_at_once_unless_gathered():
     work, done = WriteBatcher(), []
     work.do("a", lambda: done.append(1))
     assert done == [1]
@@ -88,7 +88,7 @@ def test_work_is_done_at_once_unless_it_is_gathered():
     assert done == [1, 3, "b", 4]
 
 
-def test_what_waits_is_done_soon_whatever_fails(monkeypatch):
+def test_gathered_work_runs_soon_despite_failures(monkeypatch):
     monkeypatch.setattr(vector_index, "_SECONDS", 0.01)
     work = WriteBatcher()
     work.gather()
@@ -96,7 +96,7 @@ def test_what_waits_is_done_soon_whatever_fails(monkeypatch):
     def deleted():
         raise ConflictError("deleted meanwhile")
 
-    for _ in range(2):  # the next work has a moment of its own
+    for _ in range(2):
         done = threading.Event()
         work.do("a", deleted)
         work.do("b", done.set)
@@ -120,54 +120,54 @@ def tree(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
-def test_a_folder_is_copied_with_all_in_it(folder, tmp_path):
-    there = tmp_path / "new/place"
-    copy_folder(folder, there)
-    assert tree(there) == ["a.md", "deep", "deep/b.md", "deep/empty", "deep/link", "loop"]
-    assert (there / "deep/b.md").read_text() == "B"
-    assert (there / "deep/link").readlink() == (folder / "deep/link").readlink()
-    assert (there / "loop").is_symlink()
-    (there / "mine.md").write_text("mine")
-    (there / "a.md").unlink()
-    copy_folder(folder, there)
-    assert (there / "a.md").read_text() == "A"
-    assert (there / "mine.md").read_text() == "mine"
+def test_folder_is_copied_with_its_content(folder, tmp_path):
+    copy = tmp_path / "new/place"
+    copy_folder(folder, copy)
+    assert tree(copy) == ["a.md", "deep", "deep/b.md", "deep/empty", "deep/link", "loop"]
+    assert (copy / "deep/b.md").read_text() == "B"
+    assert (copy / "deep/link").readlink() == (folder / "deep/link").readlink()
+    assert (copy / "loop").is_symlink()
+    (copy / "mine.md").write_text("mine")
+    (copy / "a.md").unlink()
+    copy_folder(folder, copy)
+    assert (copy / "a.md").read_text() == "A"
+    assert (copy / "mine.md").read_text() == "mine"
 
 
-def test_what_looks_alike_is_another_file(folder, tmp_path):
-    there = tmp_path / "there"
-    copy_folder(folder, there)
-    (there / "a.md").write_text("Z")  # as long, and as old
+def test_equal_size_and_time_do_not_make_files_equal(folder, tmp_path):
+    copy = tmp_path / "there"
+    copy_folder(folder, copy)
+    (copy / "a.md").write_text("Z")  # same size and time
     stat = (folder / "a.md").stat()
-    os.utime(there / "a.md", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    os.utime(copy / "a.md", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(WorkspaceError, match=r"a\.md"):
-        copy_folder(folder, there)
-    (there / "a.md").unlink()
-    (there / "deep/link").unlink()
-    (there / "deep/link").write_text("B")  # what the link leads to
+        copy_folder(folder, copy)
+    (copy / "a.md").unlink()
+    (copy / "deep/link").unlink()
+    (copy / "deep/link").write_text("B")  # the content behind the link
     with pytest.raises(WorkspaceError, match="deep/link"):
-        copy_folder(folder, there)
+        copy_folder(folder, copy)
 
 
-def test_a_copy_that_fails_leaves_nothing_behind(folder, tmp_path, monkeypatch):
+def test_failed_copy_leaves_nothing(folder, tmp_path, monkeypatch):
     def full(source, target):
         raise OSError(28, "No space left on device", str(target))
 
-    there, opened = tmp_path / "there", psutil.Process().num_fds()
+    copy, opened = tmp_path / "there", psutil.Process().num_fds()
     with monkeypatch.context() as patched:
         patched.setattr("kbkit.stores.copier.shutil.copy2", full)
         with pytest.raises(WorkspaceError, match="No space left on device; mend that"):
-            copy_folder(folder, there)
-    assert tree(there) == []
-    copy_folder(folder, there)
+            copy_folder(folder, copy)
+    assert tree(copy) == []
+    copy_folder(folder, copy)
     assert psutil.Process().num_fds() == opened
 
 
 @pytest.mark.parametrize("name", ["a.md", "deep/b.md", "deep/link", "deep/empty"])
 @pytest.mark.parametrize("other", ["file", "link", "folder"])
-def test_another_file_that_is_there_is_left_and_named(folder, tmp_path, name, other):
-    there = tmp_path / "there"
-    target = there / name
+def test_existing_other_file_is_kept_and_named(folder, tmp_path, name, other):
+    copy = tmp_path / "there"
+    target = copy / name
     target.parent.mkdir(parents=True)
     if other == "file":
         target.write_text("X")
@@ -176,9 +176,9 @@ def test_another_file_that_is_there_is_left_and_named(folder, tmp_path, name, ot
     else:
         target.mkdir()
     if (name, other) == ("deep/empty", "folder"):
-        copy_folder(folder, there)
+        copy_folder(folder, copy)
         return
     with pytest.raises(WorkspaceError, match=name):
-        copy_folder(folder, there)
+        copy_folder(folder, copy)
     assert target.is_dir() if other == "folder" else not target.is_dir()
-    assert not list(there.rglob("*.part"))
+    assert not list(copy.rglob("*.part"))

@@ -1,4 +1,4 @@
-"""A snapshot shows what the catalog holds at its version, whatever came before or of its file."""
+"""A snapshot shows one version of the catalog despite kills and damage."""
 
 import json
 import os
@@ -29,39 +29,35 @@ from kbkit.stores.snapshots.segment_files import _crc
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.text.analysis import analyzer
+from tests.stores.workspaces import create_row
 
 NUMBERS = count()
 
 
 @pytest.fixture
 def stored(database, tmp_path):
-    """An empty knowledge base, and its snapshots."""
     return opened(database, tmp_path)
 
 
 def opened(database, tmp_path):
     name = f"kb{next(NUMBERS)}"
     with database.write() as connection:
-        row = knowledge_bases.create(
-            connection, name, description="", config={}, embedder="e", dimensions=2
-        )
-    return SimpleNamespace(
-        database=database, id=row.id, snapshots=Snapshots(tmp_path / "snapshots", database)
-    )
+        row = create_row(connection, name)
+    return view(database, row.id, tmp_path / "snapshots")
+
+
+def view(database, kb_id, folder):
+    return SimpleNamespace(database=database, id=kb_id, snapshots=Snapshots(folder, database))
 
 
 def fresh(stored):
-    """The same knowledge base, as a process sees it that has just begun."""
-    again = Snapshots(stored.snapshots.folder, stored.database)
-    return SimpleNamespace(database=stored.database, id=stored.id, snapshots=again)
+    """The same knowledge base in a new process."""
+    return view(stored.database, stored.id, stored.snapshots.folder)
 
 
 def put(stored, name, *texts, title=None, headings=()):
-    """Store a document; each text is a chunk, its words and those above it the terms.
-
-    Equal chunks stay.
-    """
-    above = " ".join(analyzer().terms(f"{name if title is None else title} {' '.join(headings)}"))
+    """Store a document with a chunk for each text; equal chunks stay."""
+    prefix = " ".join(analyzer().terms(f"{name if title is None else title} {' '.join(headings)}"))
     document = f"{stored.id}-{name}"
     ids = [f"{document}-{title!r}-{headings}-{text}-{n}" for n, text in enumerate(texts)]
     values = {
@@ -75,43 +71,37 @@ def put(stored, name, *texts, title=None, headings=()):
         "fetched_at": datetime.now(UTC),
     }
     with stored.database.write() as connection:
-        if not connection.execute(
-            documents.update().where(documents.c.id == document).values(values)
-        ).rowcount:
-            connection.execute(
-                documents.insert().values(id=document, kb_id=stored.id, uri=name, **values)
-            )
+        update = documents.update().where(documents.c.id == document).values(values)
+        if not connection.execute(update).rowcount:
+            insert = documents.insert().values(id=document, kb_id=stored.id, uri=name, **values)
+            connection.execute(insert)
         of_document = sa.select(chunks.c.id).where(chunks.c.document_id == document)
-        there = set(connection.execute(of_document).scalars())
-        forget(connection, stored, chunks.c.id.in_(there.difference(ids)))
-        for position, (known, text) in enumerate(zip(ids, texts, strict=True)):
-            if known in there:
+        present = set(connection.execute(of_document).scalars())
+        forget(connection, stored, chunks.c.id.in_(present.difference(ids)))
+        for position, (chunk_id, text) in enumerate(zip(ids, texts, strict=True)):
+            if chunk_id in present:
                 continue
-            seq = connection.execute(
-                chunks.insert()
-                .values(
-                    id=known,
-                    kb_id=stored.id,
-                    document_id=document,
-                    position=position,
-                    start=0,
-                    end=0,
-                    text=text,
-                    heading_path=list(headings),
-                    anchor="",
-                    terms=f"{above} {text}".strip(),
-                    length=len(text.split()),
-                    embed_hash=known,
-                )
-                .returning(chunks.c.seq)
-            ).scalar_one()
+            insert = chunks.insert().values(
+                id=chunk_id,
+                kb_id=stored.id,
+                document_id=document,
+                position=position,
+                start=0,
+                end=0,
+                text=text,
+                heading_path=list(headings),
+                anchor="",
+                terms=f"{prefix} {text}".strip(),
+                length=len(text.split()),
+                embed_hash=chunk_id,
+            )
+            seq = connection.execute(insert.returning(chunks.c.seq)).scalar_one()
             vector = np.array([[len(text[:9]), text[:9].count("a") - 1.5]], np.float32) * bool(text)
             connection.execute(vectors.insert().values(chunk_seq=seq, vector=pack(vector)[0]))
         knowledge_bases.touch(connection, stored.id)
 
 
 def forget(connection, stored, which):
-    """Remove chunks, as the catalog does."""
     seqs = list(connection.execute(sa.select(chunks.c.seq).where(which)).scalars())
     connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
     removed_chunks.add(connection, stored.id, seqs)
@@ -125,7 +115,7 @@ def remove(stored, name):
 
 
 def catalog(stored, connection=None):
-    """Row and chunks of the knowledge base, as they are in the catalog."""
+    """Row and chunks of the knowledge base in the catalog."""
     if connection is None:
         with stored.database.read() as connection:
             return catalog(stored, connection)
@@ -137,7 +127,7 @@ def catalog(stored, connection=None):
         .order_by(chunks.c.seq)
     ).all()
     sizes = Counter(row.document_id for row in rows)
-    held = [
+    contents = [
         {
             "seq": row.seq,
             "id": row.id,
@@ -151,60 +141,62 @@ def catalog(stored, connection=None):
         }
         for row in rows
     ]
-    return knowledge_bases.get_by_id(connection, stored.id), held
+    return knowledge_bases.get_by_id(connection, stored.id), contents
 
 
-def held_by(made):
-    """The same of a snapshot."""
-    counts = [{} for _ in range(len(made))]
-    for number, term in enumerate(made.terms):
-        rows, times = made.postings(number)
+def contents_of(snapshot):
+    """Chunks of a snapshot, as `catalog` gives them."""
+    counts = [{} for _ in range(len(snapshot))]
+    for number, term in enumerate(snapshot.terms):
+        rows, times = snapshot.postings(number)
         assert (np.diff(rows) > 0).all()
         for row, n in zip(rows.tolist(), times.tolist(), strict=True):
             counts[row][term] = n
-    assert list(made.terms) == sorted(made.terms)
+    assert list(snapshot.terms) == sorted(snapshot.terms)
     return [
         {
-            "seq": int(made.seqs[i]),
-            "id": made.ids[i],
-            "document": made.document_ids[owner],
-            "title": made.titles[owner],
-            "size": int(made.sizes[owner]),
-            "heading": made.heading_texts[made.headings[i]],
-            "length": int(made.lengths[i]),
-            "vector": made.vectors[i].tolist(),
+            "seq": int(snapshot.seqs[i]),
+            "id": snapshot.ids[i],
+            "document": snapshot.document_ids[owner],
+            "title": snapshot.titles[owner],
+            "size": int(snapshot.sizes[owner]),
+            "heading": snapshot.heading_texts[snapshot.headings[i]],
+            "length": int(snapshot.lengths[i]),
+            "vector": snapshot.vectors[i].tolist(),
             "counts": counts[i],
         }
-        for i, owner in enumerate(made.owners.tolist())
+        for i, owner in enumerate(snapshot.owners.tolist())
     ]
 
 
-def whole(found):
-    """All that segments have, as one."""
-    return merged(found.segments)
+def merged_of(snapshot):
+    return merged(snapshot.segments)
 
 
 def check(stored):
-    """That the snapshot is that of now, however it is come by."""
-    row, held = catalog(stored)
-    found = stored.snapshots.renew(stored.id)
-    assert (found.version, found.embedder) == (row.version, row.embedder)
-    assert stored.snapshots.get(row) is found
+    """Check that each way to get a snapshot gives the current one."""
+    row, contents = catalog(stored)
+    snapshot = stored.snapshots.renew(stored.id)
+    assert (snapshot.version, snapshot.embedder) == (row.version, row.embedder)
+    assert stored.snapshots.get(row) is snapshot
     with stored.database.read() as connection:
-        assert held_by(stored.snapshots.made(connection, row)) == held
-    if not found.segments:
-        assert held == []
-        return found
-    made = whole(found)
-    assert held_by(made) == held
-    for texts, lists in ((made.titles, made.title_terms), (made.heading_texts, made.heading_terms)):
+        assert contents_of(stored.snapshots.made(connection, row)) == contents
+    if not snapshot.segments:
+        assert contents == []
+        return snapshot
+    joint = merged_of(snapshot)
+    assert contents_of(joint) == contents
+    for texts, lists in (
+        (joint.titles, joint.title_terms),
+        (joint.heading_texts, joint.heading_terms),
+    ):
         every = np.arange(len(texts))
-        for number, term in enumerate(made.terms):
-            held_there = lists.holding([number], every).tolist()
-            assert held_there == [int(term in analyzer().terms(text)) for text in texts]
-    lengths = [chunk["length"] for chunk in held]
-    assert made.average_length == pytest.approx(sum(lengths) / len(lengths) if held else 0)
-    return made
+        for number, term in enumerate(joint.terms):
+            holding = lists.holding([number], every).tolist()
+            assert holding == [int(term in analyzer().terms(text)) for text in texts]
+    lengths = [chunk["length"] for chunk in contents]
+    assert joint.average_length == pytest.approx(sum(lengths) / len(lengths) if contents else 0)
+    return joint
 
 
 texts = st.lists(st.sampled_from(["", "a", "a b", "b b a", "c", "dd c a b"]), max_size=4)
@@ -218,11 +210,9 @@ steps = st.lists(
 )
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(steps)
-def test_a_snapshot_is_that_of_the_catalog_after_any_changes(database, tmp_path, steps):
+def test_snapshot_equals_the_catalog_after_any_changes(database, tmp_path, steps):
     stored = opened(database, tmp_path)
     for step, number, given_texts in steps:
         if step == "put":
@@ -239,36 +229,36 @@ def test_a_snapshot_is_that_of_the_catalog_after_any_changes(database, tmp_path,
             stored = fresh(stored)
     check(stored)
     stored.snapshots.save(stored.id)
-    row, held = catalog(stored)
-    found = fresh(stored).snapshots.get(row)
-    assert (held_by(whole(found)) if found.segments else []) == held
+    row, contents = catalog(stored)
+    snapshot = fresh(stored).snapshots.get(row)
+    assert (contents_of(merged_of(snapshot)) if snapshot.segments else []) == contents
 
 
-def test_a_transaction_gets_the_snapshot_of_what_it_sees(stored):
+def test_transaction_gets_the_snapshot_of_its_state(stored):
     put(stored, "tea", "a", "b")
     put(stored, "milk", "c")
     with stored.database.read() as connection:
-        row, held = catalog(stored, connection)  # and the world moves on
+        row, contents = catalog(stored, connection)
         remove(stored, "tea")
         put(stored, "rum", "dd")
         check(stored)
         newest = stored.snapshots.get(catalog(stored)[0])
-        assert held_by(stored.snapshots.made(connection, row)) == held
+        assert contents_of(stored.snapshots.made(connection, row)) == contents
         assert stored.snapshots.seen(connection, row) is None
         stored.snapshots.save(stored.id)
-        assert held_by(fresh(stored).snapshots.made(connection, row)) == held
+        assert contents_of(fresh(stored).snapshots.made(connection, row)) == contents
     assert stored.snapshots.get(catalog(stored)[0]).seqs.tolist() == newest.seqs.tolist()
 
 
-def test_a_snapshot_is_used_for_its_own_version_and_embedder_only(stored):
+def test_snapshot_is_bound_to_version_and_embedder(stored):
     put(stored, "tea", "a")
     stored.snapshots.save(stored.id)
     row, _ = catalog(stored)
-    for seen in (stored, fresh(stored)):
-        assert seen.snapshots.get(row) is not None
-        put(seen, "milk", f"b {seen is stored}")
-        row, held = catalog(seen)
-        assert held_by(whole(seen.snapshots.get(row))) == held
+    for reader in (stored, fresh(stored)):
+        assert reader.snapshots.get(row) is not None
+        put(reader, "milk", f"b {reader is stored}")
+        row, contents = catalog(reader)
+        assert contents_of(merged_of(reader.snapshots.get(row))) == contents
     with stored.database.write() as connection:
         connection.execute(knowledge_base_table.update().values(embedder="other"))
         connection.execute(vectors.update().values(vector=pack(np.ones((1, 2)))[0]))
@@ -277,7 +267,7 @@ def test_a_snapshot_is_used_for_its_own_version_and_embedder_only(stored):
     assert (check(stored).vectors == 1).all()
 
 
-def test_what_two_processes_store_is_in_the_snapshots_of_both(stored):
+def test_snapshots_show_writes_of_both_processes(stored):
     other = fresh(stored)
     for turn in range(4):
         put(stored if turn % 2 else other, turn, "a", "b")
@@ -287,7 +277,6 @@ def test_what_two_processes_store_is_in_the_snapshots_of_both(stored):
 
 
 def header(path, change):
-    """Change the header of a file."""
     data = path.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     values = json.loads(data[8:start])
@@ -321,63 +310,63 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_file_is_no_snapshot(stored, damage):
+def test_damaged_segment_file_is_ignored_and_replaced(stored, damage):
     put(stored, "tea", "a b b", "c a")
     put(stored, "milk", "dd")
     stored.snapshots.save(stored.id)
     path = segment_file(stored)
     damage(path)
-    again = fresh(stored)
-    assert again.snapshots.get(catalog(stored)[0]) is None
-    check(again)
-    again.snapshots.save(stored.id)
+    reopened = fresh(stored)
+    assert reopened.snapshots.get(catalog(stored)[0]) is None
+    check(reopened)
+    reopened.snapshots.save(stored.id)
     check(fresh(stored))
-    assert segment_file(again) != path
+    assert segment_file(reopened) != path
     assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
 
 
-def test_a_segment_file_of_another_knowledge_base_is_noticed(stored, database, tmp_path, caplog):
+def test_segment_file_of_another_knowledge_base_is_noticed(stored, database, tmp_path, caplog):
     other = opened(database, tmp_path)
     for each in (stored, other):
         put(each, "tea", "a b b", "c a")
         each.snapshots.save(each.id)
     shutil.copyfile(segment_file(other), segment_file(stored))
-    again = fresh(stored)
-    assert again.snapshots.get(catalog(stored)[0]) is None
+    reopened = fresh(stored)
+    assert reopened.snapshots.get(catalog(stored)[0]) is None
     assert "another file" in caplog.text
-    check(again)
+    check(reopened)
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_a_bit_that_flipped_is_noticed(stored, monkeypatch, large):
+def test_flipped_bit_in_a_segment_is_noticed(stored, monkeypatch, large):
     if large:
         monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     row, path = catalog(stored)[0], segment_file(stored)
     assert fresh(stored).snapshots.get(row) is not None
-    whole = path.read_bytes()
-    for place in range(0, len(whole), len(whole) // 40):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+    data = path.read_bytes()
+    for place in range(0, len(data), len(data) // 40):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 16]) + data[place + 1 :])
         assert fresh(stored).snapshots.get(row) is None, place
-    path.write_bytes(whole)
+    path.write_bytes(data)
     assert fresh(stored).snapshots.get(row) is not None
     check(fresh(stored))
 
 
-def test_a_bit_of_the_list_that_flipped_is_noticed(stored, caplog):
+def test_flipped_bit_in_the_list_is_noticed(stored, caplog):
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     row, path = catalog(stored)[0], stored.snapshots._files.path(stored.id)
-    whole = path.read_bytes()
-    for place in range(0, len(whole), 3):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        found = fresh(stored).snapshots.get(row)
-        assert found is None or json.loads(path.read_bytes()) == json.loads(whole)
+    data = path.read_bytes()
+    for place in range(0, len(data), 3):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        snapshot = fresh(stored).snapshots.get(row)
+        assert snapshot is None or json.loads(path.read_bytes()) == json.loads(data)
     assert "rebuilt" in caplog.text
 
 
-def test_a_large_file_is_read_through_once(stored, monkeypatch):
+def test_large_file_is_checked_once(stored, monkeypatch):
     monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
@@ -413,7 +402,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("damage", LISTS.values(), ids=LISTS.keys())
-def test_a_damaged_list_is_no_snapshot(stored, damage):
+def test_damaged_list_is_ignored_and_replaced(stored, damage):
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     path = stored.snapshots._files.path(stored.id)
@@ -423,60 +412,59 @@ def test_a_damaged_list_is_no_snapshot(stored, damage):
     path.write_text(
         json.dumps(values if isinstance(values, list) else values | {"crc": _crc(values)})
     )
-    again = fresh(stored)
-    assert again.snapshots.get(catalog(stored)[0]) is None
-    check(again)
-    again.snapshots.save(stored.id)
+    reopened = fresh(stored)
+    assert reopened.snapshots.get(catalog(stored)[0]) is None
+    check(reopened)
+    reopened.snapshots.save(stored.id)
     assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
 
 
 def segment_file(stored):
-    """The file of the only segment."""
     path = stored.snapshots._files.path(stored.id)
     (segment,) = json.loads(path.read_text())["segments"]
     return path.with_name(segment["file"])
 
 
-def test_a_file_that_goes_while_it_is_used_takes_nothing_along(stored):
+def test_files_removed_during_use_are_harmless(stored):
     put(stored, "tea", "a b", "c")
     stored.snapshots.save(stored.id)
-    again = fresh(stored)
-    check(again)
-    made = again.snapshots.get(catalog(stored)[0])
-    shutil.rmtree(again.snapshots.folder)
+    reopened = fresh(stored)
+    check(reopened)
+    snapshot = reopened.snapshots.get(catalog(stored)[0])
+    shutil.rmtree(reopened.snapshots.folder)
     put(stored, "milk", "dd")
-    check(again)
-    assert made.vectors_of(np.arange(2)).tolist() == [[3, -0.5], [1, -1.5]]
-    again.snapshots.save(stored.id)
+    check(reopened)
+    assert snapshot.vectors_of(np.arange(2)).tolist() == [[3, -0.5], [1, -1.5]]
+    reopened.snapshots.save(stored.id)
     check(fresh(stored))
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing(stored):
+def test_unwritable_folder_is_no_error(stored):
     stored.snapshots.folder.write_text("a file in the way")
     put(stored, "tea", "a")
     stored.snapshots.save(stored.id)
     check(fresh(stored))
 
 
-def test_who_reads_while_others_save_has_a_whole_snapshot(stored):
+def test_reader_gets_a_whole_snapshot_during_saves(stored):
     put(stored, "tea", *"abcdefgh" * 20)
     stored.snapshots.save(stored.id)
-    row, held = catalog(stored)
+    row, contents = catalog(stored)
     ended = threading.Event()
-    failed = []
+    failures = []
 
     def write():
-        seen = fresh(stored)
-        found = seen.snapshots.renew(stored.id)
+        reader = fresh(stored)
+        snapshot = reader.snapshots.renew(stored.id)
         while not ended.is_set():
-            alone = [replace(segment, file="") for segment in found.segments]
-            seen.snapshots._files.write(stored.id, replace(found, segments=tuple(alone)))
+            alone = [replace(segment, file="") for segment in snapshot.segments]
+            reader.snapshots._files.write(stored.id, replace(snapshot, segments=tuple(alone)))
 
     def read():
         for _ in range(40):
-            found = fresh(stored).snapshots.get(row)
-            if found is None or held_by(whole(found)) != held:
-                failed.append(found)
+            snapshot = fresh(stored).snapshots.get(row)
+            if snapshot is None or contents_of(merged_of(snapshot)) != contents:
+                failures.append(snapshot)
 
     writers = [threading.Thread(target=write) for _ in range(2)]
     for thread in writers:
@@ -485,7 +473,7 @@ def test_who_reads_while_others_save_has_a_whole_snapshot(stored):
     ended.set()
     for thread in writers:
         thread.join()
-    assert not failed
+    assert not failures
     hours_ago = time.time() - 7200
     folder = stored.snapshots.folder
     for path in folder.iterdir():
@@ -496,7 +484,7 @@ def test_who_reads_while_others_save_has_a_whole_snapshot(stored):
     )
 
 
-def test_saving_sweeps_up_what_a_kill_left(stored):
+def test_saving_removes_leftovers_of_a_kill(stored):
     put(stored, "tea", "a")
     stored.snapshots.save(stored.id)
     folder = stored.snapshots.folder
@@ -513,7 +501,7 @@ def test_saving_sweeps_up_what_a_kill_left(stored):
     )
 
 
-def test_a_deleted_knowledge_base_leaves_no_file(stored):
+def test_deleted_knowledge_base_leaves_no_file(stored):
     put(stored, "tea", "a")
     stored.snapshots.save(stored.id)
     row, _ = catalog(stored)
@@ -529,7 +517,7 @@ def test_a_deleted_knowledge_base_leaves_no_file(stored):
 
 
 @pytest.mark.local
-def test_a_catalog_that_was_restored_from_a_copy_has_a_history_of_its_own(stored, tmp_path):
+def test_restored_catalog_has_its_own_history(stored, tmp_path):
     put(stored, "tea", "a", "b")
     stored.database.close()
     copy = shutil.copy(stored.database.path, tmp_path / "copy.db")
@@ -537,9 +525,7 @@ def test_a_catalog_that_was_restored_from_a_copy_has_a_history_of_its_own(stored
     put(stored, "rum", "dd")
     stored.snapshots.save(stored.id)
     restored = SqliteDatabase(copy, FolderLocks(tmp_path / "locks"))
-    other = SimpleNamespace(
-        database=restored, id=stored.id, snapshots=Snapshots(stored.snapshots.folder, restored)
-    )
+    other = view(restored, stored.id, stored.snapshots.folder)
     try:
         put(other, "wine", "b", "b b a")
         check(other)
@@ -559,32 +545,32 @@ def test_titles_and_headings_hold_any_text(stored):
     put(stored, "c", "x", title="tea \U0001f375 – été\u2028", headings=())
     check(stored)
     stored.snapshots.save(stored.id)
-    row, held = catalog(stored)
-    assert held_by(whole(fresh(stored).snapshots.get(row))) == held
+    row, contents = catalog(stored)
+    assert contents_of(merged_of(fresh(stored).snapshots.get(row))) == contents
 
 
-def test_a_nul_in_a_title_or_heading_shifts_nothing(stored):
+def test_nul_in_a_title_or_heading_shifts_nothing(stored):
     put(stored, "a", "x", title="nul\0nul\0", headings=("\0", "a\0b"))
     put(stored, "b", "y", title="after", headings=("after", "under"))
     stored.snapshots.save(stored.id)
-    row, held = catalog(stored)
-    first, second = held_by(whole(fresh(stored).snapshots.get(row)))
+    row, contents = catalog(stored)
+    first, second = contents_of(merged_of(fresh(stored).snapshots.get(row)))
     assert (first["title"], first["heading"]) == ("nul nul ", "  > a b")
-    assert second == held[1]
+    assert second == contents[1]
 
 
 def test_odd_knowledge_bases(stored):
-    made = stored.snapshots.renew(stored.id)
-    assert (len(made), made.average_length) == (0, 0)
+    snapshot = stored.snapshots.renew(stored.id)
+    assert (len(snapshot), snapshot.average_length) == (0, 0)
     put(stored, "without chunks")
     assert len(stored.snapshots.renew(stored.id)) == 0
     put(stored, "without terms", "")
     assert not check(stored).vectors.any()
     put(stored, "many", "a " * 70_000 + "b")
-    made = check(stored)
-    numbers = made.numbers(["a", "zebra", ""])
+    snapshot = check(stored)
+    numbers = snapshot.numbers(["a", "zebra", ""])
     assert list(numbers) == ["a"]
-    assert made.postings(numbers["a"])[1].tolist() == [65_535]
+    assert snapshot.postings(numbers["a"])[1].tolist() == [65_535]
     for name in ("without terms", "many"):
         stored.snapshots.save(stored.id)
         stored = fresh(stored)
@@ -593,20 +579,20 @@ def test_odd_knowledge_bases(stored):
     assert len(stored.snapshots.renew(stored.id)) == 0
 
 
-def test_rows_are_found_by_id_and_those_that_are_gone_left_out(stored):
+def test_rows_of_skips_unknown_ids(stored):
     put(stored, "tea", "a", "b")
-    made = check(stored)
-    assert made.rows_of([made.ids[1], "gone", made.ids[0]]).tolist() == [1, 0]
-    assert made.rows_of([]).tolist() == []
+    snapshot = check(stored)
+    assert snapshot.rows_of([snapshot.ids[1], "gone", snapshot.ids[0]]).tolist() == [1, 0]
+    assert snapshot.rows_of([]).tolist() == []
 
 
-def test_a_snapshot_is_never_made_of_a_newer_one(stored):
-    """It lacks what has gone since, and who began to read before that still sees it."""
+def test_snapshot_is_never_derived_from_a_newer_one(stored):
+    """A newer one lacks removed chunks that an older reader still sees."""
     put(stored, "tea", "a")
-    put(stored, "milk", *"cdefghijklmno")  # more than are looked at to know a history
+    put(stored, "milk", *"cdefghijklmno")  # more than are compared to recognize a history
     with stored.database.read() as connection:
-        row, held = catalog(stored, connection)
+        row, contents = catalog(stored, connection)
         remove(stored, "tea")
         with stored.database.read() as now:
             newer = make(now, catalog(stored, now)[0], None)
-        assert held_by(make(connection, row, newer)) == held
+        assert contents_of(make(connection, row, newer)) == contents

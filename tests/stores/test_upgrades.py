@@ -1,4 +1,4 @@
-"""Catalogs of every revision there was are opened, kept as they were beside, and searched."""
+"""Catalogs of every revision are backed up, upgraded and searched."""
 
 import logging
 import sqlite3
@@ -24,26 +24,26 @@ def old(revision, folder):
     return folder / "catalog.db"
 
 
-def told(path):
+def contents(path):
     with sqlite3.connect(path) as connection:
         return list(connection.execute("SELECT id, text FROM chunks ORDER BY seq")), list(
             connection.execute("SELECT target, score, query, rater FROM ratings")
         )
 
 
-def test_a_catalog_of_each_revision_is_kept():
+def test_archive_has_a_catalog_of_each_revision():
     with zipfile.ZipFile(ARCHIVE) as archive:
         assert sorted(archive.namelist()) == [f"{revision}.db" for revision in REVISIONS]
     assert REVISIONS[-1] == HEAD, "run `python -m tests.make_old_catalogs`"
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_a_catalog_of_an_older_kbkit_is_kept_and_brought_up_to_date(revision, tmp_path, caplog):
+def test_older_catalog_is_backed_up_and_upgraded(revision, tmp_path, caplog):
     path = old(revision, tmp_path / "kb")
-    before = told(path)
+    before = contents(path)
     with caplog.at_level(logging.WARNING):
         SqliteDatabase(path, FolderLocks(tmp_path / "kb/locks")).close()
-    assert told(path) == before
+    assert contents(path) == before
     kept = path.with_name(f"catalog-{revision}.db")
     if revision == HEAD:
         assert not kept.exists()
@@ -52,10 +52,10 @@ def test_a_catalog_of_an_older_kbkit_is_kept_and_brought_up_to_date(revision, tm
     assert str(kept) in caplog.text
     with sqlite3.connect(kept) as copy:
         assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [(revision,)]
-    assert told(kept) == before
+    assert contents(kept) == before
 
 
-def test_an_old_workspace_is_searched_as_before(tmp_path):
+def test_old_workspace_is_searchable(tmp_path):
     old(OLDEST, tmp_path / "kb")
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace["drinks"]
@@ -65,20 +65,22 @@ def test_an_old_workspace_is_searched_as_before(tmp_path):
         assert kb.search("sweet cocoa")[0].title == "Cocoa"
 
 
-def test_a_catalog_before_the_first_release_is_refused_and_left_alone(tmp_path):
+def test_catalog_before_first_release_is_refused_unchanged(tmp_path):
     path = old(OLDEST, tmp_path / "kb")
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0023'")
     with pytest.raises(WorkspaceVersionError, match="build its recipes again"):
         kbkit.open(tmp_path / "kb")
-    assert told(path)
+    assert contents(path)
 
 
-def test_a_workspace_of_a_newer_kbkit_is_refused_and_left_alone(tmp_path):
-    path = old(HEAD, tmp_path / "kb")
+def test_catalog_of_newer_kbkit_is_refused_unchanged(tmp_path):
+    kbkit.open(tmp_path / "kb").close()
+    path = tmp_path / "kb/catalog.db"
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    before = path.read_bytes()
     with pytest.raises(WorkspaceVersionError, match="upgrade kbkit"):
         kbkit.open(tmp_path / "kb")
-    assert sorted(each.name for each in path.parent.glob("*.db")) == ["catalog.db"]
-    assert told(path)
+    assert [each.name for each in path.parent.glob("*.db")] == ["catalog.db"]
+    assert path.read_bytes() == before

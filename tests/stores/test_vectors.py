@@ -1,4 +1,4 @@
-"""The Chroma collection follows the catalog, whatever happened to either."""
+"""The Chroma collection follows the catalog despite kills and damage."""
 
 import shutil
 import sqlite3
@@ -11,22 +11,10 @@ import kbkit
 from kbkit.errors import ConflictError
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
+from tests.stores.workspaces import DRINKS, fill, ranked
 from tests.waiting import until
 
-DRINKS = [
-    "green tea",
-    "black coffee",
-    "cold milk",
-    "red wine",
-    "fresh water",
-    "apple juice",
-    "hot chocolate",
-    "ginger beer",
-    "rum",
-    "tonic",
-]
-
-
+ALL_DRINKS = [*DRINKS, "fresh water", "apple juice", "hot chocolate", "ginger beer", "tonic"]
 pytestmark = pytest.mark.local
 
 
@@ -38,11 +26,8 @@ def large(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A workspace with one knowledge base, closed."""
     with kbkit.open(tmp_path / "kb") as workspace:
-        kb = workspace.create("drinks")
-        for drink in DRINKS:
-            kb.add(drink, f"# {drink}\n\nHow to serve {drink} to guests.\n")
+        fill(workspace, ALL_DRINKS)
     return tmp_path / "kb"
 
 
@@ -54,7 +39,6 @@ def sql(folder, *statements):
 
 @contextmanager
 def chroma(folder):
-    """Chroma's own client on a closed workspace."""
     import chromadb
 
     settings = chromadb.config.Settings(anonymized_telemetry=False)
@@ -64,54 +48,46 @@ def chroma(folder):
 
 
 def collection_ids(folder):
-    """Ids in each collection."""
     with chroma(folder) as client:
         return {
-            found.name: sorted(
-                client.get_collection(found.name, embedding_function=None).get(include=[])["ids"]
+            each.name: sorted(
+                client.get_collection(each.name, embedding_function=None).get(include=[])["ids"]
             )
-            for found in client.list_collections()
+            for each in client.list_collections()
         }
 
 
 def state(folder):
-    """Name of the collection, ids of the chunks that it should hold, and what is pending."""
+    """Name of the collection, ids of its chunks, and number of pending changes."""
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         info = kb.info()
         return info.collection, sorted(chunk.id for chunk in kb.chunks), info.pending
 
 
-def ranked(kb, query, limit=10):
-    return [hit.title for hit in kb.search(query, limit=limit, mode="dense")]
-
-
 @contextmanager
 def busy(folder):
-    """Somebody else holds the lock of the Chroma folder; tells whether they still do.
-
-    They do for as long as the test needs, but for a minute at most: who waits comes too late.
-    """
-    held, release = threading.Event(), threading.Event()
+    """Hold the lock of the Chroma folder for a minute at most; yield whether it still is held."""
+    is_held, release = threading.Event(), threading.Event()
 
     def hold():
         with FolderLocks(folder / "locks").hold("chroma", wait=10):
-            held.set()
+            is_held.set()
             release.wait(60)
-            held.clear()
+            is_held.clear()
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert held.wait(60)
+    assert is_held.wait(60)
     try:
-        yield held.is_set
+        yield is_held.is_set
     finally:
         release.set()
         thread.join()
 
 
-def test_entries_that_were_applied_before_a_kill_are_harmless_to_apply_again(folder):
-    """Chroma has it all, and the process died before the catalog said so."""
+def test_outbox_entries_can_be_applied_twice(folder):
+    """As if a process died after Chroma's write and before the commit."""
     sql(
         folder,
         "INSERT INTO outbox(kb_id, chunk_seq, chunk_id) SELECT kb_id, seq, id FROM chunks",
@@ -120,17 +96,17 @@ def test_entries_that_were_applied_before_a_kill_are_harmless_to_apply_again(fol
     )
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
-        assert kb.info().pending == 2 * len(DRINKS)
+        assert kb.info().pending == 2 * len(ALL_DRINKS)
         assert ranked(kb, "serve red wine")[0] == "red wine"
         kb.add("mate", "# mate\n\nHow to serve mate.\n")  # applies what is pending
         assert kb.info().pending == 0
-        assert len(ranked(kb, "serve", 50)) == len(DRINKS) + 1
+        assert len(ranked(kb, "serve", 50)) == len(ALL_DRINKS) + 1
     collection, ids, _ = state(folder)
     assert collection_ids(folder) == {collection: ids}
 
 
-def test_a_deletion_that_chroma_missed_is_made_up_for(folder):
-    """The catalog lost a document, and the process died before Chroma heard of it."""
+def test_deletion_missed_by_chroma_is_applied_later(folder):
+    """As if a process died after the commit and before Chroma's write."""
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         this = f"id = '{kb.search('rum', mode='lexical')[0].chunk.id}'"
@@ -145,47 +121,65 @@ def test_a_deletion_that_chroma_missed_is_made_up_for(folder):
         assert "rum" not in ranked(kb, "rum", 50)
         kb.documents.delete("text:rum")
     collection, ids, pending = state(folder)
-    assert len(ids) == len(DRINKS) - 1
+    assert len(ids) == len(ALL_DRINKS) - 1
     assert (collection_ids(folder), pending) == ({collection: ids}, 0)
 
 
 def lose_a_vector(folder):
     with chroma(folder) as client:
-        (found,) = client.list_collections()
-        collection = client.get_collection(found.name, embedding_function=None)
+        (listed,) = client.list_collections()
+        collection = client.get_collection(listed.name, embedding_function=None)
         collection.delete(ids=collection.get(include=[])["ids"][:1])
 
 
 def lose_the_collection(folder):
     with chroma(folder) as client:
-        (found,) = client.list_collections()
-        client.delete_collection(found.name)
+        (listed,) = client.list_collections()
+        client.delete_collection(listed.name)
 
 
 def lose_the_folder(folder):
     shutil.rmtree(folder / "chroma")
 
 
+def lose_the_files(folder):
+    for path in (folder / "chroma").rglob("*"):
+        if path.is_file():
+            path.unlink()
+
+
 def damage_the_database(folder):
     (folder / "chroma" / "chroma.sqlite3").write_bytes(b"not a database " * 500)
 
 
+def empty_the_database(folder):
+    (folder / "chroma" / "chroma.sqlite3").write_bytes(b"")
+
+
 @pytest.mark.parametrize(
-    "damage", [lose_a_vector, lose_the_collection, lose_the_folder, damage_the_database]
+    "damage",
+    [
+        lose_a_vector,
+        lose_the_collection,
+        lose_the_folder,
+        lose_the_files,
+        damage_the_database,
+        empty_the_database,
+    ],
 )
-def test_a_damaged_collection_is_built_anew_from_the_catalog(folder, damage):
+def test_damaged_collection_is_rebuilt_from_the_catalog(folder, damage):
     damage(folder)
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
-        for drink in DRINKS:
+        for drink in ALL_DRINKS:
             assert ranked(kb, f"serve {drink}")[0] == drink
         assert kb.info().pending == 0
     collection, ids, _ = state(folder)
-    assert len(ids) == len(DRINKS)
+    assert len(ids) == len(ALL_DRINKS)
     assert collection_ids(folder) == {collection: ids}
 
 
-def test_two_workspaces_of_one_process_see_each_others_documents(folder):
+def test_two_workspaces_of_one_process_share_documents(folder):
     one, two = kbkit.open(folder), kbkit.open(folder)
     try:
         assert ranked(two["drinks"], "rum")[0] == "rum"
@@ -202,11 +196,11 @@ def test_two_workspaces_of_one_process_see_each_others_documents(folder):
         two.close()
 
 
-def test_sweeping_drops_the_collections_of_deleted_knowledge_bases_only(folder):
+def test_sweep_drops_only_collections_of_deleted_knowledge_bases(folder):
     with kbkit.open(folder) as workspace:
         workspace.create("food").add("bread", "Bake it.")
         resources = workspace._stores
-        with resources.database.write() as connection:  # and killed before the sweep
+        with resources.database.write() as connection:  # like a kill before the sweep
             knowledge_bases.delete(connection, workspace["food"].id)
     assert len(collection_ids(folder)) == 2
     with kbkit.open(folder) as workspace:  # opening sweeps
@@ -223,7 +217,7 @@ def test_search_does_not_wait_for_a_writer(folder):
         assert still()
 
 
-def test_search_does_not_wait_for_a_thread_that_waits_for_a_writer(folder):
+def test_search_does_not_wait_for_a_waiting_writer(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         ranked(kb, "anything")
@@ -237,8 +231,7 @@ def test_search_does_not_wait_for_a_thread_that_waits_for_a_writer(folder):
         assert kb.info().pending == 0
 
 
-def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
-    """Chroma's ranking, the exact one from the catalog, and half of each are the same."""
+def test_ranking_is_equal_with_and_without_chroma(folder):
     queries = ["hot tea for guests", "cold juice", "serve wine", "chocolate milk"]
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
@@ -248,14 +241,14 @@ def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         workspace._stores.vectors.open(kb.id)
-        known = workspace._stores.vectors._state.seqs
-        known[kb.info().collection] //= 2
+        seqs = workspace._stores.vectors._state.seqs
+        seqs[kb.info().collection] //= 2
         by_both = [ranked(kb, query, 50) for query in queries]
     assert by_chroma == by_catalog == by_both
-    assert {len(titles) for titles in by_chroma} == {len(DRINKS)}
+    assert {len(titles) for titles in by_chroma} == {len(ALL_DRINKS)}
 
 
-def test_a_deletion_does_not_wait_for_another_writer_and_is_completed_by_the_next_open(tmp_path):
+def test_deletion_does_not_wait_and_the_next_open_completes_it(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         workspace.create("notes").add("Tea", "Steep for three minutes.")
         name = workspace["notes"].info().collection
@@ -267,11 +260,11 @@ def test_a_deletion_does_not_wait_for_another_writer_and_is_completed_by_the_nex
         assert name not in collection_ids(tmp_path)
 
 
-def test_who_writes_to_the_index_waits_for_who_does(folder):
-    """Two who write at once would each hand over what the other has in hand."""
+def test_index_has_one_writer_at_a_time(folder):
+    """Two concurrent writers would both apply the same entries."""
     with kbkit.open(folder) as workspace:
         kb, vectors = workspace["drinks"], workspace._stores.vectors
-        vectors.gather()  # a document that is added waits
+        vectors.gather()  # additions stay pending
         kb.add("mate", "Drunk from a gourd.")
         with busy(folder), pytest.raises(ConflictError):
             vectors.apply(kb.id, wait=0)
@@ -279,7 +272,7 @@ def test_who_writes_to_the_index_waits_for_who_does(folder):
         assert vectors.apply(kb.id) == 1
 
 
-def test_changes_of_another_knowledge_base_wait_for_it(folder):
+def test_changes_of_other_knowledge_bases_stay_pending(folder):
     with kbkit.open(folder) as workspace:
         first, second = workspace["drinks"], workspace.create("more")
         index = workspace._stores.vectors

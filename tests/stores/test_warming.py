@@ -1,4 +1,4 @@
-"""The second search has what later ones need made ready, and nothing of it is left behind."""
+"""The second search warms up snapshots and the index for later ones."""
 
 import json
 import subprocess
@@ -26,14 +26,14 @@ print(sorted(sys.modules))
 
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
-    """Chroma is asked as if there were too many vectors to scan, and chunks to wait for."""
+    """Searches ask Chroma, as if there were too many vectors to scan."""
     monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 0)
     monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """A workspace with a knowledge base that was ingested, as the next process finds it."""
+    """A closed workspace with an ingested knowledge base."""
     names = ("green tea", "black tea", "milk")
     lines = [{"uri": f"doc:{name}", "title": name, "text": f"All about {name}."} for name in names]
     path = tmp_path / "drinks.jsonl"
@@ -54,13 +54,13 @@ def ready(kb):
 
 
 def run(folder, searches):
-    """Search in a process that ends without closing anything."""
+    """Search in a process that ends without closing the workspace."""
     command = [sys.executable, "-c", SEARCHES, str(folder), str(searches)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_second_search_makes_ready_and_closing_waits_for_it(folder, monkeypatch):
-    # as without the extra `scale`
+def test_second_search_warms_up_and_close_waits_for_it(folder, monkeypatch):
+    # like without the extra `scale`
     monkeypatch.setattr(near_chunks, "is_coded", lambda _: False)
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
@@ -74,14 +74,14 @@ def test_the_second_search_makes_ready_and_closing_waits_for_it(folder, monkeypa
         assert not warmers()
         assert one.hits == two.hits == three.hits
         kb.add("mate", "Drunk from a gourd.")
-        assert ready(kb) == (True, True)  # what came is a small segment
+        assert ready(kb) == (True, True)  # the change is a small segment
         assert kb.search("gourd")[0].title == "mate"
         kb.add("rum", "Made of molasses.")
         kb.search("molasses")
     assert not warmers()
 
 
-def test_what_codes_answer_for_needs_no_index_of_vectors(folder, monkeypatch):
+def test_codes_need_no_index_of_vectors(folder, monkeypatch):
     monkeypatch.setattr(near_chunks, "is_coded", lambda _: True)
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
@@ -92,7 +92,7 @@ def test_what_codes_answer_for_needs_no_index_of_vectors(folder, monkeypatch):
         assert ready(kb) == (True, False)
 
 
-def test_without_a_file_everything_is_made(folder):
+def test_missing_snapshot_file_is_rebuilt(folder):
     for file in (folder / "snapshots").iterdir():
         file.unlink()
     with kbkit.open(folder) as workspace:
@@ -101,10 +101,10 @@ def test_without_a_file_everything_is_made(folder):
         workspace._stores.warmer.close()
         assert ready(kb) == (True, True)
         ids = [[hit.chunk.id for hit in kb.search("green tea")]]
-        assert ids * 2 == [[hit.chunk.id for hit in found] for found in hits]
+        assert ids * 2 == [[hit.chunk.id for hit in each] for each in hits]
 
 
-def test_while_documents_keep_coming_snapshots_are_not_made_all_the_time(folder):
+def test_frequent_writes_do_not_rebuild_snapshots_each_time(folder):
     with kbkit.open(folder) as workspace:
         kb, warmer = workspace["drinks"], workspace._stores.warmer
         for _ in range(2):
@@ -123,7 +123,7 @@ def test_while_documents_keep_coming_snapshots_are_not_made_all_the_time(folder)
         assert ready(kb)[0]
 
 
-def test_a_knowledge_base_that_is_deleted_meanwhile_leaves_no_noise(folder, capfd):
+def test_deletion_during_warming_prints_nothing(folder, capfd):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         for _ in range(2):
@@ -140,26 +140,16 @@ def test_a_knowledge_base_that_is_deleted_meanwhile_leaves_no_noise(folder, capf
 
 @pytest.mark.slow
 @pytest.mark.parametrize("searches", [1, 2, 3])
-def test_a_process_may_end_at_once_after_any_number_of_searches(folder, searches):
+def test_process_ends_cleanly_after_searches(folder, searches):
     ended = run(folder, searches)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_first_search_loads_nothing_heavy_where_a_snapshot_lies_ready(folder):
-    heavy = {
-        "alembic",
-        "chromadb",
-        "ipywidgets",
-        "llama_index",
-        "lxml",
-        "mkdocs",
-        "pandas",
-        "scipy",
-        "trafilatura",
-    }
+def test_first_search_on_a_snapshot_loads_no_heavy_module(folder):
     ended = run(folder, 1)
     loaded = {name.partition(".")[0] for name in eval(ended.stdout)}
-    assert loaded & heavy == set()
+    assert loaded.isdisjoint({"alembic", "chromadb", "ipywidgets", "llama_index", "lxml"})
+    assert loaded.isdisjoint({"mkdocs", "pandas", "scipy", "trafilatura"})
 
 
 def test_few_vectors_need_no_chroma(folder, monkeypatch):

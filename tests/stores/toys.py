@@ -1,8 +1,7 @@
-"""A second database and a second store of vectors, as plain as they can be.
+"""A minimal database and a minimal store of vectors, as examples of other backends.
 
-They stand for backends that others will write: nothing of SQLite's own is used in transactions, and
-no nearest-neighbour library. `ToyDatabase` keeps a catalog as bytes: a transaction works on a copy,
-and whoever commits puts another copy in place.
+Transactions use nothing special to SQLite: each works on a copy of the catalog's bytes, which a
+commit replaces.
 """
 
 import itertools
@@ -60,11 +59,11 @@ class ToyIndex:
     def postings(self, kb_id, terms):
         query = sa.select(POSTINGS.c.term, POSTINGS.c.seq, POSTINGS.c.times)
         query = query.where(POSTINGS.c.kb_id == kb_id, POSTINGS.c.term.in_(set(terms)))
-        found = defaultdict(lambda: ([], []))
+        postings = defaultdict(lambda: ([], []))
         for term, seq, times in self._connection.execute(query.order_by(POSTINGS.c.seq)):
-            found[term][0].append(seq)
-            found[term][1].append(times)
-        return {term: (np.array(seqs), np.array(times)) for term, (seqs, times) in found.items()}
+            postings[term][0].append(seq)
+            postings[term][1].append(times)
+        return {term: (np.array(seqs), np.array(times)) for term, (seqs, times) in postings.items()}
 
 
 class ToyTransaction(Transaction):
@@ -145,7 +144,7 @@ class ToyDatabase:
 
 
 class ToyStore:
-    """Vectors in dictionaries, which all are compared."""
+    """Vectors in dictionaries, without an index."""
 
     suffix = ""
 
@@ -153,7 +152,7 @@ class ToyStore:
         self.collections = {}
 
     def settle(self):
-        """Each write is whole."""
+        """Writes are complete at once."""
 
     def reopen(self):
         pass
@@ -171,26 +170,26 @@ class ToyStore:
         return len(self._vectors(name))
 
     def items(self, name):
-        _, held = self.collections[name]
-        if held:
-            yield list(held), np.array(list(held.values()), np.float32)
+        _, vectors = self.collections[name]
+        if vectors:
+            yield list(vectors), np.array(list(vectors.values()), np.float32)
 
     def upsert(self, name, ids, vectors, payloads=None):
-        there = self._vectors(name, *vectors)
-        there.update(zip(ids, vectors, strict=True))
+        stored = self._vectors(name, *vectors)
+        stored.update(zip(ids, vectors, strict=True))
 
     def delete(self, name, ids):
-        for known in ids:
-            self._vectors(name).pop(known, None)
+        for each in ids:
+            self._vectors(name).pop(each, None)
 
     def nearest(self, name, query, k):
-        there = self._vectors(name, query)
-        return sorted(there, key=lambda known: -float(there[known] @ query))[:k]
+        stored = self._vectors(name, query)
+        return sorted(stored, key=lambda each: -float(stored[each] @ query))[:k]
 
     def _vectors(self, name, *fitting):
         if name not in self.collections:
             raise WorkspaceError(f"{name}: no such collection")
-        dimensions, there = self.collections[name]
+        dimensions, stored = self.collections[name]
         if any(np.shape(vector) != (dimensions,) for vector in fitting):
             raise WorkspaceError(f"{name}: takes vectors of {dimensions} dimensions")
-        return there
+        return stored
