@@ -1,14 +1,14 @@
-"""Pages in the shapes that documentation generators give them, in words of our own.
-
-Each page has a poor reading, written by hand after what such pages lose where their shape is not
-understood, and what should be written.
-"""
+"""Pages as documentation generators write them, each with a poor and a good reading."""
 
 # ruff: noqa: E501 - a page is read more easily in few lines
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.html.site_extractor import SiteExtractor
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,21 @@ class GeneratedPage:
     good: str
     kinds: tuple[str, ...]
     others: tuple[str, ...] = ()
+
+
+def read_site(pages: Mapping[str, bytes]) -> dict[str, ExtractedPage]:
+    """Read pages, given by address, together as one site."""
+    reader = SiteExtractor(processes=1)
+    for url, html in pages.items():
+        reader.submit(url, url, html, "")
+    read: dict[str, ExtractedPage] = {}
+    while reader.pending:
+        if not reader.busy:
+            reader.settle()
+        reading = reader.poll(1)
+        if reading is not None and reading.final:
+            read[reading.key] = reading.page
+    return read
 
 
 def _numbered(body: str) -> tuple[str, ...]:
