@@ -77,29 +77,29 @@ def read(body: str):
 
 
 @pytest.mark.parametrize("name", SHELLS)
-def test_an_application_without_text_is_no_page(name):
+def test_application_without_text_needs_a_browser(name):
     page = read(SHELLS[name])
     assert (page.reason, page.content, page.failed) == (NEEDS_BROWSER, "", False)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_short_page_stays_a_page(name):
+def test_short_page_is_a_page(name):
     page = read(PAGES[name])
     assert (page.reason, bool(page.content)) == ("", True)
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_a_page_that_a_server_wrote_without_text_needs_no_browser(name):
+def test_empty_page_of_a_server_needs_no_browser(name):
     assert read(EMPTY[name]).reason == "no text"
 
 
-def test_what_only_leads_on_is_still_said_to():
+def test_application_that_refreshes_has_its_target():
     body = f'<div id="root"></div>{SCRIPT}'
     html = f'<html><head><meta http-equiv="refresh" content="0; url=/x"></head><body>{body}</body>'
     assert extract(html, "https://x.org/").refresh == "https://x.org/x"
 
 
-def test_a_page_that_asks_not_to_be_indexed_says_that():
+def test_noindex_of_an_application_is_reported():
     html = (
         f'<html><head><meta name="robots" content="noindex"></head><body>{SHELLS["ReDoc"]}</body>'
     )

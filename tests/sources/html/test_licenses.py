@@ -77,18 +77,18 @@ def ld(**values):
         ),
     ],
 )
-def test_each_way_in_which_pages_state_a_license(head, body, license):
+def test_pages_state_licenses_in_many_ways(head, body, license):
     assert stated(head, body) == license
 
 
-def test_what_is_meant_for_programs_counts_before_the_foot():
+def test_metadata_overrides_the_footer():
     foot = "<footer>© 2020 Ann<br>Licensed under the MIT License.</footer>"
     assert stated(f'<link rel="license" href="{CC}">', foot) == License(
         "CC-BY-4.0", CC, "© 2020 Ann"
     )
 
 
-def test_several_licenses_of_a_page_are_all_named():
+def test_all_licenses_of_a_page_are_named():
     both = f'<a rel="license" href="{CC}">x</a><a rel="license" href="https://spdx.org/licenses/MIT">y</a>'
     assert stated("", both).name == "CC-BY-4.0, MIT"
 
@@ -108,11 +108,11 @@ def test_several_licenses_of_a_page_are_all_named():
         '<link rel="license" href="http://[">',
     ],
 )
-def test_what_states_no_license_of_the_page(body):
+def test_other_statements_are_no_license_of_the_page(body):
     assert stated("", body) == License()
 
 
-def test_a_hostile_statement_is_bounded():
+def test_hostile_license_is_bounded():
     found = stated(
         f'<meta name="copyright" content="{"x" * 1_000_000}">',
         f'<a rel="license" href="/l">{"<b>y</b>" * 50_000}</a>',
@@ -135,11 +135,11 @@ def test_a_hostile_statement_is_bounded():
         ("", License()),
     ],
 )
-def test_rights_in_free_text(text, license):
+def test_licenses_in_free_text(text, license):
     assert rights_license(text) == license
 
 
-def test_books_state_rights():
+def test_books_have_licenses():
     book = (
         '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
         f"<metadata><dc:title>B</dc:title><dc:rights>© 2020 A</dc:rights>"
@@ -154,7 +154,7 @@ def test_books_state_rights():
     assert License.of(part.metadata) == License("CC-BY-4.0", CC, "© 2020 A")
 
 
-def test_word_documents_state_rights_in_their_properties():
+def test_word_documents_have_licenses_in_their_properties():
     properties = (
         '<Properties xmlns:vt="x"><property fmtid="{D}" pid="2" name="License">'
         "<vt:lpwstr>CC BY 4.0</vt:lpwstr></property></Properties>"
@@ -177,7 +177,7 @@ def packet(about, kind="application/pdf"):
     ).encode()
 
 
-def test_the_packet_of_a_pdf_states_rights_and_not_that_of_a_picture():
+def test_license_of_a_pdf_is_not_that_of_its_pictures():
     each = "<rdf:li>© 2020 A</rdf:li><rdf:li>© 2020 B</rdf:li>"
     rights = f"<dc:rights><rdf:Alt>{each}</rdf:Alt></dc:rights>"
     whole = packet(f'{rights}<cc:license rdf:resource="{CC}"/>')
@@ -189,7 +189,7 @@ def test_the_packet_of_a_pdf_states_rights_and_not_that_of_a_picture():
     assert xmp_license(b"<x:xmpmeta" * 100_000 + b"pdf:") == License()
 
 
-def test_api_descriptions_state_their_license_on_each_document():
+def test_each_document_of_an_api_has_its_license():
     values = {
         "openapi": "3.1.0",
         "info": {
@@ -207,7 +207,7 @@ def test_api_descriptions_state_their_license_on_each_document():
 
 
 @pytest.mark.parametrize(("package", "name"), [("nh3", "MIT"), ("lxml", "BSD-3-Clause")])
-def test_packages_state_their_license_in_their_metadata(package, name):
+def test_packages_have_licenses_in_their_metadata(package, name):
     assert origin_of(package).license.name == name
 
 
@@ -216,7 +216,7 @@ def test_each_document_of_a_package_has_its_license():
     assert {event.document.metadata["license"] for event in events} == {"MIT"}
 
 
-def test_the_whole_text_of_a_license_in_the_metadata_is_no_name():
+def test_license_text_in_the_metadata_is_no_license_name():
     assert "Copyright" not in origin_of("altair").license.name
 
 
@@ -230,7 +230,7 @@ def crawled(site, **options):
     }
 
 
-def test_a_crawl_keeps_what_pages_and_headers_state(site, page):
+def test_crawl_keeps_licenses_of_pages_and_headers(site, page):
     site.pages["/"] = page("Home", "/a", "/b", "/c", head=f'<link rel=license href="{CC}">')
     site.pages["/a"] = page("A")
     site.headers["/a"] = {"Link": '</x>; rel="next", </terms>; rel="license"'}
@@ -246,7 +246,7 @@ def test_a_crawl_keeps_what_pages_and_headers_state(site, page):
     }
 
 
-def test_what_a_recipe_states_holds_where_pages_state_nothing(site, page):
+def test_license_of_a_recipe_is_the_default(site, page):
     site.pages["/"] = page("Home", "/a", head=f'<link rel=license href="{CC}">')
     site.pages["/a"] = page("A", head='<meta name="copyright" content="A GmbH">')
     assert crawled(site, license="mit", attribution="© Us") == {
@@ -255,7 +255,7 @@ def test_what_a_recipe_states_holds_where_pages_state_nothing(site, page):
     }
 
 
-def test_unchanged_pages_are_read_again_when_the_recipe_states_another_license():
+def test_changed_license_of_a_recipe_invalidates_pages():
     first, second = (Validators(PageSource(url="https://h/", license=name)) for name in ("A", "B"))
     record = PageRecord("https://h/", etag=first.make(Response("https://h/", Outcome.FETCHED)))
     assert first.sent(replace(record, last_modified="x"))[1] == "x"
@@ -274,7 +274,7 @@ def test_unchanged_pages_are_read_again_when_the_recipe_states_another_license()
         ("sqlite3-doc", "lang_select.html", License()),
     ],
 )
-def test_real_documentation(package, page, license):
+def test_real_documentation_has_its_license(package, page, license):
     text = (manual(package) / page).read_text("utf-8")
     found = extract(text, "https://docs.example.org/a.html").license
     years = re.compile(r"-20\d\d,")  # of a later release

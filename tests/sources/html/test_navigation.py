@@ -71,7 +71,7 @@ TUTORIAL = ("The Tutorial", "https://h/t/index.html")
         pytest.param("<body>{text}", None, "", id="nothing"),
     ],
 )
-def test_pages_of_generators_tell_their_place(page, crumbs, following):
+def test_pages_of_generators_have_navigation(page, crumbs, following):
     found = extract(page.format(text=TEXT), "https://h/t/a.html")
     told = found.navigation
     assert told.next == (f"https://h/t/{following}.html" if following else "")
@@ -93,5 +93,5 @@ def test_pages_of_generators_tell_their_place(page, crumbs, following):
         '<body><a rel="next" href="http://[">x</a><nav><ul><li><a href="http://[">y</a></ul></nav>',
     ],
 )
-def test_what_is_no_navigation_tells_nothing(page):
+def test_contents_and_foreign_links_are_no_navigation(page):
     assert not extract(page + TEXT, "https://h/t/a.html").navigation
