@@ -1,9 +1,9 @@
-"""A real server on loopback whose pages a test writes down, and misbehaves as it is told."""
+"""Sites on loopback, whose pages a test writes."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,17 +16,17 @@ class Site:
     def __init__(self) -> None:
         self.pages: dict[str, str | bytes | Callable[[BaseHTTPRequestHandler], None]] = {}
         self.headers: dict[str, dict[str, str]] = {}
-        self.asked: list[str] = []
+        self.paths: list[str] = []
         self.requests: list[tuple[str, dict[str, str]]] = []
-        self.unasked = threading.Lock()
+        self.lock = threading.Lock()
         site = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                with site.unasked:
-                    site.asked.append(self.path)
+                with site.lock:
+                    site.paths.append(self.path)
                     site.requests.append((self.path, dict(self.headers)))
                 page = site.pages.get(self.path)
                 if callable(page):
@@ -61,7 +61,12 @@ class Site:
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
     def count(self, path: str) -> int:
-        return self.asked.count(path)
+        return self.paths.count(path)
+
+    def link(self, links: Mapping[str, Iterable[str]], *leaves: str) -> None:
+        """Write pages with links, and others without; each is titled by its path."""
+        for path, targets in {**links, **dict.fromkeys(leaves, ())}.items():
+            self.pages[path] = write_page(path, *targets)
 
 
 @contextmanager
@@ -88,41 +93,36 @@ def other_site() -> Iterator[Site]:
         yield site
 
 
+def write_page(title: str, *links: str, head: str = "", text: str = "") -> str:
+    """A page with a title, some text and links."""
+    anchors = " ".join(f'<a href="{link}">{link}</a>' for link in links)
+    prose = text or f"This page is about {title}, and says so in a whole sentence."
+    return (
+        f"<html><head><title>{title} - Site</title>{head}</head><body><main>"
+        f"<h1>{title}</h1><p>{prose}</p><p>{anchors}</p></main></body></html>"
+    )
+
+
 @pytest.fixture
 def page() -> Callable[..., str]:
-    """Writes a page with a title, some text and links."""
-
-    def write(title: str, *links: str, head: str = "", text: str = "") -> str:
-        anchors = " ".join(f'<a href="{link}">{link}</a>' for link in links)
-        prose = text or f"This page is about {title}, and says so in a whole sentence."
-        return (
-            f"<html><head><title>{title} - Site</title>{head}</head><body><main>"
-            f"<h1>{title}</h1><p>{prose}</p><p>{anchors}</p></main></body></html>"
-        )
-
-    return write
+    return write_page
 
 
 class Silence:
-    """Answers nothing for as long as a test goes on.
-
-    Attributes:
-        over: Set when the test is over.
-        waited_for: Whether somebody waited for a minute.
-    """
+    """Answers nothing until the test ends."""
 
     def __init__(self) -> None:
         self.over = threading.Event()
-        self.waited_for = False
+        self.expired = False
 
     def __call__(self, handler: BaseHTTPRequestHandler) -> None:
-        self.waited_for |= not self.over.wait(60)
+        self.expired |= not self.over.wait(60)
 
 
 @pytest.fixture
 def silence() -> Iterator[Silence]:
-    """A page that never answers, and that nobody waits for."""
-    made = Silence()
-    yield made
-    made.over.set()
-    assert not made.waited_for
+    """A page that never answers; nobody may wait a minute for it."""
+    silence = Silence()
+    yield silence
+    silence.over.set()
+    assert not silence.expired

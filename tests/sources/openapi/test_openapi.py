@@ -361,7 +361,7 @@ def test_private_addresses_are_refused(site, tmp_path) -> None:
     site.pages["/api.yaml"] = PETS
     with pytest.raises(SourceError, match="loopback"):
         events(OpenApiSource(url=site.url + "/api.yaml"), tmp_path)
-    assert site.asked == []
+    assert site.paths == []
 
 
 @pytest.mark.parametrize("name", ["api.yaml", "api.json"])

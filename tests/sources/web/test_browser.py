@@ -17,7 +17,7 @@ from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.articles import NEEDS_BROWSER
 from kbkit.sources.web import addresses
-from tests.sources.web.test_web import Memory, reasons
+from tests.sources.web.crawls import Memory, reasons
 from tests.waiting import until
 
 pytestmark = pytest.mark.browser
@@ -220,7 +220,7 @@ def test_robots_forbid_what_a_page_asks_for_too(site, context) -> None:
     )
     event = read_page(f"{site.url}/", context)
     assert event.document.content.rstrip().endswith("refused")
-    assert "/private/data" not in site.asked
+    assert "/private/data" not in site.paths
 
 
 REACHING = """
@@ -321,7 +321,7 @@ def test_nothing_reaches_private_networks_past_the_guard(
         assert f"{name} refused" in content, name
     assert "went" not in content
     assert {"127.0.0.1", "localhost", "169.254.169.254", "10.0.0.1", "::1"} <= refused
-    assert set(site.asked) == {"/robots.txt", "/", "/moved", "/away"}
+    assert set(site.paths) == {"/robots.txt", "/", "/moved", "/away"}
     assert listener.came == []
     socket.create_connection(("127.0.0.1", listener.port)).close()  # it does listen
     until(lambda: listener.came == ["tcp"])
@@ -332,7 +332,7 @@ def test_a_page_of_a_private_host_is_refused_before_a_browser_starts(site, conte
     event = read_page(f"{site.url}/", context, allow_private=False)
     assert event.outcome is Outcome.SKIPPED
     assert "a loopback address" in event.reason
-    assert site.asked == []
+    assert site.paths == []
 
 
 HOSTILE = {
@@ -394,7 +394,7 @@ def test_a_hostile_page_costs_no_more_than_itself(name, site, context, page) -> 
     site.pages["/sw.js"] = "self.addEventListener('fetch', () => 0);"
     expected = {"/", "/good"} | ({"/bad"} if said == "" else set())
     for seconds in (3, 10, 30):
-        site.asked.clear()
+        site.paths.clear()
         events = crawl(f"{site.url}/", replace(context, timeout=seconds), concurrency=1)
         found = texts(events, site)
         if expected <= set(found):
@@ -404,8 +404,8 @@ def test_a_hostile_page_costs_no_more_than_itself(name, site, context, page) -> 
     if said is not None:
         assert outcome.startswith(said) if said else outcome == ""
         assert ("/bad" in found) is not said.startswith("failed")
-    assert not {"/popup", "/sw.js"} & set(site.asked)
-    assert len(site.asked) < 350
+    assert not {"/popup", "/sw.js"} & set(site.paths)
+    assert len(site.paths) < 350
 
 
 @pytest.mark.slow
@@ -468,7 +468,7 @@ def test_a_crawl_that_is_left_takes_its_browser_along(site, context, page) -> No
     crawling = threading.Thread(target=lambda: list(open_reader(spec).events(reading)), daemon=True)
     others = browsers()
     crawling.start()
-    until(lambda: "/endless" in site.asked)
+    until(lambda: "/endless" in site.paths)
     assert len(browsers() - others) == 1
     stop.set()
     until(lambda: not crawling.is_alive() and not browsers() - others)

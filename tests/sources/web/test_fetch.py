@@ -112,7 +112,7 @@ def test_a_page_that_leads_on_and_has_to_be_waited_for_has_a_budget(site, wait) 
         response = fetcher.get(site.url + "/0")
     assert response.outcome is Outcome.FAILED
     assert "took longer than the 1.5 s allowed for a page" in response.reason
-    assert len(site.asked) <= 4
+    assert len(site.paths) <= 4
 
 
 def test_a_request_to_stop_ends_a_slow_read(site, silence) -> None:
@@ -155,7 +155,7 @@ def test_redirects_in_a_circle_end(site, fetcher) -> None:
     site.pages["/b"] = answer(302, Location="/a")
     response = fetcher.get(site.url + "/a")
     assert (response.outcome, response.reason) == (Outcome.FAILED, "redirects in a circle")
-    assert len(site.asked) == 2
+    assert len(site.paths) == 2
 
 
 def test_endless_redirects_end(site, fetcher) -> None:
@@ -388,4 +388,4 @@ def test_a_name_in_an_address_is_not_sent(site, fetcher, name) -> None:
         Outcome.SKIPPED,
         "the address holds a user name or password",
     )
-    assert site.asked == []
+    assert site.paths == []
