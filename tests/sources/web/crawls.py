@@ -76,3 +76,13 @@ def answer(status: int = 200, body: bytes | str = b"", **headers: str):
 
 def redirect(target: str, status: int = 302):
     return answer(status, Location=target)
+
+
+def in_turn(*replies):
+    """A page that answers each request with the next of several replies."""
+    remaining = iter(replies)
+
+    def reply(handler) -> None:
+        next(remaining)(handler)
+
+    return reply

@@ -1,8 +1,9 @@
-"""Every way we know to write an address that must not be fetched."""
+"""Forms of addresses that must not be fetched."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 
 import pytest
 
@@ -11,59 +12,22 @@ from kbkit.recipes import PageSource
 from kbkit.sources.base import Outcome
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.addresses import refusal, resolve
+from kbkit.sources.web.fetch import Fetcher
+from tests.sources.web.crawls import redirect
 
+HOSTS = """
+127.0.0.1 127.1 127.0.1 2130706433 0x7f000001 0x7f.0.0.1 0177.0.0.1 017700000001 127.255.255.254
+0.0.0.0 0 localhost localhost. LOCALHOST 10.0.0.1 172.16.0.1 192.168.1.1 100.64.0.1 2852039166
+168.63.129.16 100.100.100.200 192.0.0.192 198.18.0.1 224.0.0.1 240.0.0.1 255.255.255.255
+[::1] [::] [0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:169.254.169.254]
+[::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b::169.254.169.254] [64:ff9b:1::10.0.0.1] [2002:7f00:1::]
+[2002:a9fe:a9fe::1] [2001:0:7f00:1::] [fe80::1] [fc00::1] [fd00:ec2::254] [fec0::1] [ff02::1]
+[2001:db8::1] [fe80::5efe:127.0.0.1] user@127.0.0.1 example.com@127.0.0.1 127.0.0.1:22 127.0.0.1:0
+user:secret@example.com 127.0.0.1:99999
+"""
 FORMS = [
-    "http://127.0.0.1/",
-    "http://127.1/",
-    "http://127.0.1/",
-    "http://2130706433/",
-    "http://0x7f000001/",
-    "http://0x7f.0.0.1/",
-    "http://0177.0.0.1/",
-    "http://017700000001/",
-    "http://127.255.255.254/",
-    "http://0.0.0.0/",
-    "http://0/",
-    "http://localhost/",
-    "http://localhost./",
-    "http://LOCALHOST/",
-    "http://10.0.0.1/",
-    "http://172.16.0.1/",
-    "http://192.168.1.1/",
-    "http://100.64.0.1/",
+    *(f"http://{host}/" for host in HOSTS.split()),
     "http://169.254.169.254/latest/meta-data/",
-    "http://2852039166/",
-    "http://168.63.129.16/",
-    "http://100.100.100.200/",
-    "http://192.0.0.192/",
-    "http://198.18.0.1/",
-    "http://224.0.0.1/",
-    "http://240.0.0.1/",
-    "http://255.255.255.255/",
-    "http://[::1]/",
-    "http://[::]/",
-    "http://[0:0:0:0:0:0:0:1]/",
-    "http://[::ffff:127.0.0.1]/",
-    "http://[::ffff:7f00:1]/",
-    "http://[::ffff:169.254.169.254]/",
-    "http://[::127.0.0.1]/",
-    "http://[64:ff9b::7f00:1]/",
-    "http://[64:ff9b::169.254.169.254]/",
-    "http://[64:ff9b:1::10.0.0.1]/",
-    "http://[2002:7f00:1::]/",
-    "http://[2002:a9fe:a9fe::1]/",
-    "http://[2001:0:7f00:1::]/",
-    "http://[fe80::1]/",
-    "http://[fc00::1]/",
-    "http://[fd00:ec2::254]/",
-    "http://[fec0::1]/",
-    "http://[ff02::1]/",
-    "http://[2001:db8::1]/",
-    "http://[fe80::5efe:127.0.0.1]/",
-    "http://user@127.0.0.1/",
-    "http://example.com@127.0.0.1/",
-    "http://user:secret@example.com/",
-    "http://127.0.0.1:22/",
     "https://127.0.0.1/",
     "file:///etc/passwd",
     "ftp://127.0.0.1/",
@@ -72,15 +36,13 @@ FORMS = [
     "data:text/html,hello",
     "javascript:alert(1)",
     "http:///etc/passwd",
-    "http://127.0.0.1:0/",
-    "http://127.0.0.1:99999/",
     "//127.0.0.1/",
     "http://127.0.0.1\\@example.com/",
 ]
 
 
 @pytest.mark.parametrize("url", FORMS)
-def test_refused_without_a_connection(url: str) -> None:
+def test_addresses_are_refused_without_a_connection(url: str) -> None:
     with Fetcher(user_agent="kbkit", timeout=2) as fetcher:
         response = fetcher.get(url)
     assert response.outcome in (Outcome.SKIPPED, Outcome.FAILED)
@@ -106,7 +68,7 @@ def test_public_addresses_pass(address: str) -> None:
     assert refusal(address, allow_private=False) == ""
 
 
-def test_allow_private_opens_private_networks_and_no_more() -> None:
+def test_allow_private_allows_private_networks_only() -> None:
     assert refusal("127.0.0.1", allow_private=True) == ""
     assert refusal("::ffff:10.0.0.1", allow_private=True) == ""
     assert refusal("fd00::1%eth0", allow_private=True) == ""
@@ -114,56 +76,32 @@ def test_allow_private_opens_private_networks_and_no_more() -> None:
         assert refusal(never, allow_private=True), never
 
 
-METADATA = [
-    "169.254.169.254",
-    "169.254.1.1",
-    "fd00:ec2::254",
-    "fd20:ce::254",
-    "fe80::a9fe:a9fe",
-    "fe80::1%eth0",
-    "fe80::5efe:169.254.169.254",
-    "::ffff:169.254.169.254",
-    "::169.254.169.254",
-    "64:ff9b::a9fe:a9fe",
-    "64:ff9b:1::a9fe:a9fe",
-    "2002:a9fe:a9fe::1",
-    "168.63.129.16",
-    "100.100.100.200",
-    "192.0.0.192",
-    "::ffff:100.100.100.200",
-    "fd00:42::42",
-    "fd00:ec2::23",
-    "::ffff:0:169.254.169.254",
-    "2002:808:808::5efe:a9fe:a9fe",
-    "64:ff9b:1:a9fe:a9:fe00::",
-    "64:ff9b:1:a9:fe:a9fe::",
-    "64:ff9b:1:0:a9:fea9:fe00:0",
-    "fe80::5efe:808:808",
-]
+METADATA = """
+169.254.169.254 169.254.1.1 fd00:ec2::254 fd20:ce::254 fe80::a9fe:a9fe fe80::1%eth0
+fe80::5efe:169.254.169.254 ::ffff:169.254.169.254 ::169.254.169.254 64:ff9b::a9fe:a9fe
+64:ff9b:1::a9fe:a9fe 2002:a9fe:a9fe::1 168.63.129.16 100.100.100.200 192.0.0.192
+::ffff:100.100.100.200 fd00:42::42 fd00:ec2::23 ::ffff:0:169.254.169.254
+2002:808:808::5efe:a9fe:a9fe 64:ff9b:1:a9fe:a9:fe00:: 64:ff9b:1:a9:fe:a9fe::
+64:ff9b:1:0:a9:fea9:fe00:0 fe80::5efe:808:808
+"""
 
 
-@pytest.mark.parametrize("address", METADATA)
-def test_what_gives_keys_stays_shut_unless_it_is_named(address: str) -> None:
+@pytest.mark.parametrize("address", METADATA.split())
+def test_metadata_addresses_are_refused_unless_named(address: str) -> None:
     assert refusal(address, allow_private=False)
     assert refusal(address, allow_private=True)
     assert refusal(address, allow_private=("169.254.9.9", "fd00::1", "10.0.0.1"))
     assert not refusal(address, allow_private=(address.partition("%")[0],))
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "fd00::5efe:808:808",
-        "fd00::200:5efe:808:808",
-        "fec0::5efe:808:808",
-        "2001:db8::5efe:808:808",
-        "2001:0:808:808::f7f7:f7f7",
-        "::ffff:0:808:808",
-        "64:ff9b:1::808:808",
-        "64:ff9b:1:808:8:800::",
-    ],
-)
-def test_a_public_address_inside_opens_no_private_one(address: str) -> None:
+EMBEDDED = """
+fd00::5efe:808:808 fd00::200:5efe:808:808 fec0::5efe:808:808 2001:db8::5efe:808:808
+2001:0:808:808::f7f7:f7f7 ::ffff:0:808:808 64:ff9b:1::808:808 64:ff9b:1:808:8:800::
+"""
+
+
+@pytest.mark.parametrize("address", EMBEDDED.split())
+def test_private_address_with_a_public_one_inside_is_private(address: str) -> None:
     assert refusal(address, allow_private=False)
     assert not refusal(address, allow_private=True)
 
@@ -171,12 +109,12 @@ def test_a_public_address_inside_opens_no_private_one(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["fe80::5efe:808:808", "fe80::200:5efe:808:808", "64:ff9b:1:a9fe:a9:fe00:808:808"]
 )
-def test_a_public_address_inside_opens_no_link_local_one(address: str) -> None:
+def test_link_local_address_with_a_public_one_inside_is_refused(address: str) -> None:
     assert refusal(address, allow_private=False)
     assert refusal(address, allow_private=True)
 
 
-def test_a_named_address_opens_no_other() -> None:
+def test_named_address_allows_no_other() -> None:
     named = ("169.254.1.1",)
     assert not refusal("::ffff:169.254.1.1", allow_private=named)
     for other in ("169.254.1.2", "127.0.0.1", "10.0.0.1", "0.0.0.0"):
@@ -189,77 +127,60 @@ def test_a_named_address_opens_no_other() -> None:
 
 
 @pytest.mark.parametrize("address", ["3fff::1", "3fff:fff:ffff::1", "5f00::1"])
-def test_networks_of_documentation_and_routing_are_not_public(address: str) -> None:
+def test_documentation_and_routing_networks_are_not_public(address: str) -> None:
     assert refusal(address, allow_private=False)
 
 
-def test_names_that_lead_to_private_addresses_are_refused() -> None:
+def test_names_of_private_addresses_are_refused() -> None:
     with pytest.raises(ForbiddenAddressError, match="loopback"):
         resolve("localhost", 80, allow_private=False)
     assert "127.0.0.1" in resolve("localhost", 80, allow_private=True)
 
 
-def test_the_checked_address_is_the_one_connected_to(site, monkeypatch) -> None:
+def test_connection_uses_the_checked_address(site, monkeypatch) -> None:
     """A name that changes its address between check and connection gains nothing."""
-    answers = iter(["127.0.0.1"])
-    asked = []
-
-    def resolver(host: str, port: int, **_: object) -> list[tuple]:
-        asked.append(host)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), port))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", _only_for("rebind.test", resolver))
+    addresses = iter(["127.0.0.1"])
+    resolved = _resolve(monkeypatch, "rebind.test", lambda: [next(addresses)])
     site.pages["/"] = "<p>inside</p>"
     port = site.server.server_port
     with Fetcher(user_agent="kbkit", allow_private=True) as fetcher:
         response = fetcher.get(f"http://rebind.test:{port}/")
     assert response.body == b"<p>inside</p>"
-    assert asked == ["rebind.test"]
+    assert resolved == ["rebind.test"]
     assert site.requests[0][1]["Host"] == f"rebind.test:{port}"
 
 
-def _only_for(name: str, resolver):
-    real = socket.getaddrinfo
+def _resolve(monkeypatch, name: str, addresses: Callable[[], list[str]]) -> list[str]:
+    """Resolve a name to these addresses; return a list of the times that it was resolved."""
+    real, resolved = socket.getaddrinfo, []
 
-    def resolve_it(host, port, *args, **options):
-        return resolver(host, port) if host == name else real(host, port, *args, **options)
+    def getaddrinfo(host, port, *args, **options):
+        if host != name:
+            return real(host, port, *args, **options)
+        resolved.append(host)
+        stream = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+        return [(*stream, (address, port)) for address in addresses()]
 
-    return resolve_it
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return resolved
 
 
-def test_a_redirect_to_a_private_address_is_refused(site, monkeypatch) -> None:
+def test_redirect_to_a_private_address_is_refused(site, monkeypatch) -> None:
     """The first host counts as public here; the second does not."""
-    import kbkit.sources.web.addresses as addresses
-
-    real = addresses.refusal
     monkeypatch.setattr(
-        addresses,
-        "refusal",
-        lambda address, **options: "" if address == "127.0.0.1" else real(address, **options),
+        "kbkit.sources.web.addresses.refusal",
+        lambda address, **options: "" if address == "127.0.0.1" else refusal(address, **options),
     )
-
-    def redirect(handler) -> None:
-        handler.send_response(302)
-        handler.send_header("Location", "http://169.254.169.254/latest/meta-data/")
-        handler.send_header("Content-Length", "0")
-        handler.end_headers()
-
-    site.pages["/"] = redirect
+    site.pages["/"] = redirect("http://169.254.169.254/latest/meta-data/")
     with Fetcher(user_agent="kbkit", timeout=2) as fetcher:
         response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.SKIPPED
     assert "169.254.169.254 is a link-local address" in response.reason
 
 
-def test_of_a_name_with_several_addresses_only_those_that_may_be_are_connected_to(
-    site, monkeypatch
-) -> None:
-    """An answer that mixes public and private addresses; 0.0.0.0 would lead to this machine."""
-
-    def resolver(host: str, port: int, **_: object) -> list[tuple]:
-        known = ("10.0.0.1", "8.8.8.8", "127.0.0.1", "0.0.0.0")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in known]
-
-    monkeypatch.setattr(socket, "getaddrinfo", _only_for("mixed.test", resolver))
+def test_private_addresses_of_a_mixed_name_are_left_out(monkeypatch) -> None:
+    """0.0.0.0 would lead to this machine."""
+    addresses = ["10.0.0.1", "8.8.8.8", "127.0.0.1", "0.0.0.0"]
+    _resolve(monkeypatch, "mixed.test", lambda: addresses)
     assert resolve("mixed.test", 80, allow_private=False) == ["8.8.8.8"]
     assert "0.0.0.0" not in resolve("mixed.test", 80, allow_private=True)

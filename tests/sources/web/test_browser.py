@@ -17,7 +17,7 @@ from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.articles import NEEDS_BROWSER
 from kbkit.sources.web import addresses
-from tests.sources.web.crawls import Memory, reasons
+from tests.sources.web.crawls import Memory, answer, one_page, reasons, redirect
 from tests.waiting import until
 
 pytestmark = pytest.mark.browser
@@ -63,10 +63,10 @@ def texts(events: list[SourceEvent], site) -> dict[str, str]:
 
 
 class Listener:
-    """A port on loopback that notes who comes, by TCP and by UDP."""
+    """A port on loopback that counts connections by TCP and packets by UDP."""
 
     def __init__(self) -> None:
-        self.came: list[str] = []
+        self.arrivals: list[str] = []
         self.tcp = socket.create_server(("127.0.0.1", 0))
         self.port = self.tcp.getsockname()[1]
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -75,48 +75,43 @@ class Listener:
         threading.Thread(target=self.receive, daemon=True).start()
 
     def accept(self) -> None:
-        while True:
-            try:
+        with suppress(OSError):
+            while True:
                 connection, _ = self.tcp.accept()
-            except OSError:
-                return
-            self.came.append("tcp")
-            connection.close()
+                self.arrivals.append("tcp")
+                connection.close()
 
     def receive(self) -> None:
-        while True:
-            try:
+        with suppress(OSError):
+            while True:
                 self.udp.recvfrom(2000)
-            except OSError:
-                return
-            self.came.append("udp")
+                self.arrivals.append("udp")
 
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    running = Listener()
-    yield running
-    running.tcp.close()
-    running.udp.close()
+    listener = Listener()
+    yield listener
+    listener.tcp.close()
+    listener.udp.close()
 
 
-def test_without_a_browser_a_crawl_says_once_that_it_needs_one(site) -> None:
-    links = "".join(f"<url><loc>{site.url}/{n}</loc></url>" for n in range(9))
+def test_need_of_a_browser_is_reported_once(site) -> None:
+    paths = [f"/{n}" for n in range(9)]
+    links = "".join(f"<url><loc>{site.url}{path}</loc></url>" for path in paths)
     site.pages["/sitemap.xml"] = f"<urlset>{links}</urlset>"
-    for path in ("/", *(f"/{n}" for n in range(9))):
-        site.pages[path] = application(SHOWS)
+    site.pages |= dict.fromkeys(["/", *paths], application(SHOWS))
     spec = CrawlSource(url=f"{site.url}/", allow_private=True)
     events = list(open_reader(spec).events(SourceContext()))
     assert reasons(events, site) == {
         "/": f"skipped: {NEEDS_BROWSER} (10 addresses, this is the first)"
     }
     assert sum(event.record is not None for event in events) == 10
-    spec = PageSource(url=f"{site.url}/", allow_private=True)
-    (event,) = open_reader(spec).events(SourceContext())
+    event = one_page(f"{site.url}/")
     assert (event.outcome, event.reason) == (Outcome.SKIPPED, NEEDS_BROWSER)
 
 
-def test_what_scripts_fetch_and_show_is_read_and_its_links_are_followed(site, context) -> None:
+def test_content_and_links_of_scripts_are_read(site, context) -> None:
     script = """
       fetch('data.json').then(answer => answer.json()).then(data => {
         const app = document.getElementById('app');
@@ -129,18 +124,18 @@ def test_what_scripts_fetch_and_show_is_read_and_its_links_are_followed(site, co
     site.pages["/data.json"] = f'{{"title": "Kettle", "text": "{WORDS}"}}'
     site.pages["/guide"] = SHELL.format("Guide", '<script src="/app.js"></script>')
     site.headers["/app.js"] = {"Content-Type": "text/javascript"}
-    found = texts(crawl(f"{site.url}/", context), site)
-    assert set(found) == {"/", "/guide"}
-    assert found["/"].startswith(f"# Kettle {{#app}}\n\n{WORDS}")
-    assert "```python\nif x:\n    y = 1\n```" in found["/"]
+    contents = texts(crawl(f"{site.url}/", context), site)
+    assert set(contents) == {"/", "/guide"}
+    assert contents["/"].startswith(f"# Kettle {{#app}}\n\n{WORDS}")
+    assert "```python\nif x:\n    y = 1\n```" in contents["/"]
     assert site.count("/app.js") == 1  # once a crawl
     assert site.count("/data.json") == 2
-    asked = dict(site.requests)
-    assert asked["/data.json"]["User-Agent"] == "kbkit/test"
-    assert not {"Cookie", "Referer", "Origin"} & set(asked["/data.json"])
+    headers = dict(site.requests)["/data.json"]
+    assert headers["User-Agent"] == "kbkit/test"
+    assert not {"Cookie", "Referer", "Origin"} & set(headers)
 
 
-def test_shadow_trees_stand_in_their_places_and_what_is_folded_is_unfolded(site, context) -> None:
+def test_shadow_trees_and_folded_content_are_read_in_place(site, context) -> None:
     site.pages["/"] = application("""
       customElements.define('tea-box', class extends HTMLElement {
         connectedCallback() {
@@ -168,7 +163,7 @@ def test_shadow_trees_stand_in_their_places_and_what_is_folded_is_unfolded(site,
 
 
 @pytest.mark.slow
-def test_hash_routes_are_pages_and_places_in_a_page_are_not(site, context) -> None:
+def test_hash_routes_are_pages_and_anchors_are_not(site, context) -> None:
     site.pages["/docs/"] = application("""
       const pages = {
         '': '<h1>Home</h1><p>All about kettles and tea, from the start.</p>',
@@ -182,12 +177,12 @@ def test_hash_routes_are_pages_and_places_in_a_page_are_not(site, context) -> No
         '<a href="#/1">1</a> <a href="#/2">2</a>' +
         '<a href="#/3">3</a><a href="#/4">4</a><a href="#/5">5</a></main>';""")
     events = crawl(f"{site.url}/docs/", context, concurrency=1)
-    found = texts(events, site)
-    assert set(found) == {"/docs/", "/docs/#/guide", "/docs/#!/old"}
-    assert "How water is boiled" in found["/docs/#/guide"]
-    assert "former times" in found["/docs/#!/old"]
-    said = reasons(events, site)
-    assert said == {
+    contents = texts(events, site)
+    assert set(contents) == {"/docs/", "/docs/#/guide", "/docs/#!/old"}
+    assert "How water is boiled" in contents["/docs/#/guide"]
+    assert "former times" in contents["/docs/#!/old"]
+    skipped = reasons(events, site)
+    assert skipped == {
         "/docs/#/1": f"skipped: shows what {site.url}/docs/ shows (5 addresses, this is the first)"
     }
     assert site.count("/docs/") == 1  # its routes share it
@@ -197,7 +192,7 @@ def test_hash_routes_are_pages_and_places_in_a_page_are_not(site, context) -> No
 
 
 @pytest.mark.slow
-def test_a_refresh_renders_again_and_knows_what_is_the_same(site, context) -> None:
+def test_refresh_renders_again_and_detects_changes(site, context) -> None:
     site.pages["/"] = application(SHOWS + "fetch('/more').then(() => 0)")
     site.headers["/"] = {"ETag": '"1"'}
     memory = Memory(crawl(f"{site.url}/", context))
@@ -209,7 +204,7 @@ def test_a_refresh_renders_again_and_knows_what_is_the_same(site, context) -> No
     assert "heats" in event.document.content
 
 
-def test_robots_forbid_what_a_page_asks_for_too(site, context) -> None:
+def test_robots_txt_forbids_requests_of_scripts(site, context) -> None:
     site.pages["/robots.txt"] = "User-agent: kbkit\nDisallow: /private/\n"
     site.pages["/private/data"] = "secret"
     site.pages["/"] = application(
@@ -286,9 +281,7 @@ REACHING = """
 """
 
 
-def test_nothing_reaches_private_networks_past_the_guard(
-    site, context, listener, monkeypatch
-) -> None:
+def test_scripts_cannot_reach_private_networks(site, context, listener, monkeypatch) -> None:
     refused = set()
     resolve = addresses.resolve
 
@@ -300,34 +293,23 @@ def test_nothing_reaches_private_networks_past_the_guard(
             raise
 
     monkeypatch.setattr(addresses, "resolve", note)
-
-    def moved(there: str):
-        def answer(handler) -> None:
-            handler.send_response(302)
-            handler.send_header("Location", there)
-            handler.end_headers()
-
-        return answer
-
-    site.pages["/moved"] = moved("http://169.254.169.254/latest/")
-    site.pages["/away"] = moved(f"http://127.0.0.1:{listener.port}/")
+    site.pages["/moved"] = redirect("http://169.254.169.254/latest/")
+    site.pages["/away"] = redirect(f"http://127.0.0.1:{listener.port}/")
     site.pages["/"] = application(SHOWS + REACHING.replace("PORT", str(listener.port)))
-    event = read_page(f"{site.url}/", context)
-    content = event.document.content
-    assert content.count("fetch refused") == content.count("script refused") == 6, content
-    assert content.count("style refused") == content.count("module refused") == 6
-    assert content.count("worker refused") == content.count("socket refused") == 6
+    content = read_page(f"{site.url}/", context).document.content
+    for name in ("fetch", "script", "style", "module", "worker", "socket"):
+        assert content.count(f"{name} refused") == 6, (name, content)
     for name in ("peer", "post", "moved", "away", "transport"):
         assert f"{name} refused" in content, name
     assert "went" not in content
     assert {"127.0.0.1", "localhost", "169.254.169.254", "10.0.0.1", "::1"} <= refused
     assert set(site.paths) == {"/robots.txt", "/", "/moved", "/away"}
-    assert listener.came == []
+    assert listener.arrivals == []
     socket.create_connection(("127.0.0.1", listener.port)).close()  # it does listen
-    until(lambda: listener.came == ["tcp"])
+    until(lambda: listener.arrivals == ["tcp"])
 
 
-def test_a_page_of_a_private_host_is_refused_before_a_browser_starts(site, context) -> None:
+def test_page_of_a_private_host_is_refused(site, context) -> None:
     site.pages["/"] = application(SHOWS)
     event = read_page(f"{site.url}/", context, allow_private=False)
     assert event.outcome is Outcome.SKIPPED
@@ -385,96 +367,93 @@ GATED = {"dialogs"}
     "name",
     [pytest.param(name, marks=[] if name in GATED else [pytest.mark.slow]) for name in HOSTILE],
 )
-def test_a_hostile_page_costs_no_more_than_itself(name, site, context, page) -> None:
-    """Pages get as long as the machine needs for those that are good."""
-    script, said = HOSTILE[name]
+def test_hostile_page_does_not_stop_a_crawl(name, site, context, page) -> None:
+    """The timeout grows until the machine reads the good pages."""
+    script, reason = HOSTILE[name]
     site.pages["/"] = page("Home", "/bad", "/good")
     site.pages["/bad"] = application(SHOWS + script)
     site.pages["/good"] = page("Good", text="This page is as good as any other page.")
     site.pages["/sw.js"] = "self.addEventListener('fetch', () => 0);"
-    expected = {"/", "/good"} | ({"/bad"} if said == "" else set())
+    expected = {"/", "/good"} | ({"/bad"} if reason == "" else set())
     for seconds in (3, 10, 30):
         site.paths.clear()
         events = crawl(f"{site.url}/", replace(context, timeout=seconds), concurrency=1)
-        found = texts(events, site)
-        if expected <= set(found):
+        pages = set(texts(events, site))
+        if expected <= pages:
             break
-    assert expected <= set(found)
+    assert expected <= pages
     outcome = reasons(events, site).get("/bad", "")
-    if said is not None:
-        assert outcome.startswith(said) if said else outcome == ""
-        assert ("/bad" in found) is not said.startswith("failed")
+    if reason is not None:
+        assert outcome.startswith(reason) if reason else outcome == ""
+        assert ("/bad" in pages) is not reason.startswith("failed")
     assert not {"/popup", "/sw.js"} & set(site.paths)
     assert len(site.paths) < 350
 
 
+"""The quickest; `make slow` opens all."""
+
+
 @pytest.mark.slow
-def test_where_scripts_lead_on_to_is_read_instead(site, context, page) -> None:
-    site.pages["/"] = application("location.href = '/new/home?a=1&b=2';")
-    site.pages["/new/home?a=1&b=2"] = page("Home")
+def test_page_that_scripts_navigate_to_is_read_instead(site, context, page) -> None:
+    path = "/new/home?a=1&b=2"
+    site.pages["/"] = application(f"location.href = '{path}';")
+    site.pages[path] = page("Home")
     events = crawl(f"{site.url}/", context)
-    assert set(texts(events, site)) == {"/new/home?a=1&b=2"}
-    there = f"{site.url}/new/home?a=1&b=2"
-    assert reasons(events, site) == {"/": f"skipped: leads on to {there} (meta refresh)"}
+    assert set(texts(events, site)) == {path}
+    assert reasons(events, site) == {"/": f"skipped: leads on to {site.url}{path} (meta refresh)"}
 
 
-def test_a_page_that_shows_nothing_says_so(site, context) -> None:
+def test_application_without_text_fails(site, context) -> None:
     site.pages["/"] = application("document.getElementById('app').textContent = 'Loading...';")
     event = read_page(f"{site.url}/", context)
     assert event.outcome is Outcome.FAILED
     assert event.reason.startswith("its scripts show no text in kbkit's restricted browser")
 
 
-@pytest.mark.slow
-def test_a_browser_that_goes_down_is_started_again(site, context, page) -> None:
-    def killed(handler) -> None:
-        for process in browsers() - others:
-            process.kill()
-            gone.append(process.pid)
-        body = page("Killer").encode()
-        handler.send_response(200)
-        handler.send_header("Content-Type", "text/html")
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    gone: list[int] = []
-    others = browsers()  # those of other tests, which run on
-    site.pages["/"] = page("Home", "/kill", "/after")
-    site.pages["/kill"] = killed
-    site.pages["/after"] = page("After")
-    events = crawl(f"{site.url}/", context, concurrency=1)
-    assert gone
-    assert set(texts(events, site)) == {"/", "/kill", "/after"}
-
-
 def browsers() -> set[psutil.Process]:
-    found = set()
+    processes = set()
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             line = process.cmdline()
             if "--headless" in line and not any("--type=" in part for part in line):
-                found.add(process)
-    return found
+                processes.add(process)
+    return processes
 
 
-def test_a_crawl_that_is_left_takes_its_browser_along(site, context, page) -> None:
-    site.pages["/"] = page("Home", "/endless", "/after")
+@pytest.mark.slow
+def test_browser_that_crashes_is_started_again(site, context, page) -> None:
+    killed: list[int] = []
+    others = browsers()  # of other tests
+
+    def kill(handler) -> None:
+        for process in browsers() - others:
+            process.kill()
+            killed.append(process.pid)
+        answer(200, page("Killer"), Content_Type="text/html")(handler)
+
+    site.link({"/": ["/kill", "/after"]}, "/after")
+    site.pages["/kill"] = kill
+    events = crawl(f"{site.url}/", context, concurrency=1)
+    assert killed
+    assert set(texts(events, site)) == {"/", "/kill", "/after"}
+
+
+def test_stopped_crawl_ends_its_browser(site, context) -> None:
+    site.link({"/": ["/endless", "/after"]}, "/after")
     site.pages["/endless"] = application("for (;;) {}")
-    site.pages["/after"] = page("After")
     spec = CrawlSource(url=f"{site.url}/", provider="browser", allow_private=True, concurrency=1)
     stop = threading.Event()
-    reading = replace(context, timeout=60, stop=stop.is_set)
-    crawling = threading.Thread(target=lambda: list(open_reader(spec).events(reading)), daemon=True)
+    stoppable = replace(context, timeout=60, stop=stop.is_set)
+    thread = threading.Thread(target=lambda: list(open_reader(spec).events(stoppable)), daemon=True)
     others = browsers()
-    crawling.start()
+    thread.start()
     until(lambda: "/endless" in site.paths)
     assert len(browsers() - others) == 1
     stop.set()
-    until(lambda: not crawling.is_alive() and not browsers() - others)
+    until(lambda: not thread.is_alive() and not browsers() - others)
 
 
-def test_no_browser_is_one_line_that_says_how_to_get_one(site, context, tmp_path) -> None:
+def test_missing_browser_is_explained_in_one_line(site, context, tmp_path) -> None:
     site.pages["/"] = application(SHOWS)
     event = read_page(f"{site.url}/", replace(context, browser=str(tmp_path / "none")))
     assert event.outcome is Outcome.FAILED

@@ -1,4 +1,4 @@
-"""What the other side may do wrong, and what becomes of it."""
+"""Servers that misbehave, and the outcomes of their responses."""
 
 from __future__ import annotations
 
@@ -11,28 +11,22 @@ import pytest
 
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.web import Fetcher
+from kbkit.sources.web.fetch import Fetcher, Response
+from tests.sources.web.crawls import answer, in_turn, redirect
 
 
 @pytest.fixture
 def fetcher():
-    with Fetcher(user_agent="kbkit/test", timeout=5, allow_private=True) as made:
-        yield made
+    with Fetcher(user_agent="kbkit/test", timeout=5, allow_private=True) as fetcher:
+        yield fetcher
 
 
-def answer(status=200, body=b"", **headers):
-    def reply(handler) -> None:
-        handler.send_response(status)
-        for name, value in headers.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
-
-    return reply
+def get(url: str, **options) -> Response:
+    with Fetcher(user_agent="kbkit", allow_private=True, **options) as fetcher:
+        return fetcher.get(url)
 
 
-def test_a_page_comes_with_what_the_headers_say(site, fetcher) -> None:
+def test_response_has_the_values_of_its_headers(site, fetcher) -> None:
     site.pages["/"] = "<p>hello</p>"
     site.headers["/"] = {"ETag": '"1"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
     response = fetcher.get(site.url + "/")
@@ -43,7 +37,7 @@ def test_a_page_comes_with_what_the_headers_say(site, fetcher) -> None:
     assert site.requests[0][1]["User-Agent"] == "kbkit/test"
 
 
-def test_an_unchanged_page_is_not_sent_again(site, fetcher) -> None:
+def test_unchanged_page_is_not_sent_again(site, fetcher) -> None:
     site.pages["/"] = "<p>hello</p>"
     site.headers["/"] = {"ETag": '"1"'}
     response = fetcher.get(site.url + "/", etag='"1"')
@@ -62,25 +56,22 @@ def test_errors_of_the_server_are_outcomes(site, fetcher, status, outcome) -> No
     assert site.count("/") == 1
 
 
-def test_an_unreachable_host_is_named() -> None:
-    with Fetcher(user_agent="kbkit", allow_private=True, timeout=2) as fetcher:
-        closed = fetcher.get("http://127.0.0.1:9/")
-        unknown = fetcher.get("http://nowhere.invalid/")
-    assert closed.outcome is Outcome.FAILED
+def test_unreachable_host_is_named() -> None:
+    closed = get("http://127.0.0.1:9/", timeout=2)
+    unknown = get("http://nowhere.invalid/", timeout=2)
+    assert closed.outcome is unknown.outcome is Outcome.FAILED
     assert "127.0.0.1:9" in closed.reason
-    assert unknown.outcome is Outcome.FAILED
     assert "cannot resolve nowhere.invalid" in unknown.reason
 
 
-def test_a_server_that_never_answers_times_out(site, silence) -> None:
+def test_silent_server_times_out(site, silence) -> None:
     site.pages["/"] = silence
-    with Fetcher(user_agent="kbkit", allow_private=True, timeout=0.5) as fetcher:
-        response = fetcher.get(site.url + "/")
+    response = get(site.url + "/", timeout=0.5)
     assert response.outcome is Outcome.FAILED
     assert "within 0.5 s" in response.reason
 
 
-def test_a_server_that_drips_times_out_too(site, silence) -> None:
+def test_slow_server_times_out(site, silence) -> None:
     def drip(handler) -> None:
         handler.send_response(200)
         handler.end_headers()
@@ -89,61 +80,42 @@ def test_a_server_that_drips_times_out_too(site, silence) -> None:
             handler.wfile.flush()
 
     site.pages["/"] = drip
-    with Fetcher(user_agent="kbkit", allow_private=True, timeout=0.7) as fetcher:
-        response = fetcher.get(site.url + "/")
-    assert response.outcome is Outcome.FAILED
+    assert get(site.url + "/", timeout=0.7).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize("wait", ["1", "50"])
-def test_a_page_that_leads_on_and_has_to_be_waited_for_has_a_budget(site, wait) -> None:
+def test_time_for_redirects_and_retries_is_bounded(site, wait) -> None:
+    busy = answer(503, Retry_After=wait)
     for step in range(10):
-        first = []
-
-        def reply(handler, step=step, first=first) -> None:
-            status = 302 if first else 503
-            first.append(step)
-            said = {"Retry_After": wait} if status == 503 else {"Location": f"/{step + 1}"}
-            answer(status, **said)(handler)
-
-        site.pages[f"/{step}"] = reply
+        site.pages[f"/{step}"] = in_turn(busy, *[redirect(f"/{step + 1}")] * 9)
     site.pages["/10"] = "<p>the end</p>"
-    options = {"user_agent": "kbkit", "allow_private": True, "timeout": 1}
-    with Fetcher(page_seconds=1.5, **options) as fetcher:
-        response = fetcher.get(site.url + "/0")
+    response = get(site.url + "/0", timeout=1, page_seconds=1.5)
     assert response.outcome is Outcome.FAILED
     assert "took longer than the 1.5 s allowed for a page" in response.reason
     assert len(site.paths) <= 4
 
 
-def test_a_request_to_stop_ends_a_slow_read(site, silence) -> None:
+def test_request_to_stop_ends_a_slow_read(site, silence) -> None:
     stop = threading.Event()
 
-    def asked(handler) -> None:
+    def wait(handler) -> None:
         stop.set()
         silence(handler)
 
-    site.pages["/"] = asked
-    with Fetcher(user_agent="kbkit", allow_private=True, timeout=250, stop=stop.is_set) as fetcher:
-        response = fetcher.get(site.url + "/")
-    assert response.outcome is Outcome.FAILED
+    site.pages["/"] = wait
+    assert get(site.url + "/", timeout=250, stop=stop.is_set).outcome is Outcome.FAILED
 
 
-def test_redirects_are_followed(site, fetcher) -> None:
-    site.pages["/a"] = answer(301, Location="b/c?x=1#part")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_followed(site, fetcher, status) -> None:
+    site.pages["/a"] = redirect("b/c?x=1#part", status)
     site.pages["/b/c?x=1"] = "<p>here</p>"
     response = fetcher.get(site.url + "/a")
     assert response.body == b"<p>here</p>"
     assert response.url == site.url + "/b/c?x=1"
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_every_kind_of_redirect_is_followed(site, fetcher, status) -> None:
-    site.pages["/a"] = answer(status, Location="/b")
-    site.pages["/b"] = "<p>here</p>"
-    assert fetcher.get(site.url + "/a").body == b"<p>here</p>"
-
-
-def test_a_license_that_a_header_links_to_is_an_address(site, fetcher) -> None:
+def test_license_in_a_link_header_is_absolute(site, fetcher) -> None:
     site.pages["/a/b"] = answer(200, b"x", Link='<../terms>; rel="license", </c>; rel="next"')
     site.pages["/c"] = answer(200, b"x", Link='</d>; rel="next"')
     assert fetcher.get(site.url + "/a/b").license.url == site.url + "/terms"
@@ -151,40 +123,38 @@ def test_a_license_that_a_header_links_to_is_an_address(site, fetcher) -> None:
 
 
 def test_redirects_in_a_circle_end(site, fetcher) -> None:
-    site.pages["/a"] = answer(302, Location="/b")
-    site.pages["/b"] = answer(302, Location="/a")
+    site.pages["/a"] = redirect("/b")
+    site.pages["/b"] = redirect("/a")
     response = fetcher.get(site.url + "/a")
     assert (response.outcome, response.reason) == (Outcome.FAILED, "redirects in a circle")
     assert len(site.paths) == 2
 
 
 def test_endless_redirects_end(site, fetcher) -> None:
-    for number in range(30):
-        site.pages[f"/{number}"] = answer(307, Location=f"/{number + 1}")
-    response = fetcher.get(site.url + "/0")
-    assert response.reason == "more than 10 redirects"
+    site.pages |= {f"/{number}": redirect(f"/{number + 1}", 307) for number in range(30)}
+    assert fetcher.get(site.url + "/0").reason == "more than 10 redirects"
 
 
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://127.0.0.1/", "javascript:1"])
 def test_redirects_to_other_schemes_are_refused(site, fetcher, target) -> None:
-    site.pages["/"] = answer(302, Location=target)
+    site.pages["/"] = redirect(target)
     response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.SKIPPED
     assert "only http and https" in response.reason
 
 
-def test_a_redirect_to_nowhere(site, fetcher) -> None:
+def test_redirect_without_a_location(site, fetcher) -> None:
     site.pages["/"] = answer(302)
     assert "without a Location" in fetcher.get(site.url + "/").reason
 
 
-@pytest.mark.parametrize("says", [True, False])
-def test_a_page_of_50_mb_is_not_read(site, says) -> None:
+@pytest.mark.parametrize("announced", [True, False])
+def test_too_large_page_is_not_read(site, announced) -> None:
     sent = []
 
     def flood(handler) -> None:
         handler.send_response(200)
-        if says:
+        if announced:
             handler.send_header("Content-Length", str(50_000_000))
         handler.end_headers()
         for _ in range(50):
@@ -192,8 +162,7 @@ def test_a_page_of_50_mb_is_not_read(site, says) -> None:
             sent.append(1)
 
     site.pages["/"] = flood
-    with Fetcher(user_agent="kbkit", allow_private=True, max_bytes=1_000_000) as fetcher:
-        response = fetcher.get(site.url + "/")
+    response = get(site.url + "/", max_bytes=1_000_000)
     assert (response.outcome, response.reason) == (Outcome.SKIPPED, "larger than 1 MB")
     assert len(sent) < 40
 
@@ -212,7 +181,7 @@ def test_compressed_pages_are_read_and_bombs_are_not(site, encoding) -> None:
         assert "damaged" in fetcher.get(site.url + "/odd").reason
 
 
-def test_an_encoding_that_was_not_asked_for(site, fetcher) -> None:
+def test_encoding_that_was_not_requested(site, fetcher) -> None:
     site.pages["/"] = answer(200, b"hello", Content_Encoding="br")
     response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.FAILED
@@ -220,23 +189,17 @@ def test_an_encoding_that_was_not_asked_for(site, fetcher) -> None:
 
 
 @pytest.mark.slow
-def test_a_busy_server_is_asked_again_after_the_time_it_names(site, fetcher) -> None:
-    def busy(handler) -> None:
-        if site.count("/") < 3:
-            answer(503 if site.count("/") == 1 else 429, Retry_After="1")(handler)
-        else:
-            answer(200, b"at last")(handler)
-
-    site.pages["/"] = busy
+def test_busy_server_is_retried_after_its_time(site, fetcher) -> None:
+    retries = (answer(503, Retry_After="1"), answer(429, Retry_After="1"))
+    site.pages["/"] = in_turn(*retries, answer(200, b"at last"))
     started = time.monotonic()
     assert fetcher.get(site.url + "/").body == b"at last"
     assert time.monotonic() - started >= 2
 
 
-def test_a_server_that_wants_hours_is_left_alone(site, fetcher) -> None:
+def test_server_that_asks_for_hours_is_not_retried(site, fetcher) -> None:
     site.pages["/"] = answer(429, Retry_After="7200")
-    response = fetcher.get(site.url + "/")
-    assert "it asks to wait 7200 s" in response.reason
+    assert "it asks to wait 7200 s" in fetcher.get(site.url + "/").reason
 
 
 def test_waiting_for_a_retry_can_be_stopped(site) -> None:
@@ -247,12 +210,11 @@ def test_waiting_for_a_retry_can_be_stopped(site) -> None:
         stop.set()
 
     site.pages["/"] = busy
-    with Fetcher(user_agent="kbkit", allow_private=True, stop=stop.is_set) as fetcher:
-        assert fetcher.get(site.url + "/").outcome is Outcome.FAILED
-    assert site.count("/") == 1  # nobody waited to ask again
+    assert get(site.url + "/", stop=stop.is_set).outcome is Outcome.FAILED
+    assert site.count("/") == 1
 
 
-def test_what_is_not_http(site, fetcher) -> None:
+def test_response_that_is_not_http(site, fetcher) -> None:
     site.pages["/"] = lambda handler: handler.wfile.write(b"SSH-2.0-OpenSSH_9.2\r\n")
     response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.FAILED
@@ -263,8 +225,7 @@ def test_proxies_of_the_environment_are_not_used(site, monkeypatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     site.pages["/"] = "<p>direct</p>"
-    with Fetcher(user_agent="kbkit", allow_private=True) as fetcher:
-        assert fetcher.get(site.url + "/").body == b"<p>direct</p>"
+    assert get(site.url + "/").body == b"<p>direct</p>"
 
 
 @pytest.mark.parametrize(
@@ -284,7 +245,7 @@ def test_proxies_of_the_environment_are_not_used(site, monkeypatch) -> None:
         (b"caf\xe9 " * 30, "utf-8", "caf"),
     ],
 )
-def test_text_is_decoded_as_well_as_possible(body, charset, text) -> None:
+def test_text_is_decoded_by_its_charset_or_content(body, charset, text) -> None:
     assert text in decode(body, charset)
 
 
@@ -305,12 +266,12 @@ def test_one_stray_byte_does_not_spoil_a_page() -> None:
     ],
 )
 def test_binary_is_recognised(body, kind) -> None:
-    found = binary_kind(body)
-    assert kind in found if kind else found == ""
+    actual = binary_kind(body)
+    assert kind in actual if kind else actual == ""
 
 
 def raw(*parts: bytes, forever: bytes = b""):
-    """A reply byte by byte as given, then something without end."""
+    """A reply of these bytes, then some without end."""
 
     def reply(handler) -> None:
         for part in parts:
@@ -321,58 +282,51 @@ def raw(*parts: bytes, forever: bytes = b""):
     return reply
 
 
-def test_a_server_that_sends_interim_answers_without_end_times_out(site) -> None:
+def test_endless_interim_responses_time_out(site) -> None:
     site.pages["/"] = raw(forever=b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
-    with Fetcher(user_agent="kbkit", timeout=0.5, allow_private=True) as fetcher:
-        response = fetcher.get(site.url + "/")
-    assert response.outcome is Outcome.FAILED
+    assert get(site.url + "/", timeout=0.5).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize(
     "head",
     [
-        b"HTTP/1.1 200 OK\r\nX: " + b"a" * 300_000 + b"\r\n\r\nhello",
-        b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 100_000 + b"\r\nhello",
-        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\nhello",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFFFFFFF\r\nx",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello",
+        b"X: " + b"a" * 300_000 + b"\r\n\r\nhello",
+        b"X: a\r\n" * 100_000 + b"\r\nhello",
+        b"Content-Length: -5\r\n\r\nhello",
+        b"Content-Length: 5\r\nContent-Length: 7\r\n\r\nhello",
+        b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFFFFFFF\r\nx",
+        b"Content-Length: 500\r\n\r\nhello",
     ],
 )
-def test_headers_that_lie_or_never_end_are_outcomes(site, fetcher, head, monkeypatch) -> None:
-    monkeypatch.setattr("kbkit.sources.web.RETRIES", 0)
-    site.pages["/"] = raw(head)
+def test_wrong_or_endless_headers_are_failures(site, fetcher, head, monkeypatch) -> None:
+    monkeypatch.setattr("kbkit.sources.web.fetch.RETRIES", 0)
+    site.pages["/"] = raw(b"HTTP/1.1 200 OK\r\n", head)
     assert fetcher.get(site.url + "/").outcome is Outcome.FAILED
 
 
-def test_no_more_is_read_than_was_announced(site, fetcher) -> None:
+def test_no_more_is_read_than_announced(site, fetcher) -> None:
     site.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more")
     assert fetcher.get(site.url + "/").body == b"hello"
 
 
-def test_an_unchanged_that_nobody_asked_for_is_a_failure(site, fetcher) -> None:
+def test_304_without_a_condition_is_a_failure(site, fetcher) -> None:
     site.pages["/"] = answer(304)
     response = fetcher.get(site.url + "/")
-    assert (response.outcome, response.reason) == (
-        Outcome.FAILED,
-        "HTTP 304 to a request without a condition",
-    )
+    reason = "HTTP 304 to a request without a condition"
+    assert (response.outcome, response.reason) == (Outcome.FAILED, reason)
 
 
 @pytest.mark.parametrize(
     "value", ["Mon, 01 Jan 99999999 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359", "²", "soon"]
 )
-def test_an_odd_retry_after_is_passed_over(site, fetcher, value, monkeypatch) -> None:
-    monkeypatch.setattr("kbkit.sources.web.RETRIES", 0)
-    site.pages["/"] = raw(
-        b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: "
-        + value.encode("latin-1")
-        + b"\r\n\r\n"
-    )
+def test_invalid_retry_after_is_ignored(site, fetcher, value, monkeypatch) -> None:
+    monkeypatch.setattr("kbkit.sources.web.fetch.RETRIES", 0)
+    head = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: "
+    site.pages["/"] = raw(f"{head}{value}\r\n\r\n".encode("latin-1"))
     assert fetcher.get(site.url + "/").reason.startswith("HTTP 503")
 
 
-def test_cookies_do_not_pile_up(site, fetcher) -> None:
+def test_cookies_are_not_kept(site, fetcher) -> None:
     cookies = b"".join(b"Set-Cookie: c%d=%s\r\n" % (n, b"x" * 100) for n in range(80))
     site.pages["/"] = raw(b"HTTP/1.1 200 OK\r\n" + cookies + b"Content-Length: 2\r\n\r\nok")
     site.pages["/next"] = "ok"
@@ -382,10 +336,8 @@ def test_cookies_do_not_pile_up(site, fetcher) -> None:
 
 
 @pytest.mark.parametrize("name", ["ann@", "ann:secret@", ":@"])
-def test_a_name_in_an_address_is_not_sent(site, fetcher, name) -> None:
+def test_addresses_with_user_names_are_refused(site, fetcher, name) -> None:
     response = fetcher.get(site.url.replace("//", f"//{name}") + "/")
-    assert (response.outcome, response.reason) == (
-        Outcome.SKIPPED,
-        "the address holds a user name or password",
-    )
+    reason = "the address holds a user name or password"
+    assert (response.outcome, response.reason) == (Outcome.SKIPPED, reason)
     assert site.paths == []

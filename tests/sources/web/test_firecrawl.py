@@ -121,7 +121,7 @@ def scrape(**options) -> SourceEvent:
     return event
 
 
-def test_a_crawl_comes_in_parts_and_is_read_as_faithfully_as_our_own(service) -> None:
+def test_crawl_in_parts_is_read_faithfully(service) -> None:
     events = crawl(limit=7, depth=2, delay=1.5, sitemap=False)
     assert [event.uri for event in events] == [SITE, SITE + "a", SITE + "b"]
     content = events[1].document.content
@@ -137,7 +137,7 @@ def test_a_crawl_comes_in_parts_and_is_read_as_faithfully_as_our_own(service) ->
     assert service.keys == {"Bearer fc-key"}
 
 
-def test_the_setting_chooses_the_provider(service) -> None:
+def test_setting_chooses_the_provider(service) -> None:
     source = open_reader(PageSource(url=SITE))
     (event,) = source.events(SourceContext(timeout=5, provider="firecrawl"))
     assert event.outcome is Outcome.FETCHED
@@ -162,12 +162,12 @@ def test_markdown_without_html_is_sanitized(service) -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"), [(404, Outcome.GONE), (410, Outcome.GONE), (500, Outcome.FAILED)]
 )
-def test_what_the_site_answered_counts(service, status, outcome) -> None:
+def test_status_of_the_site_is_the_outcome(service, status, outcome) -> None:
     service.items = [item("", status)]
     assert scrape().outcome is outcome
 
 
-def test_hostile_answers_are_bounded(service) -> None:
+def test_hostile_results_are_skipped(service) -> None:
     elsewhere, inside, big, nameless = item("a"), item("a"), item("big"), item("c")
     elsewhere["metadata"]["url"] = "https://other.example.net/"
     inside["metadata"]["url"] = "http://127.0.0.1/admin"
@@ -181,19 +181,19 @@ def test_hostile_answers_are_bounded(service) -> None:
     assert "larger" in events[4].reason
 
 
-def test_the_limit_holds_and_the_rest_is_cancelled(service) -> None:
+def test_crawl_beyond_the_limit_is_cancelled(service) -> None:
     assert len(crawl(limit=1)) == 1
     assert service.asked[-1][:2] == ("DELETE", "/v2/crawl/job1")
 
 
 @pytest.mark.parametrize("status", [401, 402, 500])
-def test_a_service_that_refuses_is_explained(service, status) -> None:
+def test_refusal_of_the_service_is_explained(service, status) -> None:
     service.refuse = [status] * 3
     with pytest.raises(SourceError, match="Firecrawl: "):
         crawl()
 
 
-def test_a_busy_service_is_asked_again(service) -> None:
+def test_busy_service_is_retried(service) -> None:
     service.refuse = [429, 429]
     assert len(crawl()) == 3
     service.refuse = [429] * 9
@@ -201,7 +201,7 @@ def test_a_busy_service_is_asked_again(service) -> None:
         crawl()
 
 
-def test_a_page_that_the_service_cannot_fetch_is_an_event(service) -> None:
+def test_page_that_the_service_cannot_fetch_is_an_event(service) -> None:
     service.refuse = [403]
     assert scrape().outcome is Outcome.FAILED
     service.refuse = [402]
@@ -209,19 +209,19 @@ def test_a_page_that_the_service_cannot_fetch_is_an_event(service) -> None:
         scrape()
 
 
-def test_a_crawl_that_fails_there_fails_here(service) -> None:
+def test_failed_crawl_of_the_service_fails(service) -> None:
     service.state = "failed"
     with pytest.raises(SourceError, match="failed after 3 pages"):
         crawl()
 
 
-def test_a_service_that_is_not_there(service, monkeypatch) -> None:
+def test_unreachable_service(service, monkeypatch) -> None:
     monkeypatch.setenv("FIRECRAWL_API_URL", "http://127.0.0.1:9")
     with pytest.raises(SourceError, match="Firecrawl"):
         scrape()
 
 
-def test_private_addresses_are_not_told(service) -> None:
+def test_private_addresses_are_not_sent(service) -> None:
     spec = PageSource(url="http://127.0.0.1:8000/secret", provider="firecrawl")
     (event,) = open_reader(spec).events(SourceContext())
     assert event.outcome is Outcome.SKIPPED

@@ -33,7 +33,7 @@ BASE = "https://docs.example/a/b.html"
         ("http:///x", ""),
     ],
 )
-def test_one_form_for_each_address(href: str, url: str) -> None:
+def test_addresses_have_one_canonical_form(href: str, url: str) -> None:
     assert canonical(href, BASE) == url
     if url:
         assert canonical(url) == url
@@ -48,7 +48,7 @@ def test_one_form_for_each_address(href: str, url: str) -> None:
         ("https://a.org/manual/start", "https://a.org/manual/"),
     ],
 )
-def test_the_scope_follows_where_the_start_leads(target: str, prefix: str) -> None:
+def test_scope_follows_the_start(target: str, prefix: str) -> None:
     scope = CrawlScope("https://a.org/docs/")
     scope.follow_start(target)
     assert scope.prefix == prefix
@@ -60,7 +60,7 @@ def test_index_pages_are_their_folder() -> None:
     assert index_alias("https://x/a/b.html") == ""
 
 
-def test_routes_of_scripts_are_kept_where_they_are_asked_for() -> None:
+def test_routes_of_scripts_are_kept_on_request() -> None:
     def routed(url: str) -> str:
         return canonical(url, "https://x.org/docs/", routes=True)
 
@@ -99,7 +99,7 @@ def test_backslashes_in_paths_are_slashes(href, url) -> None:
         ("https://h/docs/", "https://h/docs/v2/", "https://h/docs/"),
     ],
 )
-def test_a_folder_without_its_slash_is_the_scope(start, target, prefix) -> None:
+def test_folder_without_its_slash_is_the_scope(start, target, prefix) -> None:
     scope = CrawlScope(start)
     scope.follow_start(target)
     assert scope.prefix == prefix
