@@ -1,4 +1,4 @@
-"""Small files of every format, made by the libraries that people make them with."""
+"""Small files of every format, document by the libraries that people make them with."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ import io
 import json
 import zipfile
 
+from kbkit.sources.formats import Part, parse
+
 TEXT = "The pump has to be primed before the valve is opened. "
+
+
+def one(name: str, data: bytes | str) -> Part:
+    """The only part of a file."""
+    (part,) = parse(name, data if isinstance(data, bytes) else data.encode())
+    return part
+
+
+def saved(document) -> bytes:
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
 
 
 def pdf(pages: int = 3, outline: bool = True, paragraphs: int = 3) -> bytes:
     from fpdf import FPDF
 
-    class Made(FPDF):
+    class Manual(FPDF):
         def header(self) -> None:
             self.set_font("Helvetica", size=8)
             self.cell(0, 10, "The running head", new_x="LMARGIN", new_y="NEXT")
@@ -22,20 +36,20 @@ def pdf(pages: int = 3, outline: bool = True, paragraphs: int = 3) -> bytes:
             self.set_y(-15)
             self.cell(0, 10, f"page {self.page_no()} of the manual")
 
-    made = Made()
-    made.set_title("Pump manual")
-    made.set_author("Ada")
+    document = Manual()
+    document.set_title("Pump manual")
+    document.set_author("Ada")
     for page in range(1, pages + 1):
-        made.add_page()
-        made.set_font("Helvetica", "B", 16)
+        document.add_page()
+        document.set_font("Helvetica", "B", 16)
         if outline:
-            made.start_section(f"Chapter {page}")
-        made.cell(0, 10, f"{page}. Chapter {page}", new_x="LMARGIN", new_y="NEXT")
-        made.set_font("Helvetica", size=11)
+            document.start_section(f"Chapter {page}")
+        document.cell(0, 10, f"{page}. Chapter {page}", new_x="LMARGIN", new_y="NEXT")
+        document.set_font("Helvetica", size=11)
         for paragraph in range(paragraphs):
-            made.multi_cell(0, 6, f"Paragraph {paragraph} of page {page}. " + TEXT * 4)
-            made.ln(8)
-    return bytes(made.output())
+            document.multi_cell(0, 6, f"Paragraph {paragraph} of page {page}. " + TEXT * 4)
+            document.ln(8)
+    return bytes(document.output())
 
 
 def encrypted_pdf() -> bytes:
@@ -52,33 +66,31 @@ def docx() -> bytes:
     from docx import Document
     from docx.enum.style import WD_STYLE_TYPE
 
-    made = Document()
-    made.core_properties.title = "Valve <guide>"
-    made.add_heading("Valves & pumps", 1)
-    made.add_paragraph(TEXT)
-    made.add_heading("Steps", 2)
-    made.add_paragraph("Open", style="List Number")
-    made.add_paragraph("Close", style="List Number")
-    made.add_paragraph("A point", style="List Bullet")
-    made.styles.add_style("Code", WD_STYLE_TYPE.PARAGRAPH)
-    made.add_paragraph("def open():", style="Code")
-    made.add_paragraph("    return 1 < 2", style="Code")
-    table = made.add_table(rows=2, cols=2)
+    document = Document()
+    document.core_properties.title = "Valve <guide>"
+    document.add_heading("Valves & pumps", 1)
+    document.add_paragraph(TEXT)
+    document.add_heading("Steps", 2)
+    document.add_paragraph("Open", style="List Number")
+    document.add_paragraph("Close", style="List Number")
+    document.add_paragraph("A point", style="List Bullet")
+    document.styles.add_style("Code", WD_STYLE_TYPE.PARAGRAPH)
+    document.add_paragraph("def open():", style="Code")
+    document.add_paragraph("    return 1 < 2", style="Code")
+    table = document.add_table(rows=2, cols=2)
     for row, texts in zip(table.rows, (("Part", "Price"), ("Valve", "10 | 20")), strict=True):
         for cell, text in zip(row.cells, texts, strict=True):
             cell.text = text
-    target = io.BytesIO()
-    made.save(target)
-    return target.getvalue()
+    return saved(document)
 
 
 def pptx() -> bytes:
     from pptx import Presentation
     from pptx.util import Inches
 
-    made = Presentation()
+    document = Presentation()
     for number in (1, 2):
-        slide = made.slides.add_slide(made.slide_layouts[1])
+        slide = document.slides.add_slide(document.slide_layouts[1])
         slide.shapes.title.text = f"Slide title {number}"
         frame = slide.placeholders[1].text_frame
         frame.text = "First point"
@@ -89,24 +101,20 @@ def pptx() -> bytes:
     table = slide.shapes.add_table(2, 2, *sizes).table
     for index, text in enumerate(("Part", "Price", "Valve", "10")):
         table.cell(index // 2, index % 2).text = text
-    target = io.BytesIO()
-    made.save(target)
-    return target.getvalue()
+    return saved(document)
 
 
 def xlsx(rows: int = 60, sheets: int = 2) -> bytes:
     from openpyxl import Workbook
 
-    made = Workbook()
-    made.remove(made.active)
+    document = Workbook()
+    document.remove(document.active)
     for number in range(1, sheets + 1):
-        sheet = made.create_sheet(f"Sheet {number}")
+        sheet = document.create_sheet(f"Sheet {number}")
         sheet.append(["Part", "Price", "Note"])
         for row in range(rows):
             sheet.append([f"P{number}-{row}", row * 1.5, "needs | care" if row % 7 == 0 else None])
-    target = io.BytesIO()
-    made.save(target)
-    return target.getvalue()
+    return saved(document)
 
 
 def csv_file(rows: int = 60, delimiter: str = ";") -> bytes:

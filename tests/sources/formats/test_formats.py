@@ -1,8 +1,7 @@
-"""What each format gives: everything that is in the file, and where it stood."""
+"""Each format keeps all content of a file, and its place."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -14,19 +13,10 @@ from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.files import read_file
-from kbkit.sources.formats import parse
-from kbkit.sources.parts import Part
-from kbkit.sources.untrusted import UnreadableError
-
-_spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
-samples = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(samples)
-
-
-def one(name: str, data: bytes) -> Part:
-    (part,) = parse(name, data)
-    return part
+from kbkit.sources.disk.files import read_file
+from kbkit.sources.formats import Part, UnreadableError, parse
+from tests.sources.formats import samples
+from tests.sources.formats.samples import one
 
 
 def spans(part: Part, strategy: str = "auto", size: int = 1000):
@@ -40,22 +30,19 @@ def spans(part: Part, strategy: str = "auto", size: int = 1000):
 
 def test_pdf_keeps_pages_headings_and_paragraphs() -> None:
     part = one("x.pdf", samples.pdf(12))
-    assert (part.title, part.metadata) == (
-        "Pump manual",
-        {"format": "pdf", "pages": 12, "author": "Ada"},
-    )
+    assert part.title == "Pump manual"
+    assert part.metadata == {"format": "pdf", "pages": 12, "author": "Ada"}
     assert re.findall(r"(?m)^# (.+)$", part.content) == [f"Chapter {n}" for n in range(1, 13)]
     assert "7. Chapter 7" not in part.content  # the printed heading became the heading
     for page in range(1, 13):
         for paragraph in range(3):
             assert f"\n\nParagraph {paragraph} of page {page}. The pump" in part.content
     assert part.content.count("running head") == part.content.count("of the manual") == 1
-    cut = [(span, text) for span, text in spans(part) if "Paragraph" in text]
-    assert [span.page for span, _ in cut] == list(range(1, 13))
-    assert [span.heading_path[-1:] for span, _ in cut][1:] == [
-        (f"Chapter {n}",) for n in range(2, 13)
-    ]
-    assert all(f"of page {span.page}." in text for span, text in cut)
+    chunks = [(span, text) for span, text in spans(part) if "Paragraph" in text]
+    assert [span.page for span, _ in chunks] == list(range(1, 13))
+    for span, text in chunks:
+        assert f"of page {span.page}." in text
+        assert span.page == 1 or span.heading_path[-1:] == (f"Chapter {span.page}",)
 
 
 def test_pages_of_a_pdf_may_take_3000_characters() -> None:
@@ -101,9 +88,9 @@ def test_sheets_are_documents_and_every_chunk_has_the_header() -> None:
     first, second = parse("book.xlsx", samples.xlsx(200))
     assert (first.title, first.name) == ("book: Sheet 1", "Sheet 1")
     assert second.name == "Sheet 2"
-    cut = spans(first)
-    assert len(cut) > 3
-    for span, text in cut:
+    chunks = spans(first)
+    assert len(chunks) > 3
+    for span, text in chunks:
         assert "| Part | Price | Note |" in text
         assert len(text) <= 1000
         assert span.heading_path[-1].startswith("Rows ")
@@ -128,7 +115,7 @@ def test_wide_tables_are_written_a_row_at_a_time() -> None:
     assert "## Row 2\n\n- **a rather long name of column 0**: v0\n" in part.content
 
 
-def test_epub_gives_a_document_a_chapter() -> None:
+def test_each_chapter_of_an_epub_is_a_document() -> None:
     first, second = parse("x.epub", samples.epub())
     assert (first.title, first.name) == ("The book: Chapter 1", "OEBPS/one.xhtml")
     assert second.name == "OEBPS/two b.xhtml"
@@ -149,50 +136,36 @@ def test_notebooks_keep_cells_and_outputs_as_text() -> None:
     )
 
 
-def test_rst_keeps_what_sphinx_adds_and_reads_no_other_file() -> None:
-    part = one("x.rst", samples.RST)
-    for piece in (
-        "# Widgets",
-        "`Valve`",
-        "a label",
-        "`code`",
-        "**New in version 2.1**",
-        "> The valve.",
+def test_rst_keeps_directives_of_sphinx_and_reads_no_other_file() -> None:
+    content = one("x.rst", samples.RST).content
+    kept = (
+        *("# Widgets", "`Valve`", "a label", "`code`", "**New in version 2.1**", "> The valve."),
         "## `open(valve, *, slowly=False)`",
         "```python\nopen(v)   # <now>\n```",
-        "Pump(size, colour=None)",
-        "Pumps water.",
-        "With an argument",
-        "StoredPage text.",
-        "## Deeper",
-        "| a | 1 |",
-    ):
-        assert piece in part.content
-    for piece in ("root:", "script", "alert", "maxdepth"):
-        assert piece not in part.content
+        *("Pump(size, colour=None)", "Pumps water.", "With an argument", "StoredPage text."),
+        *("## Deeper", "| a | 1 |"),
+    )
+    assert [text for text in kept if text not in content] == []
+    assert [text for text in ("root:", "script", "alert", "maxdepth") if text in content] == []
 
 
-def test_code_of_rst_that_names_no_language_has_none() -> None:
+def test_code_of_rst_without_a_language() -> None:
     part = one("x.rst", b"T\n=\n\n.. code-block::\n\n   a = 1\n\n.. testcode::\n\n   b = 2\n")
     assert part.content.endswith("```\na = 1\n```\n\n```\nb = 2\n```\n")
 
 
-def test_data_has_a_heading_a_key() -> None:
-    part = one("x.json", samples.JSON.encode())
-    assert re.findall(r"(?m)^#+ (.+)$", part.content)[:4] == [
-        "x.json",
-        "name",
-        "parts",
-        "Items 0 to 12",
-    ]
-    assert part.content.count('"note": "xxx') == 40
-    part = one("x.yaml", samples.YAML.encode())
-    assert "## services\n\n```yaml\nservices:\n  web:\n    <<: *base\n" in part.content
-    assert "# a comment" in part.content
-    assert "## name\n\n```yaml\n# about the service\nname: pump\n```" in part.content
+def test_each_key_of_data_is_a_heading() -> None:
+    content = one("x.json", samples.JSON.encode()).content
+    headings = re.findall(r"(?m)^#+ (.+)$", content)
+    assert headings[:4] == ["x.json", "name", "parts", "Items 0 to 12"]
+    assert content.count('"note": "xxx') == 40
+    content = one("x.yaml", samples.YAML.encode()).content
+    assert "## services\n\n```yaml\nservices:\n  web:\n    <<: *base\n" in content
+    assert "# a comment" in content
+    assert "## name\n\n```yaml\n# about the service\nname: pump\n```" in content
     items = "".join(f"- id: {n}\n  text: {'x' * 30}\n" for n in range(60))
-    part = one("x.yml", items.encode())
-    assert re.sub(r"(?m)^(#.*|```.*|)\n", "", part.content) == items
+    content = one("x.yml", items.encode()).content
+    assert re.sub(r"(?m)^(#.*|```.*|)\n", "", content) == items
 
 
 @pytest.mark.parametrize("name", ["x.py", "x.go", "x.rs", "x.sql", "x.unknown.c"])
@@ -204,24 +177,28 @@ def test_source_code_keeps_every_line(name: str) -> None:
     assert kept == [line for line in text.split("\n") if line.strip()]
 
 
-def test_source_code_stands_under_its_definitions() -> None:
-    part = one("x.py", samples.PYTHON.encode())
-    heads = re.findall(r"(?m)^##+ (.+)$", part.content)
-    assert heads[:3] == ["`hello(name, *rest, loud, **more)`", "`Big`", "`Big.method0(self, a)`"]
-    assert "# says hello\n@decorated\ndef hello" in part.content
-    part = one("x.go", samples.GO.encode())
-    assert re.findall(r"(?m)^## (.+)$", part.content) == ["`Hello`", "`Valve`"]
+def test_source_code_is_below_its_definitions() -> None:
+    content = one("x.py", samples.PYTHON.encode()).content
+    headings = re.findall(r"(?m)^##+ (.+)$", content)
+    assert headings[:3] == ["`hello(name, *rest, loud, **more)`", "`Big`", "`Big.method0(self, a)`"]
+    assert "# says hello\n@decorated\ndef hello" in content
+    content = one("x.go", samples.GO.encode()).content
+    assert re.findall(r"(?m)^## (.+)$", content) == ["`Hello`", "`Valve`"]
     assert one("x.py", b"print 'old'\n").content == "# `x.py`\n\n```python\nprint 'old'\n```\n"
 
 
-def test_read_file_gives_documents_or_one_reason() -> None:
+def test_read_file_returns_documents() -> None:
     documents = read_file("up.xlsx", samples.xlsx(3), tags=("new",))
     assert [document.uri for document in documents] == ["up.xlsx/Sheet 1", "up.xlsx/Sheet 2"]
     assert documents[0].tags == ("new",)
     assert read_file("x.md", b"# T\n")[0].title == "T"
     (page,) = read_file("x.html", samples.HTML, document_type=DocumentType.FAQ)
     assert (page.title, page.document_type) == ("Pump", DocumentType.FAQ)
-    for name, data, reason in (
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
         ("x.pdf", samples.encrypted_pdf(), r"^x\.pdf: encrypted"),
         ("x.pdf", b"%PDF-1.4\nnothing", "broken"),
         ("x.doc", b"x", r"save it as \.docx"),
@@ -229,9 +206,11 @@ def test_read_file_gives_documents_or_one_reason() -> None:
         ("x.docx", b"", "empty"),
         ("x.json", b"{", "line 1"),
         ("x.txt", b"%PDF-1.4", "a PDF, not text"),
-    ):
-        with pytest.raises(SourceError, match=reason):
-            read_file(name, data)
+    ],
+)
+def test_read_file_gives_a_reason(name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(SourceError, match=reason):
+        read_file(name, data)
 
 
 def events(spec: FilesSource, base: Path) -> dict[str, SourceEvent]:
@@ -255,39 +234,42 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_of_all_formats(folder: Path) -> None:
-    found = events(FilesSource(path="docs"), folder)
-    read = [uri for uri, event in found.items() if event.outcome is Outcome.FETCHED]
-    assert len(read) == len(samples.every()) + 2  # two sheets and two chapters
-    said = {uri: event.reason for uri, event in found.items() if event.reason}
-    assert said == {
+def test_folder_of_all_formats(folder: Path) -> None:
+    read = events(FilesSource(path="docs"), folder)
+    fetched = [uri for uri, event in read.items() if event.outcome is Outcome.FETCHED]
+    assert len(fetched) == len(samples.every()) + 2  # two sheets and two chapters
+    assert {uri: event.reason for uri, event in read.items() if event.reason} == {
         "docs/leak.md": "a link that leads out of the folder",
         "docs/locked.pdf": "encrypted: it opens with a password only",
     }
-    assert list(found) == sorted(found, key=lambda uri: uri.split("/"))
-    assert found["docs/book.epub/OEBPS/one.xhtml"].document.metadata["chapter"] == 1
+    assert list(read) == sorted(read, key=lambda uri: uri.split("/"))
+    assert read["docs/book.epub/OEBPS/one.xhtml"].document.metadata["chapter"] == 1
 
 
 def test_globs_exclude_and_limit(folder: Path) -> None:
-    found = events(FilesSource(path="docs/**/*.md"), folder)
-    assert set(found) == {"docs/leak.md", "docs/note.md"}
-    assert found["docs/leak.md"].document is None
+    read = events(FilesSource(path="docs/**/*.md"), folder)
+    assert set(read) == {"docs/leak.md", "docs/note.md"}
+    assert read["docs/leak.md"].document is None
     spec = FilesSource(path="docs", exclude=("deep/**", "*.[ce]*", "data.*", "leak.md", "*.p*"))
-    kept = {"docs/note.md", "docs/note.txt", "docs/page.html", "docs/parts.tsv"}
-    assert set(events(spec, folder)) == kept | {
-        "docs/work.ipynb",
-        "docs/widgets.rst",
-        "docs/pump.go",
-    }
+    names = (
+        "note.md",
+        "note.txt",
+        "page.html",
+        "parts.tsv",
+        "work.ipynb",
+        "widgets.rst",
+        "pump.go",
+    )
+    assert set(events(spec, folder)) == {f"docs/{name}" for name in names}
     spec = FilesSource(path="docs/*.txt", exclude=("note*",))
     assert events(spec, folder) == {}
-    found = events(FilesSource(path="docs", exclude=("*.p*", "*.epub"), limit=2), folder)
-    assert found["docs"].reason.endswith("more files are beyond the limit of 2")
-    assert len(found) == 3
+    read = events(FilesSource(path="docs", exclude=("*.p*", "*.epub"), limit=2), folder)
+    assert read["docs"].reason.endswith("more files are beyond the limit of 2")
+    assert len(read) == 3
 
 
 @pytest.mark.slow
-def test_files_become_searchable_and_outlive_a_failure(
+def test_files_are_searchable_and_kept_after_a_failure(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import kbkit
@@ -297,20 +279,16 @@ def test_files_become_searchable_and_outlive_a_failure(
         report = kb.ingest(FilesSource(path="docs", exclude=("*.html",)), base=folder)
         assert report.new == len(samples.every()) + 1
         assert {problem.uri for problem in report.skipped} == {"docs/leak.md", "docs/locked.pdf"}
-        hits = [
-            hit
-            for hit in kb.search("primed pump paragraph", limit=50)
-            if hit.uri == "docs/manual.pdf"
-        ]
+        hits = kb.search("primed pump paragraph", limit=50)
+        hits = [hit for hit in hits if hit.uri == "docs/manual.pdf"]
         assert sorted(hit.chunk.page for hit in hits) == [1, 2, 3, 4, 5]
         for hit in hits:
             assert f"of page {hit.chunk.page}." in hit.chunk.text
         again = kb.refresh()
         assert (again.same, again.gone, again.chunks_embedded) == (report.new, 0, 0)
-        # files that cannot be read this time keep what is known of them, parts included
-        monkeypatch.setattr("kbkit.sources.formats.FILE_SECONDS", 0.0001)
-        failed = kb.refresh()
-        assert failed.gone == 0
+        # a file that cannot be read this time keeps its documents, parts included
+        monkeypatch.setattr("kbkit.sources.formats.file_parser.FILE_SECONDS", 0.0001)
+        assert kb.refresh().gone == 0
         states = {document.uri: document.state.value for document in kb.documents}
         assert states["docs/book.epub/OEBPS/two b.xhtml"] == "stale"
         assert states["docs/deep/parts.xlsx/Sheet 1"] == "stale"

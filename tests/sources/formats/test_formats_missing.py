@@ -1,20 +1,15 @@
-"""Formats whose library is not installed: a reason for the file, and the others are read."""
+"""Formats whose library is not installed."""
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import kbkit
 from kbkit.recipes import FilesSource
-
-_spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
-samples = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(samples)
+from tests.sources.formats import samples
 
 LIBRARIES = {
     "a.docx": ("mammoth", "Reading DOCX", "mammoth"),
@@ -35,10 +30,10 @@ print(json.dumps([{p.uri: p.reason for p in report.failed}, states, report.chang
 
 @pytest.fixture
 def folder(tmp_path):
-    """A workspace that has read all of them, where every library was there."""
+    """A workspace that read all files with every library installed."""
     docs = tmp_path / "docs"
     docs.mkdir()
-    made = {
+    files = {
         "a.docx": samples.docx(),
         "b.pdf": samples.pdf(),
         "c.pptx": samples.pptx(),
@@ -46,7 +41,7 @@ def folder(tmp_path):
         "e.csv": samples.csv_file(),
         "f.md": b"# F\n\nBefore.\n",
     }
-    for name, data in made.items():
+    for name, data in files.items():
         (docs / name).write_bytes(data)
     with kbkit.open(tmp_path / "work") as workspace:
         report = workspace.create("office").ingest(FilesSource(path="docs"), base=tmp_path)
@@ -57,7 +52,7 @@ def folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_missing_library_is_the_reason_of_its_files_alone(folder, tmp_path):
+def test_missing_library_fails_only_its_files(folder, tmp_path):
     absent = tmp_path / "absent"
     absent.mkdir()
     for module, _, _ in LIBRARIES.values():
@@ -76,13 +71,11 @@ def test_a_missing_library_is_the_reason_of_its_files_alone(folder, tmp_path):
     assert "Traceback" not in run.stderr
     problems, states, changed, new = json.loads(run.stdout)
     for name, (_, ability, package) in LIBRARIES.items():
-        assert (
-            problems.pop(f"docs/{name}")
-            == f'{ability} needs {package}: pip install "kbkit[office]"'
-        )
-    # of a workbook it is not known which sheets it has, but those that were read are
+        reason = f'{ability} needs {package}: pip install "kbkit[office]"'
+        assert problems.pop(f"docs/{name}") == reason
+    # the sheets that were read before are named too
     assert all(uri.startswith("docs/d.xlsx/") for uri in problems)
-    # what was read when the libraries were there stays; what needs none is read on
+    # stored documents stay; files that need no library are read
     assert (changed, new) == (1, 1)
     fresh = {"docs/e.csv", "docs/f.md", "docs/g.md"}
     assert {uri for uri, state in states.items() if state == "current"} == fresh

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from datetime import date, datetime, time, timedelta
 
@@ -10,18 +9,13 @@ import pytest
 from fpdf import FPDF
 from openpyxl import Workbook
 
-from kbkit.sources.formats import parse
-from kbkit.sources.formats.sheet import shown
-from kbkit.sources.parts import Part
+from kbkit.sources.formats import Part
+from kbkit.sources.formats.cell_formats import shown
+from tests.sources.formats.samples import one, saved
 
 SENTENCE = "The valve is closed slowly. "
 LONG = "Valves of a kind, and a heading of which there is so much that it takes two lines"
 END = {"new_x": "LMARGIN", "new_y": "NEXT"}
-
-
-def one(name: str, data: bytes) -> Part:
-    (part,) = parse(name, data)
-    return part
 
 
 class Manual(FPDF):
@@ -31,32 +25,30 @@ class Manual(FPDF):
 
 
 def manual(title: str = "", outline: bool = False) -> bytes:
-    made = Manual()
+    document = Manual()
     if title:
-        made.set_title(title)
-    made.add_page()
-    made.paragraph("Pump Maintenance Handbook", "B", 24)
-    made.paragraph(SENTENCE * 12)
+        document.set_title(title)
+    document.add_page()
+    document.paragraph("Pump Maintenance Handbook", "B", 24)
+    document.paragraph(SENTENCE * 12)
     for chapter in (1, 2, 3):
-        made.set_font("Helvetica", "", 16)
+        document.set_font("Helvetica", "", 16)
         if outline:
-            made.start_section(f"Valves {chapter}")
-        made.paragraph(f"{chapter} {LONG}", "", 16)
-        made.paragraph(SENTENCE * 20)
-        made.ln(3)
-        made.paragraph("Before you start", "B")
+            document.start_section(f"Valves {chapter}")
+        document.paragraph(f"{chapter} {LONG}", "", 16)
+        document.paragraph(SENTENCE * 20)
+        document.ln(3)
+        document.paragraph("Before you start", "B")
         for step in (1, 2):
-            made.paragraph(f"{step}. Close valve {step}.")
-        made.paragraph("Mind this.", "B")
-        made.paragraph(SENTENCE * 3)
-        made.set_font("Helvetica", "B", 11)
-        made.cell(70, 6, "Part")
-        made.cell(70, 6, "Size", **END)
-        made.set_font("Helvetica", "", 11)
-        for row in range(3):
-            made.cell(70, 6, f"part {row}")
-            made.cell(70, 6, f"{row} mm", **END)
-    return bytes(made.output())
+            document.paragraph(f"{step}. Close valve {step}.")
+        document.paragraph("Mind this.", "B")
+        document.paragraph(SENTENCE * 3)
+        document.set_font("Helvetica", "B", 11)
+        for cells in (("Part", "Size"), *((f"part {row}", f"{row} mm") for row in range(3))):
+            document.cell(70, 6, cells[0])
+            document.cell(70, 6, cells[1], **END)
+            document.set_font("Helvetica", "", 11)
+    return bytes(document.output())
 
 
 def headings(part: Part) -> list[str]:
@@ -66,13 +58,10 @@ def headings(part: Part) -> list[str]:
 def test_larger_and_bold_lines_of_a_pdf_are_headings() -> None:
     part = one("scan-0815.pdf", manual())
     assert part.title == "Pump Maintenance Handbook"
-    assert headings(part) == [
-        "# Pump Maintenance Handbook",
-        *(
-            heading
-            for chapter in (1, 2, 3)
-            for heading in (f"## {chapter} {LONG}", "### Before you start")
-        ),
+    assert headings(part) == ["# Pump Maintenance Handbook"] + [
+        heading
+        for chapter in (1, 2, 3)
+        for heading in (f"## {chapter} {LONG}", "### Before you start")
     ]
     assert part.content.count("Pump Maintenance Handbook") == 1
     assert "\n\n1. Close valve 1.\n\n2. Close valve 2.\n\n" in part.content
@@ -80,24 +69,24 @@ def test_larger_and_bold_lines_of_a_pdf_are_headings() -> None:
     assert "Part Size" in part.content
 
 
-def test_a_pdf_is_called_what_it_says_before_what_it_shows() -> None:
+def test_title_of_a_pdf_precedes_its_first_heading() -> None:
     assert one("x.pdf", manual("Said title")).title == "Said title"
     assert one("x.pdf", manual("Microsoft Word - x.docx")).title == "Pump Maintenance Handbook"
 
 
-def test_the_outline_of_a_pdf_goes_before_its_letters() -> None:
+def test_outline_of_a_pdf_precedes_its_fonts() -> None:
     part = one("x.pdf", manual(outline=True))
     assert headings(part) == [f"# Valves {chapter}" for chapter in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("style", ["", "B"])
-def test_a_pdf_of_one_kind_of_letters_has_no_headings(style: str) -> None:
-    made = Manual()
-    made.add_page()
+def test_pdf_of_one_font_has_no_headings(style: str) -> None:
+    document = Manual()
+    document.add_page()
     for number in range(20):
-        made.paragraph(f"Short line {number}", style)
-        made.ln(4)
-    part = one("dir/plain-text.pdf", bytes(made.output()))
+        document.paragraph(f"Short line {number}", style)
+        document.ln(4)
+    part = one("dir/plain-text.pdf", bytes(document.output()))
     assert headings(part) == []
     assert part.title == "plain-text"
 
@@ -128,13 +117,33 @@ DAY = datetime(2024, 3, 5, 14, 7, 9)
         (0.1 + 0.2, "General", "0.3"),
         (3.0, "0.00", "3.00"),
         (True, "General", "TRUE"),
+        (42, "00000", "00042"),
+        (3.14159, "0.00", "3.14"),
+        (2.675, "0.00", "2.68"),
+        (1234567.5, "#,##0", "1,234,568"),
+        (-5, "#,##0;(#,##0)", "(5)"),
+        (0, '0;-0;"none"', "none"),
+        (99.5, '"$"#,##0.00', "$99.50"),
+        (99.5, "[$€-407] #,##0.00", "€ 99.50"),
+        (1234.5, '_("$"* #,##0.00_)', "$1,234.50"),
+        (1234, '"SKU-"0000', "SKU-1234"),
+        (123456789, "000-00-0000", "123-45-6789"),
+        (5551234567, "(000) 000-0000", "(555) 123-4567"),
+        (1234, "0.##", "1234"),
+        (1_500_000, '0.0,,"M"', "1.5M"),
+        (-0.001, "0.0", "0.0"),
+        (3, "# ?/?", "3"),
+        (1e20, "0", "100000000000000000000"),
+        (123456789, "0." + "0" * 20, "123456789." + "0" * 20),
+        (500, '[>=1000000]0.0,,"M";[>=1000]0.0,"K";0', "500"),
+        (5, "0" + "," * 30_000, "5"),
     ],
 )
 def test_cells_are_written_as_their_formats_show_them(value, form: str, text: str) -> None:
     assert shown(value, form) == text
 
 
-def test_a_workbook_keeps_dates_as_they_are_shown() -> None:
+def test_workbook_keeps_dates_as_shown() -> None:
     book = Workbook()
     book.properties.title = "Deliveries of the year"
     sheet = book.active
@@ -143,9 +152,7 @@ def test_a_workbook_keeps_dates_as_they_are_shown() -> None:
     sheet["B2"].number_format = "dd/mm/yyyy"
     sheet["C2"].number_format = "yyyy-mm-dd hh:mm"
     sheet["D2"].number_format = "0%"
-    stream = io.BytesIO()
-    book.save(stream)
-    part = one("x.xlsx", stream.getvalue())
+    part = one("x.xlsx", saved(book))
     assert part.title == "Deliveries of the year"
     assert "| pump | 05/03/2024 | 2024-03-05 14:07 | 50% |" in part.content
     assert "00:00" not in part.content

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import re
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -25,12 +23,7 @@ from kbkit.sources.package import origin_of
 from kbkit.sources.web import Response
 from kbkit.sources.web.pages import Validators
 from tests.manuals import manual
-
-_spec = importlib.util.spec_from_file_location(
-    "samples", Path(__file__).parents[1] / "formats/samples.py"
-)
-samples = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(samples)
+from tests.sources.formats import samples
 
 CC = "https://creativecommons.org/licenses/by/4.0/"
 
