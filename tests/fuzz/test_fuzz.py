@@ -1,4 +1,4 @@
-"""Whatever comes from elsewhere ends in a result or in one clear error: made up at random.
+"""Random input ends in a result or in one clear error.
 
 `make test` tries a few cases of each; `make soak` 100,000 (KBKIT_HYPOTHESIS_PROFILE=soak).
 """
@@ -39,13 +39,13 @@ fuzzed = settings(
 
 
 def attempt(call, *arguments, **options):
-    """What a call returns, and what it says where it refuses; any other error is a fault."""
+    """The result of a call, and the message of its KbkitError; any other error is a fault."""
     try:
         return call(*arguments, **options), ""
     except KbkitError as error:
-        said = str(error)
-    assert said
-    return None, said
+        message = str(error)
+    assert message
+    return None, message
 
 
 odd = st.text(
@@ -77,6 +77,10 @@ def values(keys: st.SearchStrategy[str]) -> st.SearchStrategy[object]:
 # --- recipes ------------------------------------------------------------------------------------
 
 keys_of_recipes = st.sampled_from([*Recipe.model_fields, *CrawlSource.model_fields, "<<", "odd"])
+YAML_SIGNS = [
+    *("&a [*a]", "*a", "&a {b: 1}", "{<<: *a}", "!!binary x", "!!bool x", "|", "!!timestamp x"),
+    *("? [a]", "---", "...", "%YAML 9.9", "!!set {a}"),
+]
 yaml_lines = st.builds(
     lambda indent, key, value: " " * indent + key + value,
     st.integers(0, 6),
@@ -84,23 +88,7 @@ yaml_lines = st.builds(
     st.one_of(
         odd,
         values(keys_of_recipes).map(lambda value: json.dumps(value, ensure_ascii=False)),
-        st.sampled_from(
-            [
-                "&a [*a]",
-                "*a",
-                "&a {b: 1}",
-                "{<<: *a}",
-                "!!binary x",
-                "!!bool x",
-                "|",
-                "!!timestamp x",
-                "? [a]",
-                "---",
-                "...",
-                "%YAML 9.9",
-                "!!set {a}",
-            ]
-        ),
+        st.sampled_from(YAML_SIGNS),
     ),
 )
 yaml_texts = st.lists(yaml_lines, max_size=12).map("\n".join)
@@ -110,9 +98,9 @@ yaml_texts = st.lists(yaml_lines, max_size=12).map("\n".join)
 @fuzzed
 def test_recipes(text):
     for each in (text, f"name: x\nsources: [{{type: files, path: a}}]\n{text}"):
-        recipe, said = attempt(parse_recipe, each, Path("r.yaml"))
+        recipe, message = attempt(parse_recipe, each, Path("r.yaml"))
         if recipe is None:
-            assert said.startswith("r.yaml:")
+            assert message.startswith("r.yaml:")
         else:
             recipe.model_dump_json()
 
@@ -132,47 +120,11 @@ def test_sources(body, kind):
 
 # --- documents ----------------------------------------------------------------------------------
 
-tags = st.sampled_from(
-    [
-        "html",
-        "head",
-        "body",
-        "main",
-        "article",
-        "p",
-        "div",
-        "span",
-        "table",
-        "tr",
-        "td",
-        "th",
-        "ul",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "pre",
-        "code",
-        "a",
-        "img",
-        "svg",
-        "math",
-        "h1",
-        "h2",
-        "h7",
-        "template",
-        "select",
-        "option",
-        "iframe",
-        "form",
-        "input",
-        "textarea",
-        "title",
-        "base",
-        "meta",
-        "blockquote",
-    ]
-)
+TAGS = """
+html head body main article p div span table tr td th ul li dl dt dd pre code a img svg math h1 h2
+h7 template select option iframe form input textarea title base meta blockquote
+"""
+tags = st.sampled_from(TAGS.split())
 pieces = st.one_of(
     odd,
     st.just("Some words of a sentence that says something, and goes on for a while. "),
@@ -209,65 +161,15 @@ def test_chunks(content, strategy, size, share):
     check(content, chunk(content, DocumentType.OTHER, spec), size)
 
 
-keys_of_apis = st.sampled_from(
-    [
-        "openapi",
-        "info",
-        "title",
-        "version",
-        "paths",
-        "/a",
-        "/b/{c}",
-        "get",
-        "post",
-        "parameters",
-        "name",
-        "in",
-        "schema",
-        "type",
-        "properties",
-        "items",
-        "$ref",
-        "allOf",
-        "oneOf",
-        "anyOf",
-        "not",
-        "enum",
-        "example",
-        "examples",
-        "default",
-        "required",
-        "requestBody",
-        "content",
-        "application/json",
-        "responses",
-        "200",
-        "description",
-        "components",
-        "schemas",
-        "A",
-        "securitySchemes",
-        "security",
-        "servers",
-        "url",
-        "variables",
-        "tags",
-        "summary",
-        "operationId",
-        "headers",
-        "discriminator",
-        "mapping",
-        "const",
-    ]
-)
+KEYS_OF_APIS = """
+openapi info title version paths /a /b/{c} get post parameters name in schema type properties items
+$ref allOf oneOf anyOf not enum example examples default required requestBody content
+application/json responses 200 description components schemas A securitySchemes security servers
+url variables tags summary operationId headers discriminator mapping const
+"""
+keys_of_apis = st.sampled_from(KEYS_OF_APIS.split())
 schemas = values(keys_of_apis) | st.sampled_from(
-    [
-        {"$ref": "#/components/schemas/A"},
-        {"$ref": "#/"},
-        {"$ref": "#"},
-        {"$ref": 1},
-        {"$ref": "x#/y"},
-    ]
+    [{"$ref": target} for target in ("#/components/schemas/A", "#/", "#", 1, "x#/y")]
 )
 apis = st.fixed_dictionaries(
     {"openapi": st.sampled_from(["3.0.0", "3.1.0"])},
@@ -299,9 +201,9 @@ apis = st.fixed_dictionaries(
 
 @given(description=apis)
 @fuzzed
-def test_descriptions_of_apis(description):
-    found, _ = attempt(lambda: list(documents(description, "https://h/api.json")))
-    assert all(isinstance(document.content, str) for document in found or ())
+def test_api_descriptions(description):
+    read, _ = attempt(lambda: list(documents(description, "https://h/api.json")))
+    assert all(isinstance(document.content, str) for document in read or ())
 
 
 # --- names, questions, filters ------------------------------------------------------------------
@@ -311,17 +213,17 @@ def test_descriptions_of_apis(description):
 @fuzzed
 def test_paths(names):
     path = "/".join(names)
-    parts, said = attempt(parts_of, path)
+    parts, message = attempt(parts_of, path)
     if parts is None:
-        assert said.isprintable()
+        assert message.isprintable()
     else:
         assert not any(fault(part) or part in ("", ".", "..") for part in parts)
         assert parts_of("/".join(parts)) == parts
     usable = [name.encode("utf-8", "replace").decode() for name in names]
     uris = {f"https://h/{name}" for name in usable} | {f"text:{name}" for name in usable}
-    given_paths = assign_paths(sorted(uris), "pages")
-    assert len(set(given_paths.values())) == len(uris)
-    for name in given_paths.values():
+    paths = assign_paths(sorted(uris), "pages")
+    assert len(set(paths.values())) == len(uris)
+    for name in paths.values():
         assert not name.startswith("/")
         assert ".." not in name.split("/")
         assert "\\" not in name
@@ -346,17 +248,18 @@ words = st.sampled_from(
 
 @given(query=st.lists(odd | words, max_size=6).map(" ".join))
 @fuzzed
-def test_questions(workspace, query):
+def test_queries(workspace, query):
     hits, _ = attempt(workspace.search, query, limit=3)
     assert hits is None or len(hits) <= 3
 
 
-@given(
-    stated=st.dictionaries(st.sampled_from([*Filters.__slots__, "odd"]), values(odd), max_size=4)
-)
+keys_of_filters = st.sampled_from([*Filters.__slots__, "odd"])
+
+
+@given(fields=st.dictionaries(keys_of_filters, values(odd), max_size=4))
 @fuzzed
-def test_filters(workspace, stated):
-    filters, _ = attempt(Filters.of, stated)
+def test_filters(workspace, fields):
+    filters, _ = attempt(Filters.of, fields)
     if filters is not None:
         attempt(workspace.search, "tea", filters=filters, limit=3)
 
@@ -370,7 +273,7 @@ tables = st.sampled_from(
 
 @pytest.fixture(scope="module")
 def members(workspace):
-    """What a bundle of the workspace holds, with a rating and a source."""
+    """The members of a bundle of the workspace, with a rating and a source."""
     notes, path = workspace["notes"], workspace.path.with_name("good.zip")
     notes.rate(notes.documents["x:tea"].id, 4, rater="ann")
     notes.sources.add(FilesSource(path="tea.md"))
@@ -388,7 +291,7 @@ def empty(tmp_path_factory):
 @given(data=st.data(), table=tables, value=values(odd))
 @fuzzed
 def test_bundles(members, empty, data, table, value):
-    """Bytes of a bundle are changed, or what a row says with digests that are right for it."""
+    """Bytes of a bundle are changed, or a row together with its digests."""
     path = empty.path.with_name("bundle.zip")
     if data.draw(st.booleans()):
         changed = bytearray(packed(members))
@@ -396,9 +299,9 @@ def test_bundles(members, empty, data, table, value):
             changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
         path.write_bytes(changed)
     elif table == "manifest":
-        said = json.loads(members["manifest.json"])
-        said[data.draw(st.sampled_from(sorted(said)))] = value
-        path.write_bytes(packed(members, json.dumps(said).encode()))
+        manifest = json.loads(members["manifest.json"])
+        manifest[data.draw(st.sampled_from(sorted(manifest)))] = value
+        path.write_bytes(packed(members, json.dumps(manifest).encode()))
     else:
 
         def change(rows):
@@ -406,9 +309,9 @@ def test_bundles(members, empty, data, table, value):
             row[data.draw(st.sampled_from(sorted(row)))] = value
 
         path.write_bytes(packed(edited(members, table, change)))
-    restored, said = attempt(empty.restore, path)
+    restored, message = attempt(empty.restore, path)
     if restored is None:
-        assert said.isprintable()
+        assert message.isprintable()
     for name in empty:
         assert restored is not None
         attempt(empty.search, "tea", kbs=[name])
@@ -422,8 +325,8 @@ def client(tmp_path_factory):
         opened.files.write("a.md", "# A\n")
         opened.entries.create("Brew tea", slug="brew", prompt="Boil water.")
         app = application(opened)
-        with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as asked:
-            yield asked
+        with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+            yield client
 
 
 PLACES = {"name": "notes", "document": "x:tea", "path": "a.md", "slug": "brew"}
@@ -431,22 +334,23 @@ PLACES = {"name": "notes", "document": "x:tea", "path": "a.md", "slug": "brew"}
 
 @lru_cache
 def operations(app):
-    """Method, path and known fields of requests that are answered at once, but for new bases."""
-    told, found = app.openapi(), []
-    for path, operation in told["paths"].items():
+    """Method, path and fields of requests with an immediate response, except for new bases."""
+    description, requests = app.openapi(), []
+    for path, operation in description["paths"].items():
         for method, about in operation.items():
             shape = about.get("requestBody", {}).get("content", {}).get("application/json", {})
             if shape and "202" not in about["responses"] and path != "/api/knowledge/bases":
                 name = shape["schema"].get("$ref", "").rpartition("/")[2]
-                fields = told["components"]["schemas"].get(name, {}).get("properties", {"odd": {}})
+                schema = description["components"]["schemas"].get(name, {})
+                fields = schema.get("properties", {"odd": {}})
                 where = re.sub(r"{(\w+)}", lambda part: PLACES.get(part[1], "none"), path)
-                found.append((method, where, (*fields, "odd")))
-    return found
+                requests.append((method, where, (*fields, "odd")))
+    return requests
 
 
 @given(data=st.data())
 @fuzzed
-def test_bodies_of_requests(client, data):
+def test_request_bodies(client, data):
     method, path, fields = data.draw(st.sampled_from(operations(client.app)))
     body = data.draw(
         st.dictionaries(st.sampled_from(fields), values(st.sampled_from(fields)), max_size=5)
@@ -454,7 +358,7 @@ def test_bodies_of_requests(client, data):
     )
     content = json.dumps(body).encode("utf-8", "surrogatepass")
     headers = {"Content-Type": "application/json"}
-    answer = client.request(method, path, content=content, headers=headers)
-    assert answer.status_code < 500, (method, path, content, answer.text)
-    if answer.status_code >= 400:
-        assert answer.json()["detail"]
+    response = client.request(method, path, content=content, headers=headers)
+    assert response.status_code < 500, (method, path, content, response.text)
+    if response.status_code >= 400:
+        assert response.json()["detail"]

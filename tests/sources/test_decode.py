@@ -93,14 +93,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "charset"), CASES)
-def test_a_charset_that_nothing_names_is_found(text: str, charset: str) -> None:
+def test_charset_is_detected(text: str, charset: str) -> None:
     found = decoded(text.encode(charset))
     assert found.text == text
     assert "names no charset" in found.note
 
 
 @pytest.mark.parametrize(("text", "charset"), CASES)
-def test_a_charset_that_is_named_needs_no_guess(text: str, charset: str) -> None:
+def test_named_charset_is_used(text: str, charset: str) -> None:
     assert decoded(text.encode(charset), charset) == decoded(text.encode())
     page = f'<meta charset="{charset}"><p>{text}'
     if charset != "iso2022_jp":
@@ -123,9 +123,7 @@ def test_a_charset_that_is_named_needs_no_guess(text: str, charset: str) -> None
         ("iso-8859-9", "“İşlem”", "cp1254"),
     ],
 )
-def test_what_pages_call_a_charset_is_what_browsers_take_it_for(
-    label: str, text: str, charset: str
-) -> None:
+def test_charset_labels_mean_what_browsers_assume(label: str, text: str, charset: str) -> None:
     body = text.encode(charset)
     assert decoded(body, label) == decoded(text.encode())
     for page in (
@@ -136,7 +134,7 @@ def test_what_pages_call_a_charset_is_what_browsers_take_it_for(
         assert decoded(page.encode() + body).text == page + text
 
 
-def test_signs_that_vendors_added_to_euc_jp_are_read() -> None:
+def test_vendor_characters_of_euc_jp_are_read() -> None:
     body = "手順".encode("euc-jp") + b"\xad\xa1\xad\xa2\xad\xb7\xad\xea\xfc\xe2"
     assert decoded(body, "EUC-JP").text == "手順①②Ⅲ㈱髙"
     guessed = decoded(LONG["japanese"][0].encode("euc-jp") + body)
@@ -151,14 +149,14 @@ def test_signs_that_vendors_added_to_euc_jp_are_read() -> None:
     "charset",
     ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"],
 )
-def test_unicode_is_read_with_and_without_a_mark(name: str, charset: str) -> None:
+def test_unicode_is_read_with_and_without_a_bom(name: str, charset: str) -> None:
     text = f"{name}: {LONG[name][0]}\n"
     body = text.encode(charset)
     assert (binary_kind(body), decoded(body).text, decoded(body).note) == ("", text, "")
 
 
 @pytest.mark.parametrize("text", ["Привет", "שלום", "日", "5 µm"])
-def test_too_little_to_tell_is_western_and_noted(text: str) -> None:
+def test_too_short_text_is_western_and_noted(text: str) -> None:
     charset = {"П": "cp1251", "ש": "cp1255", "日": "shift_jis", "5": "cp1252"}[text[0]]
     body = text.encode(charset)
     found = decoded(body)
@@ -167,18 +165,18 @@ def test_too_little_to_tell_is_western_and_noted(text: str) -> None:
     assert "cp1252" in found.note
 
 
-def test_a_few_foreign_bytes_do_not_make_a_page_of_western_letters_utf8() -> None:
+def test_page_with_few_western_bytes_is_not_utf8() -> None:
     body = ("Plain words of a long page. " * 200).encode() + "trois café".encode("cp1252")
     assert decode(body).endswith("trois café")
 
 
-def test_a_stray_nul_is_text_and_a_program_is_none() -> None:
+def test_stray_nul_is_text_and_a_program_is_not() -> None:
     assert binary_kind(b"A long line of text.\n" * 40 + b"\x00") == ""
     assert binary_kind(bytes(range(256)) * 8) == "binary data"
     assert binary_kind(b"".join(n.to_bytes(4, "little") for n in range(900))) == "binary data"
 
 
-def test_reports_tell_what_was_guessed() -> None:
+def test_reports_note_guessed_charsets() -> None:
     (document,) = read_file("a.md", b"# Caf\xe9\n\nTr\xe8s bien, \xe0 bient\xf4t.\n")
     assert document.title == "Café"
     counters = RunCounters()
@@ -192,13 +190,13 @@ def test_reports_tell_what_was_guessed() -> None:
     "text", ["これは日本語の文章です。" * 20, "Русский текст о поиске. " * 20, "Größe für Übung"]
 )
 @pytest.mark.parametrize("charset", ["utf-8", ""])
-def test_a_stray_byte_costs_one_character_and_is_said(text: str, charset: str) -> None:
+def test_stray_byte_costs_one_character_and_is_noted(text: str, charset: str) -> None:
     found = decoded(text[:3].encode() + b"\xff" + text[3:].encode(), charset)
     assert found.text.replace("\ufffd", "") == text
     assert found.note == "bytes that are not utf-8, read as \ufffd: 1"
 
 
-def test_a_wrong_charset_is_said_to_be_wrong() -> None:
+def test_wrong_charset_is_noted() -> None:
     assert (
         decoded(b"A caf\xe9 is open", "utf-8").note == "is not in utf-8, as it says: read as cp1252"
     )

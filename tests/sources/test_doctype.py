@@ -51,7 +51,7 @@ TEXT = "Some words on how it is, how it was, and how it might have been.\n"
         ("https://x/indexes.html", "Create an index on an expression", "", T.OTHER),
     ],
 )
-def test_strong_cues_decide_and_nothing_else(uri, title, content, kind):
+def test_types_follow_strong_cues_only(uri, title, content, kind):
     assert detect(uri, title, content) is kind
 
 
@@ -62,7 +62,7 @@ def manual_page(name: str, *sections: str) -> str:
     return f"# {name}(1)\n\n## NAME\n\n{name}\n\n## SYNOPSIS\n\n{name} [options]\n\n{parts}"
 
 
-def test_manual_pages_are_told_alike_whatever_their_words():
+def test_all_manual_pages_are_references():
     """They were manual, other, tutorial and reference by accident of their words."""
     pages = {
         "vat-add": manual_page("vat-add", "DESCRIPTION", "OPTIONS", "EXAMPLES", "SEE ALSO"),
@@ -79,14 +79,14 @@ def test_manual_pages_are_told_alike_whatever_their_words():
     )
 
 
-def test_a_few_steps_among_many_headings_make_no_tutorial():
+def test_few_steps_among_many_headings_make_no_tutorial():
     steps = "".join(f"## Step {n}: do it\n\nWords.\n\n" for n in range(1, 4))
     rest = "".join(f"## Font {n}\n\nWords.\n\n" for n in range(12))
     assert detect("https://x/fonts.html", "Fonts", f"# Fonts\n\n{steps}") is T.TUTORIAL
     assert detect("https://x/fonts.html", "Fonts", f"# Fonts\n\n{steps}{rest}") is T.OTHER
 
 
-def test_a_reference_guide_is_a_reference():
+def test_reference_guide_is_a_reference():
     assert detect("https://x/list.html", "Quick reference guide", "# Quick") is T.REFERENCE
     assert detect("https://x/list.html", "Style guide", "# Style") is T.OTHER
     assert detect("https://x/list.html", "User guide", "# User") is T.MANUAL
@@ -116,7 +116,7 @@ BODY = "<main><h1>{title}</h1><p>You can follow this tutorial step by step, in a
         ("", "<body>", "x.html", None),
     ],
 )
-def test_generators_of_one_kind_of_text_say_so(head, body, url, kind):
+def test_types_of_generators_of_one_type(head, body, url, kind):
     html = f"<!doctype html><html><head>{head}<title>T</title></head>{body}{BODY}</html>"
     page = extract(html.format(title="Vat"), f"https://x/{url}")
     assert page.template is kind
@@ -124,12 +124,12 @@ def test_generators_of_one_kind_of_text_say_so(head, body, url, kind):
     assert told is (kind or T.OTHER)
 
 
-def test_what_a_page_is_called_counts_before_its_template():
+def test_name_of_a_page_precedes_its_template():
     assert detect("https://x/vatfaq.html", "vatfaq(7)", "", T.REFERENCE) is T.FAQ
     assert detect("https://x/vattutorial.html", "vattutorial(7)", "", T.REFERENCE) is T.TUTORIAL
 
 
-def test_labels_are_of_two_hundred_pages_of_six_sites_and_more():
+def test_labels_cover_two_hundred_pages_of_six_sites():
     with LABELS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader((line for line in file if not line.startswith("#")), delimiter="\t"))
     assert len(rows) >= 200
@@ -143,7 +143,7 @@ def test_labels_are_of_two_hundred_pages_of_six_sites_and_more():
     assert len({(site, path) for _, site, path, _ in rows}) == len(rows)
 
 
-def test_types_are_shown_where_they_tell_something():
+def test_types_are_shown_if_informative():
     assert telling_types({"other": 3, "manual": 5, "reference": 9}) == ("reference", "manual")
     assert telling_types({"other": 9, "manual": 5}) == ()
     assert telling_types({"manual": 5}) == ("manual",)

@@ -40,7 +40,7 @@ def bomb() -> bytes:
 @pytest.mark.parametrize(
     ("form", "suffix"), [("PNG", "png"), ("JPEG", "jpg"), ("GIF", "gif"), ("WEBP", "webp")]
 )
-def test_pictures_are_known_by_what_they_hold(form: str, suffix: str) -> None:
+def test_images_are_recognized_by_content(form: str, suffix: str) -> None:
     image = kept_image(picture(form))
     assert image is not None
     assert image.name.endswith(f".{suffix}")
@@ -62,11 +62,11 @@ def test_pictures_are_known_by_what_they_hold(form: str, suffix: str) -> None:
         b'<svg xmlns="http://www.w3.org/1999/xhtml"></svg>',
     ],
 )
-def test_what_is_no_picture_is_not_kept(data: bytes) -> None:
+def test_other_data_is_no_image(data: bytes) -> None:
     assert kept_image(data) is None
 
 
-def test_an_svg_draws_and_does_nothing_else() -> None:
+def test_svg_keeps_shapes_only() -> None:
     image = kept_image(SVG)
     assert image is not None
     text = image.data.decode()
@@ -84,7 +84,7 @@ def test_an_svg_draws_and_does_nothing_else() -> None:
         assert mark not in text
 
 
-def test_addresses_are_those_of_pictures() -> None:
+def test_addresses_of_images() -> None:
     text = r"![a](x.png) [l](y.png) ![b](<with space.png> 't') [![c](z(1).svg)](u) ![a](x.png)"
     assert image_addresses(text) == ["x.png", "with space.png", "z(1).svg"]
 
@@ -113,7 +113,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_pictures_of_files_stand_in_the_site(folder: Path) -> None:
+def test_images_of_files_are_exported(folder: Path) -> None:
     with kbkit.Workspace(folder / "ws") as workspace:
         kb = workspace.create("pictures")
         kb.ingest(FilesSource(path=str(folder / "docs")))

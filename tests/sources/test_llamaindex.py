@@ -37,12 +37,12 @@ def skipped(*items):
         ({"url": 7, "file_path": ["b"], "source": "3"}, "c", "c"),
     ],
 )
-def test_the_uri_is_the_best_name_there_is(metadata, id_, uri):
+def test_uri_is_the_best_name(metadata, id_, uri):
     known = {} if id_ is None else {"id_": id_}
     assert [d.uri for d in documents(Document(text="x", metadata=metadata, **known))] == [uri]
 
 
-def test_text_without_any_name_is_known_by_itself():
+def test_unnamed_text_has_a_uri_by_content():
     one, again, other = (documents(Document(text=text))[0] for text in ("tea", "tea", "milk"))
     assert one.uri == again.uri != other.uri
     assert one.title == "tea"
@@ -72,7 +72,7 @@ def test_pages_without_plain_numbers_are_counted():
     assert content == ("<!-- page 1 -->\n\ni\n\n<!-- page 2 -->\n\nii\n\n<!-- page 3 -->\n\n1\n")
 
 
-def test_parts_of_one_place_are_joined_wherever_they_come():
+def test_parts_of_one_place_are_joined():
     about = {"url": "https://example.org/a"}
     first, other = documents(
         Document(text="# Tea\n\nGreen.", metadata={**about, "part": 1}),
@@ -84,7 +84,7 @@ def test_parts_of_one_place_are_joined_wherever_they_come():
     assert other.uri == "milk"
 
 
-def test_nodes_of_a_splitter_become_their_document_again():
+def test_nodes_of_a_splitter_become_their_document():
     text = " ".join(f"Sentence number {n} speaks of tea." for n in range(60))
     nodes = SentenceSplitter(chunk_size=60, chunk_overlap=20).get_nodes_from_documents(
         [Document(text=text)]
@@ -96,7 +96,7 @@ def test_nodes_of_a_splitter_become_their_document_again():
     assert scored == [document]
 
 
-def test_dictionaries_do_as_well():
+def test_dictionaries_are_documents():
     document = Document(text="# Tea", id_="tea", metadata={"n": 1})
     assert documents(document.to_dict()) == documents(document)
     node = TextNode(text="# Tea", id_="tea", metadata={"n": 1})
@@ -104,7 +104,7 @@ def test_dictionaries_do_as_well():
     assert documents({"doc_id": "tea", "text": "# Tea", "extra_info": {"n": 1}})[0].uri == "tea"
 
 
-def test_a_document_that_is_one_already_is_taken_as_it_is():
+def test_source_document_is_unchanged():
     document = SourceDocument("tea", "Tea", "# Tea", metadata={"source": "https://tea.example/"})
     (event,) = document_events([document], Path())
     assert event.document is document
@@ -126,13 +126,13 @@ def test_title_tags_and_type_come_from_metadata_or_text():
     assert (plain.title, plain.document_type) == ("Heading", None)
 
 
-def test_metadata_that_json_lacks_becomes_text():
+def test_metadata_without_a_json_type_becomes_text():
     about = {"when": Path("a"), "many": {1}, "nan": float("nan"), 3: b"x", "last_accessed_date": 1}
     (document,) = documents({"id_": "x", "text": "tea", "metadata": about})
     assert document.metadata == {"when": "a", "many": [1], "nan": "nan", "3": "b'x'"}
 
 
-def test_what_holds_no_text_is_skipped_with_the_reason():
+def test_documents_without_text_are_skipped_with_a_reason():
     circle = {}
     circle["self"] = circle
     assert skipped(
@@ -152,7 +152,7 @@ def test_what_holds_no_text_is_skipped_with_the_reason():
     ]
 
 
-def test_text_of_broken_bytes_can_be_stored():
+def test_text_with_surrogates_can_be_stored():
     (document,) = documents(
         {"id_": "a\udcff", "text": "tea\udcff\0", "metadata": {"title": "\ud83d"}}
     )
@@ -161,7 +161,7 @@ def test_text_of_broken_bytes_can_be_stored():
         text.encode()
 
 
-def test_a_folder_reader_gives_the_uris_of_the_source_files(tmp_path):
+def test_folder_reader_keeps_uris_of_files(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/tea.md").write_text("# Tea\n\nGreen.\n", encoding="utf-8")
     (document,) = documents(*SimpleDirectoryReader(tmp_path / "docs").load_data(), base=tmp_path)

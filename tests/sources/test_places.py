@@ -45,7 +45,7 @@ def test_names_of_places(base, path, name):
     assert place.root.is_absolute()
 
 
-def test_an_absolute_path_is_called_as_from_its_base_or_by_its_last_part(base):
+def test_absolute_path_is_named_from_its_base_or_its_last_part(base):
     docs = base / "docs"
     assert DiskPlace.of(str(docs / "deep"), base).name == "docs/deep"
     assert DiskPlace.of(str(docs / "deep"), docs.parent.parent / "else").name == "deep"
@@ -53,7 +53,7 @@ def test_an_absolute_path_is_called_as_from_its_base_or_by_its_last_part(base):
     assert DiskPlace.of(str(docs / "deep"), Path("/")).name == "deep"
 
 
-def test_uris_are_of_files_in_the_place(base):
+def test_uris_name_files_in_the_place(base):
     assert DiskPlace.of("docs", base).uri(base / "docs/deep/a.md") == "docs/deep/a.md"
     assert DiskPlace.of(".", base).uri(base / "docs/a.md") == "docs/a.md"
     elsewhere = base.parent / "else/docs"
@@ -61,7 +61,7 @@ def test_uris_are_of_files_in_the_place(base):
     assert DiskPlace.of(str(elsewhere / "a.md"), base).uri(elsewhere / "a.md") == "a.md"
 
 
-def test_places_of_one_name_are_told_apart(base):
+def test_places_with_the_same_name_are_numbered(base):
     ours, theirs = DiskPlace.of("docs", base), DiskPlace.of("../else/docs", base)
     assert theirs.apart([ours]).name == "docs-2"
     assert theirs.apart([ours, theirs.apart([ours])]).name == "docs-2"  # the same folder
@@ -109,7 +109,7 @@ def anywhere(request, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("anywhere")
 @pytest.mark.parametrize("uri", NOT_HERE)
-def test_what_is_no_path_of_this_machine_stays(uri):
+def test_uris_of_other_machines_are_unchanged(uri):
     assert published_uri(uri) == uri
 
 
@@ -119,7 +119,7 @@ def test_what_is_no_path_of_this_machine_stays(uri):
     indirect=True,
 )
 @pytest.mark.usefixtures("anywhere")
-def test_a_document_is_found_by_the_name_it_was_added_under(base):
+def test_document_is_found_by_its_original_name(base):
     here = base / "docs/two words.md"
     here.touch()
     names = [*filter(None, NOT_HERE), str(here), (base / "docs/a.md").as_uri() + "#part"]
@@ -144,13 +144,13 @@ def test_a_document_is_found_by_the_name_it_was_added_under(base):
 
 
 @pytest.mark.usefixtures("anywhere")
-def test_a_path_below_the_base_folder_is_relative_to_it(base):
+def test_path_below_the_base_folder_is_relative(base):
     path = base / "docs/deep/a.md"
     assert published_uri(str(path), base / "docs") == "deep/a.md"
     assert published_uri(path.as_uri() + "#part", base) == "docs/deep/a.md#part"
 
 
-def test_other_files_get_names_that_are_theirs_alone(base, monkeypatch):
+def test_other_files_have_unique_names(base, monkeypatch):
     one, other = base.parent / "else/docs/a.md", base / "docs/a.md"
     name = published_uri(str(one))
     assert name.startswith("docs-")
@@ -161,7 +161,7 @@ def test_other_files_get_names_that_are_theirs_alone(base, monkeypatch):
     assert published_uri(str(one)) == name
 
 
-def test_what_programs_write_says_nothing_of_this_machine(monkeypatch, tmp_path):
+def test_output_of_programs_names_no_local_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path.parent)
     said = f"default={str(tmp_path / 'cache')!r}, in {sys.prefix}/share or {os.fspath(tmp_path)}."

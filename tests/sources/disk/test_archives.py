@@ -57,7 +57,7 @@ def pack(folder: Path, name: str, prefix: str = "") -> None:
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "a.tar.xz", "a.tar.bz2"])
-def test_archives_hold_what_the_folder_holds(folder, name) -> None:
+def test_archives_are_read_like_their_folder(folder, name) -> None:
     pack(folder, name)
     expected = contents(read(folder, "site"))
     assert sorted(expected) == sorted(BASE + part for part in NAMES)
@@ -126,14 +126,14 @@ def test_hostile_members_of_a_tar(tmp_path, page) -> None:
     assert len([event for event in found if event.reason]) == len(HOSTILE) + 3
 
 
-def test_a_folder_is_not_left_by_links(folder) -> None:
+def test_links_out_of_the_folder_are_skipped(folder) -> None:
     (folder / "secret.html").write_text("<p>secret</p>")
     (folder / "site" / "link.html").symlink_to(folder / "secret.html")
     found = {event.uri: event.reason for event in read(folder, "site")}
     assert found[BASE + "link.html"] == "a link that leads out of the folder"
 
 
-def test_bombs_are_bounded(tmp_path, monkeypatch) -> None:
+def test_archive_bombs_are_bounded(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(archives, "MAX_BYTES", 1_000_000)
     monkeypatch.setattr(archives, "TOTAL_BYTES", 5_000_000)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -149,7 +149,7 @@ def test_bombs_are_bounded(tmp_path, monkeypatch) -> None:
         read(tmp_path, "a.tgz")
 
 
-def test_a_header_that_claims_gigabytes_is_refused(tmp_path) -> None:
+def test_tar_header_that_claims_gigabytes_is_refused(tmp_path) -> None:
     header = tarfile.TarInfo("x")
     header.type, header.size = tarfile.XHDTYPE, 3_000_000_000
     (tmp_path / "a.tar").write_bytes(header.tobuf() + bytes(10_240))
@@ -158,7 +158,7 @@ def test_a_header_that_claims_gigabytes_is_refused(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.tar.xz", "w.warc.gz"])
-def test_damaged_archives_are_one_clear_error_or_a_reason(folder, name) -> None:
+def test_damaged_archives_are_one_clear_error(folder, name) -> None:
     if name == "w.warc.gz":
         warc(folder / name, [(f"{BASE}{n}", "200", "<p>words</p>", "2026") for n in range(50)])
     else:
@@ -182,7 +182,7 @@ def test_damaged_archives_are_one_clear_error_or_a_reason(folder, name) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.rar", "a.zip", "nowhere.zip"])
-def test_what_is_no_archive(tmp_path, name) -> None:
+def test_other_files_are_no_archives(tmp_path, name) -> None:
     (tmp_path / "a.rar").write_text("x")
     (tmp_path / "a.zip").write_text("x")
     with pytest.raises(SourceError, match=r"not a folder|no such archive|no such folder"):
@@ -210,7 +210,7 @@ def warc(path: Path, records: list[tuple[str, str, str, str]], **headers: str) -
 
 
 @pytest.mark.parametrize("name", ["w.warc", "w.warc.gz"])
-def test_warcs_know_their_addresses(tmp_path, page, name) -> None:
+def test_warcs_have_addresses(tmp_path, page, name) -> None:
     records = [
         (BASE + "a.html", "200", page("New", text="The new text of a page, as it is now."), "2026"),
         (BASE + "a.html", "200", page("Old", text="The old text of a page, as it was."), "2024"),
@@ -226,7 +226,7 @@ def test_warcs_know_their_addresses(tmp_path, page, name) -> None:
     assert list(contents(read(tmp_path, name, exclude=("*/a*",)))) == [BASE + "b.html"]
 
 
-def test_a_warc_of_other_things_has_no_pages(tmp_path) -> None:
+def test_warc_without_pages(tmp_path) -> None:
     warc(tmp_path / "w.warc", [(BASE + "x", "200", "{}", "2026")], kind="application/json")
     assert read(tmp_path, "w.warc") == []
     (tmp_path / "bad.warc.gz").write_bytes(gzip.compress(b"GET / HTTP/1.1\r\n\r\n"))
@@ -234,7 +234,7 @@ def test_a_warc_of_other_things_has_no_pages(tmp_path) -> None:
         read(tmp_path, "bad.warc.gz")
 
 
-def test_only_a_warc_may_leave_its_address_out() -> None:
+def test_only_warcs_need_no_base_url() -> None:
     MirrorSource(path="x.warc.gz")
     with pytest.raises(ConfigError, match="base_url is needed"):
         MirrorSource(path="site")

@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_read_whole(folder: Path) -> None:
+def test_folder_is_read_recursively(folder: Path) -> None:
     found = events(FilesSource(path="docs", tags=("all",)), folder)
     document = found["docs/a.md"].document
     assert (document.title, document.tags) == ("The A", ("all", "x", "y"))
@@ -60,7 +60,7 @@ def test_globs_and_single_files(folder: Path) -> None:
     assert "not read" in events(FilesSource(path="docs/tool.bin"), folder)["docs/tool.bin"].reason
 
 
-def test_no_file_is_a_clear_error(folder: Path) -> None:
+def test_missing_file_is_a_clear_error(folder: Path) -> None:
     with pytest.raises(SourceError, match="no such file or folder"):
         events(FilesSource(path="nothing/*.md"), folder)
 
@@ -73,7 +73,7 @@ def test_odd_front_matter_is_text(tmp_path: Path, front: str) -> None:
     assert events(FilesSource(path="x.md"), tmp_path)["x.md"].document.content
 
 
-def test_a_mirror_stands_for_a_site(folder: Path) -> None:
+def test_mirror_has_the_addresses_of_its_site(folder: Path) -> None:
     site = folder / "site"
     (site / "sub dir").mkdir(parents=True)
     text = "<p>Words enough for a paragraph of text.</p>"
@@ -168,7 +168,7 @@ nav:
 """
 
 
-def test_the_navigation_of_a_project_says_what_stands_where(tmp_path: Path) -> None:
+def test_navigation_of_mkdocs_orders_pages(tmp_path: Path) -> None:
     docs = tmp_path / "project" / "guide"
     (docs / "guide").mkdir(parents=True)
     for name in ("index", "guide/README", "guide/install", "guide/deep", "guide/lost"):
@@ -197,7 +197,7 @@ def test_the_navigation_of_a_project_says_what_stands_where(tmp_path: Path) -> N
     ]
 
 
-def test_a_navigation_that_would_not_end_is_none(tmp_path: Path) -> None:
+def test_endless_navigation_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("text")
     lines = ["a0: &a0 [{x: []}]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'{{x: *a{n - 1}}}'] * 10)}]" for n in range(1, 19)]
@@ -214,7 +214,7 @@ def placed(folder: Path, path: str) -> dict[str, Navigation]:
     }
 
 
-def test_tables_of_contents_of_a_sphinx_project_say_what_stands_where(tmp_path: Path) -> None:
+def test_toctrees_of_sphinx_order_pages(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     (docs / "source/api").mkdir(parents=True)
     pages = {
@@ -247,7 +247,7 @@ def test_tables_of_contents_of_a_sphinx_project_say_what_stands_where(tmp_path: 
     assert placed(tmp_path, "docs")["source/intro.rst"].breadcrumbs == (Crumb("First"),)
 
 
-def test_tables_of_contents_that_name_each_other_end(tmp_path: Path) -> None:
+def test_circular_toctrees_end(tmp_path: Path) -> None:
     for number in range(60):
         entry = f".. toctree::\n\n   p{(number + 1) % 60}\n   index\n   ../../../etc/passwd\n"
         (tmp_path / f"p{number}.rst").write_text(f"Page\n====\n\n{entry}")
@@ -257,9 +257,7 @@ def test_tables_of_contents_that_name_each_other_end(tmp_path: Path) -> None:
     assert len(told["p59.rst"].breadcrumbs) <= DEPTH
 
 
-def test_positions_and_categories_of_a_docusaurus_project_say_what_stands_where(
-    tmp_path: Path,
-) -> None:
+def test_positions_and_categories_of_docusaurus_order_pages(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     pages = {
         "intro.md": "---\nsidebar_position: 1\n---\n# Intro\n\nWords.\n",
@@ -288,7 +286,7 @@ def test_positions_and_categories_of_a_docusaurus_project_say_what_stands_where(
     assert placed(tmp_path, "docs")["guides/about.md"].breadcrumbs == (Crumb("guides"),)
 
 
-def test_a_folder_that_says_nothing_of_positions_is_told_by_its_names(tmp_path: Path) -> None:
+def test_folder_without_positions_has_no_navigation(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one/a.md").write_text("# A\n\nsidebar_position: 1\n")
     assert placed(tmp_path, ".") == {"one/a.md": Navigation()}
@@ -302,7 +300,7 @@ def test_files_without_a_suffix_are_read_and_old_formats_reported(tmp_path: Path
     assert read == {"NOTES": "", "a.md": "", "old.doc": ".doc files are not read; save it as .docx"}
 
 
-def test_links_by_name_and_between_pages_are_links(tmp_path: Path) -> None:
+def test_links_by_name_and_between_pages_are_kept(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     note = "# Note\n\nSee [[Other Note]], [[sub/deep#The end|the deep]], [[nobody]], `[[code]]`.\n"
     (tmp_path / "sub/note.md").write_text(note)

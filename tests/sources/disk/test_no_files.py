@@ -49,7 +49,7 @@ def events(spec, base):
         "mkdocs.yml",
     ],
 )
-def test_beside_files_of_a_folder(tmp_path, placed, name, path):
+def test_pipe_or_device_in_a_folder(tmp_path, placed, name, path):
     placed(name)
     (tmp_path / "docs").mkdir(exist_ok=True)
     (tmp_path / "docs/ok.md").write_text("# Fine\n\n![b](b.md)\n")
@@ -60,7 +60,7 @@ def test_beside_files_of_a_folder(tmp_path, placed, name, path):
     assert all("not a file" in event.reason or "leads out" in event.reason for event in others)
 
 
-def test_of_a_mirror(tmp_path, placed):
+def test_pipe_or_device_in_a_mirror(tmp_path, placed):
     placed("site/b.html")
     (tmp_path / "site/a.html").write_text("<title>A</title><h1>A page</h1><p>Words of it.</p>")
     found = events(MirrorSource(path="site", base_url="https://example.com/"), tmp_path)
@@ -80,13 +80,13 @@ def test_of_a_mirror(tmp_path, placed):
     ],
     ids=lambda spec: f"{spec.type} {spec.path}",
 )
-def test_as_the_file_of_a_source(tmp_path, placed, spec):
+def test_pipe_or_device_as_a_source(tmp_path, placed, spec):
     placed(spec.path)
     with pytest.raises(SourceError, match="not a file, but a pipe or a device"):
         events(spec, tmp_path)
 
 
-def test_as_a_file_that_a_description_refers_to(tmp_path, placed):
+def test_pipe_or_device_in_a_reference(tmp_path, placed):
     placed("parts.yaml")
     (tmp_path / "api.yaml").write_text(
         "openapi: 3.0.0\ninfo: {title: T, version: '1'}\n"
@@ -97,7 +97,7 @@ def test_as_a_file_that_a_description_refers_to(tmp_path, placed):
     assert any("not a file, but" in event.reason or "out of" in event.reason for event in found)
 
 
-def test_as_a_bundle(tmp_path, placed):
+def test_pipe_or_device_as_a_bundle(tmp_path, placed):
     with (
         kbkit.open(tmp_path / "kb") as workspace,
         pytest.raises(BundleError, match="not a file, but a pipe or a device"),

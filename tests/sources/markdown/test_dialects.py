@@ -223,12 +223,12 @@ def test_dialects_become_commonmark(source: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(("source", "kept"), MDX.values(), ids=MDX)
-def test_components_leave_what_they_hold(source: str, kept: str) -> None:
+def test_components_are_replaced_by_their_content(source: str, kept: str) -> None:
     assert squeezed(commonmark(source, components=True)).strip() == kept
 
 
 @pytest.mark.parametrize("kept", [kept for _, kept in CASES.values()], ids=CASES)
-def test_what_is_kept_stays(kept: str) -> None:
+def test_kept_markdown_is_stable(kept: str) -> None:
     assert squeezed(commonmark(kept)) == kept
 
 
@@ -259,11 +259,11 @@ Text with *emphasis*, `code <b>`, [a link](x.md#y "t") and <https://x.example>.
 """
 
 
-def test_plain_markdown_is_kept_to_the_letter() -> None:
+def test_plain_markdown_is_unchanged() -> None:
     assert commonmark(PLAIN) == PLAIN
 
 
-def test_chunks_are_of_what_is_kept_and_search_reads_no_markup() -> None:
+def test_chunks_and_search_contain_no_markup() -> None:
     source = "\n\n".join(source for source, _ in CASES.values())
     (part,) = parse("all.md", f"# All\n\n{source}\n".encode())
     spans = chunk(part.content, DocumentType.MANUAL, ChunkingSpec(size=300))
@@ -300,11 +300,11 @@ def test_chunks_are_of_what_is_kept_and_search_reads_no_markup() -> None:
         ("---\ntitle: Front\n---\n# Heading\n", "Front"),
     ],
 )
-def test_titles_are_what_pages_are_called(text: str, title: str) -> None:
+def test_titles_of_markdown_pages(text: str, title: str) -> None:
     assert parse("docs/the-file.md", text.encode())[0].title == title
 
 
-def test_the_navigation_of_mkdocs_names_pages_without_a_title(tmp_path: Path) -> None:
+def test_navigation_of_mkdocs_names_untitled_pages(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "index.md").write_text("Just text.\n")
@@ -373,5 +373,5 @@ def test_hostile_markdown_is_harmless() -> None:
     ],
 )
 @pytest.mark.timeout(60)
-def test_hostile_repetition_ends(text: str) -> None:
+def test_hostile_repetition_is_read_in_time(text: str) -> None:
     assert isinstance(commonmark(text * 5_000), str)

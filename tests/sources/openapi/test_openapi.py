@@ -114,7 +114,7 @@ GET = "https://pets.example/api.yaml#/paths/~1pets~1%7BpetId%7D/get"
 PUT = "https://pets.example/api.yaml#/paths/~1pets~1%7BpetId%7D/put"
 
 
-def test_one_document_an_endpoint_a_schema_and_the_overview() -> None:
+def test_each_endpoint_and_schema_is_a_document() -> None:
     found = made()
     base = "https://pets.example/api.yaml"
     assert list(found) == [
@@ -158,7 +158,7 @@ def test_one_document_an_endpoint_a_schema_and_the_overview() -> None:
         "?expand=owner' \\\n  -H 'X-Key: API_KEY'\n```",
     ],
 )
-def test_an_endpoint_says(part: str) -> None:
+def test_document_of_an_endpoint(part: str) -> None:
     assert part in made()[GET].content
 
 
@@ -174,14 +174,14 @@ def test_an_endpoint_says(part: str) -> None:
         "| `petId` | path |",
     ],
 )
-def test_a_request_says(part: str) -> None:
+def test_document_of_an_endpoint_with_a_body(part: str) -> None:
     content = made()[PUT].content
     assert part in content
     assert "## Authentication" not in content  # security: [] takes the root's away
     assert '"id"' not in content  # it is read only
 
 
-def test_the_overview() -> None:
+def test_overview_of_an_api() -> None:
     content = made()["https://pets.example/api.yaml"].content
     for part in (
         "# Pet Store\n\n-   Version: 1.2.0",
@@ -196,7 +196,7 @@ def test_the_overview() -> None:
         assert part in content, part
 
 
-def test_hostile_descriptions_stay_in_their_place() -> None:
+def test_hostile_descriptions_add_no_markup() -> None:
     from markdown_it import MarkdownIt
 
     content = made()["https://pets.example/api.yaml"].content
@@ -216,7 +216,7 @@ def test_html_descriptions_become_markdown() -> None:
     assert "Returns a `pet`, see [x](https://x.example/)." in made(text)[GET].content
 
 
-def test_open_api_3_0_and_json() -> None:
+def test_openapi_3_0_and_json() -> None:
     values = yaml.safe_load(PETS)
     values["openapi"] = "3.0.3"
     del values["webhooks"]
@@ -237,13 +237,13 @@ def test_open_api_3_0_and_json() -> None:
         ("", "no OpenAPI description"),
     ],
 )
-def test_what_is_no_description_is_one_clear_error(tmp_path, text, says) -> None:
+def test_other_files_are_one_clear_error(tmp_path, text, says) -> None:
     (tmp_path / "api.yaml").write_text(text)
     with pytest.raises(SourceError, match=says):
         events(OpenApiSource(path="api.yaml"), tmp_path)
 
 
-def test_recognition() -> None:
+def test_openapi_is_recognized() -> None:
     assert is_openapi(load_values(PETS))
     assert not is_openapi({"swagger": "2.0", "paths": {}})
     assert not is_openapi({"openapi": "3.1.0"})
@@ -304,7 +304,7 @@ def test_references_to_other_files(tmp_path) -> None:
         "{" + '"a":{' * 1000,
     ],
 )
-def test_bombs_are_refused(text: str) -> None:
+def test_json_and_yaml_bombs_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"deep|more than|is not defined|key|not YAML"):
         load_values(text)
 
@@ -328,7 +328,7 @@ def test_yaml_is_read_as_json_values() -> None:
     }
 
 
-def test_variants_of_variants_take_no_time() -> None:
+def test_nested_variants_are_read_quickly() -> None:
     schema: dict = {"type": "string"}
     for _ in range(30):
         schema = {"oneOf": [schema] * 20}
@@ -336,7 +336,7 @@ def test_variants_of_variants_take_no_time() -> None:
     assert len(list(documents(spec, "x"))) == 2
 
 
-def test_by_address_with_tags_and_limit(site, tmp_path) -> None:
+def test_openapi_by_address_with_tags_and_limit(site, tmp_path) -> None:
     site.pages["/v1/openapi.yaml"] = PETS
     spec = OpenApiSource(
         url=site.url + "/v1/openapi.yaml", allow_private=True, tags=("ours",), limit=2
@@ -350,7 +350,7 @@ def test_by_address_with_tags_and_limit(site, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/missing.yaml", "/private.yaml"])
-def test_an_address_that_cannot_be_read_takes_nothing_away(site, tmp_path, path) -> None:
+def test_unreadable_address_is_an_error(site, tmp_path, path) -> None:
     site.pages["/robots.txt"] = "User-agent: *\nDisallow: /private.yaml"
     site.pages["/private.yaml"] = PETS
     with pytest.raises(SourceError, match=r"404|robots"):
@@ -365,7 +365,7 @@ def test_private_addresses_are_refused(site, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["api.yaml", "api.json"])
-def test_files_recognise_descriptions(tmp_path, name) -> None:
+def test_files_source_recognizes_openapi(tmp_path, name) -> None:
     from kbkit.recipes import FilesSource
 
     text = PETS if name.endswith("yaml") else json.dumps(load_values(PETS))

@@ -85,13 +85,17 @@ FILES = {
 }
 
 
-@pytest.fixture
-def toykit(tmp_path, monkeypatch):
-    for name, text in FILES.items():
-        path = tmp_path / "toykit" / name
+def install(folder, name: str, files: dict[str, str], monkeypatch) -> None:
+    for file, text in files.items():
+        path = folder / name / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(folder))
+
+
+@pytest.fixture
+def toykit(tmp_path, monkeypatch):
+    install(tmp_path, "toykit", FILES, monkeypatch)
 
 
 def documents(name: str, **options) -> dict:
@@ -99,22 +103,14 @@ def documents(name: str, **options) -> dict:
     return {event.document.title: event.document for event in events}
 
 
-def test_public_objects_are_found_under_their_shortest_path(toykit) -> None:
-    found = documents("toykit")
-    assert sorted(found) == [
-        "toykit",
-        "toykit.Engine",
-        "toykit.Engine.run",
-        "toykit.helper",
-        "toykit.tools",
-        "toykit.tools.deep",
-        "toykit.tools.deep.saw",
-        "toykit.tools.hammer",
-    ]
+def test_public_objects_are_named_by_their_shortest_path(toykit) -> None:
+    tools = ["tools", "tools.deep", "tools.deep.saw", "tools.hammer"]
+    names = ["Engine", "Engine.run", "helper", *tools]
+    assert sorted(documents("toykit")) == ["toykit", *(f"toykit.{name}" for name in names)]
     assert "toykit" not in sys.modules
 
 
-def test_a_class_is_written_with_its_methods(toykit) -> None:
+def test_document_of_a_class_has_its_methods(toykit) -> None:
     document = documents("toykit")["toykit.Engine"]
     assert document.uri == "python:toykit.Engine"
     assert document.document_type is DocumentType.REFERENCE
@@ -140,18 +136,19 @@ def test_a_class_is_written_with_its_methods(toykit) -> None:
 
 
 def test_styles_of_docstrings(toykit) -> None:
-    found = documents("toykit")
-    run = found["toykit.Engine.run"].content
-    assert "toykit.Engine.run(what: str, /, *args, **options) -> str" in run
-    assert "**Parameters**\n\n-   `what` (`str`): the thing" in run
-    helper = found["toykit.helper"].content
-    assert "-   `a`: The first.\n-   `b` (`int`): The second." in helper
-    assert "```\nhelper(1)\n```" in helper
-    assert "Hit &lt;it>." in found["toykit.tools.hammer"].content
-    assert "See `Engine` and `run`." in found["toykit"].content
+    contents = {name: document.content for name, document in documents("toykit").items()}
+    for name, part in (
+        ("Engine.run", "toykit.Engine.run(what: str, /, *args, **options) -> str"),
+        ("Engine.run", "**Parameters**\n\n-   `what` (`str`): the thing"),
+        ("helper", "-   `a`: The first.\n-   `b` (`int`): The second."),
+        ("helper", "```\nhelper(1)\n```"),
+        ("tools.hammer", "Hit &lt;it>."),
+    ):
+        assert part in contents[f"toykit.{name}"]
+    assert "See `Engine` and `run`." in contents["toykit"]
 
 
-def test_markup_that_is_broken_over_lines_is_read() -> None:
+def test_markup_across_lines_is_read() -> None:
     text = (
         "See the :ref:`user\n    guide <a-guide>`, `here\n    <https://x.example/a?\n    b=c#d>`__"
         " and ``one\n    two`` where :math:`0 < a`.\n\n>>> a = '``'\n>>> b = '``'\n\n"
@@ -164,42 +161,33 @@ def test_markup_that_is_broken_over_lines_is_read() -> None:
 
 
 def test_one_module_of_a_package(toykit) -> None:
-    assert sorted(documents("toykit.tools")) == [
-        "toykit.tools",
-        "toykit.tools.Engine",
-        "toykit.tools.Engine.run",
-        "toykit.tools.deep",
-        "toykit.tools.deep.saw",
-        "toykit.tools.hammer",
-    ]
+    names = ["", ".Engine", ".Engine.run", ".deep", ".deep.saw", ".hammer"]
+    assert sorted(documents("toykit.tools")) == [f"toykit.tools{name}" for name in names]
     assert len(documents("toykit", limit=2)) == 2
-    assert sorted(documents("toykit", exclude=("toykit.tools*", "*.run"))) == [
-        "toykit",
-        "toykit.Engine",
-        "toykit.helper",
-    ]
+    rest = documents("toykit", exclude=("toykit.tools*", "*.run"))
+    assert sorted(rest) == ["toykit", "toykit.Engine", "toykit.helper"]
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("no_such_package", "pip install no-such-package"),
         ("toykit.nothing", "no module"),
         ("toykit.Engine", "not a package or module"),
     ],
 )
-def test_what_is_not_there_is_one_clear_error(toykit, name, says) -> None:
-    with pytest.raises(SourceError, match=says):
+def test_missing_package_or_module_is_an_error(toykit, name, message) -> None:
+    with pytest.raises(SourceError, match=message):
         documents(name)
 
 
 @pytest.mark.soak
 def test_all_of_pandas_is_read() -> None:
-    found = documents("pandas")
-    assert len(found) > 1200
-    assert {"pandas.DataFrame", "pandas.DataFrame.merge", "pandas.read_csv"} <= set(found)
-    assert not any(title.startswith(("pandas.core", "pandas.tests")) for title in found)
-    merge = found["pandas.DataFrame.merge"].content
+    read = documents("pandas")
+    assert len(read) > 1200
+    assert {"pandas.DataFrame", "pandas.DataFrame.merge", "pandas.read_csv"} <= set(read)
+    assert not any(title.startswith(("pandas.core", "pandas.tests")) for title in read)
+    merge = read["pandas.DataFrame.merge"].content
     assert "**Examples**" in merge
     assert "```pycon\n>>> df1 = pd.DataFrame(" in merge
     assert "-   `right` (`DataFrame or named Series`): Object to merge with." in merge
@@ -239,8 +227,8 @@ class Point3(Point):
 def test_overloads_properties_fields_and_bases(tmp_path, monkeypatch) -> None:
     (tmp_path / "shapekit.py").write_text(SHAPES)
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = documents("shapekit")
-    point, three = found["shapekit.Point"].content, found["shapekit.Point3"].content
+    read = documents("shapekit")
+    point, three = read["shapekit.Point"].content, read["shapekit.Point3"].content
     assert "class shapekit.Point(x: int, tags: list[str] = list())" in point
     assert "-   `tags` (`list[str]`): Labels." in point
     for part in (
@@ -255,7 +243,7 @@ def test_overloads_properties_fields_and_bases(tmp_path, monkeypatch) -> None:
     assert three.endswith("\n\nSource: `shapekit.py`, line 13\n")
 
 
-def test_the_source_is_linked_as_far_as_it_is_known(toykit, tmp_path) -> None:
+def test_known_repository_of_the_source_is_linked(toykit, tmp_path) -> None:
     info = tmp_path / "toykit-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
@@ -290,7 +278,7 @@ def test_the_source_is_linked_as_far_as_it_is_known(toykit, tmp_path) -> None:
         ("https://github.com/a/b)[x](javascript:y", ""),
     ],
 )
-def test_repositories(url, expected) -> None:
+def test_addresses_of_repositories(url, expected) -> None:
     assert repository(url) == (f"https://github.com/{expected}" if expected else "")
 
 
@@ -345,15 +333,11 @@ ACCESSORS = {
 
 @pytest.fixture
 def livekit(tmp_path, monkeypatch):
-    for name, text in ACCESSORS.items():
-        path = tmp_path / "livekit" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-    monkeypatch.syspath_prepend(str(tmp_path))
+    install(tmp_path, "livekit", ACCESSORS, monkeypatch)
     return tmp_path / "livekit"
 
 
-def test_accessors_and_what_code_makes_are_found_when_the_package_may_be_imported(livekit) -> None:
+def test_introspection_finds_accessors_and_generated_functions(livekit) -> None:
     before = documents("livekit")
     assert sorted(before) == ["livekit", "livekit.Column", "livekit.Row"]
     after = documents("livekit", introspect=True)
@@ -372,7 +356,7 @@ def test_accessors_and_what_code_makes_are_found_when_the_package_may_be_importe
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("raise RuntimeError('no licence')", "RuntimeError: no licence"),
         pytest.param("import sys; sys.exit(3)", "SystemExit: 3", marks=pytest.mark.slow),
@@ -382,20 +366,20 @@ def test_accessors_and_what_code_makes_are_found_when_the_package_may_be_importe
         ),
     ],
 )
-def test_a_package_that_cannot_be_imported(livekit, code, said) -> None:
+def test_package_that_fails_to_import_is_an_error(livekit, code, message) -> None:
     (livekit / "_more.py").write_text(code)
     with (livekit / "__init__.py").open("a") as file:
         file.write("\nimport livekit._more\n")
     assert len(documents("livekit")) == 3
-    with pytest.raises(SourceError, match=f"^livekit: importing it failed: .*{said}") as error:
+    with pytest.raises(SourceError, match=f"^livekit: importing it failed: .*{message}") as error:
         documents("livekit", introspect=True)
     assert "leave `introspect` out" in str(error.value)
 
 
 @pytest.mark.soak
-def test_the_accessors_of_pandas_are_named_as_its_users_name_them() -> None:
-    found = documents("pandas", introspect=True)
+def test_accessors_of_pandas_have_their_usual_names() -> None:
+    read = documents("pandas", introspect=True)
     for name in ("str.contains", "dt.year", "cat.codes"):
-        assert f"pandas.Series.{name}" in found
-    assert not [name for name in found if name.startswith("pandas.Index.str")]
-    assert found["pandas.Timestamp"].content.count("replacement for python datetime") == 1
+        assert f"pandas.Series.{name}" in read
+    assert not [name for name in read if name.startswith("pandas.Index.str")]
+    assert read["pandas.Timestamp"].content.count("replacement for python datetime") == 1
