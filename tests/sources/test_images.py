@@ -72,16 +72,8 @@ def test_svg_keeps_shapes_only() -> None:
     text = image.data.decode()
     assert "<circle" in text
     assert 'xlink:href="#c"' in text
-    for mark in (
-        "script",
-        "alert",
-        "onload",
-        "onclick",
-        "evil.example",
-        "foreignObject",
-        "@import",
-    ):
-        assert mark not in text
+    marks = ("script", "alert", "onload", "onclick", "evil.example", "foreignObject", "@import")
+    assert [mark for mark in marks if mark in text] == []
 
 
 def test_addresses_of_images() -> None:
@@ -92,13 +84,12 @@ def test_addresses_of_images() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     docs = tmp_path / "docs"
-    (docs / "img").mkdir(parents=True)
-    (docs / "guide").mkdir()
-    (docs / "public").mkdir()
-    (docs / "img" / "a b.png").write_bytes(picture("PNG"))
-    (docs / "img" / "v.svg").write_bytes(SVG)
-    (docs / "img" / "fake.png").write_bytes(b"<script>alert(1)</script>")
-    (docs / "public" / "site.gif").write_bytes(picture("GIF"))
+    for name in ("img", "guide", "public"):
+        (docs / name).mkdir(parents=True)
+    (docs / "img/a b.png").write_bytes(picture("PNG"))
+    (docs / "img/v.svg").write_bytes(SVG)
+    (docs / "img/fake.png").write_bytes(b"<script>alert(1)</script>")
+    (docs / "public/site.gif").write_bytes(picture("GIF"))
     (tmp_path / "secret.png").write_bytes(picture("PNG", (7, 7)))
     (docs / "img" / "link.png").symlink_to(tmp_path / "secret.png")
     os.mkfifo(docs / "img" / "pipe.png")

@@ -20,42 +20,48 @@ def events(spec, base: Path) -> dict[str, SourceEvent]:
     return {event.uri: event for event in open_reader(spec).events(SourceContext(base=base))}
 
 
+def write(folder: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    docs = tmp_path / "docs"
-    (docs / "deep").mkdir(parents=True)
-    (docs / "a.md").write_text("---\ntitle: The A\ntags: [x, y]\nowner: me\n---\n# A\n\nText.\n")
-    (docs / "deep" / "b-c.txt").write_text("just text\n")
-    (docs / "page.html").write_text("<title>P</title><h1>Page</h1><p>Some words here.</p>")
-    (docs / "code.md").write_text("```\n# not a heading\n```\n\n## Real one {#real}\n")
-    (docs / "empty.md").write_text(" \n")
-    (docs / "binary.txt").write_bytes(b"\x00\x01\x02")
-    (docs / "latin.txt").write_bytes("Grüße aus Köln, schöne Stadt".encode("cp1252"))
-    (docs / "tool.bin").write_bytes(b"x")
+    files = {
+        "a.md": "---\ntitle: The A\ntags: [x, y]\nowner: me\n---\n# A\n\nText.\n",
+        "deep/b-c.txt": "just text\n",
+        "page.html": "<title>P</title><h1>Page</h1><p>Some words here.</p>",
+        "code.md": "```\n# not a heading\n```\n\n## Real one {#real}\n",
+        "empty.md": " \n",
+        "binary.txt": b"\x00\x01\x02",
+        "latin.txt": "Grüße aus Köln, schöne Stadt".encode("cp1252"),
+        "tool.bin": b"x",
+    }
+    write(tmp_path / "docs", files)
     return tmp_path
 
 
 def test_folder_is_read_recursively(folder: Path) -> None:
-    found = events(FilesSource(path="docs", tags=("all",)), folder)
-    document = found["docs/a.md"].document
+    read = events(FilesSource(path="docs", tags=("all",)), folder)
+    document = read["docs/a.md"].document
     assert (document.title, document.tags) == ("The A", ("all", "x", "y"))
     assert document.content == "# A\n\nText.\n"
     assert document.metadata == {"owner": "me"}
-    assert found["docs/deep/b-c.txt"].document.title == "b c"
-    assert found["docs/page.html"].document.content == "# Page\n\nSome words here.\n"
-    assert found["docs/code.md"].document.title == "code"
-    assert found["docs/empty.md"].reason == "no text"
-    assert found["docs/binary.txt"].reason == "binary data, not text"
-    assert "Grüße" in found["docs/latin.txt"].document.content
-    assert "docs/tool.bin" not in found
+    assert read["docs/deep/b-c.txt"].document.title == "b c"
+    assert read["docs/page.html"].document.content == "# Page\n\nSome words here.\n"
+    assert read["docs/code.md"].document.title == "code"
+    assert read["docs/empty.md"].reason == "no text"
+    assert read["docs/binary.txt"].reason == "binary data, not text"
+    assert "Grüße" in read["docs/latin.txt"].document.content
+    assert "docs/tool.bin" not in read
 
 
 def test_globs_and_single_files(folder: Path) -> None:
-    assert set(events(FilesSource(path="docs/**/*.txt"), folder)) == {
-        "docs/deep/b-c.txt",
-        "docs/binary.txt",
-        "docs/latin.txt",
-    }
+    texts = {f"docs/{name}.txt" for name in ("deep/b-c", "binary", "latin")}
+    assert set(events(FilesSource(path="docs/**/*.txt"), folder)) == texts
     assert set(events(FilesSource(path=str(folder / "docs" / "a.md")), folder)) == {"docs/a.md"}
     assert "not read" in events(FilesSource(path="docs/tool.bin"), folder)["docs/tool.bin"].reason
 
@@ -74,26 +80,27 @@ def test_odd_front_matter_is_text(tmp_path: Path, front: str) -> None:
 
 
 def test_mirror_has_the_addresses_of_its_site(folder: Path) -> None:
-    site = folder / "site"
-    (site / "sub dir").mkdir(parents=True)
     text = "<p>Words enough for a paragraph of text.</p>"
-    (site / "index.html").write_text(f'<h1>Home</h1>{text}<a href="sub dir/x.html">x</a>')
-    (site / "sub dir" / "x.html").write_text(f"<h1>X</h1>{text}")
-    (site / "old.html").write_text(f"<h1>Old</h1>{text}")
-    (site / "empty.html").write_text("")
-    (folder / "secret.html").write_text(f"<h1>Secret</h1>{text}")
-    (site / "leak.html").symlink_to(folder / "secret.html")
-    (site / "loop.html").symlink_to(site / "loop.html")
-    spec = MirrorSource(path="site", base_url="https://docs.example/v1", exclude=("/old*",))
-    found = events(spec, folder)
-    base = "https://docs.example/v1/"
-    assert found[base + "index.html"].document.title == "Home"
-    assert f"({base}sub%20dir/x.html)" in found[base + "index.html"].document.content
-    assert found[base + "sub%20dir/x.html"].document.title == "X"
-    assert found[base + "leak.html"].reason == "a link that leads out of the folder"
-    assert found[base + "loop.html"].document is None
-    assert found[base + "empty.html"].reason == "empty page"
-    assert base + "old.html" not in found
+    files = {
+        "site/index.html": f'<h1>Home</h1>{text}<a href="sub dir/x.html">x</a>',
+        "site/sub dir/x.html": f"<h1>X</h1>{text}",
+        "site/old.html": f"<h1>Old</h1>{text}",
+        "site/empty.html": "",
+        "secret.html": f"<h1>Secret</h1>{text}",
+    }
+    write(folder, files)
+    (folder / "site/leak.html").symlink_to(folder / "secret.html")
+    (folder / "site/loop.html").symlink_to(folder / "site/loop.html")
+    base = "https://docs.example/v1"
+    mirror = MirrorSource(path="site", base_url=base, exclude=("/old*",))
+    read = {uri.removeprefix(base): event for uri, event in events(mirror, folder).items()}
+    assert read["/index.html"].document.title == "Home"
+    assert f"({base}/sub%20dir/x.html)" in read["/index.html"].document.content
+    assert read["/sub%20dir/x.html"].document.title == "X"
+    assert read["/leak.html"].reason == "a link that leads out of the folder"
+    assert read["/loop.html"].document is None
+    assert read["/empty.html"].reason == "empty page"
+    assert "/old.html" not in read
     with pytest.raises(SourceError, match="no such folder"):
         events(MirrorSource(path="nowhere", base_url="https://docs.example/"), folder)
 
@@ -125,14 +132,13 @@ def test_json_lines(tmp_path: Path) -> None:
         + b"}"
     )
     spec = JsonlSource(path="x.jsonl", tags=("all",))
-    found = list(open_reader(spec).events(SourceContext(base=tmp_path)))
-    read = {event.uri: event.document for event in found if event.outcome is Outcome.FETCHED}
+    results = list(open_reader(spec).events(SourceContext(base=tmp_path)))
+    read = {event.uri: event.document for event in results if event.outcome is Outcome.FETCHED}
     assert sorted(read) == ["a", "b", "h"]
     assert (read["a"].document_type, read["a"].tags) == (DocumentType.FAQ, ("all", "t"))
     assert (read["b"].title, read["b"].metadata) == ("b", {"license": "my own"})
     assert (read["h"].content, read["h"].metadata) == ("?ok", {"?": ["?"]})
-    said = [event.reason for event in found if event.reason]
-    assert said == [
+    assert [event.reason for event in results if event.reason] == [
         "line 3: uri is the same as in line 1",
         "line 4: content is missing",
         "line 5: unknown key 'colour'; the keys are uri, title, content, document_type, tags, "
@@ -168,33 +174,33 @@ nav:
 """
 
 
-def test_navigation_of_mkdocs_orders_pages(tmp_path: Path) -> None:
-    docs = tmp_path / "project" / "guide"
-    (docs / "guide").mkdir(parents=True)
-    for name in ("index", "guide/README", "guide/install", "guide/deep", "guide/lost"):
-        (docs / f"{name}.md").write_text("Some text.\n")
-    (docs.parent / "mkdocs.yml").write_text(NAV)
-    found = events(FilesSource(path="project/guide"), tmp_path)
-    told = {
-        uri.removeprefix("project/guide/"): Navigation.of(event.document.metadata)
-        for uri, event in found.items()
+def navigation(folder: Path, path: str) -> dict[str, Navigation]:
+    """The navigation of documents of a folder, by the ends of their URIs."""
+    return {
+        uri.removeprefix(f"{path}/"): Navigation.of(event.document.metadata)
+        for uri, event in events(FilesSource(path=path), folder).items()
     }
-    guide = Crumb("Guide", "project/guide/guide/README.md")
-    assert told == {
+
+
+def test_navigation_of_mkdocs_orders_pages(tmp_path: Path) -> None:
+    names = ("index", "guide/README", "guide/install", "guide/deep", "guide/lost")
+    write(tmp_path / "project/guide", {f"{name}.md": "Some text.\n" for name in names})
+    (tmp_path / "project/mkdocs.yml").write_text(NAV)
+    base = "project/guide"
+    guide = Crumb("Guide", f"{base}/guide/README.md")
+    places = navigation(tmp_path, base)
+    assert places == {
         "index.md": Navigation((), guide.uri),
-        "guide/README.md": Navigation((guide,), "project/guide/guide/install.md"),
-        "guide/install.md": Navigation((guide,), "project/guide/guide/deep.md"),
-        "guide/deep.md": Navigation((guide, Crumb("Deeper")), ""),  # what follows lies outside
+        "guide/README.md": Navigation((guide,), f"{base}/guide/install.md"),
+        "guide/install.md": Navigation((guide,), f"{base}/guide/deep.md"),
+        "guide/deep.md": Navigation((guide, Crumb("Deeper")), ""),  # the next page is outside
         "guide/lost.md": Navigation(),
     }
-    assert found["project/guide/guide/install.md"].document.title == "First steps"
-    root = section_tree(
-        found, {}, {uri: Navigation.of(one.document.metadata) for uri, one in found.items()}
-    )
-    assert [item if isinstance(item, str) else item.page for item in root.items] == [
-        "project/guide/index.md",
-        guide.uri,
-    ]
+    read = events(FilesSource(path=base), tmp_path)
+    assert read[f"{base}/guide/install.md"].document.title == "First steps"
+    root = section_tree(read, {}, {f"{base}/{name}": place for name, place in places.items()})
+    items = [item if isinstance(item, str) else item.page for item in root.items]
+    assert items == [f"{base}/index.md", guide.uri]
 
 
 def test_endless_navigation_is_ignored(tmp_path: Path) -> None:
@@ -205,18 +211,7 @@ def test_endless_navigation_is_ignored(tmp_path: Path) -> None:
     assert events(FilesSource(path="."), tmp_path)["a.md"].document.metadata == {}
 
 
-def placed(folder: Path, path: str) -> dict[str, Navigation]:
-    """What documents of a folder tell of their place, by the ends of their URIs."""
-    found = events(FilesSource(path=path), folder)
-    return {
-        uri.removeprefix(f"{path}/"): Navigation.of(event.document.metadata)
-        for uri, event in found.items()
-    }
-
-
 def test_toctrees_of_sphinx_order_pages(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    (docs / "source/api").mkdir(parents=True)
     pages = {
         "index.rst": "Home\n====\n\n.. toctree::\n   :maxdepth: 2\n   :caption: First\n\n"
         "   intro\n   Deep things <deep>\n   self\n   https://elsewhere.example/\n   gone\n\n"
@@ -229,22 +224,21 @@ def test_toctrees_of_sphinx_order_pages(tmp_path: Path) -> None:
         "api/a.rst": "A\n=\n\nWords.\n",
         "lost.rst": "Lost\n====\n\n:orphan: yes\n\nWords.\n",
     }
-    for name, text in pages.items():
-        (docs / "source" / name).write_text(text)
-    told = placed(tmp_path, "docs/source")
+    write(tmp_path / "docs/source", pages)
+    first = Crumb("First")
     deep = Crumb("Deep things", "docs/source/deep.md")
     api = Crumb("index", "docs/source/api/index.rst")
-    assert told == {
+    assert navigation(tmp_path, "docs/source") == {
         "index.rst": Navigation((), "docs/source/intro.rst"),
-        "intro.rst": Navigation((Crumb("First"),), deep.uri),
-        "deep.md": Navigation((Crumb("First"),), "docs/source/deeper.rst"),
-        "deeper.rst": Navigation((Crumb("First"), deep), api.uri),
+        "intro.rst": Navigation((first,), deep.uri),
+        "deep.md": Navigation((first,), "docs/source/deeper.rst"),
+        "deeper.rst": Navigation((first, deep), api.uri),
         "api/index.rst": Navigation((), "docs/source/api/a.rst"),
         "api/a.rst": Navigation((api,), "docs/source/api/b.rst"),
         "api/b.rst": Navigation((api,), ""),
         "lost.rst": Navigation(),
     }
-    assert placed(tmp_path, "docs")["source/intro.rst"].breadcrumbs == (Crumb("First"),)
+    assert navigation(tmp_path, "docs")["source/intro.rst"].breadcrumbs == (first,)
 
 
 def test_circular_toctrees_end(tmp_path: Path) -> None:
@@ -252,28 +246,25 @@ def test_circular_toctrees_end(tmp_path: Path) -> None:
         entry = f".. toctree::\n\n   p{(number + 1) % 60}\n   index\n   ../../../etc/passwd\n"
         (tmp_path / f"p{number}.rst").write_text(f"Page\n====\n\n{entry}")
     (tmp_path / "index.rst").write_text("Top\n===\n\n.. toctree::\n\n   p0\n   p59\n")
-    told = placed(tmp_path, ".")
-    assert len(told) == 61
-    assert len(told["p59.rst"].breadcrumbs) <= DEPTH
+    places = navigation(tmp_path, ".")
+    assert len(places) == 61
+    assert len(places["p59.rst"].breadcrumbs) <= DEPTH
 
 
 def test_positions_and_categories_of_docusaurus_order_pages(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
     pages = {
         "intro.md": "---\nsidebar_position: 1\n---\n# Intro\n\nWords.\n",
         "guides/setup.mdx": "---\nsidebar_position: 2\n---\n# Setup\n\nWords.\n",
         "guides/about.md": "---\nsidebar_position: 1.5\n---\n# About\n\nWords.\n",
+        "guides/_category_.json": '{"label": "The guides", "position": 2}',
         "api/index.md": "---\nsidebar_position: 9\n---\n# API\n\nWords.\n",
         "api/02-second.md": "# Second\n\nsidebar_position: 1\n",
         "api/10-tenth.md": "# Tenth\n\nWords.\n",
         "last.md": "# Last\n\nWords.\n",
     }
-    for name, text in pages.items():
-        (docs / name).parent.mkdir(parents=True, exist_ok=True)
-        (docs / name).write_text(text)
-    (docs / "guides/_category_.json").write_text('{"label": "The guides", "position": 2}')
+    docs = write(tmp_path / "docs", pages)
     guides, api = Crumb("The guides"), Crumb("api", "docs/api/index.md")
-    assert placed(tmp_path, "docs") == {
+    assert navigation(tmp_path, "docs") == {
         "intro.md": Navigation((), "docs/guides/about.md"),
         "guides/about.md": Navigation((guides,), "docs/guides/setup.mdx"),
         "guides/setup.mdx": Navigation((guides,), "docs/api/index.md"),
@@ -283,36 +274,36 @@ def test_positions_and_categories_of_docusaurus_order_pages(tmp_path: Path) -> N
         "last.md": Navigation((), ""),
     }
     (docs / "guides/_category_.json").write_text('{"label": 5, "position": "x"} nonsense')
-    assert placed(tmp_path, "docs")["guides/about.md"].breadcrumbs == (Crumb("guides"),)
+    assert navigation(tmp_path, "docs")["guides/about.md"].breadcrumbs == (Crumb("guides"),)
 
 
 def test_folder_without_positions_has_no_navigation(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one/a.md").write_text("# A\n\nsidebar_position: 1\n")
-    assert placed(tmp_path, ".") == {"one/a.md": Navigation()}
+    write(tmp_path, {"one/a.md": "# A\n\nsidebar_position: 1\n"})
+    assert navigation(tmp_path, ".") == {"one/a.md": Navigation()}
 
 
 def test_files_without_a_suffix_are_read_and_old_formats_reported(tmp_path: Path) -> None:
-    for name in ("NOTES", "a.md", "old.doc", "picture.png"):
-        (tmp_path / name).write_text("Some text.\n")
-    events = list(open_reader(FilesSource(path=str(tmp_path))).events(SourceContext()))
-    read = {event.uri.rpartition("/")[2]: event.reason for event in events}
-    assert read == {"NOTES": "", "a.md": "", "old.doc": ".doc files are not read; save it as .docx"}
+    write(tmp_path, dict.fromkeys(("NOTES", "a.md", "old.doc", "picture.png"), "Some text.\n"))
+    read = events(FilesSource(path=str(tmp_path)), tmp_path)
+    old = ".doc files are not read; save it as .docx"
+    reasons = {uri.rpartition("/")[2]: event.reason for uri, event in read.items()}
+    assert reasons == {"NOTES": "", "a.md": "", "old.doc": old}
 
 
 def test_links_by_name_and_between_pages_are_kept(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    note = "# Note\n\nSee [[Other Note]], [[sub/deep#The end|the deep]], [[nobody]], `[[code]]`.\n"
-    (tmp_path / "sub/note.md").write_text(note)
-    (tmp_path / "Other Note.md").write_text("# Other\n\nText.\n")
-    (tmp_path / "sub/deep.md").write_text("# Deep\n\nText.\n")
     words = "<p>This page has words enough to be read as a page of its own.</p>"
     page = f'<main><h1>Page</h1><p>See <a href="sub/note.md#x">the note</a>.</p>{words}</main>'
-    (tmp_path / "page.html").write_text(f"<html><body>{page}</body></html>")
-    events = open_reader(FilesSource(path=str(tmp_path))).events(SourceContext())
-    read = {event.document.title: event.document.content for event in events}
-    assert read["Note"] == (
+    files = {
+        "sub/note.md": "# Note\n\nSee [[Other Note]], [[sub/deep#The end|the deep]], [[nobody]], "
+        "`[[code]]`.\n",
+        "Other Note.md": "# Other\n\nText.\n",
+        "sub/deep.md": "# Deep\n\nText.\n",
+        "page.html": f"<html><body>{page}</body></html>",
+    }
+    read = events(FilesSource(path=str(write(tmp_path, files))), tmp_path).values()
+    contents = {event.document.title: event.document.content for event in read}
+    assert contents["Note"] == (
         "# Note\n\nSee [Other Note](../Other%20Note.md), [the deep](deep.md#the-end), [[nobody]], "
         "`[[code]]`.\n"
     )
-    assert "See [the note](sub/note.md#x)." in read["Page"]
+    assert "See [the note](sub/note.md#x)." in contents["Page"]

@@ -1,4 +1,4 @@
-"""The Firecrawl provider, against a server on loopback that speaks the paths and shapes of v2."""
+"""The Firecrawl provider, with a server on loopback that answers like v2."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def item(path: str, status: int = 200, **content: str) -> dict[str, object]:
 
 
 class Service:
-    """Plays Firecrawl: one crawl of a few pages, in parts, and scrapes."""
+    """Answers like Firecrawl: one crawl of a few pages, in parts, and scrapes."""
 
     def __init__(self) -> None:
         self.items = [item(""), item("a"), item("b")]
-        self.asked: list[tuple[str, str, dict[str, object]]] = []
+        self.requests: list[tuple[str, str, dict[str, object]]] = []
         self.keys: set[str] = set()
         self.refuse: list[int] = []
         self.parts = 2
@@ -43,18 +43,10 @@ class Service:
         service = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.answer({})
-
-            def do_DELETE(self) -> None:
-                self.answer({})
-
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                self.answer(json.loads(self.rfile.read(length)))
-
-            def answer(self, body: dict[str, object]) -> None:
-                service.asked.append((self.command, self.path, body))
+            def answer(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                body = json.loads(self.rfile.read(length) or "{}")
+                service.requests.append((self.command, self.path, body))
                 service.keys.add(self.headers.get("Authorization", ""))
                 status, value = service.reply(self.command, self.path)
                 data = json.dumps(value).encode()
@@ -63,6 +55,8 @@ class Service:
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
+
+            do_GET = do_DELETE = do_POST = answer
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -92,22 +86,22 @@ class Service:
             "data": self.items[skip:end],
         }
         if end < len(self.items):
-            # the host of another: the client must not carry the key there
+            # another host, which must not get the key
             answer["next"] = f"http://api.elsewhere.invalid/v2/crawl/job1?skip={end}"
         return 200, answer
 
 
 @pytest.fixture
 def service(monkeypatch) -> Iterator[Service]:
-    played = Service()
-    thread = threading.Thread(target=played.server.serve_forever, args=(0.02,), daemon=True)
+    service = Service()
+    thread = threading.Thread(target=service.server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
-    monkeypatch.setenv("FIRECRAWL_API_URL", played.url)
+    monkeypatch.setenv("FIRECRAWL_API_URL", service.url)
     monkeypatch.setenv("FIRECRAWL_API_KEY", "fc-key")
-    monkeypatch.setattr("kbkit.sources.web.readers._POLL", 0.01)
-    yield played
-    played.server.shutdown()
-    played.server.server_close()
+    monkeypatch.setattr("kbkit.sources.web.firecrawl._POLL", 0.01)
+    yield service
+    service.server.shutdown()
+    service.server.server_close()
 
 
 def crawl(**options) -> list[SourceEvent]:
@@ -128,7 +122,7 @@ def test_crawl_in_parts_is_read_faithfully(service) -> None:
     assert "# a {#top}" in content
     assert "```python\nif x:\n    y = '<b>'\n```" in content
     assert "Menu" not in content
-    method, path, body = service.asked[0]
+    method, path, body = service.requests[0]
     assert (method, path) == ("POST", "/v2/crawl")
     assert body["url"] == SITE
     assert (body["limit"], body["maxDiscoveryDepth"], body["delay"]) == (7, 2, 2)
@@ -141,7 +135,7 @@ def test_setting_chooses_the_provider(service) -> None:
     source = open_reader(PageSource(url=SITE))
     (event,) = source.events(SourceContext(timeout=5, provider="firecrawl"))
     assert event.outcome is Outcome.FETCHED
-    assert service.asked[0][1] == "/v2/scrape"
+    assert service.requests[0][1] == "/v2/scrape"
 
 
 def test_markdown_without_html_is_sanitized(service) -> None:
@@ -183,7 +177,7 @@ def test_hostile_results_are_skipped(service) -> None:
 
 def test_crawl_beyond_the_limit_is_cancelled(service) -> None:
     assert len(crawl(limit=1)) == 1
-    assert service.asked[-1][:2] == ("DELETE", "/v2/crawl/job1")
+    assert service.requests[-1][:2] == ("DELETE", "/v2/crawl/job1")
 
 
 @pytest.mark.parametrize("status", [401, 402, 500])
@@ -225,7 +219,7 @@ def test_private_addresses_are_not_sent(service) -> None:
     spec = PageSource(url="http://127.0.0.1:8000/secret", provider="firecrawl")
     (event,) = open_reader(spec).events(SourceContext())
     assert event.outcome is Outcome.SKIPPED
-    assert service.asked == []
+    assert service.requests == []
 
 
 def test_nothing_is_sent_without_a_key(monkeypatch) -> None:
