@@ -94,9 +94,9 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "charset"), CASES)
 def test_charset_is_detected(text: str, charset: str) -> None:
-    found = decoded(text.encode(charset))
-    assert found.text == text
-    assert "names no charset" in found.note
+    result = decoded(text.encode(charset))
+    assert result.text == text
+    assert "names no charset" in result.note
 
 
 @pytest.mark.parametrize(("text", "charset"), CASES)
@@ -159,10 +159,10 @@ def test_unicode_is_read_with_and_without_a_bom(name: str, charset: str) -> None
 def test_too_short_text_is_western_and_noted(text: str) -> None:
     charset = {"П": "cp1251", "ש": "cp1255", "日": "shift_jis", "5": "cp1252"}[text[0]]
     body = text.encode(charset)
-    found = decoded(body)
-    alphabets = {unicodedata.name(char).split()[0] for char in found.text if char.isalpha()}
+    result = decoded(body)
+    alphabets = {unicodedata.name(char).split()[0] for char in result.text if char.isalpha()}
     assert alphabets <= {"LATIN", "MICRO", "FEMININE", "MASCULINE"}
-    assert "cp1252" in found.note
+    assert "cp1252" in result.note
 
 
 def test_page_with_few_western_bytes_is_not_utf8() -> None:
@@ -191,9 +191,9 @@ def test_reports_note_guessed_charsets() -> None:
 )
 @pytest.mark.parametrize("charset", ["utf-8", ""])
 def test_stray_byte_costs_one_character_and_is_noted(text: str, charset: str) -> None:
-    found = decoded(text[:3].encode() + b"\xff" + text[3:].encode(), charset)
-    assert found.text.replace("\ufffd", "") == text
-    assert found.note == "bytes that are not utf-8, read as \ufffd: 1"
+    result = decoded(text[:3].encode() + b"\xff" + text[3:].encode(), charset)
+    assert result.text.replace("\ufffd", "") == text
+    assert result.note == "bytes that are not utf-8, read as \ufffd: 1"
 
 
 def test_wrong_charset_is_noted() -> None:

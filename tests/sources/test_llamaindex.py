@@ -15,9 +15,9 @@ BASE = Path("/base")
 
 
 def documents(*items, base=BASE):
-    found = list(document_events(items, base))
-    assert {event.outcome for event in found} <= {Outcome.FETCHED}
-    return [event.document for event in found]
+    events = list(document_events(items, base))
+    assert {event.outcome for event in events} <= {Outcome.FETCHED}
+    return [event.document for event in events]
 
 
 def skipped(*items):

@@ -164,11 +164,9 @@ def test_other_files_have_unique_names(base, monkeypatch):
 def test_output_of_programs_names_no_local_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path.parent)
-    said = f"default={str(tmp_path / 'cache')!r}, in {sys.prefix}/share or {os.fspath(tmp_path)}."
-    assert (
-        without_machine(said) == "default='.../" + tmp_path.name + "/cache', in .../share or "
-        ".../" + tmp_path.name + "."
-    )
+    output = f"default={str(tmp_path / 'cache')!r}, in {sys.prefix}/share or {os.fspath(tmp_path)}."
+    name = tmp_path.name
+    assert without_machine(output) == f"default='.../{name}/cache', in .../share or .../{name}."
     monkeypatch.chdir("/")
     assert without_machine(f"PosixPath('{tmp_path}/x')") == "PosixPath('~/x')"
     assert without_machine(f"{tmp_path}-other /usr/share") == f"{tmp_path}-other /usr/share"

@@ -53,18 +53,18 @@ def test_pipe_or_device_in_a_folder(tmp_path, placed, name, path):
     placed(name)
     (tmp_path / "docs").mkdir(exist_ok=True)
     (tmp_path / "docs/ok.md").write_text("# Fine\n\n![b](b.md)\n")
-    found = events(FilesSource(path=path), tmp_path)
-    read = [event.document.title for event in found if event.outcome is Outcome.FETCHED]
+    results = events(FilesSource(path=path), tmp_path)
+    read = [event.document.title for event in results if event.outcome is Outcome.FETCHED]
     assert read == ["Fine"]
-    others = [event for event in found if event.outcome is not Outcome.FETCHED]
+    others = [event for event in results if event.outcome is not Outcome.FETCHED]
     assert all("not a file" in event.reason or "leads out" in event.reason for event in others)
 
 
 def test_pipe_or_device_in_a_mirror(tmp_path, placed):
     placed("site/b.html")
     (tmp_path / "site/a.html").write_text("<title>A</title><h1>A page</h1><p>Words of it.</p>")
-    found = events(MirrorSource(path="site", base_url="https://example.com/"), tmp_path)
-    assert [event.outcome for event in found] == [Outcome.SKIPPED, Outcome.FETCHED]
+    results = events(MirrorSource(path="site", base_url="https://example.com/"), tmp_path)
+    assert [event.outcome for event in results] == [Outcome.SKIPPED, Outcome.FETCHED]
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_pipe_or_device_in_a_reference(tmp_path, placed):
         "openapi: 3.0.0\ninfo: {title: T, version: '1'}\n"
         "paths: {/a: {get: {responses: {'200': {$ref: 'parts.yaml#/a'}}}}}\n"
     )
-    found = events(OpenApiSource(path="api.yaml"), tmp_path)
+    results = events(OpenApiSource(path="api.yaml"), tmp_path)
     # a link to a device leads out of the folder
-    assert any("not a file, but" in event.reason or "out of" in event.reason for event in found)
+    assert any("not a file, but" in event.reason or "out of" in event.reason for event in results)
 
 
 def test_pipe_or_device_as_a_bundle(tmp_path, placed):

@@ -258,8 +258,8 @@ def test_articles_keep_their_text_and_end_with_their_links() -> None:
     assert "said its owner 3, who had come along with the whole family." in page.content
     assert "[its owner 3](https://paper.example/x3)" in page.content
     assert "Dry the dog well after every walk in the snow." in page.content
-    for gone in ("Stadium", "stadium", "mail address", "Cats in winter", "More from us"):
-        assert gone not in page.content, gone
+    for word in ("Stadium", "stadium", "mail address", "Cats in winter", "More from us"):
+        assert word not in page.content, word
 
 
 def test_sites_of_articles_have_no_template() -> None:

@@ -106,12 +106,12 @@ def test_other_statements_are_no_license_of_the_page(body):
 
 
 def test_hostile_license_is_bounded():
-    found = stated(
+    license = stated(
         f'<meta name="copyright" content="{"x" * 1_000_000}">',
         f'<a rel="license" href="/l">{"<b>y</b>" * 50_000}</a>',
     )
-    assert len(found.name) <= 200
-    assert len(found.attribution) <= 300
+    assert len(license.name) <= 200
+    assert len(license.attribution) <= 300
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_each_document_of_an_api_has_its_license():
         },
         "paths": {"/a": {"get": {"summary": "Get it"}}},
     }
-    found = {License.of(document.metadata) for document in documents(values, "api.yaml")}
-    assert found == {License("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")}
+    licenses = {License.of(document.metadata) for document in documents(values, "api.yaml")}
+    assert licenses == {License("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")}
 
 
 @pytest.mark.parametrize(("package", "name"), [("nh3", "MIT"), ("lxml", "BSD-3-Clause")])
@@ -269,6 +269,6 @@ def test_changed_license_of_a_recipe_invalidates_pages():
 )
 def test_real_documentation_has_its_license(package, page, license):
     text = (manual(package) / page).read_text("utf-8")
-    found = extract(text, "https://docs.example.org/a.html").license
+    actual = extract(text, "https://docs.example.org/a.html").license
     years = re.compile(r"-20\d\d,")  # of a later release
-    assert replace(found, attribution=years.sub("-2026,", found.attribution)) == license
+    assert replace(actual, attribution=years.sub("-2026,", actual.attribution)) == license

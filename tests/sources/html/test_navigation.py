@@ -1,4 +1,4 @@
-"""Where pages of several generators say that they stand."""
+"""Navigation of pages of several generators."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ TUTORIAL = ("The Tutorial", "https://h/t/index.html")
     ],
 )
 def test_pages_of_generators_have_navigation(page, crumbs, following):
-    found = extract(page.format(text=TEXT), "https://h/t/a.html")
-    told = found.navigation
-    assert told.next == (f"https://h/t/{following}.html" if following else "")
-    shown = told.breadcrumbs
-    assert (shown if shown is None else [(each.title, each.uri) for each in shown]) == crumbs
-    assert Navigation.of(found.metadata) == told
-    assert "Tutorial" not in found.content
+    read = extract(page.format(text=TEXT), "https://h/t/a.html")
+    navigation = read.navigation
+    assert navigation.next == (f"https://h/t/{following}.html" if following else "")
+    trail = navigation.breadcrumbs
+    assert (trail if trail is None else [(each.title, each.uri) for each in trail]) == crumbs
+    assert Navigation.of(read.metadata) == navigation
+    assert "Tutorial" not in read.content
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,10 @@ def test_random_lines_are_read_back_from_their_markdown(name: str) -> None:
     for _ in range(400):
         markup = BLOCKS[name].format(line(chance))
         markdown = markdown_of(markup)
-        wanted, read = text_of(markup), text_of(READER.render(markdown))
+        expected, read = text_of(markup), text_of(READER.render(markdown))
         if name == "definition":
-            wanted, read = wanted.removeprefix("h"), read.removeprefix("h").removeprefix(":")
-        assert read == wanted, f"{markup}\n{markdown}"
+            expected, read = expected.removeprefix("h"), read.removeprefix("h").removeprefix(":")
+        assert read == expected, f"{markup}\n{markdown}"
 
 
 @pytest.mark.parametrize(

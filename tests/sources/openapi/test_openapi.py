@@ -1,16 +1,17 @@
-"""API descriptions as documents: what must be there, what must not hurt."""
+"""API descriptions as documents, and hostile ones."""
 
 from __future__ import annotations
 
 import json
 import textwrap
+from itertools import pairwise
 
 import pytest
 import yaml
 
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType
-from kbkit.recipes import OpenApiSource
+from kbkit.recipes import FilesSource, OpenApiSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
 from kbkit.sources.openapi import documents, is_openapi
@@ -102,33 +103,28 @@ components:
 """
 
 
-def made(text: str = PETS, uri: str = "https://pets.example/api.yaml") -> dict:
+def read(text: str = PETS, uri: str = "https://pets.example/api.yaml") -> dict:
     return {document.uri: document for document in documents(load_values(text), uri)}
 
 
-def events(spec: OpenApiSource, base) -> list:
+def events(spec, base) -> list:
     return list(open_reader(spec).events(SourceContext(base=base)))
 
 
-GET = "https://pets.example/api.yaml#/paths/~1pets~1%7BpetId%7D/get"
-PUT = "https://pets.example/api.yaml#/paths/~1pets~1%7BpetId%7D/put"
+BASE = "https://pets.example/api.yaml"
+GET = f"{BASE}#/paths/~1pets~1%7BpetId%7D/get"
+PUT = f"{BASE}#/paths/~1pets~1%7BpetId%7D/put"
 
 
 def test_each_endpoint_and_schema_is_a_document() -> None:
-    found = made()
-    base = "https://pets.example/api.yaml"
-    assert list(found) == [
-        base,
-        GET,
-        PUT,
-        f"{base}#/webhooks/petCame/post",
-        f"{base}#/components/schemas/Pet",
-        f"{base}#/components/schemas/Cat",
-    ]
-    assert {document.document_type for document in found.values()} == {DocumentType.API_SPEC}
-    assert found[GET].tags == ("pets",)
-    assert found[GET].title == "GET /pets/{petId}: Info for one pet"
-    assert found[GET].metadata == {
+    results = read()
+    schemas = f"{BASE}#/components/schemas"
+    webhook = f"{BASE}#/webhooks/petCame/post"
+    assert list(results) == [BASE, GET, PUT, webhook, f"{schemas}/Pet", f"{schemas}/Cat"]
+    assert {document.document_type for document in results.values()} == {DocumentType.API_SPEC}
+    assert results[GET].tags == ("pets",)
+    assert results[GET].title == "GET /pets/{petId}: Info for one pet"
+    assert results[GET].metadata == {
         "description": "Says all | there is.",
         "api": "Pet Store",
         "version": "1.2.0",
@@ -159,7 +155,7 @@ def test_each_endpoint_and_schema_is_a_document() -> None:
     ],
 )
 def test_document_of_an_endpoint(part: str) -> None:
-    assert part in made()[GET].content
+    assert part in read()[GET].content
 
 
 @pytest.mark.parametrize(
@@ -175,15 +171,15 @@ def test_document_of_an_endpoint(part: str) -> None:
     ],
 )
 def test_document_of_an_endpoint_with_a_body(part: str) -> None:
-    content = made()[PUT].content
+    content = read()[PUT].content
     assert part in content
     assert "## Authentication" not in content  # security: [] takes the root's away
     assert '"id"' not in content  # it is read only
 
 
-def test_overview_of_an_api() -> None:
-    content = made()["https://pets.example/api.yaml"].content
-    for part in (
+@pytest.mark.parametrize(
+    "part",
+    [
         "# Pet Store\n\n-   Version: 1.2.0",
         "-   `https://{region}.pets.example/v1`: Live\n    -   `region` (default `eu`, one of",
         "-   `key` (API key in the header `X-Key`): Ask us.",
@@ -192,19 +188,20 @@ def test_overview_of_an_api() -> None:
         "-   `PUT /pets/{petId}` (deprecated)",
         "## Webhooks\n\n-   `POST petCame`: A pet came",
         "## Schemas\n\n-   `Pet`\n-   `Cat`",
-    ):
-        assert part in content, part
+    ],
+)
+def test_overview_of_an_api(part: str) -> None:
+    assert part in read()[BASE].content
 
 
 def test_hostile_descriptions_add_no_markup() -> None:
     from markdown_it import MarkdownIt
 
-    content = made()["https://pets.example/api.yaml"].content
+    content = read()[BASE].content
     assert "<script" not in content
+    tokens = MarkdownIt().parse(content)
     headings = [
-        token.content
-        for opened, token in zip(*[MarkdownIt().parse(content)[i:] for i in (0, 1)], strict=False)
-        if opened.type == "heading_open"
+        token.content for opened, token in pairwise(tokens) if opened.type == "heading_open"
     ]
     assert headings[:3] == ["Pet Store", "About", "Servers"]
 
@@ -213,7 +210,7 @@ def test_html_descriptions_become_markdown() -> None:
     text = PETS.replace(
         "A pet.", "'<p>Returns a <code>pet</code>, see <a href=\"https://x.example/\">x</a>.</p>'"
     )
-    assert "Returns a `pet`, see [x](https://x.example/)." in made(text)[GET].content
+    assert "Returns a `pet`, see [x](https://x.example/)." in read(text)[GET].content
 
 
 def test_openapi_3_0_and_json() -> None:
@@ -222,9 +219,9 @@ def test_openapi_3_0_and_json() -> None:
     del values["webhooks"]
     pet = values["components"]["schemas"]["Pet"]["properties"]
     pet["name"] = {"type": "string", "nullable": True, "minimum": 1, "exclusiveMinimum": True}
-    found = made(json.dumps(values))
-    assert "-   `name` (string or null): At least `1`." in found[GET].content
-    assert len(found) == 5
+    results = read(json.dumps(values))
+    assert "-   `name` (string or null): At least `1`." in results[GET].content
+    assert len(results) == 5
 
 
 @pytest.mark.parametrize(
@@ -257,25 +254,21 @@ def test_references_to_other_files(tmp_path) -> None:
         "Pet: {type: object, properties: {toy: {$ref: 'toy.json#/Toy'}}}"
     )
     (tmp_path / "api" / "parts" / "toy.json").write_text('{"Toy": {"description": "A ball."}}')
-    spec = {
-        "openapi": "3.1.0",
-        "paths": {},
-        "components": {
-            "schemas": {
-                "A": {"$ref": "parts/pet.yaml#/Pet"},
-                "B": {"$ref": "../secret.yaml#/Secret"},
-                "C": {"$ref": "https://other.example/x.yaml#/X"},
-                "D": {"$ref": "#/components/schemas/D"},
-                "E": {"$ref": "#/nowhere"},
-            }
-        },
+    references = {
+        "A": "parts/pet.yaml#/Pet",
+        "B": "../secret.yaml#/Secret",
+        "C": "https://other.example/x.yaml#/X",
+        "D": "#/components/schemas/D",
+        "E": "#/nowhere",
     }
+    schemas = {name: {"$ref": target} for name, target in references.items()}
+    spec = {"openapi": "3.1.0", "paths": {}, "components": {"schemas": schemas}}
     (tmp_path / "api" / "api.json").write_text(json.dumps(spec))
-    found = events(OpenApiSource(path="api/api.json"), tmp_path)
-    pages = {event.document.uri: event.document.content for event in found if event.document}
+    results = events(OpenApiSource(path="api/api.json"), tmp_path)
+    pages = {event.document.uri: event.document.content for event in results if event.document}
     assert "-   `toy` (`Toy`): A ball." in pages["api/api.json#/components/schemas/A"]
     assert "top" not in pages["api/api.json#/components/schemas/B"]
-    reasons = "\n".join(event.reason for event in found if event.outcome is Outcome.SKIPPED)
+    reasons = "\n".join(event.reason for event in results if event.outcome is Outcome.SKIPPED)
     for part in (
         "leads out of the description's folder",
         "which is not fetched",
@@ -283,7 +276,7 @@ def test_references_to_other_files(tmp_path) -> None:
         "#/nowhere: leads nowhere",
     ):
         assert part in reasons
-    # given as values without a file, no reference to a file is followed
+    # values without a file have no references to files
     bare = {d.uri: d.content for d in documents(spec, "api.json")}
     assert "toy" not in bare["api.json#/components/schemas/A"]
 
@@ -338,15 +331,11 @@ def test_nested_variants_are_read_quickly() -> None:
 
 def test_openapi_by_address_with_tags_and_limit(site, tmp_path) -> None:
     site.pages["/v1/openapi.yaml"] = PETS
-    spec = OpenApiSource(
-        url=site.url + "/v1/openapi.yaml", allow_private=True, tags=("ours",), limit=2
-    )
-    found = events(spec, tmp_path)
-    assert [event.uri for event in found] == [
-        site.url + "/v1/openapi.yaml",
-        site.url + "/v1/openapi.yaml#/paths/~1pets~1%7BpetId%7D/get",
-    ]
-    assert found[1].document.tags == ("ours", "pets")
+    url = site.url + "/v1/openapi.yaml"
+    spec = OpenApiSource(url=url, allow_private=True, tags=("ours",), limit=2)
+    results = events(spec, tmp_path)
+    assert [event.uri for event in results] == [url, url + GET.removeprefix(BASE)]
+    assert results[1].document.tags == ("ours", "pets")
 
 
 @pytest.mark.parametrize("path", ["/missing.yaml", "/private.yaml"])
@@ -366,14 +355,11 @@ def test_private_addresses_are_refused(site, tmp_path) -> None:
 
 @pytest.mark.parametrize("name", ["api.yaml", "api.json"])
 def test_files_source_recognizes_openapi(tmp_path, name) -> None:
-    from kbkit.recipes import FilesSource
-
     text = PETS if name.endswith("yaml") else json.dumps(load_values(PETS))
     (tmp_path / name).write_text(text)
-    found = list(open_reader(FilesSource(path=name)).events(SourceContext(base=tmp_path)))
-    expected = events(OpenApiSource(path=name), tmp_path)
-    assert [event.uri for event in found] == [event.uri for event in expected]
-    assert [event.document.content for event in found] == [
-        event.document.content for event in expected
-    ]
-    assert {event.document.document_type for event in found} == {DocumentType.API_SPEC}
+    results, expected = (
+        [(event.uri, event.document.content, event.document.document_type) for event in read]
+        for read in (events(kind(path=name), tmp_path) for kind in (FilesSource, OpenApiSource))
+    )
+    assert results == expected
+    assert {kind for _, _, kind in results} == {DocumentType.API_SPEC}

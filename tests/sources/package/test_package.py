@@ -320,7 +320,7 @@ ACCESSORS = {
             setattr(Column, _name, _made(_name))
         Column.silent.__doc__ = "It was given a docstring."
         class _Ufunc:
-            """All functions that are made."""
+            """All generated functions."""
             def __init__(self, doc):
                 self.__doc__ = doc
             def __call__(self, x):
@@ -342,7 +342,7 @@ def test_introspection_finds_accessors_and_generated_functions(livekit) -> None:
     assert sorted(before) == ["livekit", "livekit.Column", "livekit.Row"]
     after = documents("livekit", introspect=True)
     assert "livekit" not in sys.modules
-    # the accessor is found where its own documentation says, though Row.words is shorter
+    # the documentation of the accessor names Column.words, though Row.words is shorter
     assert sorted(set(after) - set(before)) == ["livekit.Column.words", "livekit.sine"]
     words, column = after["livekit.Column.words"].content, after["livekit.Column"].content
     assert "Accessor: an attribute of `livekit.Column`." in words
