@@ -25,6 +25,7 @@ def markdown(body: str) -> str:
     return between.strip()
 
 
+TITLED = '<div class="admonition {}"><p class="admonition-title">{}</p><p>Mind.</p></div>'
 RULES = {
     "headings keep their level and anchor": {
         '<h2 id="two">Two</h2>': "## Two {#two}",
@@ -342,29 +343,15 @@ RULES = {
         ),
     },
     "admonitions keep their kind and title": {
-        '<div class="admonition note"><p class="admonition-title">Note</p><p>Mind.</p></div>': (
-            "> **Note**\n>\n> Mind."
-        ),
+        TITLED.format("note", "Note"): "> **Note**\n>\n> Mind.",
         (
             "<div class='note'><div class='admonition_header'><p><strong>Restart</strong></p></div>"
             "<div class='admonition'><div>It has to be restarted.</div></div></div>"
         ): "> **Restart**\n>\n> It has to be restarted.",
-        (
-            '<div class="admonition warning"><p class="admonition-title">Mind the gap</p><p>Mind.'
-            "</p></div>"
-        ): "> **Warning: Mind the gap**\n>\n> Mind.",
-        (
-            '<div class="admonition warning"><p class="admonition-title">Achtung</p><p>Mind.</p>'
-            "</div>"
-        ): "> **Achtung**\n>\n> Mind.",
-        (
-            '<div class="admonition note"><p class="admonition-title">Own title</p><p>Mind.</p>'
-            "</div>"
-        ): "> **Own title**\n>\n> Mind.",
-        (
-            '<div class="admonition danger"><p class="admonition-title">Danger of death</p><p>Mind.'
-            "</p></div>"
-        ): "> **Danger of death**\n>\n> Mind.",
+        TITLED.format("warning", "Mind the gap"): "> **Warning: Mind the gap**\n>\n> Mind.",
+        TITLED.format("warning", "Achtung"): "> **Achtung**\n>\n> Mind.",
+        TITLED.format("note", "Own title"): "> **Own title**\n>\n> Mind.",
+        TITLED.format("danger", "Danger of death"): "> **Danger of death**\n>\n> Mind.",
         '<div class="tip custom-block"><p class="custom-block-title">Do so</p><p>x</p></div>': (
             "> **Tip: Do so**\n>\n> x"
         ),

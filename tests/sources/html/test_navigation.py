@@ -45,32 +45,23 @@ APACHE = """<body><div id="path"><a href="https://www.apache.org/">Apache</a> &g
 TEXT = "<main><h1>A</h1><p>" + "Words of a page that says something. " * 9 + "</p></main></body>"
 
 TUTORIAL = ("The Tutorial", "https://h/t/index.html")
+HOW_TO = ("How-To", "https://h/t/index.html")
 
 
-@pytest.mark.parametrize(
-    ("page", "crumbs", "following"),
-    [
-        pytest.param(SPHINX, [("Docs", "https://h/index.html"), TUTORIAL], "b", id="sphinx"),
-        pytest.param(READ_THE_DOCS, [], "b", id="read-the-docs"),
-        pytest.param(CAPTIONS, [("Basics", "")], "b", id="captions"),
-        pytest.param(FURO, [TUTORIAL], "b", id="furo"),
-        pytest.param(MKDOCS, [("Guide", "")], "b", id="mkdocs"),
-        pytest.param(MDBOOK, [("1. Types", "https://h/t/index.html")], "b", id="mdbook"),
-        pytest.param(
-            DOCUSAURUS,
-            [("Home", "https://h/"), ("Guides", "https://h/t/index.html")],
-            "b",
-            id="docusaurus",
-        ),
-        pytest.param(
-            APACHE,
-            [("Apache", "https://www.apache.org/"), ("How-To", "https://h/t/index.html")],
-            "",
-            id="apache",
-        ),
-        pytest.param("<body>{text}", None, "", id="nothing"),
-    ],
-)
+GENERATORS = {
+    "sphinx": (SPHINX, [("Docs", "https://h/index.html"), TUTORIAL], "b"),
+    "read-the-docs": (READ_THE_DOCS, [], "b"),
+    "captions": (CAPTIONS, [("Basics", "")], "b"),
+    "furo": (FURO, [TUTORIAL], "b"),
+    "mkdocs": (MKDOCS, [("Guide", "")], "b"),
+    "mdbook": (MDBOOK, [("1. Types", "https://h/t/index.html")], "b"),
+    "docusaurus": (DOCUSAURUS, [("Home", "https://h/"), ("Guides", "https://h/t/index.html")], "b"),
+    "apache": (APACHE, [("Apache", "https://www.apache.org/"), HOW_TO], ""),
+    "nothing": ("<body>{text}", None, ""),
+}
+
+
+@pytest.mark.parametrize(("page", "crumbs", "following"), GENERATORS.values(), ids=GENERATORS)
 def test_pages_of_generators_have_navigation(page, crumbs, following):
     read = extract(page.format(text=TEXT), "https://h/t/a.html")
     navigation = read.navigation
