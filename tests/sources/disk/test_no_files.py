@@ -1,4 +1,4 @@
-"""Pipes and devices that are named as files are refused, and not waited for."""
+"""Pipes and devices in place of files are refused at once."""
 
 import os
 from pathlib import Path
@@ -12,14 +12,14 @@ from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
 
 pytestmark = [
-    pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes of a name"),
+    pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes"),
     pytest.mark.timeout(60),
 ]
 
 
 @pytest.fixture(params=["a pipe", "a device"])
-def placed(request, tmp_path):
-    """Puts what is no file where one is expected."""
+def place(request, tmp_path):
+    """Puts a pipe or a device where a file is expected."""
 
     def place(name: str) -> Path:
         path = tmp_path / name
@@ -37,21 +37,14 @@ def events(spec, base):
     return list(open_reader(spec).events(SourceContext(base=base)))
 
 
+BESIDE = ("b.md", "b.txt", "b.rst", "_category_.json", "mkdocs.yml", "../mkdocs.yml")
+
+
 @pytest.mark.parametrize("path", ["docs", "docs/*"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "docs/b.md",
-        "docs/b.txt",
-        "docs/b.rst",
-        "docs/_category_.json",
-        "docs/mkdocs.yml",
-        "mkdocs.yml",
-    ],
-)
-def test_pipe_or_device_in_a_folder(tmp_path, placed, name, path):
-    placed(name)
-    (tmp_path / "docs").mkdir(exist_ok=True)
+@pytest.mark.parametrize("name", BESIDE)
+def test_pipe_or_device_in_a_folder(tmp_path, place, name, path):
+    (tmp_path / "docs").mkdir()
+    place(f"docs/{name}")
     (tmp_path / "docs/ok.md").write_text("# Fine\n\n![b](b.md)\n")
     results = events(FilesSource(path=path), tmp_path)
     read = [event.document.title for event in results if event.outcome is Outcome.FETCHED]
@@ -60,8 +53,8 @@ def test_pipe_or_device_in_a_folder(tmp_path, placed, name, path):
     assert all("not a file" in event.reason or "leads out" in event.reason for event in others)
 
 
-def test_pipe_or_device_in_a_mirror(tmp_path, placed):
-    placed("site/b.html")
+def test_pipe_or_device_in_a_mirror(tmp_path, place):
+    place("site/b.html")
     (tmp_path / "site/a.html").write_text("<title>A</title><h1>A page</h1><p>Words of it.</p>")
     results = events(MirrorSource(path="site", base_url="https://example.com/"), tmp_path)
     assert [event.outcome for event in results] == [Outcome.SKIPPED, Outcome.FETCHED]
@@ -80,14 +73,14 @@ def test_pipe_or_device_in_a_mirror(tmp_path, placed):
     ],
     ids=lambda spec: f"{spec.type} {spec.path}",
 )
-def test_pipe_or_device_as_a_source(tmp_path, placed, spec):
-    placed(spec.path)
+def test_pipe_or_device_as_a_source(tmp_path, place, spec):
+    place(spec.path)
     with pytest.raises(SourceError, match="not a file, but a pipe or a device"):
         events(spec, tmp_path)
 
 
-def test_pipe_or_device_in_a_reference(tmp_path, placed):
-    placed("parts.yaml")
+def test_pipe_or_device_in_a_reference(tmp_path, place):
+    place("parts.yaml")
     (tmp_path / "api.yaml").write_text(
         "openapi: 3.0.0\ninfo: {title: T, version: '1'}\n"
         "paths: {/a: {get: {responses: {'200': {$ref: 'parts.yaml#/a'}}}}}\n"
@@ -97,9 +90,9 @@ def test_pipe_or_device_in_a_reference(tmp_path, placed):
     assert any("not a file, but" in event.reason or "out of" in event.reason for event in results)
 
 
-def test_pipe_or_device_as_a_bundle(tmp_path, placed):
+def test_pipe_or_device_as_a_bundle(tmp_path, place):
     with (
         kbkit.open(tmp_path / "kb") as workspace,
         pytest.raises(BundleError, match="not a file, but a pipe or a device"),
     ):
-        workspace.restore(placed("in.zip"))
+        workspace.restore(place("in.zip"))

@@ -166,45 +166,23 @@ def epub(encryption: str = "") -> bytes:
 
 
 def notebook() -> bytes:
-    return json.dumps(
-        {
-            "nbformat": 4,
-            "nbformat_minor": 5,
-            "metadata": {"language_info": {"name": "python"}},
-            "cells": [
-                {
-                    "cell_type": "markdown",
-                    "metadata": {},
-                    "source": ["# Analysis\n", "\n", "Words."],
-                },
-                {
-                    "cell_type": "code",
-                    "metadata": {},
-                    "execution_count": 1,
-                    "source": "print('```')",
-                    "outputs": [
-                        {"output_type": "stream", "name": "stdout", "text": ["hello\n", "world\n"]},
-                        {
-                            "output_type": "execute_result",
-                            "metadata": {},
-                            "execution_count": 1,
-                            "data": {
-                                "text/plain": ["42"],
-                                "text/html": "<b>42</b>",
-                                "image/png": "iVBO",
-                            },
-                        },
-                        {
-                            "output_type": "error",
-                            "ename": "ValueError",
-                            "evalue": "bad",
-                            "traceback": ["\x1b[31mValueError\x1b[0m: bad"],
-                        },
-                    ],
-                },
-            ],
-        }
-    ).encode()
+    data = {"text/plain": ["42"], "text/html": "<b>42</b>", "image/png": "iVBO"}
+    error = {
+        "ename": "ValueError",
+        "evalue": "bad",
+        "traceback": ["\x1b[31mValueError\x1b[0m: bad"],
+    }
+    run = {"metadata": {}, "execution_count": 1}
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": ["hello\n", "world\n"]},
+        {"output_type": "execute_result", **run, "data": data},
+        {"output_type": "error", **error},
+    ]
+    text = {"cell_type": "markdown", "metadata": {}, "source": ["# Analysis\n", "\n", "Words."]}
+    code = {"cell_type": "code", **run, "source": "print('```')", "outputs": outputs}
+    metadata = {"language_info": {"name": "python"}}
+    version = {"nbformat": 4, "nbformat_minor": 5}
+    return json.dumps({**version, "metadata": metadata, "cells": [text, code]}).encode()
 
 
 RST = b"""\
