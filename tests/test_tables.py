@@ -119,7 +119,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("write", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_parquet_is_one_error_and_changes_nothing(workspace, tmp_path, write, monkeypatch):
-    monkeypatch.setattr("kbkit.sources.disk.tables._MEMORY", 1_500_000_000)
+    monkeypatch.setattr("kbkit.sources.tables._MEMORY", 1_500_000_000)
     path = tmp_path / "a.parquet"
     write(path)
     one = workspace["one"]

@@ -282,7 +282,7 @@ def test_backup_shows_one_moment_during_writes(tmp_path):
 KILLED = """
 import os, signal, sys
 import kbkit
-from kbkit.bundles import restoring
+from kbkit.bundles import bundling as restoring
 from kbkit.entries.store import EntryStore
 place, folder, bundle = sys.argv[1:]
 def kill(*_):

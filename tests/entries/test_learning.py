@@ -11,7 +11,7 @@ import kbkit
 from kbkit.entries.learning import find_credential
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
 from kbkit.runtime.config import Settings
-from kbkit.workflows.watching import watch_files
+from kbkit.workflows.builder import watch_files
 from tests.entries.conftest import votes_of, write_files
 
 

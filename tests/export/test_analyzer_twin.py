@@ -15,7 +15,6 @@ import Stemmer
 from kbkit.export.index.terms import stemmer_source
 from kbkit.text import stop_words
 from kbkit.text.analysis import Analyzer
-from kbkit.text.language import stop_words
 from tests.export.conftest import JS, QUESTIONS, run_node
 from tests.manuals import MANUALS, manual
 from tests.text.test_text import WAYS

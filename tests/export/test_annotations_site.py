@@ -15,8 +15,7 @@ from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.base import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
-from kbkit.text.language import stop_words
-from kbkit.text.subject_keys import subject_key
+from kbkit.text import stop_words, subject_key
 from tests.export.conftest import ROOT, assert_same_hits, in_node, pages_of, published, run_node
 
 EVIL = "<img src=x onerror=alert(1)>"

@@ -4,7 +4,7 @@ import pytest
 
 import kbkit
 from kbkit.ingest import cutting
-from kbkit.ingest.cutting import LENGTH, describe, is_index
+from kbkit.ingest.cutting import DESCRIPTION_LENGTH, describe, is_index
 from kbkit.models import SourceDocument
 from kbkit.text.markdown.structure import outline
 
@@ -57,7 +57,7 @@ def test_description_is_stated_or_from_the_text(title, content, stated, line):
 def test_long_description_ends_with_a_sentence(stated):
     line = describe("Tea", " ".join([PROSE] * 20), {"description": stated})
     assert line == " ".join([PROSE] * 4)
-    assert len(line) <= LENGTH
+    assert len(line) <= DESCRIPTION_LENGTH
     assert describe("Tea", "leaves of tea " * 200, {}).endswith(("leaves", "of", "tea"))
 
 

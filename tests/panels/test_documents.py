@@ -9,7 +9,7 @@ from kbkit.errors import KbkitError
 from kbkit.panels import DocumentsPanel
 from kbkit.panels.documents.panel import MAX_FOUND, DocumentTree
 from kbkit.panels.text_rendering import MAX_LENGTH
-from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import plain_text
 from tests.panels.conftest import status, text_of
 
 SITE = "https://docs.example.org/en/latest"

@@ -13,7 +13,7 @@ from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.files import read_file
+from kbkit.sources.files import read_file
 from kbkit.sources.formats import Part, UnreadableError, parse
 from tests.sources.formats import samples
 from tests.sources.formats.samples import one
@@ -287,7 +287,7 @@ def test_files_are_searchable_and_kept_after_a_failure(
         again = kb.refresh()
         assert (again.same, again.gone, again.chunks_embedded) == (report.new, 0, 0)
         # a file that cannot be read this time keeps its documents, parts included
-        monkeypatch.setattr("kbkit.sources.formats.file_parser.FILE_SECONDS", 0.0001)
+        monkeypatch.setattr("kbkit.sources.formats.FILE_SECONDS", 0.0001)
         assert kb.refresh().gone == 0
         states = {document.uri: document.state.value for document in kb.documents}
         assert states["docs/book.epub/OEBPS/two b.xhtml"] == "stale"

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kbkit.sources.formats import UnreadableError, archive, parse
-from kbkit.sources.formats.file_parser import FileParser
+from kbkit.sources import untrusted as archive
+from kbkit.sources.formats import FileParser, UnreadableError, parse
 from tests.sources.formats import samples
 
 ENTITIES = (
@@ -196,7 +196,7 @@ def test_sizes_of_members_are_counted() -> None:
 
 
 def test_parser_over_its_time_or_memory_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kbkit.sources.formats import file_parser
+    from kbkit.sources import formats as file_parser
 
     monkeypatch.setattr(file_parser, "FILE_SECONDS", 0.2)
     with FileParser(1) as reader:

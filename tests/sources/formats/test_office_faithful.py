@@ -10,7 +10,7 @@ from fpdf import FPDF
 from openpyxl import Workbook
 
 from kbkit.sources.formats import Part
-from kbkit.sources.formats.cell_formats import shown
+from kbkit.sources.formats.sheet import shown
 from tests.sources.formats.samples import one, saved
 
 SENTENCE = "The valve is closed slowly. "

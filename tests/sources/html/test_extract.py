@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kbkit.sources.decode import decode
-from kbkit.sources.html.dom import parse, valid_anchor
+from kbkit.sources.html import parse, valid_anchor
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.images import kept_image

@@ -12,7 +12,6 @@ from kbkit.recipes import PageSource
 from kbkit.sources.base import Outcome
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.addresses import refusal, resolve
-from kbkit.sources.web.fetch import Fetcher
 from tests.sources.web.crawls import redirect
 
 HOSTS = """

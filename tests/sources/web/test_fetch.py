@@ -11,7 +11,7 @@ import pytest
 
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.web.fetch import Fetcher, Response
+from kbkit.sources.web import Fetcher, Response
 from tests.sources.web.crawls import answer, in_turn, redirect
 
 
@@ -299,7 +299,7 @@ def test_endless_interim_responses_time_out(site) -> None:
     ],
 )
 def test_wrong_or_endless_headers_are_failures(site, fetcher, head, monkeypatch) -> None:
-    monkeypatch.setattr("kbkit.sources.web.fetch.RETRIES", 0)
+    monkeypatch.setattr("kbkit.sources.web.RETRIES", 0)
     site.pages["/"] = raw(b"HTTP/1.1 200 OK\r\n", head)
     assert fetcher.get(site.url + "/").outcome is Outcome.FAILED
 
@@ -320,7 +320,7 @@ def test_304_without_a_condition_is_a_failure(site, fetcher) -> None:
     "value", ["Mon, 01 Jan 99999999 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359", "²", "soon"]
 )
 def test_invalid_retry_after_is_ignored(site, fetcher, value, monkeypatch) -> None:
-    monkeypatch.setattr("kbkit.sources.web.fetch.RETRIES", 0)
+    monkeypatch.setattr("kbkit.sources.web.RETRIES", 0)
     head = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: "
     site.pages["/"] = raw(f"{head}{value}\r\n\r\n".encode("latin-1"))
     assert fetcher.get(site.url + "/").reason.startswith("HTTP 503")

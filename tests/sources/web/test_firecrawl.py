@@ -98,7 +98,7 @@ def service(monkeypatch) -> Iterator[Service]:
     thread.start()
     monkeypatch.setenv("FIRECRAWL_API_URL", service.url)
     monkeypatch.setenv("FIRECRAWL_API_KEY", "fc-key")
-    monkeypatch.setattr("kbkit.sources.web.firecrawl._POLL", 0.01)
+    monkeypatch.setattr("kbkit.sources.web.readers._POLL", 0.01)
     yield service
     service.server.shutdown()
     service.server.server_close()
