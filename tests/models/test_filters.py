@@ -73,6 +73,7 @@ NOT_FILTERS = [
     ({"min_rating": 5.1}, "from 1 to 5"),
     ({"min_rating": float("nan")}, "from 1 to 5"),
     ({"min_rating": True}, "from 1 to 5"),
+    ({"min_probability": 1.1}, "from 0 to 1"),
     (Filters(tags=3), "give a text or a list of texts"),
     (Filters(document_type="novel"), "choose from manual, tutorial"),
     (Filters(min_rating=9), "from 1 to 5"),

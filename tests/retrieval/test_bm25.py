@@ -83,6 +83,12 @@ def test_score_does_not_depend_on_other_candidates():
     assert scored(query, CORPUS, [4, 0]) == pytest.approx(whole[[4, 0]])
 
 
+def test_words_count_in_full_from_half_of_the_maximum():
+    figures = CorpusStatistics(100, 5.0, {"rare": 1})
+    maximum = (K1 + 1) * (figures.idf("rare") + figures.idf("missing"))
+    assert figures.full(["rare", "missing", "rare"]) == pytest.approx(maximum / 2)
+
+
 def test_idf_is_positive_and_larger_for_rarer_terms():
     figures = CorpusStatistics(1000, 10.0, {"rare": 2, "common": 900, "the": 1000})
     assert figures.idf("rare") > figures.idf("common") > figures.idf("the") > 0

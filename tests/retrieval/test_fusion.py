@@ -69,6 +69,12 @@ def test_scores_below_0_are_normalised_to_0():
     assert normalise(np.array([])).size == 0
 
 
+def test_scores_below_the_full_one_are_measured_by_it():
+    assert normalise(np.array([1.0, 2.0]), full=4.0).tolist() == [0.25, 0.5]
+    assert normalise(np.array([1.0, 8.0]), full=4.0).tolist() == [0.125, 1]
+    assert normalise(np.array([0.0]), full=4.0).tolist() == [0]
+
+
 @given(candidates, weights)
 def test_parts_add_up_to_a_bounded_score(rows, chosen):
     fused = fuse(features(rows), chosen)
@@ -92,6 +98,17 @@ def test_score_does_not_depend_on_the_order_of_candidates(rows, chosen, random, 
     assert shuffled.total == pytest.approx(fused.total[order], abs=1e-12)
     for name, values in fused.scores.items():
         assert shuffled.scores[name] == pytest.approx(values[order], abs=1e-12)
+
+
+def test_common_words_do_not_outweigh_meaning_if_the_rare_ones_are_missing():
+    rows = [
+        {"cosine": 0.5, "bm25": 0.5, **NOTHING, "documents": 0},
+        {"cosine": 0.4, "bm25": 1.0, **NOTHING, "documents": 1},
+    ]
+    weights = replace(PLAIN, dense=0.5)
+    relative = features(rows)
+    assert fuse(relative, weights).total.argmax() == 1
+    assert fuse(replace(relative, bm25_full=np.full(2, 5.0)), weights).total.argmax() == 0
 
 
 @given(candidates, weights, st.data())

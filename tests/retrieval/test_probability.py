@@ -52,3 +52,20 @@ def test_small_knowledge_base_gives_no_probability(tmp_path):
         hits = few.search("goulash")
         assert hits.notes == ()
         assert [hit.probability for hit in hits] == [None]
+
+
+def test_hits_below_a_minimum_probability_are_left_out(kb):
+    hits = kb.search("check the pumps of line 8", limit=50)
+    least = hits[5].probability
+    kept = kb.search("check the pumps of line 8", limit=50, filters={"min_probability": least})
+    assert list(kept) == [hit for hit in hits if hit.probability >= least]
+    assert len(kept) < len(hits)
+    nothing = kb.search("goulash with dumplings", filters={"min_probability": 0.5})
+    assert (len(nothing), nothing.notes) == (0, (NOTE,))
+
+
+def test_minimum_probability_is_ignored_where_it_is_unknown(kb):
+    hits = kb.search("pumps", mode="lexical", filters={"min_probability": 0.9})
+    assert len(hits) == 10
+    [note] = hits.notes
+    assert note.startswith("min_probability was ignored: probabilities are known in mode hybrid")
