@@ -1,4 +1,4 @@
-"""The command line that scripts rely on."""
+"""The command line in this process."""
 
 import json
 import re
@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -27,19 +28,6 @@ PAGES = {
     "guide/tea.html": ("Tea", "Black tea steeps for four minutes.", "bread.html"),
     "guide/bread.html": ("Bread", "Bread is baked for an hour at 220 degrees.", "../other.html"),
     "other.html": ("Other", "Nothing of interest is said on this page.", "index.html"),
-}
-HIT_KEYS = {
-    "score",
-    "kb",
-    "document_id",
-    "uri",
-    "title",
-    "heading_path",
-    "anchor",
-    "chunk_id",
-    "text",
-    "start",
-    "end",
 }
 REPORT_KEYS = {"new", "changed", "same", "gone", "failed", "skipped", "chunks_embedded", "seconds"}
 
@@ -100,9 +88,9 @@ def site(pages):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def filled(tmp_path_factory):
     """A workspace with two knowledge bases, for commands that change nothing."""
-    folder = tmp_path_factory.mktemp("made") / "kb"
+    folder = tmp_path_factory.mktemp("filled") / "kb"
     with kbkit.open(folder) as workspace:
         drinks = workspace.create("drinks", description="All about drinks")
         drinks.add(
@@ -117,6 +105,12 @@ def made(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def ask(run, filled):
+    """Runs commands that change nothing on the workspace with two knowledge bases."""
+    return partial(run, workspace=filled)
+
+
 def write_lines(path, *documents):
     path.write_text("".join(json.dumps(document) + "\n" for document in documents))
     return path
@@ -126,10 +120,7 @@ def uris(run, name):
     return sorted(line["uri"] for line in run("documents", name, "--jsonl").lines)
 
 
-# --- sources ----------------------------------------------------------------------------------
-
-
-def test_an_option_of_kbkit_after_the_command_is_explained(here):
+def test_global_option_after_the_command_is_explained(here):
     result = here("search", "tea", "--workspace", "kb")
     assert result.code == 2
     assert "before the command: kbkit --workspace ... search" in result.err
@@ -156,17 +147,17 @@ def test_limit_include_and_exclude_narrow_a_crawl(here, site):
     assert [uri.removeprefix(site) for uri in uris(here, "c")] in ([""], ["index.html"])
 
 
-def test_depth_and_labels_shape_what_a_crawl_reads(here, site):
+def test_depth_and_labels_of_a_crawl(here, site):
     command = ("new", "a", "--crawl", site, "--allow-private", "--depth", "1", "--no-sitemap")
-    said = ("--type", "policy", "--tag", "house", "--license", "cc by 4.0", "--attribution", "© Us")
-    assert here(*command, *said).code == 0
+    labels = ("--type", "policy", "--tag", "house", "--license", "cc by 4.0")
+    assert here(*command, *labels, "--attribution", "© Us").code == 0
     assert sorted(uri.removeprefix(site) for uri in uris(here, "a")) == ["", "guide/tea.html"]
     for document in here("documents", "a", "--jsonl").lines:
         assert (document["document_type"], document["tags"]) == ("policy", ["house"])
         assert (document["license"], document["attribution"]) == ("CC-BY-4.0", "© Us")
 
 
-def test_options_reach_only_sources_that_have_them(here, site, tmp_path):
+def test_options_apply_only_to_sources_that_have_them(here, site, tmp_path):
     (tmp_path / "a.md").write_text("# A\n\nWords.\n")
     crawl = ("--crawl", site, "--allow-private", "--depth", "0", "--delay", "0.01", "--no-sitemap")
     assert here("new", "a", *crawl, "--files", "a.md", "--concurrency", "1").code == 0
@@ -180,7 +171,7 @@ def test_one_page_is_read(here, site):
     assert uris(here, "tea") == [url]
 
 
-def test_a_mirror_stands_for_an_address(here, pages):
+def test_mirror_gets_the_addresses_of_its_base_url(here, pages):
     address = "https://docs.example.org/v1/"
     mirror = ("--mirror", pages, "--base-url", address)
     assert here("new", "m", *mirror, "--include", "/guide/*", "--json").json["new"] == 2
@@ -203,20 +194,8 @@ def test_files_packages_and_lines_are_read_together(here, tmp_path):
             "metadata": {"by": "me"},
         },
     )
-    outcome = here(
-        "new",
-        "all",
-        "--files",
-        "docs/*.md",
-        "--jsonl",
-        "notes.jsonl",
-        "--package",
-        "json",
-        "--limit",
-        "2",
-        "--description",
-        "Ünïcode",
-    )
+    sources = ("--files", "docs/*.md", "--jsonl", "notes.jsonl", "--package", "json")
+    outcome = here("new", "all", *sources, "--limit", "2", "--description", "Ünïcode")
     assert outcome.code == 0
     assert outcome.out == ""  # what is for people goes to standard error
     assert "5 new" in outcome.err
@@ -230,20 +209,17 @@ def test_files_packages_and_lines_are_read_together(here, tmp_path):
     assert sum(line["uri"].startswith("python:") for line in found.values()) == 2
 
 
-def test_add_reads_more_into_what_is_there(here, tmp_path):
+def test_add_reads_more_into_a_knowledge_base(here, tmp_path):
     lines = write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Apples."})
     assert "kbkit add" in here("new", "notes").err
+    assert here("new", "others", "--json").json["new"] == 0
     report = here("add", "notes", "--jsonl", lines, "--json").json
     assert (report["new"], report["same"]) == (1, 0)
     report = here("add", "notes", "--jsonl", lines, "--json").json
     assert (report["new"], report["same"], report["chunks_embedded"]) == (0, 1, 0)
 
 
-def test_new_with_json_prints_json_without_sources_too(here):
-    assert here("new", "notes", "--json").json["new"] == 0
-
-
-def test_refresh_tells_what_changed(here, tmp_path):
+def test_refresh_reports_changes(here, tmp_path):
     write_lines(
         tmp_path / "a.jsonl",
         {"uri": "a", "title": "A", "text": "Apples."},
@@ -258,7 +234,7 @@ def test_refresh_tells_what_changed(here, tmp_path):
     assert states == {"a": "current", "b": "gone"}
 
 
-def test_lines_that_are_wrong_are_told_and_the_others_read(here, tmp_path):
+def test_invalid_lines_are_reported_and_the_others_read(here, tmp_path):
     path = write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Apples."}, [])
     outcome = here("new", "notes", "--jsonl", path)
     assert outcome.code == 0
@@ -266,12 +242,10 @@ def test_lines_that_are_wrong_are_told_and_the_others_read(here, tmp_path):
     assert "line 2" in outcome.err
 
 
-# --- answers ----------------------------------------------------------------------------------
-
-
-def test_search_prints_hits_with_all_promised_keys(run, made):
-    hits = run("search", "how long does black tea steep", "--json", workspace=made).json
-    assert hits[0].keys() >= HIT_KEYS
+def test_search_prints_hits_with_documented_keys(ask):
+    hits = ask("search", "how long does black tea steep", "--json").json
+    keys = "score kb document_id uri title heading_path anchor chunk_id text start end"
+    assert hits[0].keys() >= set(keys.split())
     assert hits[0]["kb"] == "drinks"
     assert hits[0]["heading_path"] == ["Tea", "Black tea"]
     assert hits[0]["anchor"] == "black"
@@ -279,45 +253,38 @@ def test_search_prints_hits_with_all_promised_keys(run, made):
     assert hits[0]["end"] - hits[0]["start"] == len(hits[0]["text"])
     scores = [hit["score"] for hit in hits]
     assert scores == sorted(scores, reverse=True)
+    assert len(ask("search", "bread tea milk", "--limit", "1", "--json").json) == 1
 
 
-def test_search_is_narrowed_by_knowledge_base_and_limit(run, made):
-    found = run("search", "bread tea milk", "--kb", "food", "--json", workspace=made).json
-    assert {hit["kb"] for hit in found} == {"food"}
-    both = ("--kb", "food", "--kb", "drinks")
-    found = run("search", "bread tea milk", *both, "--json", workspace=made).json
-    assert {hit["kb"] for hit in found} == {"food", "drinks"}
-    found = run("search", "bread tea milk", "--limit", "1", "--json", workspace=made).json
-    assert len(found) == 1
-
-
-def test_context_is_printed_for_agents_within_its_budget(run, made, monkeypatch):
-    outcome = run("context", "how long does black tea steep", "--limit", "2", workspace=made)
+def test_context_is_printed_within_its_budget(ask, monkeypatch):
+    outcome = ask("context", "how long does black tea steep", "--limit", "2")
     assert outcome.code == 0
     assert outcome.out.startswith("2 passages, best first. Text in <quote-")
     assert "source: http://x.org/tea.html#black\n" in outcome.out
-    found = run("context", "black tea", "--max-tokens", "200", "--json", workspace=made).json
+    found = ask("context", "black tea", "--max-tokens", "200", "--json").json
     assert found["tokens"] <= found["max_tokens"] == 200
     assert found["pieces"][0]["citation"]["heading_path"] == ["Tea", "Black tea"]
-    narrow = run("context", "tea", "--kb", "food", "--json", workspace=made).json
+    narrow = ask("context", "tea", "--kb", "food", "--json").json
     assert {piece["citation"]["kb"] for piece in narrow["pieces"]} <= {"food"}
     monkeypatch.setenv("KBKIT_TOP_K", "1")
-    assert len(run("context", "tea", "--json", workspace=made).json["pieces"]) == 1
+    assert len(ask("context", "tea", "--json").json["pieces"]) == 1
     for few, says in (("20", "100 or more"), ("100", "too few for a passage with its source")):
-        outcome = run("context", "tea", "--max-tokens", few, workspace=made)
+        outcome = ask("context", "tea", "--max-tokens", few)
         assert (outcome.code, outcome.out) == (1, "")
         assert says in outcome.err
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
-def test_every_mode_answers(run, made, mode):
-    found = run("search", "black tea", "--mode", mode, "--json", workspace=made).json
+def test_every_search_mode_answers(ask, mode):
+    found = ask("search", "black tea", "--mode", mode, "--json").json
     assert found[0]["title"] == "Tea"
 
 
 @pytest.mark.parametrize(
     ("options", "titles"),
     [
+        (["--kb", "food"], {"Bread"}),
+        (["--kb", "food", "--kb", "drinks"], {"Tea", "Milk", "Bread"}),
         (["--tag", "hot"], {"Tea"}),
         (["--tag", "hot", "--tag", "cold"], set()),
         (["--type", "faq", "--type", "other"], {"Tea", "Milk", "Bread"}),
@@ -333,34 +300,12 @@ def test_every_mode_answers(run, made, mode):
         (["--source", "http://x.org/", "--min-rating", "5", "--kb", "food"], set()),
     ],
 )
-def test_search_is_narrowed_by_filters(run, made, options, titles):
-    found = run("search", "bread tea milk", *options, "--json", workspace=made).json
+def test_search_filters(ask, options, titles):
+    found = ask("search", "bread tea milk", *options, "--json").json
     assert {hit["title"] for hit in found} == titles
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--type", "poem"], "choose from manual"),
-        (["--state", "lost"], "choose from current"),
-        (["--after", "yesterday"], "2026-01-31"),
-        (["--min-rating", "7"], "from 1 to 5"),
-    ],
-)
-def test_a_wrong_filter_is_one_clear_error(run, made, options, says):
-    outcome = run("search", "tea", *options, workspace=made)
-    assert outcome.code == 1
-    assert says in outcome.err
-
-
-def test_queries_are_filtered_too(run, made, tmp_path):
-    path = tmp_path / "queries.txt"
-    path.write_text("tea\nmilk\n")
-    found = run("search", "--queries", path, "--tag", "hot", "--json", workspace=made).lines
-    assert [{hit["title"] for hit in hits} for hits in found] == [{"Tea"}, {"Tea"}]
-
-
-def test_search_says_what_was_done_instead(here, tmp_path):
+def test_search_notes_a_fallback(here, tmp_path):
     config = KnowledgeBaseSpec.model_validate({"retrieval": {"query_encoder": "fitted"}})
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.create("drinks", spec=config).add("Tea", "# Tea\n\nGreen tea.")
@@ -376,26 +321,25 @@ def test_search_says_what_was_done_instead(here, tmp_path):
     assert outcome.err == f"note: {note}\n"
 
 
-def test_text_of_others_does_not_steer_the_terminal(run, tmp_path):
+def test_document_text_cannot_control_the_terminal(here, tmp_path):
     page = tmp_path / "a.md"
     page.write_text(
         "# T\x1b[31mitle\n\nText \x1b[2J\x1b]0;owned\x07 \u202eof kettles \x9b1m.", "utf-8"
     )
-    run("new", "k", "--files", str(page))
-    outcome = run("search", "kettles")
-    assert "of kettles" in outcome.out
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", outcome.out)
-    outcome = run("context", "kettles")
-    assert "of kettles" in outcome.out
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", outcome.out)
+    here("new", "k", "--files", str(page))
+    for command in ("search", "context"):
+        printed = here(command, "kettles").out
+        assert "of kettles" in printed
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", printed)
 
 
-def test_search_for_people_names_title_place_and_address(run, made):
-    outcome = run("search", "black tea", workspace=made)
+def test_search_for_people_names_title_place_and_address(ask):
+    outcome = ask("search", "black tea")
     assert outcome.code == 0
     assert re.search(r"1\. Tea  drinks\n.*\n    Black tea  \d", outcome.out)
     assert "http://x.org/tea.html#black" in outcome.out
     assert "passages of 3 documents in" in outcome.err
+    assert "[b]ø 🍞[/b]" in ask("search", "bread").out, "text is not markup"
 
 
 def test_a_document_is_printed_once_with_its_passages(here, tmp_path):
@@ -407,62 +351,62 @@ def test_a_document_is_printed_once_with_its_passages(here, tmp_path):
     assert "Tea with milk." in printed
 
 
-def test_text_of_documents_is_not_taken_for_markup(run, made):
-    assert "[b]ø 🍞[/b]" in run("search", "bread", workspace=made).out
-
-
-def test_queries_give_one_list_a_line(run, made, tmp_path):
+def test_queries_of_a_file_print_one_list_a_line(ask, tmp_path):
     path = tmp_path / "queries.txt"
     path.write_text("\ufeffblack tea\n\nbread\u2028baked\r\ncold milk", encoding="utf-8")
-    outcome = run("search", "--queries", path, "--limit", "2", "--json", workspace=made)
+    outcome = ask("search", "--queries", path, "--limit", "2", "--json")
     found = outcome.lines
     assert [hits[0]["title"] if hits else None for hits in found] == ["Tea", None, "Bread", "Milk"]
     assert all(len(hits) <= 2 for hits in found)
+    lines = ask("search", "--queries", path, "--limit", "2", "--jsonl").lines
+    assert [[hit["chunk_id"] for hit in hits] for hits in lines] == [
+        [hit["chunk_id"] for hit in hits] for hits in found
+    ]
+    filtered = ask("search", "--queries", path, "--tag", "hot", "--json").lines
+    assert [{hit["title"] for hit in hits} for hits in filtered] == [
+        {"Tea"},
+        set(),
+        {"Tea"},
+        {"Tea"},
+    ]
+    assert "--jsonl" in ask("search", "--queries", path).err
     path.write_text("")
-    assert run("search", "--queries", path, "--json", workspace=made).out == ""
+    assert ask("search", "--queries", path, "--json").out == ""
+    (hits,) = ask("search", "milk", "--jsonl").lines
+    assert hits[0]["title"] == "Milk"
 
 
-def test_list_and_show_tell_the_figures(run, made):
-    drinks, food = run("list", "--json", workspace=made).json
+def test_list_and_show_print_figures(ask):
+    drinks, food = ask("list", "--json").json
     assert (drinks["name"], food["name"]) == ("drinks", "food")
-    shown = run("show", "drinks", "--json", workspace=made).json
+    shown = ask("show", "drinks", "--json").json
     assert shown == drinks
     assert (shown["documents"], shown["description"]) == (2, "All about drinks")
     assert shown["chunks"] >= 2
     assert shown["embedder"].startswith("static:")
     assert shown["states"] == {"current": 2, "stale": 0, "gone": 0}
     assert shown["created_at"] <= shown["updated_at"]
-    assert "drinks" in run("list", workspace=made).out
-    assert "All about drinks" in run("show", "drinks", workspace=made).out
+    assert "drinks" in ask("list").out
+    assert "All about drinks" in ask("show", "drinks").out
 
 
-def test_documents_are_listed_whole_or_by_line(run, made):
-    found = run("documents", "drinks", "--jsonl", workspace=made).lines
-    keys = {
-        "id",
-        "uri",
-        "title",
-        "description",
-        "document_type",
-        "tags",
-        "state",
-        "metadata",
-        "content",
-    }
-    assert all(line.keys() == keys for line in found)
+def test_documents_are_listed_whole_or_by_line(ask):
+    found = ask("documents", "drinks", "--jsonl").lines
+    keys = "id uri title description document_type tags state metadata content"
+    assert all(line.keys() == set(keys.split()) for line in found)
     assert found[1]["content"].startswith("# Tea")
     assert found[1]["tags"] == ["hot"]
-    head, *plain = run("documents", "drinks", workspace=made).out.splitlines()
+    head, *plain = ask("documents", "drinks").out.splitlines()
     assert head.split() == ["type", "state", "title", "URI"]
     assert [line.split()[-2:] for line in plain] == [[x["title"], x["uri"]] for x in found]
-    listed = run("documents", "drinks", "--json", workspace=made).json
+    listed = ask("documents", "drinks", "--json").json
     assert listed == [
         {k: v for k, v in x.items() if k not in ("metadata", "content")} for x in found
     ]
 
 
 def commands():
-    """Yield the words and the object of each command and group."""
+    """Yield the path and the object of each command and group."""
     load_commands()
     waiting = [((), typer.main.get_command(cli.app))]
     while waiting:
@@ -478,42 +422,38 @@ def test_help_fits_in_a_line():
     assert [line for line in lines.values() if len(line) > 60 or line.count(";") > 1] == []
 
 
-def test_a_bad_value_of_an_option_is_refused_in_plain_words(run):
+def test_number_out_of_range_is_refused_plainly(run):
     checked = 0
     for path, command in commands():
         for option in command.params:
             if option.param_type_name == "option" and option.metavar == "NUMBER":
                 low, high = option.min, option.max
                 ends = [*([low - 1] if low is not None else []), *([high + 1] if high else [])]
+                required = ["1" for each in command.params if each.required]
                 for value in ("nope", *ends):
-                    words = ["1" for each in command.params if each.required]
-                    refused = run(*path, *words, f"{option.opts[0]}={value}")
+                    refused = run(*path, *required, f"{option.opts[0]}={value}")
                     assert refused.code == 2
-                    assert re.search(
-                        r"'--[a-z-]+': give (a (whole )?number|[-\d.]+ or (more|less))\b",
-                        refused.err,
-                    ), (path, refused.err)
+                    message = r"'--[a-z-]+': give (a (whole )?number|[-\d.]+ or (more|less))\b"
+                    assert re.search(message, refused.err), (path, refused.err)
                     checked += 1
     assert checked > 60
 
 
-def test_every_listing_has_json_that_is_one_value(run, made):
-    found = {
+def test_every_listing_prints_one_json_value(ask):
+    listings = {
         path: command
         for path, command in commands()
         if (command.help or "").startswith("List ") and not hasattr(command, "commands")
     }
-    assert {("list",), ("documents",), ("models", "list"), ("sources", "list")} <= set(found)
+    assert {("list",), ("documents",), ("models", "list"), ("sources", "list")} <= set(listings)
     values = {"name": "drinks", "target": "http://x.org/milk.html"}
-    for path, command in found.items():
-        needed = [each.name for each in command.params if each.required]
-        assert set(needed) <= set(values), path
-        given = [values[name] for name in needed]
-        outcome = run(*path, *given, "--json", workspace=made)
+    for path, command in listings.items():
+        arguments = [values[each.name] for each in command.params if each.required]
+        outcome = ask(*path, *arguments, "--json")
         assert (outcome.code, type(outcome.json)) == (0, list), path
 
 
-def test_documents_that_are_printed_as_lines_come_back_equal(here, tmp_path):
+def test_documents_printed_as_lines_are_read_back_equal(here, tmp_path):
     write_lines(
         tmp_path / "a.jsonl",
         {
@@ -537,7 +477,7 @@ def test_documents_that_are_printed_as_lines_come_back_equal(here, tmp_path):
         (tmp_path / "c.jsonl").write_text(whole)
         assert here("new", "three", "--jsonl", "c.jsonl").code == 0
         one, two, three = (
-            [replace(found, id="", fetched_at=None) for found in workspace[name].documents]
+            [replace(document, id="", fetched_at=None) for document in workspace[name].documents]
             for name in ("one", "two", "three")
         )
     assert len(one) == 3
@@ -545,56 +485,38 @@ def test_documents_that_are_printed_as_lines_come_back_equal(here, tmp_path):
     assert one == two == three
 
 
-def test_documents_and_chunks_go_into_files(here, run, made, tmp_path):
+def test_documents_and_chunks_are_written_to_files(here, ask, tmp_path):
     pytest.importorskip("pyarrow")
     for ending in ("jsonl", "parquet"):
         path = tmp_path / f"a.{ending}"
-        assert run("documents", "drinks", "--output", path, workspace=made).code == 0
+        assert ask("documents", "drinks", "--output", path).code == 0
         assert here("new", ending, f"--{ending}", path).code == 0
         found = here("documents", ending, "--jsonl").lines
         assert [line["uri"] for line in found] == [
-            line["uri"] for line in run("documents", "drinks", "--jsonl", workspace=made).lines
+            line["uri"] for line in ask("documents", "drinks", "--jsonl").lines
         ]
-    assert run("documents", "drinks", "--output", path, workspace=made).code == 1
-    said = run("chunks", "drinks", "--vectors", "-o", tmp_path / "c.jsonl", workspace=made)
-    assert said.code == 0
-    rows = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
-    told = run("chunks", "drinks", "--jsonl", workspace=made).lines
-    assert [row["id"] for row in rows] == [line["id"] for line in told]
+    assert ask("documents", "drinks", "--output", path).code == 1
+    path = tmp_path / "c.jsonl"
+    assert ask("chunks", "drinks", "--vectors", "-o", path).code == 0
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    chunks = ask("chunks", "drinks", "--jsonl").lines
+    assert [row["id"] for row in rows] == [chunk["id"] for chunk in chunks]
     assert all(row["vector"] for row in rows)
-    assert (
-        told[0]["id"]
-        in run("chunks", "drinks", workspace=made).err + run("chunks", "drinks", workspace=made).out
-    )
-    assert "--output" in run("chunks", "drinks", "--vectors", workspace=made).err
+    assert chunks[0]["id"] in ask("chunks", "drinks").err
+    assert "--output" in ask("chunks", "drinks", "--vectors").err
 
 
-def test_queries_of_a_file_print_json_lines(run, made, tmp_path):
-    path = tmp_path / "queries.txt"
-    path.write_text("black tea\n\nmilk\n")
-    said = run("search", "--queries", path, "--jsonl", workspace=made)
-    assert [bool(line) for line in said.lines] == [True, False, True]
-    # as it was called before
-    again = run("search", "--queries", path, "--json", workspace=made)
-    assert [[hit["chunk_id"] for hit in line] for line in again.lines] == [
-        [hit["chunk_id"] for hit in line] for line in said.lines
-    ]
-    (one,) = run("search", "milk", "--jsonl", workspace=made).lines
-    assert one[0]["title"] == "Milk"
-    assert "--jsonl" in run("search", "--queries", path, workspace=made).err
-
-
-def test_eval_prints_figures_and_holds_a_floor(run, made, tmp_path):
+def test_eval_prints_figures_and_fails_below_a_floor(ask, tmp_path):
     path = tmp_path / "q.tsv"
     path.write_text("how long does black tea steep\ttea.html\nwhere is milk kept\tmilk.html\n")
-    figures = run("eval", "drinks", "--questions", path, "--json", workspace=made).json
+    figures = ask("eval", "drinks", "--questions", path, "--json").json
     assert (figures["queries"], figures["ndcg@10"], figures["recall@10"]) == (2, 1, 1)
     assert figures["intervals"]["ndcg@10"] == [1, 1]
-    assert "nDCG@10" in run("eval", "drinks", "--questions", path, workspace=made).out
+    assert "nDCG@10" in ask("eval", "drinks", "--questions", path).out
     good = ("eval", "drinks", "--questions", path, "--fail-under", "0.9")
-    assert run(*good, workspace=made).code == 0
+    assert ask(*good).code == 0
     path.write_text("how long does black tea steep\tcoffee.html\n")
-    outcome = run(*good, "--json", workspace=made)
+    outcome = ask(*good, "--json")
     assert outcome.code == cli.EXIT_BELOW_FLOOR == 4
     assert outcome.json["ndcg@10"] == 0
     assert "below 0.9" in outcome.err
@@ -616,7 +538,7 @@ def test_eval_of_a_recipe_asks_its_questions(here, tmp_path):
     assert "difference" in shown
 
 
-def test_eval_of_a_knowledge_base_goes_by_its_ratings_or_by_qrels(here, tmp_path):
+def test_eval_uses_ratings_or_qrels(here, tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("notes")
         kb.add("Tea", "Black tea steeps for four minutes.")
@@ -627,10 +549,7 @@ def test_eval_of_a_knowledge_base_goes_by_its_ratings_or_by_qrels(here, tmp_path
         assert (figures["unit"], figures["queries"], figures["hit@1"]) == ("chunk", 1, 1)
 
 
-# --- workspaces -------------------------------------------------------------------------------
-
-
-def test_the_workspace_is_an_option_a_variable_or_a_folder_here(here, tmp_path, monkeypatch):
+def test_workspace_is_an_option_a_variable_or_the_local_folder(here, tmp_path, monkeypatch):
     here("new", "one")
     assert (tmp_path / "kb" / "catalog.db").is_file()
     monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "by-variable"))
@@ -642,7 +561,7 @@ def test_the_workspace_is_an_option_a_variable_or_a_folder_here(here, tmp_path, 
     assert [kb["name"] for kb in here("list", "--json").json] == ["one"]
 
 
-def test_an_empty_workspace_says_what_to_do(here):
+def test_empty_workspace_suggests_kbkit_new(here):
     assert "kbkit new" in here("list").err
     assert here("list", "--json").json == []
     outcome = here("search", "tea")
@@ -672,10 +591,7 @@ def test_a_workspace_of_a_newer_kbkit_is_refused(here, tmp_path):
     assert "upgrade kbkit" in outcome.err
 
 
-# --- build, export, serve -----------------------------------------------------------------------
-
-
-def test_build_reports_and_does_nothing_the_second_time(here, tmp_path):
+def test_second_build_changes_nothing(here, tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     (tmp_path / "recipe.yaml").write_text(
         "name: fruit\nsources: [{type: files, path: '*.md'}]\n"
@@ -703,13 +619,13 @@ def test_build_reports_and_does_nothing_the_second_time(here, tmp_path):
         ("name: x\nsources: [{type: files, path: a}]\nquestions: none.tsv\n", "none.tsv: No such"),
     ],
 )
-def test_a_bad_recipe_is_named_with_file_and_line(here, tmp_path, text, says):
+def test_invalid_recipe_is_reported_with_file_and_line(here, tmp_path, text, says):
     if text is not None:
         (tmp_path / "recipe.yaml").write_text(text)
     outcome = here("build", "recipe.yaml")
     assert (outcome.code, outcome.out) == (1, "")
     assert says in outcome.err
-    assert here("list", "--json").json == []  # nothing was begun
+    assert here("list", "--json").json == []
 
 
 def test_export_without_html_writes_the_project_only(here, tmp_path):
@@ -729,10 +645,10 @@ def test_export_without_html_writes_the_project_only(here, tmp_path):
     assert "export one first" in outcome.err
 
 
-def test_browsers_get_the_model_unless_somebody_says_no(here, tmp_path):
+def test_export_includes_the_model_unless_disabled(here, tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
-    for name, says in (("fruit", ""), ("plain", "site: {model: false}")):
-        recipe = f"name: {name}\nsources: [{{type: files, path: a.md}}]\n{says}\n"
+    for name, setting in (("fruit", ""), ("plain", "site: {model: false}")):
+        recipe = f"name: {name}\nsources: [{{type: files, path: a.md}}]\n{setting}\n"
         (tmp_path / f"{name}.yaml").write_text(recipe)
 
     def has_model(recipe: str, *options: str) -> bool:
@@ -747,13 +663,11 @@ def test_browsers_get_the_model_unless_somebody_says_no(here, tmp_path):
     assert not has_model("plain")
 
 
-def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
+def test_export_of_pages_and_of_a_standalone_project(here, tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     (tmp_path / "recipe.yaml").write_text("name: fruit\nsources: [{type: files, path: '*.md'}]\n")
-    outcome = here(
-        "export", "recipe.yaml", "--folder", "docs/fruit", "--pages-only"
-    )  # builds it first
-    assert outcome.code == 0
+    # this builds the knowledge base first
+    assert here("export", "recipe.yaml", "--folder", "docs/fruit", "--pages-only").code == 0
     assert (tmp_path / "docs/fruit/documents.json").is_file()
     assert not (tmp_path / "docs/fruit/mkdocs.yml").exists()
     report = here("export", "fruit", "--standalone", "--folder", "out", "--json").json
@@ -766,9 +680,6 @@ def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
     assert (tmp_path / "out/README.md").read_text() == "mine"
     assert here("export", "fruit", "--pages-only").code == 2
     assert here("watch", "fruit", "--no-build", "--port", "0").code == 2
-
-
-# --- wrong usage and bad input ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -802,7 +713,7 @@ def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
+def test_wrong_usage_exits_with_2_and_creates_nothing(here, tmp_path, arguments):
     outcome = here(*arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert "Error: " in outcome.err
@@ -825,6 +736,10 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
         (["search", "tea", "--kb", "none"], "choose from taken"),
         (["search", "  "], "the query is empty"),
         (["search", "tea", "--mode", "fuzzy"], "hybrid, dense, lexical"),
+        (["search", "tea", "--type", "poem"], "choose from manual"),
+        (["search", "tea", "--state", "lost"], "choose from current"),
+        (["search", "tea", "--after", "yesterday"], "2026-01-31"),
+        (["search", "tea", "--min-rating", "7"], "from 1 to 5"),
         (["search", "--queries", "none.txt", "--json"], "none.txt"),
         (["refresh", "taken"], "kbkit add taken"),
         (["eval", "taken", "--questions", "none.tsv"], "none.tsv: No such file"),
@@ -839,7 +754,7 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_an_error_is_1_and_one_message(here, arguments, says):
+def test_error_exits_with_1_and_one_message(here, arguments, says):
     here("new", "taken")
     outcome = here(*arguments)
     assert (outcome.code, outcome.out) == (1, "")
@@ -847,11 +762,6 @@ def test_an_error_is_1_and_one_message(here, arguments, says):
     assert outcome.err.startswith("kbkit: ")
     assert outcome.err.count("\n") == 1
     assert "x" not in {kb["name"] for kb in here("list", "--json").json}
-
-
-def closed_port():
-    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        return server.server_port
 
 
 @pytest.mark.parametrize(
@@ -870,8 +780,9 @@ def closed_port():
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_nothing_readable_is_3_and_says_why(here, tmp_path, source, says):
-    port = closed_port()
+def test_nothing_readable_exits_with_3_and_reasons(here, tmp_path, source, says):
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        port = server.server_port
     (tmp_path / "empty").mkdir()
     source = [part.format(port=port) for part in source]
     outcome = here("new", "notes", *source)
@@ -890,21 +801,26 @@ def test_nothing_readable_is_3_and_says_why(here, tmp_path, source, says):
         assert f": {problem['uri']}: {problem['uri']}" not in outcome.err
 
 
-def test_help_names_values_by_what_they_are(here):
+def test_help_lists_commands_and_names_their_values(here):
+    assert here("--version").out == f"kbkit {kbkit.__version__}\n"
     outcome = here("--help")
+    assert outcome.code == 0
     section = outcome.out.partition("Commands:")[2]
     commands = re.findall(r"^  ([a-z][a-z-]*) ", section, re.MULTILINE)
     assert len(commands) > 15
+    main = "new add list show documents search refresh delete build export eval tune"
+    assert {*main.split(), "serve-site", "watch"} <= set(commands)
     for command in commands:
-        shown = here(command, "--help").out
-        assert not re.search(r"<\w|\[str\]|int range", shown), shown
+        outcome = here(command, "--help")
+        assert outcome.code == 0
+        assert not re.search(r"<\w|\[str\]|int range", outcome.out), outcome.out
     shown = here("new", "--help").out
     assert "--crawl URL" in shown
     assert "crawl 1,000, others 100,000" in " ".join(shown.split())
     assert "--kb TEXT" in here("search", "--help").out
 
 
-def test_quiet_says_results_and_errors_and_verbose_every_step(here, tmp_path):
+def test_quiet_prints_results_and_errors_verbose_every_step(here, tmp_path):
     (tmp_path / "a.md").write_text("# Plums\n\nPlums are blue.\n")
     outcome = here("--quiet", "new", "fruit", "--files", "a.md")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
@@ -918,7 +834,7 @@ def test_quiet_says_results_and_errors_and_verbose_every_step(here, tmp_path):
     assert here("-v", "-q", "list").code == 2
 
 
-def test_settings_are_shown_with_where_they_come_from(here, tmp_path, monkeypatch):
+def test_settings_are_shown_with_their_origin(here, tmp_path, monkeypatch):
     (tmp_path / ".git").mkdir()
     path = tmp_path / "kbkit.toml"
     path.write_text('timeout = 5\nworkspace = "data"\n')
@@ -948,7 +864,7 @@ def test_settings_are_shown_with_where_they_come_from(here, tmp_path, monkeypatc
     assert "did you mean 'timeout'" in here("list").err
 
 
-def test_nothing_is_wrapped_where_a_program_reads(here, tmp_path):
+def test_piped_output_is_not_wrapped(here, tmp_path):
     name = f"{'a-long-name-' * 12}.html"
     (tmp_path / "pages").mkdir()
     page = PAGE.format(title="Tea", text="Black tea steeps for four minutes.", link="x.html")
@@ -964,27 +880,3 @@ def test_nothing_is_wrapped_where_a_program_reads(here, tmp_path):
     found = here("search", "tea").out.splitlines()
     assert any(line.endswith(f"{name}#tea") for line in found)
     assert all(line == line.rstrip() for line in found)
-
-
-def test_version_and_help(here):
-    assert here("--version").out == f"kbkit {kbkit.__version__}\n"
-    outcome = here("--help")
-    assert outcome.code == 0
-    for command in (
-        "new",
-        "add",
-        "list",
-        "show",
-        "documents",
-        "search",
-        "refresh",
-        "delete",
-        "build",
-        "export",
-        "eval",
-        "tune",
-        "serve-site",
-        "watch",
-    ):
-        assert f"  {command} " in outcome.out
-        assert here(command, "--help").code == 0
