@@ -1,4 +1,4 @@
-"""A served workspace, and somebody who asks it."""
+"""A served workspace, its clients and its tokens."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 import kbkit
+from kbkit.access import Tokens
 from kbkit.server import ServerSettings, running
 
 
@@ -31,3 +32,12 @@ def serve(workspace):
             yield client
 
     return started
+
+
+@pytest.fixture
+def tokens(workspace) -> Iterator[Tokens]:
+    """Tokens of the workspace, revoked after the test."""
+    created = Tokens(workspace)
+    yield created
+    for info in created.list():
+        created.revoke(info.id)

@@ -1,4 +1,4 @@
-"""Files and entries over plain HTTP: bytes, ranges, headers, and what other clients send."""
+"""Files and entries over HTTP: bytes, ranges, headers and forms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 import kbkit
 from kbkit.server import ServerSettings, running
+from tests.server.requests import problem
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +25,11 @@ def served(tmp_path_factory):
         yield client
 
 
-def test_ranges_of_a_file_are_given(served):
+def test_file_ranges(served):
     whole = served.get("/api/files/notes/a.md")
     etag = whole.headers["etag"]
     assert (whole.status_code, whole.text) == (200, "0123456789")
-    for wanted, status, text, told in (
+    for value, status, text, content_range in (
         ("bytes=0-3", 206, "0123", "bytes 0-3/10"),
         ("bytes=8-", 206, "89", "bytes 8-9/10"),
         ("bytes=-3", 206, "789", "bytes 7-9/10"),
@@ -38,11 +39,11 @@ def test_ranges_of_a_file_are_given(served):
         ("lines=0-1", 200, "0123456789", None),
         ("bytes=x-1", 200, "0123456789", None),
     ):
-        answer = served.get("/api/files/notes/a.md", headers={"Range": wanted})
-        assert (answer.status_code, answer.text) == (status, text), wanted
-        assert answer.headers.get("content-range") == told
-    for wanted in ("bytes=10-", "bytes=-0"):
-        answer = served.get("/api/files/notes/a.md", headers={"Range": wanted})
+        answer = served.get("/api/files/notes/a.md", headers={"Range": value})
+        assert (answer.status_code, answer.text) == (status, text), value
+        assert answer.headers.get("content-range") == content_range
+    for value in ("bytes=10-", "bytes=-0"):
+        answer = served.get("/api/files/notes/a.md", headers={"Range": value})
         assert answer.status_code == 416
         assert answer.headers["content-range"] == "bytes */10"
         assert answer.headers["content-type"] == "application/problem+json"
@@ -53,7 +54,7 @@ def test_ranges_of_a_file_are_given(served):
     assert (unchanged.status_code, unchanged.content) == (304, b"")
 
 
-def test_bytes_and_json_of_one_path(served):
+def test_file_as_bytes_and_as_json(served):
     assert served.get("/api/files/bin.dat").content == b"\xff\xfe\x00"
     info = served.get("/api/files/notes/a.md", headers={"Accept": "application/json"})
     assert info.json()["size"] == 10
@@ -63,7 +64,7 @@ def test_bytes_and_json_of_one_path(served):
     assert [each["path"] for each in listed["data"]] == ["notes/a.md"]
 
 
-def test_a_browser_runs_nothing_of_what_is_sent(served):
+def test_browsers_run_no_content_of_files(served):
     for path, kind in (
         ("/api/entries/logs/artifacts/code/x.html", "text/html"),
         ("/api/files/notes/a.md", "text/markdown"),
@@ -75,7 +76,7 @@ def test_a_browser_runs_nothing_of_what_is_sent(served):
         assert answer.headers["content-disposition"].startswith("attachment")
 
 
-def test_names_cannot_break_headers(served):
+def test_file_name_cannot_break_headers(served):
     path = "/api/files/a'b;c%20%C3%BC.md"
     assert served.put(path, content=b"x").is_success
     shown = served.get(path).headers["content-disposition"]
@@ -83,19 +84,17 @@ def test_names_cannot_break_headers(served):
     assert served.put("/api/files/a%0d%0aSet-Cookie:x", content=b"x").status_code == 404
 
 
-def test_versions_go_by_headers(served):
-    made = served.put("/api/files/v.md", content=b"1", headers={"If-None-Match": "*"})
-    assert made.status_code == 200
-    etag = made.headers["etag"]
+def test_file_and_entry_versions_are_headers(served):
+    created = served.put("/api/files/v.md", content=b"1", headers={"If-None-Match": "*"})
+    assert created.status_code == 200
+    etag = created.headers["etag"]
     again = served.put("/api/files/v.md", content=b"2", headers={"If-None-Match": "*"})
-    assert (again.status_code, again.json()["error"]) == (412, "VersionConflictError")
-    assert "is there already" in again.json()["detail"]
+    problem(again, 412, "VersionConflictError", "is there already")
     assert served.put("/api/files/v.md", content=b"2", headers={"If-Match": etag}).is_success
     for method, body in (("PUT", b"3"), ("POST", b"3"), ("DELETE", None)):
         late = served.request(method, "/api/files/v.md", content=body, headers={"If-Match": etag})
         assert late.status_code == 412
-    entry = served.get("/api/entries/logs")
-    etag = entry.headers["etag"]
+    etag = served.get("/api/entries/logs").headers["etag"]
     changed = served.put("/api/entries/logs", json={"category": "x"}, headers={"If-Match": etag})
     assert changed.headers["etag"] != etag
     late = served.put("/api/entries/logs", json={"category": "y"}, headers={"If-Match": etag})
@@ -103,22 +102,20 @@ def test_versions_go_by_headers(served):
     assert served.delete("/api/entries/logs", headers={"If-Match": etag}).status_code == 412
 
 
-def test_who_wants_the_bytes_of_a_folder_is_told_where_it_is_listed(served):
+def test_folder_read_as_a_file_names_its_listing(served):
     served.post("/api/files/mkdir", json={"path": "a b"})
-    answer = served.get("/api/files/a b")
-    assert (answer.status_code, answer.json()["error"]) == (409, "IsFolderError")
-    place = answer.json()["detail"].partition("GET ")[2].partition(" ")[0]
+    detail = problem(served.get("/api/files/a b"), 409, "IsFolderError")
+    place = detail.partition("GET ")[2].partition(" ")[0]
     assert place.startswith("/api/files/tree?")
     assert served.get(place).json()["info"]["path"] == "a b"
 
 
-def test_bytes_that_are_no_text_are_refused(served):
-    answer = served.put("/api/files/b.md", content=b"\xff")
-    assert (answer.status_code, answer.json()["error"]) == (409, "NotTextError")
+def test_bytes_that_are_not_text_are_refused(served):
+    problem(served.put("/api/files/b.md", content=b"\xff"), 409, "NotTextError")
     assert served.get("/api/files/b.md").status_code == 404
 
 
-def test_large_artifacts_come_in_ranges(served):
+def test_artifact_ranges(served):
     path = "/api/entries/logs/artifacts/artifacts/big.bin"
     assert len(served.get(path).content) == 140_000
     part = served.get(path, headers={"Range": "bytes=139998-"})
@@ -129,27 +126,25 @@ def test_large_artifacts_come_in_ranges(served):
 
 def test_entries_are_listed_by_pages_and_rated(served):
     for number in range(3):
-        made = served.post("/api/entries", json={"title": f"Page {number}", "tags": ["p"]})
-        assert (made.status_code, made.headers["location"]) == (201, f"/api/entries/page-{number}")
-    found = served.get("/api/entries", params={"tag": "p", "sort": "title", "page": 2, "limit": 2})
-    told = found.json()
-    assert ([each["slug"] for each in told["data"]], told["total"], told["page"]) == (
-        ["page-2"],
-        3,
-        2,
-    )
+        created = served.post("/api/entries", json={"title": f"Page {number}", "tags": ["p"]})
+        assert created.status_code == 201
+        assert created.headers["location"] == f"/api/entries/page-{number}"
+    params = {"tag": "p", "sort": "title", "page": 2, "limit": 2}
+    page = served.get("/api/entries", params=params).json()
+    assert [each["slug"] for each in page["data"]] == ["page-2"]
+    assert (page["total"], page["page"]) == (3, 2)
     rated = served.post("/api/entries/page-1/rate", json={"score": 4}).json()
     assert (rated["average"], rated["count"]) == (4.0, 1)
 
 
-def test_what_a_task_left_is_sent_as_a_form(served):
+def test_task_files_are_learned_from_a_form(served):
     files = [
         ("files", (".knowledge/skill.yaml", b"title: Sent as a form\n")),
         ("files", ("prompt.md", b"Do it.")),
         ("files", ("code/run.py", b"\xff\xfe")),
     ]
     refused = served.post("/api/entries/learn", files=files)
-    assert refused.status_code == 404  # hidden names are none of an entry's
+    assert refused.status_code == 404  # entries have no hidden files
     files[0] = ("files", ("skill.yaml", b"title: Sent as a form\n"))
     learned = served.post("/api/entries/learn", files=files, data={"task_id": "t"})
     assert learned.json()["slug"] == "sent-as-a-form"
@@ -158,16 +153,14 @@ def test_what_a_task_left_is_sent_as_a_form(served):
     assert stored.content == b"\xff\xfe"
     for path in ("../x", "/etc/x", "a/../../x"):
         refused = served.post("/api/entries/learn", json={"files": {path: "x"}})
-        assert (refused.status_code, refused.json()["error"]) == (404, "PathOutsideError")
+        problem(refused, 404, "PathOutsideError")
     for body in ({}, {"files": {}}, {"files": {"a": {"base64": "!"}}}, {"file": {}}, []):
-        refused = served.post("/api/entries/learn", json=body)
-        assert (refused.status_code, refused.json()["error"]) == (422, "ArgumentError"), body
+        problem(served.post("/api/entries/learn", json=body), 422, "ArgumentError")
 
 
-def test_paths_that_are_encoded_lead_nowhere_else(served):
+def test_encoded_paths_cannot_leave_the_folder(served):
     for path in ("%2e%2e/x", "..%2fx", "notes%2f..%2f..%2fx", "%2fetc/passwd", "%5c..%5cx"):
-        answer = served.get(f"/api/files/{path}")
-        assert (answer.status_code, answer.json()["error"]) == (404, "PathOutsideError"), path
+        problem(served.get(f"/api/files/{path}"), 404, "PathOutsideError")
     assert served.get("/api/files/notes%2Fa.md").text == "0123456789"
     assert served.get("/api/files/a%00b").json()["error"] == "InvalidPathError"
 

@@ -1,12 +1,9 @@
-"""Who may do what: every route and every tool that is there, asked with every kind of token.
-
-Which there are is taken from the running application: a new one is a failure here until it is said
-below what it takes, and for whom it is.
-"""
+"""Every route and tool of the running application is listed here with its scope and audience."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 import kbkit
 from kbkit.access import Tokens
 from kbkit.server import ServerSettings, running, serving
-from tests.server.test_mcp import agent
+from tests.server.requests import agent, bearer, problem
 
 ROUTES = """
 read   some     POST   /api/knowledge/search
@@ -162,14 +159,14 @@ QUERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("DELETE", "relationships"): {"source": "a", "name": "b", "target": "c"},
 }
 """Required query parameters of routes of the graph."""
-BESIDE = """
+UNDOCUMENTED = """
 read   any      GET    /site/{name}
 read   kb       GET    /site/{name}/{path:path}
 open   -        GET    /
 open   -        GET    /docs
 open   -        GET    /openapi.json
 """
-"""Those that are not in the OpenAPI document."""
+"""Routes that are not in the OpenAPI document."""
 TOOLS = """
 read   kb    search_knowledge_base
 read   some  list_knowledge_bases
@@ -209,20 +206,20 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "add_kb_documents": {"documents": "x"},
     "delete_kb_documents": {"ids": ["x"]},
 }
-"""What a call of a tool needs beside the knowledge base."""
+"""Required arguments of tools beside the knowledge base."""
 CLIENT = httpx.Client(timeout=30)
-"""Shared: a client loads the certificates of this machine, which takes longer than a request."""
+"""Shared, since a client loads certificates for longer than a request takes."""
 SCOPES = ("read", "write", "admin")
-HUSH = "quicksilver"
-"""What nobody reads who may not."""
+SECRET = "quicksilver"
+"""A word that only those with a permission may read."""
 
 
 @dataclass(frozen=True)
 class Permission:
-    """What something takes, and whom it concerns (`kb`: those who may use the one it names)."""
+    """The scope that a route needs, and its audience (`kb`: tokens for the one it names)."""
 
     scope: str
-    concern: str
+    audience: str
     method: str
     path: str
 
@@ -233,51 +230,36 @@ def table(text: str) -> dict[tuple[str, str], Permission]:
 
 
 KNOWN = table(ROUTES)
-ALL = KNOWN | table(BESIDE)
-"""Of all routes."""
+ALL = KNOWN | table(UNDOCUMENTED)
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    """A workspace with something to hide, its server, and tokens of each kind."""
+    """A workspace with secrets, its server, and tokens of each kind."""
     with kbkit.open(tmp_path_factory.mktemp("permissions") / "kb") as workspace:
         workspace.create("mine").add("Tea", "Steep tea for two minutes.")
-        secret = workspace.create("secret", description=HUSH)
-        document = secret.add(f"The {HUSH}", f"# The {HUSH}\n\nNobody may read of {HUSH}.\n")
+        secret = workspace.create("secret", description=SECRET)
+        document = secret.add(f"The {SECRET}", f"# The {SECRET}\n\nNobody may read of {SECRET}.\n")
         chunk = next(iter(secret.chunks))
-        rating = secret.rate(chunk.id, 4, query=HUSH)
-        workspace.create("deleted", description=HUSH)
+        rating = secret.rate(chunk.id, 4, query=SECRET)
+        workspace.create("deleted", description=SECRET)
         workspace.delete("deleted")
-        workspace.files.write("hidden.md", f"# {HUSH}\n")
-        workspace.entries.create(f"Make {HUSH}", slug="hidden")
+        workspace.files.write("hidden.md", f"# {SECRET}\n")
+        workspace.entries.create(f"Make {SECRET}", slug="hidden")
         tokens = Tokens(workspace)
-        made = {scope: tokens.create(scope, scope=scope).token for scope in SCOPES}
-        made["other"] = tokens.create("other", scope="admin", kbs=["mine"]).token
+        created = {scope: tokens.create(scope, scope=scope).token for scope in SCOPES}
+        created["other"] = tokens.create("other", scope="admin", kbs=["mine"]).token
+        names = {"name": "secret", "document": document.id, "chunk": chunk.id}
+        names |= {"rating": str(rating.id), "target": document.id}
+        names |= dict.fromkeys(("job_id", "archive"), "0" * 32)
+        names |= dict.fromkeys(("path", "path:path"), "hidden.md")
+        names |= dict.fromkeys(("slug", "source", "id"), "hidden")
         settings = ServerSettings(port=0, rate=0, tools=("all",), allow_write=True)
         with running(workspace, settings) as url:
-            job = "0" * 32
-            found = Served(
-                workspace,
-                url,
-                made,
-                {
-                    "name": "secret",
-                    "document": document.id,
-                    "chunk": chunk.id,
-                    "job_id": job,
-                    "rating": str(rating.id),
-                    "target": document.id,
-                    "path": "hidden.md",
-                    "slug": "hidden",
-                    "source": "hidden",
-                    "path:path": "hidden.md",
-                    "id": "hidden",
-                    "archive": "0" * 32,
-                },
-            )
-            before = found.state()
-            yield found
-            assert found.state() == before  # nothing that was refused was done
+            served = Served(workspace, url, created, names)
+            before = served.state()
+            yield served
+            assert served.state() == before  # refused requests changed nothing
 
 
 @dataclass(frozen=True)
@@ -288,12 +270,11 @@ class Served:
     names: dict[str, str]
 
     def ask(self, route: Permission, token: str | None, names: dict[str, str]) -> Any:
-        """An answer to a request that is whole, whoever may send it."""
+        """Send a complete request."""
         place = route.path
         for name, value in names.items():
             place = place.replace("{" + name + "}", value)
         assert "{" not in place
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
         kbs = "kbs" if route.path.endswith(("/subjects", "/about")) else "kb"
         about = {kbs: names["name"]}
         if route.path.rpartition("/")[2] in ("search", "context", "about"):
@@ -307,19 +288,17 @@ class Served:
                 sent = {"data": {"kb": names["name"]}, "files": {"files": ("a.md", b"# A")}}
             if route.path == "/api/knowledge/restore":
                 sent = {"files": {"bundle": ("a.zip", b"PK")}}
-        query = about if route.concern in ("kb", "id", "some") else {}
+        query = about if route.audience in ("kb", "id", "some") else {}
         if "{name}" in route.path or (route.method == "POST" and "{chunk}" not in route.path):
             query = {}  # its knowledge base is in its path or its body
         if "/graph/" in route.path:
             query = QUERIES.get((route.method, route.path.rpartition("graph/")[2]), {})
         elif route.path.endswith("/annotations"):
             query["target"] = names["chunk"]
-        if "/bundles/" in route.path or route.path.startswith("/api/jobs"):
+        elif re.search(r"/bundles/|^/api/jobs|^/api/knowledge/(bases|trash)$", route.path):
             query = {}
-        if route.path in ("/api/knowledge/bases", "/api/knowledge/trash"):
-            query = {}
-        place = self.url + place
-        return CLIENT.request(route.method, place, params=query, headers=headers, **sent)
+        headers = bearer(token) if token else {}
+        return CLIENT.request(route.method, self.url + place, params=query, headers=headers, **sent)
 
     @staticmethod
     def body(route: Permission, names: dict[str, str]) -> dict[str, Any]:
@@ -371,73 +350,72 @@ class Served:
         return bodies.get(f"{route.method} {route.path}", {})
 
     def state(self) -> str:
-        """All that could be changed."""
-        known = self.workspace
-        secret = known["secret"]
+        """All that a request could change."""
+        secret = self.workspace["secret"]
         documents = [document.to_dict() for document in secret.documents]
         ratings = [rating.to_dict() for rating in secret.ratings]
         info = secret.info().to_dict()
-        held = [known.files.read("hidden.md"), known.entries.read("hidden").to_dict()]
-        return json.dumps([documents, ratings, info, held], sort_keys=True)
+        file = self.workspace.files.read("hidden.md")
+        entry = self.workspace.entries.read("hidden").to_dict()
+        return json.dumps([documents, ratings, info, file, entry], sort_keys=True)
 
 
-def walked(routes):
+def flat(routes):
     for route in routes:
         inner = getattr(route, "original_router", None)
-        yield from [route] if inner is None else walked(inner.routes)
+        yield from [route] if inner is None else flat(inner.routes)
 
 
-def test_each_route_that_is_there_has_a_scope_that_is_known(served):
+def test_every_route_is_listed_with_its_scope(served):
     app = serving._app(served.workspace, ServerSettings(tools=("all",), allow_write=True))
     document = app.openapi()
-    there = {
+    documented = {
         (method.upper(), path): operation.get("security", [{"token": ["open"]}])
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
     }
-    assert {key: [{"token": [row.scope]}] for key, row in KNOWN.items()} == there
+    assert {key: [{"token": [row.scope]}] for key, row in KNOWN.items()} == documented
     routes = {
         (method, route.path.replace(":path}", "}"))
-        for route in walked(app.routes)
+        for route in flat(app.routes)
         for method in route.methods or ["MCP"]
         if method != "HEAD"
     }
-    beside = {(method, path.replace(":path}", "}")) for method, path in table(BESIDE)}
-    assert routes - KNOWN.keys() == beside | {("MCP", "/mcp"), ("MCP", "/mcp/")}
+    others = {(method, path.replace(":path}", "}")) for method, path in table(UNDOCUMENTED)}
+    assert routes - KNOWN.keys() == others | {("MCP", "/mcp"), ("MCP", "/mcp/")}
 
 
 @pytest.mark.parametrize("route", ALL.values(), ids=lambda route: f"{route.method} {route.path}")
-def test_a_route_is_for_who_has_its_scope_and_what_it_concerns(served, route):
+def test_routes_check_scope_and_audience(served, route):
     nowhere = dict.fromkeys(served.names, "nowhere")
     if route.scope == "open":
         assert served.ask(route, None, nowhere).status_code == 200
         return
     answer = served.ask(route, None, served.names)
-    assert (answer.status_code, answer.json()["error"]) == (401, "TokenError")
-    way = "Basic " if route.path.startswith("/site/") else "Bearer "  # a browser can show a token
-    assert answer.headers["www-authenticate"].startswith(way)
+    problem(answer, 401, "TokenError")
+    method = "Basic " if route.path.startswith("/site/") else "Bearer "  # browsers know Basic
+    assert answer.headers["www-authenticate"].startswith(method)
     assert served.ask(route, "kbkit_000000000000_" + "x" * 43, served.names).status_code == 401
     enough = SCOPES.index(route.scope)
     for scope in SCOPES[:enough]:
         answer = served.ask(route, served.tokens[scope], served.names)
-        assert (answer.status_code, answer.json()["error"]) == (403, "ForbiddenError")
-        assert f"needs the scope {route.scope}" in answer.json()["detail"]
-        wanted = answer.headers["www-authenticate"]  # RFC 6750
-        assert f'error="insufficient_scope", scope="{route.scope}"' in wanted
-        assert "/.well-known/oauth-protected-resource" in wanted
+        problem(answer, 403, "ForbiddenError", f"needs the scope {route.scope}")
+        challenge = answer.headers["www-authenticate"]  # RFC 6750
+        assert f'error="insufficient_scope", scope="{route.scope}"' in challenge
+        assert "/.well-known/oauth-protected-resource" in challenge
     answer = served.ask(route, served.tokens["other"], served.names)
-    allowed = {"some": (200, 403), "any": (200, 308), "id": (403, 404)}.get(route.concern, (403,))
+    allowed = {"some": (200, 403), "any": (200, 308), "id": (403, 404)}.get(route.audience, (403,))
     assert answer.status_code in allowed, answer.text
-    if route.concern != "any":
-        assert HUSH not in answer.text
-    for scope in SCOPES[enough:]:  # of what is not there, so that it stays
+    if route.audience != "any":
+        assert SECRET not in answer.text
+    for scope in SCOPES[enough:]:  # of absent targets, so that nothing changes
         answer = served.ask(route, served.tokens[scope], nowhere)
         assert answer.status_code not in {401, 403, 405, 500}, answer.text
         assert "there is nothing at this address" not in answer.text
 
 
 def refusal(run, name, arguments):
-    """What an agent is told, by a tool or, where a scope is missing, by the server."""
+    """Return the message of a tool or, where a scope is missing, of the server."""
     try:
         answer = run("call_tool", name, arguments)
     except MCPError as error:
@@ -447,36 +425,36 @@ def refusal(run, name, arguments):
     return answer.content[0].text
 
 
-def test_each_tool_is_for_who_has_its_scope_and_what_it_concerns(served):
+def test_tools_check_scope_and_audience(served):
     lines = map(str.split, TOOLS.strip().splitlines())
-    known = {name: (scope, concern) for scope, concern, name in lines}
-    there: dict[str, set[str]] = {}
+    known = {name: (scope, audience) for scope, audience, name in lines}
     for kind, token in served.tokens.items():
         with agent(served.url, token=token) as run:
-            there[kind] = {tool.name for tool in run("list_tools").tools}
-            for name, (scope, concern) in known.items():
-                may = kind == "other" or SCOPES.index(kind) >= SCOPES.index(scope)
-                may = may and not (kind == "other" and concern == "all")
-                assert (name in there[kind]) == may, (kind, name)
-                said = refusal(run, name, {"no_such_argument": 1})
-                refused = "needs the scope" in said or "this token is for" in said
-                assert refused == (not may), (kind, name, said)
-                if kind == "other" and concern == "kb":
+            listed = {tool.name for tool in run("list_tools").tools}
+            if kind == "admin":
+                assert listed == known.keys()
+            for name, (scope, audience) in known.items():
+                other = kind == "other"
+                allowed = audience != "all" if other else SCOPES.index(kind) >= SCOPES.index(scope)
+                assert (name in listed) == allowed, (kind, name)
+                message = refusal(run, name, {"no_such_argument": 1})
+                refused = "needs the scope" in message or "this token is for" in message
+                assert refused == (not allowed), (kind, name, message)
+                arguments = ARGUMENTS.get(name, {})
+                if other and audience == "kb":
                     place = "collection_name" if "kb_" in name or name == "search_kb" else "kb_name"
-                    given = ARGUMENTS.get(name, {}) | {place: "secret"}
-                    said = refusal(run, name, given)
-                    assert "this token is for" in said, said
-                if kind == "other" and concern == "some":
-                    assert HUSH not in str(run("call_tool", name, ARGUMENTS.get(name, {})))
-    assert there["admin"] == known.keys()
+                    message = refusal(run, name, arguments | {place: "secret"})
+                    assert "this token is for" in message, message
+                if other and audience == "some":
+                    assert SECRET not in str(run("call_tool", name, arguments))
 
 
-def test_resources_and_prompts_are_those_that_somebody_may_read(served):
+def test_resources_and_prompts_are_limited_to_the_token(served):
     with agent(served.url, token=served.tokens["other"]) as run:
         shown = str(run("list_resources")) + str(run("list_prompts"))
         shown += str(run("get_prompt", run("list_prompts").prompts[0].name))
         assert "mine" in shown
         assert "secret" not in shown
-        assert HUSH not in shown
+        assert SECRET not in shown
         with pytest.raises(Exception, match="token is for the knowledge bases mine"):
             run("read_resource", f"kbkit://kb/secret/{served.names['document']}")

@@ -1,4 +1,4 @@
-"""A route is a function: what it returns says what the response is and documents it."""
+"""Routes derive responses and their documentation from functions."""
 
 from typing import Annotated
 
@@ -63,18 +63,15 @@ def client(app):
     return TestClient(app)
 
 
-def test_a_result_is_the_response(client):
+def test_results_become_responses(client):
     page = client.get("/teas").json()
     assert [each["raters"] for each in page["data"]] == [0, 1]
     assert page["next_cursor"]
     assert client.get("/teas?first=1").json()["next_cursor"] is None
     assert client.get("/teas/all").json() == {"data": [{"name": "green"}], "next_cursor": None}
-    made = client.post("/teas", json={"name": "oolong"})
-    assert (made.status_code, made.headers["location"], made.json()["raters"]) == (
-        201,
-        "/teas/1",
-        6,
-    )
+    created = client.post("/teas", json={"name": "oolong"})
+    assert (created.status_code, created.headers["location"]) == (201, "/teas/1")
+    assert created.json()["raters"] == 6
     assert client.get("/teas/green").json() == {"name": "green"}
     assert client.get("/teas/black").status_code == 204
     gone = client.delete("/teas/green", headers={"If-Match": '"v1"'})
@@ -87,7 +84,7 @@ def test_unknown_parameters_are_refused(client):
     assert "did you mean 'first'" in refused.json()["detail"]
 
 
-def test_results_document_responses(app):
+def test_return_types_document_responses(app):
     paths = app.openapi()["paths"]
     get, post = paths["/teas"]["get"], paths["/teas"]["post"]
     assert get["description"] == "List teas."

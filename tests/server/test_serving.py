@@ -1,4 +1,4 @@
-"""`kbkit serve` as a process: it starts, says where, finishes what runs, and loses nothing."""
+"""`kbkit serve` and `kbkit token` as commands."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
 )
-def test_a_server_finishes_what_runs_and_ends_with_0(folder, number):
+def test_signal_ends_a_server_after_its_requests(folder, number):
     with served(folder, ignore=number == signal.SIGINT) as (process, url):
         host, port = url.removeprefix("http://").split(":")
         body = b"# Late\n\nwritten while the server ends"
@@ -60,14 +60,14 @@ def test_a_server_finishes_what_runs_and_ends_with_0(folder, number):
             socket.create_connection((host, int(port)), 30) as peer,
             httpx.Client(base_url=url, timeout=30) as client,
         ):
-            # a request that is under way: half of its body has come
+            # A request of which half of the body has arrived
             peer.sendall(
                 b"PUT /api/files/%d.md HTTP/1.1\r\nHost: localhost\r\n"
                 b"Content-Type: text/markdown\r\nContent-Length: %d\r\n\r\n"
                 % (number, len(body))
                 + body[:5]
             )
-            client.get("/health").raise_for_status()  # by now the other one is known
+            client.get("/health").raise_for_status()  # the server knows the other one by now
             process.send_signal(number)
             with pytest.raises(httpx.HTTPError):  # noqa: PT012 - it takes none from some time on
                 while True:
@@ -82,7 +82,7 @@ def test_a_server_finishes_what_runs_and_ends_with_0(folder, number):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--host", "0.0.0.0"], "others can reach it, and no token protects it"),
         (["--host", "localhost", "--port", "{taken}"], "choose another port"),
@@ -92,38 +92,31 @@ def test_a_server_finishes_what_runs_and_ends_with_0(folder, number):
         (["--allow-origin", "*"], "allow_origin='*': give one such as https://kb.example"),
     ],
 )
-def test_what_cannot_be_served_is_one_clear_line(folder, options, said):
+def test_invalid_options_of_serve_are_refused(folder, options, message):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        run = CliRunner().invoke(
-            app,
-            [
-                "--workspace",
-                str(folder),
-                "serve",
-                *(option.replace("{taken}", port) for option in options),
-            ],
-        )
+        arguments = [option.replace("{taken}", port) for option in options]
+        run = CliRunner().invoke(app, ["--workspace", str(folder), "serve", *arguments])
     assert run.exit_code in (1, 2)
     shown = str(run.exception) if isinstance(run.exception, ConfigError) else run.output
-    assert said in shown
+    assert message in shown
     assert "Traceback" not in shown
 
 
-def test_tokens_are_made_listed_and_revoked(tmp_path):
+def test_tokens_are_created_listed_and_revoked(tmp_path):
     def run(*options):
         return CliRunner().invoke(app, ["--workspace", str(tmp_path / "kb"), "token", *options])
 
-    made = run("create", "ann", "--scope", "write", "--days", "30", "--kb", "files")
-    assert re.fullmatch(r"kbkit_[0-9a-f]{12}_[\w-]{43}\n", made.stdout), made.output
-    assert "it is not shown again" in made.stderr
+    created = run("create", "ann", "--scope", "write", "--days", "30", "--kb", "files")
+    assert re.fullmatch(r"kbkit_[0-9a-f]{12}_[\w-]{43}\n", created.stdout), created.output
+    assert "it is not shown again" in created.stderr
     listed = run("list").stdout
     assert "ann" in listed
-    assert made.stdout.strip()[-43:] not in listed
-    (told,) = json.loads(run("list", "--json").stdout)
-    assert (told["name"], told["scope"], told["kbs"]) == ("ann", "write", ["files"])
-    made = json.loads(run("create", "bob", "--json").stdout)
-    assert made["token"].startswith(f"kbkit_{made['id']}_")
+    assert created.stdout.strip()[-43:] not in listed
+    (token,) = json.loads(run("list", "--json").stdout)
+    assert (token["name"], token["scope"], token["kbs"]) == ("ann", "write", ["files"])
+    created = json.loads(run("create", "bob", "--json").stdout)
+    assert created["token"].startswith(f"kbkit_{created['id']}_")
     assert run("revoke", "ann").exit_code == 0
     again = run("revoke", "ann")
     assert isinstance(again.exception, NotFoundError)
@@ -140,21 +133,21 @@ def site(tmp_path):
             f"<p>This page, {name}, says something about gardens in a whole sentence.</p>"
             f"{links if name == 'index' else ''}</main></body></html>"
         )
-    halted, go, asked = threading.Event(), threading.Event(), []
+    halted, go, pages = threading.Event(), threading.Event(), []
 
-    def asks(path):
-        asked.extend([path] if "page" in path else [])
-        if len(asked) == 5:
+    def record(path):
+        pages.extend([path] if "page" in path else [])
+        if len(pages) == 5:
             halted.set()
             go.wait(60)
 
-    with serve_folder(tmp_path, on_request=asks) as address:
+    with serve_folder(tmp_path, on_request=record) as address:
         yield address, halted, go
         go.set()
 
 
 @pytest.mark.soak
-def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_goes_on(folder, site):
+def test_killed_server_keeps_answered_writes_and_the_next_resumes(folder, site):
     address, halted, go = site
     answered, enough = [], threading.Event()
     crawl = {"kb": "drinks", "crawl": True, "limit": 12, "allow_private": True, "url": address}
@@ -172,11 +165,9 @@ def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_goes_on(fol
                     enough.set()
 
     def begin(url):
+        headers = {"Idempotency-Key": "once"}
         return httpx.post(
-            f"{url}/api/knowledge/import/url",
-            json=crawl,
-            headers={"Idempotency-Key": "once"},
-            timeout=60,
+            f"{url}/api/knowledge/import/url", json=crawl, headers=headers, timeout=60
         )
 
     with served(folder) as (process, url):
@@ -197,7 +188,7 @@ def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_goes_on(fol
             *_, last = (line for line in stream.iter_lines() if line.startswith("data: "))
         job = json.loads(last.removeprefix("data: "))
         assert (job["state"], job["attempts"]) == ("done", 2), job
-        # who started it does not listen any more, and its terminal is closed
+        # Its parent and its terminal are gone
         process.stderr.close()
         process.stdout.close()
         process.stderr = process.stdout = None
