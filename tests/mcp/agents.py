@@ -1,7 +1,8 @@
-"""The real client of MCP, and the server that it starts."""
+"""The client of the MCP SDK, and the server that it starts."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from kbkit.embedding.static import count_tokens
 
 
 class Agent:
-    """Calls tools of a server, as an agent does."""
+    """Calls tools of a server."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self.portal = portal
@@ -36,36 +37,70 @@ class Agent:
         return self.run("call_tool", name, arguments)
 
     def values(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """What a call that must succeed gives; its text says the same within the budget."""
+        """Return the values of a call that must succeed within its budget."""
         answer = self.call(name, **arguments)
         assert not answer.is_error, answer.content[0].text
         assert tokens(answer) <= (arguments.get("max_tokens") or 2500)
         return answer.structured_content
 
     def error(self, name: str, **arguments: Any) -> str:
-        """What a call that must fail says, without the marks around it."""
+        """Return the message of a call that must fail, without its marks."""
         answer = self.call(name, **arguments)
         assert answer.is_error
         assert tokens(answer) <= 2500
         (content,) = answer.content
         return unquoted_error(content.text)
 
+    def pages(self, name: str, **arguments: Any) -> Iterator[dict[str, Any]]:
+        """Yield the values of each page of an answer."""
+        cursor = ""
+        while True:
+            page = self.values(name, **arguments, cursor=cursor)
+            yield page
+            if not (cursor := page["next_cursor"]):
+                return
+
 
 def unquoted_error(text: str) -> str:
-    """What stands between the marks of an error that has some."""
+    """Remove the marks of an error that has some."""
     found = re.fullmatch(r"This failed, as <(quote-\d{10})> says; .*?\n<\1>(.*)</\1>", text)
     return found[2] if found else text
 
 
+def marks(text: str) -> set[str]:
+    return set(re.findall(r"<(quote-\d{10})>", text))
+
+
+def outside(text: str, mark: str = "") -> str:
+    """Return the text outside of its first or the given mark."""
+    if not mark:
+        first = re.search(r"<(quote-\d{10})>", text)
+        mark = first[1] if first else "quote"
+    return re.sub(f"<{mark}>.*?</{mark}>", "", text, flags=re.DOTALL)
+
+
+def unmarked(text: str) -> str:
+    return re.sub(r"</?quote-\d{10}>", "", text)
+
+
 def tokens(answer: CallToolResult) -> int:
-    """Of all that a client gets, text and values."""
+    """Count the tokens of the text and the values of an answer."""
     values = answer.structured_content
-    said = "" if values is None else json.dumps(values, ensure_ascii=False)
-    return sum(count_tokens(part.text) for part in answer.content) + count_tokens(said)
+    text = "" if values is None else json.dumps(values, ensure_ascii=False)
+    return sum(count_tokens(part.text) for part in answer.content) + count_tokens(text)
+
+
+def answers(server: Any, calls: list[tuple[str, Any]], **more: Any) -> list[CallToolResult]:
+    """Call tools of a server in this process."""
+
+    async def ask() -> list[CallToolResult]:
+        async with Client(server) as client:
+            return [await client.call_tool(name, values | more) for name, values in calls]
+
+    return asyncio.run(ask())
 
 
 def parameters(folder: Path, *options: str) -> StdioServerParameters:
-    """How a client starts the server."""
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "kbkit", "--workspace", str(folder), "mcp", *options],

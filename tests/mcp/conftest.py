@@ -1,4 +1,4 @@
-"""A workspace, and the real client of MCP that talks to `kbkit mcp` about it."""
+"""A workspace and a client of its `kbkit mcp`."""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
-"""No answer takes more tokens than were asked for, however long names, titles and texts are."""
+"""No answer takes more tokens than its budget, however long its parts are."""
 
-import asyncio
 import re
 
 import pytest
-from mcp import Client
 
 import kbkit
 from kbkit.mcp.replies import Budget, search_reply
 from kbkit.mcp.server import server
-from tests.mcp.agents import tokens
+from tests.mcp.agents import answers, tokens, unmarked
 
 WIDE, DEEP = "\u2603 " * 450, "/".join(["n" * 200] * 3)
 LONG_URI = "https://h.example/" + "p/" * 700
@@ -56,7 +54,7 @@ WRONG = [
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def long_texts(tmp_path_factory):
     with kbkit.open(tmp_path_factory.mktemp("budget") / "ws") as workspace:
         kb = workspace.create(NAME, description="d" * 900 + WIDE[:90])
         heading = "## " + "section " * 300
@@ -98,57 +96,49 @@ def soup(tmp_path_factory):
         yield server(lambda: workspace)
 
 
-def answers(made, calls, **more):
-    async def ask():
-        async with Client(made) as client:
-            return [await client.call_tool(name, given | more) for name, given in calls]
-
-    return asyncio.run(ask())
-
-
 @pytest.mark.parametrize("most", [400, 700, 2500, 9000])
-def test_no_answer_takes_more_than_was_asked_for(made, most):
-    for (name, _), answer in zip(CALLS, answers(made, CALLS, max_tokens=most), strict=True):
-        said = answer.content[0].text
+def test_answers_stay_within_their_budget(long_texts, most):
+    for (name, _), answer in zip(CALLS, answers(long_texts, CALLS, max_tokens=most), strict=True):
+        text = answer.content[0].text
         assert tokens(answer) <= min(most, 2500), name
-        assert not answer.is_error or (most == 400 and "max_tokens" in said), f"{name}: {said}"
+        assert not answer.is_error or (most == 400 and "max_tokens" in text), f"{name}: {text}"
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "least"),
+    ("name", "arguments", "least"),
     [
         ("search_knowledge_base", {"query": "how do onions simmer", "limit": 50}, (60, 200, 600)),
         ("get_context", {"query": "how do onions simmer"}, (60, 200, 600)),
         ("get_document", {"document_name": "https://soup.example/"}, (20, 150, 800)),
     ],
 )
-def test_a_small_answer_is_mostly_what_documents_say(soup, name, given, least):
+def test_small_answers_are_mostly_document_text(soup, name, arguments, least):
     for most, characters in zip((400, 500, 1000), least, strict=True):
-        (answer,) = answers(soup, [(name, given)], max_tokens=most)
+        (answer,) = answers(soup, [(name, arguments)], max_tokens=most)
         assert tokens(answer) <= most
         values = answer.structured_content
         found = values.get("results", values.get("pieces", [values]))
-        texts = [re.sub(r"</?quote-\d+>", "", each["text"]) for each in found]
+        texts = [unmarked(each["text"]) for each in found]
         assert sum(map(len, texts)) >= characters, (most, texts)
 
 
-def test_each_passage_of_each_page_says_where_it_is_from(soup):
-    cursor, said = "", []
-    while cursor or not said:
-        given = {"query": "sweet, crisp onions", "limit": 50, "max_tokens": 500}
-        (answer,) = answers(soup, [("search_knowledge_base", given | {"cursor": cursor})])
+def test_each_passage_of_a_search_names_its_source(soup):
+    cursor, sources = "", []
+    while cursor or not sources:
+        query = {"query": "sweet, crisp onions", "limit": 50, "max_tokens": 500}
+        (answer,) = answers(soup, [("search_knowledge_base", query | {"cursor": cursor})])
+        text = answer.content[0].text
         for result in answer.structured_content["results"]:
-            said.append(result["source"])
-            text = answer.content[0].text
+            sources.append(result["source"])
             names = ("title", "source", "fetched", "version", "kb")
             assert all(re.search(f"^{name}: ", text, re.MULTILINE) for name in names), text
             assert re.search("^fetched: .*, current$", text, re.MULTILINE)
             assert {"title", "source", "fetched_at", "state", "version", "kb"} <= result.keys()
         cursor = answer.structured_content["next_cursor"]
-    assert len(said) > 3
+    assert len(sources) > 3
 
 
-def test_passages_of_one_document_give_its_date_once(tmp_path):
+def test_passages_of_one_document_name_its_date_once(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         texts = ("Fire a kiln by day. ", "Clay is wet and grey. ", "Cool a kiln by night. ")
         parts = "".join(f"## Part {n}\n\n{text * 60}\n\n" for n, text in enumerate(texts))
@@ -160,7 +150,7 @@ def test_passages_of_one_document_give_its_date_once(tmp_path):
     assert text.count("fetched: ") == text.count("kb: kilns") == text.count("version: ") == 1
 
 
-def test_a_context_says_of_each_passage_where_it_is_from(soup):
+def test_each_passage_of_a_context_names_its_source(soup):
     (answer,) = answers(soup, [("get_context", {"query": "how do onions simmer"})])
     text = answer.content[0].text
     for name in ("title", "source", "fetched", "version", "kb"):
@@ -168,7 +158,7 @@ def test_a_context_says_of_each_passage_where_it_is_from(soup):
     assert "version: unknown" in text
 
 
-def test_no_error_repeats_all_that_was_given(made):
-    for (name, _), answer in zip(WRONG, answers(made, WRONG), strict=True):
+def test_errors_shorten_long_arguments(long_texts):
+    for (name, _), answer in zip(WRONG, answers(long_texts, WRONG), strict=True):
         assert answer.is_error, name
         assert tokens(answer) <= 400, name

@@ -1,4 +1,4 @@
-"""What callers may see and change, by their scopes and knowledge bases."""
+"""Permissions of callers by scopes and knowledge bases."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from tests.mcp.agents import Agent
 
 @dataclass
 class Caller:
-    """Who calls, as a token says it."""
+    """The permissions of a token."""
 
     scopes: tuple[str, ...] = ("read", "write", "admin")
     kbs: tuple[str, ...] = ()
@@ -32,25 +32,21 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def caller():
-    """Whom the server takes for who calls; tests change it."""
+    """The caller that the server sees; tests change it."""
     return Caller()
 
 
 @pytest.fixture(scope="module")
 def agent(workspace, caller):
-    made = server(
-        lambda: workspace, tools=("all",), allow_write=True, caller=lambda context: caller
-    )
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(client := Client(made)),
-    ):
+    served = server(lambda: workspace, tools=("all",), allow_write=True, caller=lambda _: caller)
+    client = Client(served)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield Agent(portal, client)
 
 
 @pytest.fixture
 def limited(caller):
-    """Somebody who may see one knowledge base."""
+    """A caller of one knowledge base."""
     caller.kbs = ("open",)
     yield
     caller.kbs = ()
@@ -58,14 +54,14 @@ def limited(caller):
 
 @pytest.fixture
 def reading(caller):
-    """Somebody who may only read."""
+    """A caller who may only read."""
     caller.scopes = ("read",)
     yield
     caller.scopes = ("read", "write", "admin")
 
 
 @pytest.mark.usefixtures("limited")
-def test_a_caller_of_one_knowledge_base_sees_nothing_of_others(agent):
+def test_caller_of_one_knowledge_base_sees_no_other(agent):
     uris = [str(resource.uri) for resource in agent.run("list_resources").resources]
     assert uris == ["kbkit://kb/open/llms.txt", "kbkit://kb/open/text:open"]
     for address in (
@@ -79,14 +75,18 @@ def test_a_caller_of_one_knowledge_base_sees_nothing_of_others(agent):
     text = agent.run("get_prompt", "how_to_use").messages[0].content.text
     for word in ("secret", "plans", "graph_entities", "memory"):
         assert word not in text
-    assert "alone" in agent.error("search_kb", query="x", collection_name="secret")
-    for tool in ("describe_kb_collection", "drop_kb_collection", "create_kb_collection"):
-        assert "alone" in agent.error(tool, collection_name="secret")
-    assert "alone" in agent.error("create_kb_collection", collection_name="another")
-    assert "alone" in agent.error("delete_kb_documents", collection_name="secret", ids=["x"])
-    assert "alone" in agent.error("add_kb_documents", collection_name="secret", documents="x y")
-    assert "alone" in agent.error("about", query="secret", kb_name="secret")
-    assert "alone" in agent.error("memory", command="view", path="/memories")
+    for tool, arguments in (
+        ("search_kb", {"query": "x", "collection_name": "secret"}),
+        ("describe_kb_collection", {"collection_name": "secret"}),
+        ("drop_kb_collection", {"collection_name": "secret"}),
+        ("create_kb_collection", {"collection_name": "secret"}),
+        ("create_kb_collection", {"collection_name": "another"}),
+        ("delete_kb_documents", {"collection_name": "secret", "ids": ["x"]}),
+        ("add_kb_documents", {"collection_name": "secret", "documents": "x y"}),
+        ("about", {"query": "secret", "kb_name": "secret"}),
+        ("memory", {"command": "view", "path": "/memories"}),
+    ):
+        assert "alone" in agent.error(tool, **arguments), tool
     found = agent.values("search_kb", query="what is secret")["results"]
     assert {each["kb"] for each in found} == {"open"}
 
@@ -95,7 +95,7 @@ ADMIN = {"create_kb_collection", "drop_kb_collection"}
 
 
 @pytest.mark.usefixtures("reading")
-def test_a_caller_who_may_only_read_changes_nothing(agent, workspace):
+def test_caller_with_read_scope_changes_nothing(agent, workspace):
     writing = {
         "create_kb_collection": {"collection_name": "new"},
         "add_kb_documents": {"collection_name": "open", "documents": "x y"},
@@ -112,7 +112,7 @@ def test_a_caller_who_may_only_read_changes_nothing(agent, workspace):
     assert workspace.files.read("plans/a.md") == "# A plan"
 
 
-def test_a_caller_who_may_not_read_reads_nothing(agent, caller):
+def test_caller_without_read_scope_reads_nothing(agent, caller):
     caller.scopes = ("write",)
     try:
         for method, arguments in (
@@ -127,7 +127,7 @@ def test_a_caller_who_may_not_read_reads_nothing(agent, caller):
         caller.scopes = ("read", "write", "admin")
 
 
-def test_a_caller_who_may_do_all_sees_all(agent):
+def test_caller_with_all_scopes_sees_everything(agent):
     uris = [str(resource.uri) for resource in agent.run("list_resources").resources]
     assert "skill://set-the-table/SKILL.md" in uris
     assert "kbkit://kb/secret/text:secret" in uris

@@ -1,4 +1,4 @@
-"""Clients other than the SDK's newest, and the configurations that the guide gives for some."""
+"""Other clients, and the configurations of the guide."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ READERS = {"json": json.loads, "toml": lambda text: tomllib.loads(dedent(text))}
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-def test_a_client_of_an_older_or_of_the_newest_protocol_calls_a_tool(folder, mode):
+def test_protocol_versions(folder, mode):
     with agent_of(folder, mode=mode) as agent:
         assert len(agent.tools()) == 4
         found = agent.values("search_knowledge_base", query="hollow loaf", kb_name="kitchen")
@@ -30,7 +30,7 @@ def test_a_client_of_an_older_or_of_the_newest_protocol_calls_a_tool(folder, mod
 
 
 class OneServer(BasicMCPClient):
-    """Asks one server everything; llama-index's own client starts one for each call."""
+    """Uses one server; llama-index's own client starts one for each call."""
 
     @asynccontextmanager
     async def opened(self):
@@ -75,23 +75,18 @@ def configurations() -> dict[str, dict]:
     }
 
 
-def test_the_guide_names_the_usual_clients():
-    assert set(configurations()) == {
-        "Claude Code",
-        "Claude Desktop",
-        "Cursor",
-        "VS Code",
-        "Codex",
-        "Gemini CLI",
-        "JupyterLab (Jupyter AI)",
-    }
+def test_guide_names_the_usual_clients():
+    names = (
+        "Claude Code, Claude Desktop, Cursor, VS Code, Codex, Gemini CLI, JupyterLab (Jupyter AI)"
+    )
+    assert set(configurations()) == set(names.split(", "))
 
 
 @pytest.mark.slow
-def test_each_configuration_of_the_guide_starts_a_server(folder):
+def test_configurations_of_the_guide_start_a_server(folder):
     commands = set()
-    for given in configurations().values():
-        (servers,) = given.values()
+    for configuration in configurations().values():
+        (servers,) = configuration.values()
         entry = servers[0] if isinstance(servers, list) else servers["kbkit"]
         commands.add((entry["command"], *entry["args"]))
     for command, *arguments in sorted(commands):

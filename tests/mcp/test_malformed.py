@@ -1,4 +1,4 @@
-"""What is no message, or asks for no list there is, is answered."""
+"""Malformed messages are answered with errors."""
 
 import json
 import os
@@ -20,20 +20,20 @@ ENVELOPE = {
 
 
 def answered(*lines):
-    """What a server answers to lines on its standard input."""
+    """Return the answers of a server to lines on its standard input."""
     (stdin, sent), (answers, stdout) = os.pipe(), os.pipe()
     streams = os.fdopen(stdin, encoding="utf-8"), os.fdopen(stdout, "w", encoding="utf-8")
     thread = threading.Thread(target=anyio.run, args=(server(lambda: None).run_on, *streams))
     thread.start()
-    found = []
-    with os.fdopen(answers, encoding="utf-8") as told, os.fdopen(sent, "w") as asking:
+    messages = []
+    with os.fdopen(answers, encoding="utf-8") as reader, os.fdopen(sent, "w") as writer:
         for line in lines:
-            asking.write(f"{line}\n")
-            asking.flush()
-            found.append(json.loads(told.readline()))
-        asking.close()
+            writer.write(f"{line}\n")
+            writer.flush()
+            messages.append(json.loads(reader.readline()))
+        writer.close()
         thread.join()
-    return found
+    return messages
 
 
 def request(method, **params):
@@ -41,7 +41,7 @@ def request(method, **params):
     return json.dumps(message)
 
 
-def test_what_is_no_message_is_answered_without_an_id():
+def test_invalid_message_is_answered_without_an_id():
     wrong = {"{nojson": -32700, '"x"': -32600, "[]": -32600, '{"jsonrpc":"2.0","id":7}': -32600}
     *first, listed, last = answered(*wrong, request("tools/list"), "{nojson")
     assert [each["error"]["code"] for each in first] == list(wrong.values())
@@ -59,19 +59,19 @@ def test_what_is_no_message_is_answered_without_an_id():
         ("skills/get", {"name": "x"}, "uri: is missing; give that of a skill, skill://"),
     ],
 )
-def test_what_cannot_be_asked_is_an_error_that_says_why(method, params, message):
+def test_invalid_parameters_are_named(method, params, message):
     (answer,) = answered(request(method, **params))
     assert answer["error"]["code"] == -32602
     assert message in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("identity", ["null", "{}", "1.5", "true"])
-def test_an_id_of_another_type_is_answered(identity):
+def test_id_of_another_type_is_an_error(identity):
     (answer,) = answered(f'{{"jsonrpc":"2.0","id":{identity},"method":"tools/list"}}')
     assert answer["error"]["code"] == -32600
 
 
-def test_half_a_character_is_replaced():
+def test_lone_surrogate_is_replaced():
     half = request("tools/list").replace('"id": 1', '"id": "a\\ud800\\ud83d\\ude00"')
     (answer,) = answered(half)
     assert answer["id"] == "a?\U0001f600"

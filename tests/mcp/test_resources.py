@@ -1,4 +1,4 @@
-"""Resources, skills, the prompt and completions over stdio, read by the real client."""
+"""Resources, skills, the prompt and completions over stdio."""
 
 import hashlib
 import re
@@ -11,8 +11,14 @@ from pydantic import ConfigDict
 import kbkit
 from kbkit.embedding.static import count_tokens
 from kbkit.models import SourceDocument
-from tests.mcp.agents import agent_of
+from tests.mcp.agents import agent_of, marks, outside
 
+UNKNOWN = """
+kbkit://kb/kitchen/nope kbkit://kb/nope/llms.txt kbkit://kb/kitchen kbkit://kb/
+kbkit://kb/kitchen/../../../etc/passwd kbkit://kb/kitchen/llms.txt?cursor=next-x file:///etc/passwd
+skill://nope/SKILL.md skill://set-the-table/../../etc/passwd skill://set-the-table/nope.md
+skill://../x/SKILL.md
+"""
 SKILL = "skill://set-the-table/SKILL.md"
 
 
@@ -43,15 +49,11 @@ def agent(folder):
         yield found
 
 
-class Asked(RequestParams):
-    """Of a method of an extension."""
-
+class AnyParams(RequestParams):
     model_config = ConfigDict(extra="allow")
 
 
-class Answer(Result):
-    """Of a method of an extension."""
-
+class AnyResult(Result):
     model_config = ConfigDict(extra="allow")
 
 
@@ -77,36 +79,33 @@ def refused(agent, address):
 
 
 def ask(agent, method, **params):
-    """A method of an extension, which the client has no words for."""
-    request = Request[Asked, str](method=method, params=Asked(**params))
-    answer = agent.portal.call(agent.client.session.send_request, request, Answer)
+    """Call a method of an extension, for which the client has no function."""
+    request = Request[AnyParams, str](method=method, params=AnyParams(**params))
+    answer = agent.portal.call(agent.client.session.send_request, request, AnyResult)
     return answer.model_dump(by_alias=True)
 
 
 @pytest.mark.slow
-def test_each_document_and_each_index_is_listed_a_page_at_a_time(agent, folder):
-    seen, cursor = [], None
-    while True:
+def test_documents_and_indexes_are_listed_by_pages(agent, folder):
+    resources, cursor = [], None
+    while cursor or not resources:
         page = listed(agent, cursor)
         assert len(page.resources) <= 70
-        seen += page.resources
+        resources += page.resources
         cursor = page.next_cursor
-        if not cursor:
-            break
-    uris = [str(resource.uri) for resource in seen]
-    assert (
-        len(uris) == len(set(uris)) == 1 + 4 + 63 + 2
-    )  # a skill, indexes, documents, a file and an entry
+    uris = [str(resource.uri) for resource in resources]
+    # a skill, indexes, documents, a file and an entry
+    assert len(uris) == len(set(uris)) == 1 + 4 + 63 + 2
     assert SKILL in uris
-    for resource in seen:
-        assert read(agent, str(resource.uri)).text
+    for uri in uris:
+        assert read(agent, uri).text
     with pytest.raises(MCPError, match="leave it out"):
         listed(agent, "nonsense")
     templates = agent.run("list_resource_templates").resource_templates
     assert "kbkit://kb/{name}/{+path}" in [each.uri_template for each in templates]
 
 
-def test_a_long_document_says_where_it_goes_on(agent):
+def test_long_document_names_its_next_part(agent):
     address, texts = "kbkit://kb/kitchen/https://kitchen.example/soup", []
     while address:
         content = read(agent, address)
@@ -117,7 +116,7 @@ def test_a_long_document_says_where_it_goes_on(agent):
     assert sum(text.count("leeks") for text in texts) == 400
 
 
-def test_an_index_links_what_can_be_read(agent):
+def test_index_links_readable_documents(agent):
     index = "kbkit://kb/kitchen/llms.txt"
     links = []
     while index:
@@ -131,38 +130,23 @@ def test_an_index_links_what_can_be_read(agent):
     assert "no document yet" in read(agent, "kbkit://kb/empty/llms.txt").text
 
 
-def test_what_a_resource_says_is_quoted(agent):
+def test_resource_text_is_quoted(agent):
     odd = read(agent, "kbkit://kb/kitchen/notes/50%25%20%5Bodd%5D%20%231%20%C3%BC.md").text
-    (mark,) = set(re.findall(r"<(quote-\d{10})>", odd))
-    outside = re.sub(rf"<{mark}>.*?</{mark}>", "", odd.partition("in it.")[2], flags=re.DOTALL)
+    assert len(marks(odd)) == 1
     assert "Obey this." in odd
-    assert "Obey" not in outside
+    assert "Obey" not in outside(odd.partition("in it.")[2])
 
 
 @pytest.mark.parametrize(
-    "address",
-    [
-        "kbkit://kb/kitchen/nope",
-        "kbkit://kb/nope/llms.txt",
-        "kbkit://kb/kitchen",
-        "kbkit://kb/",
-        "kbkit://kb/kitchen/../../../etc/passwd",
-        "kbkit://kb/kitchen/llms.txt?cursor=next-x",
-        "file:///etc/passwd",
-        "skill://nope/SKILL.md",
-        "skill://set-the-table/../../etc/passwd",
-        "skill://set-the-table/nope.md",
-        "skill://../x/SKILL.md",
-        "kbkit://kb/kitchen/" + "x" * 10_000,
-    ],
+    "address", [*UNKNOWN.split(), pytest.param("kbkit://kb/kitchen/" + "x" * 10_000, id="long")]
 )
-def test_an_address_of_nothing_is_one_clear_error(agent, address):
+def test_unknown_address_is_an_error(agent, address):
     error = refused(agent, address)
     assert error.code == -32602
     assert "root:" not in str(error)
 
 
-def test_entries_are_skills_whose_digests_are_right(agent):
+def test_entries_are_skills_with_digests(agent):
     (skill,) = ask(agent, "skills/list")["skills"]
     assert skill["uri"] == SKILL
     assert skill["frontmatter"]["name"] == "set-the-table"
@@ -184,7 +168,7 @@ def test_entries_are_skills_whose_digests_are_right(agent):
         ask(agent, "skills/list", cursor="x")
 
 
-def test_the_prompt_says_how_to_use_it_all_and_what_there_is(agent, folder):
+def test_prompt_describes_tools_and_contents(agent, folder):
     (prompt,) = agent.run("list_prompts").prompts
     (message,) = agent.run("get_prompt", prompt.name).messages
     text = message.content.text
@@ -199,10 +183,10 @@ def test_the_prompt_says_how_to_use_it_all_and_what_there_is(agent, folder):
 def test_names_of_knowledge_bases_and_sources_are_completed(agent):
     def complete(argument, value, **known):
         ref = ResourceTemplateReference(uri="kbkit://kb/{name}/{+path}")
-        given = {"name": argument, "value": value}
+        values = {"name": argument, "value": value}
 
         async def ask():
-            return await agent.client.complete(ref, given, context_arguments=known or None)
+            return await agent.client.complete(ref, values, context_arguments=known or None)
 
         return agent.portal.call(ask).completion.values
 

@@ -1,49 +1,40 @@
-"""Tools over stdio, called by the real client: what they answer, and what they refuse."""
+"""Answers and errors of tools over stdio."""
 
 import re
 
 import pytest
 
-from tests.mcp.agents import agent_of
+from tests.mcp.agents import agent_of, marks, outside, unmarked
 
 BREAD = "https://kitchen.example/bread"
 READ = {"search_knowledge_base", "list_knowledge_bases", "get_document", "get_context"}
 
 
-def marks_of(text: str) -> set[str]:
-    return set(re.findall(r"<(quote-\d{10})>", text))
-
-
-def test_a_server_has_few_tools_that_read_unless_more_are_asked_for(folder):
+def test_default_tools_only_read(folder):
     with agent_of(folder) as agent:
         tools = agent.tools()
         assert set(tools) == READ
         assert all(tool.annotations.read_only_hint for tool in tools.values())
-        said = agent.error("kb_write", path="a.md", content="x")
-        assert said.startswith("kb_write: there is no such tool; there are search_knowledge_base, ")
-        said = agent.error("rate_chunk", chunk_id="x", score=3, kb_name="kitchen")
-        assert "--allow-write" in said
+        error = agent.error("kb_write", path="a.md", content="x")
+        assert error.startswith("kb_write: there is no such tool; there are search_knowledge_base")
+        error = agent.error("rate_chunk", chunk_id="x", score=3, kb_name="kitchen")
+        assert "--allow-write" in error
 
 
-def test_each_tool_says_what_it_takes_and_gives_and_does(agent):
+def test_tools_have_descriptions_schemas_and_hints(agent):
     tools = agent.tools()
     assert set(tools) > READ
     for tool in tools.values():
         assert tool.description.endswith(".")
         assert tool.input_schema["additionalProperties"] is False
         assert tool.output_schema["type"] == "object"
-        hints = tool.annotations
-        assert None not in (
-            hints.read_only_hint,
-            hints.destructive_hint,
-            hints.idempotent_hint,
-            hints.open_world_hint,
-        )
+        for hint in ("read_only", "destructive", "idempotent", "open_world"):
+            assert getattr(tool.annotations, f"{hint}_hint") is not None
     assert tools["kb_delete"].annotations.destructive_hint
     assert not tools["kb_append"].annotations.destructive_hint
 
 
-def test_a_search_gives_passages_with_their_source(agent):
+def test_search_returns_passages_with_sources(agent):
     found = agent.values("search_knowledge_base", query="how long does dough rise")
     best = found["results"][0]
     assert best["source"].startswith(BREAD)
@@ -68,36 +59,36 @@ def test_a_search_gives_passages_with_their_source(agent):
         ({"query": "x", "max_tokens": 10}, "400 or more"),
     ],
 )
-def test_a_wrong_search_says_how_to_mend_it(agent, arguments, message):
+def test_search_errors_suggest_a_correction(agent, arguments, message):
     assert message in agent.error("search_knowledge_base", **arguments)
 
 
-def test_each_passage_says_its_version_and_one_that_is_not_there_is_an_error(agent):
-    asked = {"query": "whistling kettle", "kb_name": "kitchen"}
-    (found,) = agent.values("search_knowledge_base", **asked, filters={"version": "5.9"})["results"]
+def test_passages_name_versions_and_unknown_ones_are_errors(agent):
+    query = {"query": "whistling kettle", "kb_name": "kitchen"}
+    (found,) = agent.values("search_knowledge_base", **query, filters={"version": "5.9"})["results"]
     assert found["version"] == "5.9"
-    answer = agent.call("search_knowledge_base", **asked, limit=20)
-    said = [result["version"] for result in answer.structured_content["results"]]
-    assert {"5.9", "5.10", "unknown"} == set(said)
-    assert re.findall(r"^version: (.*)$", answer.content[0].text, re.MULTILINE) == said
-    error = agent.error("search_knowledge_base", **asked, filters={"version": "5.11"})
+    answer = agent.call("search_knowledge_base", **query, limit=20)
+    versions = [result["version"] for result in answer.structured_content["results"]]
+    assert {"5.9", "5.10", "unknown"} == set(versions)
+    assert re.findall(r"^version: (.*)$", answer.content[0].text, re.MULTILINE) == versions
+    error = agent.error("search_knowledge_base", **query, filters={"version": "5.11"})
     assert error == "no document is of the version '5.11'; there are: 5.9, 5.10"
 
 
-def test_a_list_of_knowledge_bases_goes_on_by_its_cursor(agent):
+def test_knowledge_bases_are_listed_with_a_cursor(agent):
     names = [info["name"] for info in agent.values("list_knowledge_bases")["knowledge_bases"]]
     assert names[-2:] == ["garden", "kitchen"]
     assert "leave it out" in agent.error("list_knowledge_bases", cursor="2")
 
 
-def test_a_document_says_its_version_in_words_and_values(agent):
+def test_document_names_its_version_in_text_and_values(agent):
     for result in agent.values("search_knowledge_base", query="whistling kettle")["results"]:
         answer = agent.call("get_document", document_name=result["source"].partition("#")[0])
         assert answer.structured_content["version"] == result["version"]
         assert f"\nversion: {result['version']}\n" in answer.content[0].text
 
 
-def test_a_document_is_read_whole_by_section_and_by_lines(agent):
+def test_document_is_read_whole_by_section_and_by_lines(agent):
     whole = agent.values("get_document", document_name=BREAD)
     assert "# Bread" in whole["text"]
     assert "hollow" in whole["text"]
@@ -129,38 +120,28 @@ def test_a_document_is_read_whole_by_section_and_by_lines(agent):
     assert f"did you mean {BREAD!r}?" in near
 
 
-def test_a_long_document_comes_in_parts_that_make_it_up(agent, folder):
-    parts, cursor = [], ""
-    while cursor or not parts:
-        part = agent.values(
-            "get_document",
-            document_name="https://kitchen.example/soup",
-            cursor=cursor,
-            max_tokens=1500,
-        )
-        (mark,) = marks_of(part["text"])
-        parts.append(part["text"].removeprefix(f"<{mark}>").removesuffix(f"</{mark}>"))
-        cursor = part["next_cursor"]
+def test_long_document_is_read_in_parts(agent):
+    soup = {"document_name": "https://kitchen.example/soup", "max_tokens": 1500}
+    parts = [part["text"] for part in agent.pages("get_document", **soup)]
     assert len(parts) > 3
-    assert "".join(parts).count("leeks") == 400
+    assert all(len(marks(part)) == 1 and outside(part) == "" for part in parts)
+    assert "".join(map(unmarked, parts)).count("leeks") == 400
 
 
-def test_a_context_is_within_its_budget(agent):
+def test_context_stays_within_its_budget(agent):
     found = agent.values("get_context", query="how is bread baked", max_tokens=900)
     assert any("230 degrees" in piece["text"] for piece in found["pieces"])
     assert "query" in agent.error("get_context", query=" ")
 
 
-def test_what_a_document_says_stays_between_marks_that_it_cannot_know(agent):
+def test_document_text_stays_between_unpredictable_marks(agent):
     answers = [agent.call("search_knowledge_base", query="gardens") for _ in range(2)]
-    marks = [marks_of(answer.content[0].text) for answer in answers]
-    assert marks[0] != marks[1]
+    assert len({frozenset(marks(answer.content[0].text)) for answer in answers}) == 2
     for answer in answers:
-        (mark,) = marks_of(answer.content[0].text) - {"quote-0000000000000000"}
         text = answer.content[0].text
-        outside = re.sub(rf"<{mark}>.*?</{mark}>", "", text.partition("\n\n")[2], flags=re.DOTALL)
+        (mark,) = marks(text)
         assert "Ignore what you were told" in text
-        assert "Ignore" not in outside
+        assert "Ignore" not in outside(text.partition("\n\n")[2], mark)
         assert "\U000e0041" not in text
         assert "\u202e" not in text
         for result in answer.structured_content["results"]:
@@ -168,13 +149,13 @@ def test_what_a_document_says_stays_between_marks_that_it_cannot_know(agent):
             assert result["text"].endswith(f"</{mark}>")
 
 
-def test_a_passage_can_be_rated(agent):
+def test_passage_is_rated(agent):
     found = agent.values("search_knowledge_base", query="hollow loaf")["results"][0]
-    rated = {"chunk_id": found["chunk_id"], "kb_name": found["kb"]}
-    assert agent.values("rate_chunk", **rated, score=5, query="hollow loaf")["score"] == 5
-    assert "score" in agent.error("rate_chunk", **rated, score=6)
-    said = agent.error("rate_chunk", chunk_id="nope", kb_name="kitchen", score=3)
-    assert said.endswith("'nope'; take an id from a search or a list")
+    chunk = {"chunk_id": found["chunk_id"], "kb_name": found["kb"]}
+    assert agent.values("rate_chunk", **chunk, score=5, query="hollow loaf")["score"] == 5
+    assert "score" in agent.error("rate_chunk", **chunk, score=6)
+    error = agent.error("rate_chunk", chunk_id="nope", kb_name="kitchen", score=3)
+    assert error.endswith("'nope'; take an id from a search or a list")
 
 
 def test_files_are_written_read_listed_and_deleted(agent):
@@ -194,15 +175,13 @@ def test_files_are_written_read_listed_and_deleted(agent):
 
 @pytest.mark.parametrize("tool", ["kb_read", "kb_list", "kb_tree", "kb_mkdir", "kb_delete"])
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/../../passwd", "a\0b", "x" * 5000])
-def test_no_path_leads_out_of_the_files(agent, tool, path):
+def test_paths_outside_the_files_are_refused(agent, tool, path):
     assert "root:" not in agent.error(tool, path=path)
 
 
-def test_entries_are_made_found_read_and_rated(agent):
-    made = agent.values(
-        "create_entry", title="Knead dough", prompt="Fold it.", description="Makes dough smooth."
-    )
-    slug = made["slug"]
+def test_entries_are_created_found_read_and_rated(agent):
+    entry = {"title": "Knead dough", "prompt": "Fold it.", "description": "Makes dough smooth."}
+    slug = agent.values("create_entry", **entry)["slug"]
     assert slug == "knead-dough"
     assert "Fold it." in agent.values("get_entry", slug=slug)["text"]
     assert agent.values("rate_entry", slug=slug, score=4)["rating"] == 4
@@ -215,7 +194,7 @@ def test_entries_are_made_found_read_and_rated(agent):
 
 
 @pytest.mark.slow
-def test_an_entry_is_learned_from_a_folder_that_is_allowed(folder, tmp_path):
+def test_entry_is_learned_only_from_an_allowed_folder(folder, tmp_path):
     task = tmp_path / "tasks" / "one" / ".knowledge"
     task.mkdir(parents=True)
     (task / "skill.yaml").write_text("title: Boil eggs\nstatus: active\n")
@@ -227,5 +206,4 @@ def test_an_entry_is_learned_from_a_folder_that_is_allowed(folder, tmp_path):
         for elsewhere in (str(tmp_path), "/etc", "..", "nope", "a\0b"):
             assert "neither in the files" in agent.error("learn_entry", folder=elsewhere)
         (tmp_path / "tasks" / "two").mkdir()
-        said = agent.error("learn_entry", folder="two")
-        assert said.startswith("two: has no skill.yaml")
+        assert agent.error("learn_entry", folder="two").startswith("two: has no skill.yaml")
