@@ -1,4 +1,4 @@
-"""The client where nothing but httpx and pydantic is installed beside kbkit."""
+"""The client with only its own dependencies installed."""
 
 import json
 import subprocess
@@ -12,22 +12,22 @@ from kbkit.server import ServerSettings, running
 ALONE = '''
 import asyncio, json, pathlib, sys
 
-BESIDE = {
+INSTALLED = {
     "annotated_types", "anyio", "certifi", "h11", "httpcore", "httpx", "idna", "kbkit",
     "pydantic", "pydantic_core", "typing_extensions", "typing_inspection",
 }
 
 
-class Nothing:
-    """Finds no package but those that come with the client."""
+class Others:
+    """Finds no packages but those that the client needs."""
 
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        if top not in BESIDE and top[0] != "_" and top not in sys.stdlib_module_names:
+        if top not in INSTALLED and top[0] != "_" and top not in sys.stdlib_module_names:
             raise ModuleNotFoundError(f"No module named {top!r}", name=top)
 
 
-sys.meta_path.insert(0, Nothing())
+sys.meta_path.insert(0, Others())
 
 import kbkit
 from kbkit.client import AsyncWorkspace
@@ -83,22 +83,17 @@ with kbkit.connect(url) as ws:
 
 
 @pytest.mark.slow
-def test_a_client_alone_does_all_that_a_notebook_asks_of_it(tmp_path):
+def test_client_with_minimal_dependencies(tmp_path):
     with (
         kbkit.open(tmp_path / "kb") as workspace,
         running(workspace, ServerSettings(port=0, rate=0, search_processes=0)) as url,
     ):
-        run = subprocess.run(
-            [sys.executable, "-c", ALONE, url],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-c", ALONE, url]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    said = json.loads(run.stdout)
-    refused, shown = said.pop("refused"), said.pop("shown")
-    assert said == {
+    results = json.loads(run.stdout)
+    refused, shown = results.pop("refused"), results.pop("shown")
+    assert results == {
         "searched": ["Green tea", "Rye"],
         "asked": "Green tea",
         "context": True,
@@ -110,10 +105,10 @@ def test_a_client_alone_does_all_that_a_notebook_asks_of_it(tmp_path):
     assert len(shown) > 5
     assert all(shown)
     frame, _, retriever, tool, folder, build = refused
-    comes = "which comes with all of kbkit: pip install kbkit"
-    assert frame == f"MissingExtraError: A DataFrame needs pandas, {comes}"
-    assert retriever == f"MissingExtraError: A retriever needs llama_index, {comes}"
-    assert tool == f"MissingExtraError: A tool needs llama_index, {comes}"
+    hint = "which comes with all of kbkit: pip install kbkit"
+    assert frame == f"MissingExtraError: A DataFrame needs pandas, {hint}"
+    assert retriever == f"MissingExtraError: A retriever needs llama_index, {hint}"
+    assert tool == f"MissingExtraError: A tool needs llama_index, {hint}"
     assert folder.startswith("MissingExtraError: A workspace in a folder needs ")
     assert build.startswith("MissingExtraError: kbkit.build needs ")
-    assert all(each.endswith(comes) for each in refused)
+    assert all(each.endswith(hint) for each in refused)

@@ -1,4 +1,4 @@
-"""One definition of a call serves who waits for its answer and who awaits it."""
+"""One definition of a call is blocking or asynchronous."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ INFO = FileInfo("a b.md", FileKind.FILE, 3, datetime(2026, 1, 2, tzinfo=UTC), da
 
 
 def _answer(request: Request[T]) -> T:
-    """What a server would say that gives whatever is asked for the same file."""
+    """Answer as a server that has one file."""
     sent = httpx.Request(request.method, "http://h" + request.path, params=request.parameters)
     tree = FileTree(INFO, (FileTree(INFO),))
     body = tree if request.path == "/tree" else INFO
     return request.read(httpx.Response(200, json=body.to_dict(), request=sent))
 
 
-class Now:
+class BlockingTransport:
     def send(self, request: Request[T]) -> T:
         return _answer(request)
 
 
-class WriteBatcher:
+class AsyncTransport:
     async def send(self, request: Request[T]) -> T:
         await asyncio.sleep(0)
         return _answer(request)
@@ -60,9 +60,9 @@ class AsyncRemote(Calls, Awaited):
     """Awaited."""
 
 
-def test_a_call_gives_its_value_at_once_or_to_who_awaits_it() -> None:
-    now = Remote(Now())
-    later = AsyncRemote(WriteBatcher())
+def test_call_is_blocking_or_asynchronous() -> None:
+    now = Remote(BlockingTransport())
+    later = AsyncRemote(AsyncTransport())
 
     async def main() -> None:
         assert await later.info("x") == INFO
@@ -73,31 +73,31 @@ def test_a_call_gives_its_value_at_once_or_to_who_awaits_it() -> None:
     asyncio.run(main())
 
 
-def test_a_wrong_call_says_how_to_write_it_before_anything_is_sent() -> None:
+def test_wrong_call_names_the_right_one() -> None:
     with pytest.raises(ArgumentError, match=r"write info\(path, deep=True\)"):
-        Remote(Now()).info("x", True)  # type: ignore[call-arg]
+        Remote(BlockingTransport()).info("x", True)  # type: ignore[call-arg]
     with pytest.raises(ArgumentError, match="did you mean 'deep"):
-        AsyncRemote(WriteBatcher()).info("x", dep=True)  # type: ignore[call-arg]
+        AsyncRemote(AsyncTransport()).info("x", dep=True)  # type: ignore[call-arg]
 
 
-def test_a_call_has_the_signature_and_the_words_of_its_definition() -> None:
+def test_call_keeps_signature_and_docstring() -> None:
     assert list(inspect.signature(Remote.info).parameters) == ["self", "path", "deep"]
-    assert Remote(Now()).info.__doc__ == "What is there."
+    assert Remote(BlockingTransport()).info.__doc__ == "What is there."
 
 
-def test_names_in_addresses_are_quoted_and_never_lead_up() -> None:
+def test_names_in_addresses_are_quoted() -> None:
     assert url("/e/{}/rate", "a/b c%ä") == "/e/a%2Fb%20c%25%C3%A4/rate"
     assert url("/e/{}", "..") == "/e/%2E%2E"
     assert url("/f/", rest="a b/ü%2F.md") == "/f/a%20b/%C3%BC%252F.md"
     assert url("/f/", rest="../x/./y") == "/f/%2E%2E/x/%2E/y"
 
 
-def test_parameters_and_bodies_say_what_is_given_only() -> None:
-    asked = Request("GET", "/", repr, {"a": None, "b": [1, "x"], "c": True, "d": FileKind.FILE})
-    assert asked.parameters == (("b", "1"), ("b", "x"), ("c", "true"), ("d", "file"))
+def test_parameters_and_bodies_leave_out_none() -> None:
+    request = Request("GET", "/", repr, {"a": None, "b": [1, "x"], "c": True, "d": FileKind.FILE})
+    assert request.parameters == (("b", "1"), ("b", "x"), ("c", "true"), ("d", "file"))
     assert json_body(a=None, at=INFO.created_at, n=0) == {"at": "2026-01-02T00:00:00+00:00", "n": 0}
 
 
-def test_values_come_back_equal_from_their_json() -> None:
+def test_values_are_read_back_from_newer_json() -> None:
     tree = FileTree(INFO, (FileTree(INFO),))
     assert from_dict(FileTree, {**tree.to_dict(), "new": "a newer server says more"}) == tree

@@ -1,6 +1,5 @@
-"""The transport: errors of a server are those of Python, and only what may be is sent again."""
+"""Errors, retries and dependencies of the transport."""
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import kbkit
 from kbkit import errors
 from kbkit.bundles.writer import NewFile
 from kbkit.client.calls import Blocking, Request, reads_json, reads_nothing, steps
-from kbkit.client.transport import AsyncTransport, Transport
+from kbkit.client.transport import Transport, error_of
 from kbkit.server import ServerSettings, problems, running
 
 
@@ -27,23 +26,20 @@ def url(tmp_path_factory):
         yield address
 
 
-def test_a_server_says_how_it_is(url):
+def mocked(handler):
+    """Create a transport whose requests a function answers."""
+    transport = Transport("http://127.0.0.1:9")
+    mock = httpx.MockTransport(handler)
+    transport._client = httpx.Client(transport=mock, base_url="http://127.0.0.1:9")
+    return transport
+
+
+def test_health_of_a_server(url):
     with kbkit.connect(url) as workspace:
         assert workspace.health() == {"status": "ok", "version": kbkit.__version__}
 
 
-def test_calls_are_awaited_likewise(url):
-    async def ask():
-        transport = AsyncTransport(url)
-        try:
-            return await transport.send(Request("GET", "/health", reads_json))
-        finally:
-            await transport.close()
-
-    assert asyncio.run(ask())["status"] == "ok"
-
-
-def test_several_calls_are_sent_one_after_the_other_and_may_mend_a_failure(url):
+def test_steps_may_handle_an_error_of_a_request(url):
     class Calls(Blocking):
         @steps
         def both(self):
@@ -55,9 +51,9 @@ def test_several_calls_are_sent_one_after_the_other_and_may_mend_a_failure(url):
                 return first, str(error), second
 
     transport = Transport(url)
-    first, said, second = Calls(transport).both()
+    first, message, second = Calls(transport).both()
     assert first == second
-    assert said == "/nowhere: no such address; /docs lists all"
+    assert message == "/nowhere: no such address; /docs lists all"
     transport.close()
 
 
@@ -72,17 +68,13 @@ def test_several_calls_are_sent_one_after_the_other_and_may_mend_a_failure(url):
         errors.LimitError("too many", 7),
     ],
 )
-def test_an_error_comes_back_as_it_was_raised(error):
-    told = problems.problem_of(error)
-    response = httpx.Response(
-        told.status_code,
-        content=told.body,
-        headers=dict(told.headers),
-        request=httpx.Request("GET", "http://a"),
+def test_error_is_raised_as_on_the_server(error):
+    sent = problems.problem_of(error)
+    request = httpx.Request("GET", "http://a")
+    headers = dict(sent.headers)
+    back = error_of(
+        httpx.Response(sent.status_code, content=sent.body, headers=headers, request=request)
     )
-    from kbkit.client.transport import error_of
-
-    back = error_of(response)
     assert type(back) is type(error)
     assert str(back) == str(error)
     assert vars(back) == vars(error)
@@ -101,17 +93,14 @@ def test_every_error_of_kbkit_has_a_status():
 
 
 @pytest.mark.slow
-def test_only_what_may_be_is_sent_again():
+def test_only_idempotent_requests_are_repeated():
     seen = []
 
     def refuse(request):
         seen.append(request.method)
         return httpx.Response(503, request=request)
 
-    transport = Transport("http://127.0.0.1:9")
-    transport._client = httpx.Client(
-        transport=httpx.MockTransport(refuse), base_url="http://127.0.0.1:9"
-    )
+    transport = mocked(refuse)
     for method in ("GET", "POST"):
         with pytest.raises(errors.ServerError):
             transport.send(Request(method, "/", reads_nothing))
@@ -120,16 +109,16 @@ def test_only_what_may_be_is_sent_again():
     assert seen == ["GET"] * 3 + ["POST"] + ["POST"] * 3
 
 
-def test_what_was_cut_off_on_its_way_into_a_file_is_fetched_anew(tmp_path):
-    asked = []
+def test_interrupted_download_is_repeated(tmp_path):
+    requested = []
 
     class Cutting(BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
+            requested.append(self.path)
             self.send_response(200)
             self.send_header("Content-Length", "10")
             self.end_headers()
-            self.wfile.write(b"wrong" if len(asked) == 1 else b"0123456789")
+            self.wfile.write(b"wrong" if len(requested) == 1 else b"0123456789")
             self.close_connection = True
 
         def log_message(self, *_):
@@ -145,11 +134,11 @@ def test_what_was_cut_off_on_its_way_into_a_file_is_fetched_anew(tmp_path):
         transport.close()
         server.shutdown()
         thread.join()
-    assert asked == ["/file", "/file"]
+    assert requested == ["/file", "/file"]
     assert (tmp_path / "whole").read_bytes() == b"0123456789"
 
 
-def test_who_asked_too_often_asks_again_when_told():
+def test_rate_limited_request_is_repeated_after_the_given_time():
     seen = []
 
     def answer(request):
@@ -157,21 +146,17 @@ def test_who_asked_too_often_asks_again_when_told():
         status = 429 if len(seen) < 3 else 200
         return httpx.Response(status, headers={"Retry-After": "0"}, json={}, request=request)
 
-    transport = Transport("http://127.0.0.1:9")
-    transport._client = httpx.Client(
-        transport=httpx.MockTransport(answer), base_url="http://127.0.0.1:9"
-    )
-    assert transport.send(Request("POST", "/", reads_json)) == {}
+    assert mocked(answer).send(Request("POST", "/", reads_json)) == {}
     assert seen == ["POST"] * 3
 
 
-def test_nobody_there_is_one_clear_error():
+def test_unreachable_server_is_an_error():
     with pytest.raises(errors.ServerError, match=r"cannot be reached .* is `kbkit serve` running"):
         kbkit.connect("http://127.0.0.1:9").health()
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("127.0.0.1:8765", "not an address of a server"),
         ("ftp://a", "not an address of a server"),
@@ -179,17 +164,17 @@ def test_nobody_there_is_one_clear_error():
         ("http://a/?token=x", "give a token as token="),
     ],
 )
-def test_what_is_no_address_is_refused(url, said):
-    with pytest.raises(errors.ConfigError, match=said):
+def test_invalid_address_is_refused(url, message):
+    with pytest.raises(errors.ConfigError, match=message):
         kbkit.connect(url)
 
 
-def test_a_token_that_would_end_a_header_is_refused():
+def test_token_with_control_characters_is_refused():
     with pytest.raises(errors.ConfigError, match="has characters that no token has"):
         kbkit.connect("http://127.0.0.1:9", token="a\r\nX: b")
 
 
-def test_the_client_loads_values_errors_httpx_and_pydantic_only():
+def test_client_imports_few_modules():
     code = (
         "import sys, kbkit, json\n"
         "workspace = kbkit.connect('http://127.0.0.1:9')\n"
@@ -197,22 +182,9 @@ def test_the_client_loads_values_errors_httpx_and_pydantic_only():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(run.stdout))
-    rooms = {name.split(".")[1] for name in loaded if name.startswith("kbkit.")}
-    assert rooms <= {
-        "base_plots",
-        "client",
-        "entries",
-        "errors",
-        "extras",
-        "files",
-        "globs",
-        "lazy",
-        "graph",
-        "models",
-        "recipes",
-        "regular_files",
-        "runtime",
-    }
+    allowed = "base_plots client entries errors extras files globs lazy graph models recipes"
+    packages = {name.split(".")[1] for name in loaded if name.startswith("kbkit.")}
+    assert packages <= {*allowed.split(), "regular_files", "runtime"}
     runtime = {name for name in loaded if name.startswith("kbkit.runtime.")}
     assert runtime == {"kbkit.runtime.validation"}
     tops = {name.partition(".")[0] for name in loaded}

@@ -1,4 +1,4 @@
-"""Filters are read as people write them, and what cannot be one is a clear error."""
+"""Filters are parsed or refused with a message."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -36,7 +36,7 @@ from kbkit.models import DocumentState, DocumentType, Filters
         ),
     ],
 )
-def test_conditions_are_read_as_people_write_them(conditions, same):
+def test_conditions_are_parsed(conditions, same):
     read = Filters.of(conditions)
     assert read == Filters(**same)
     assert bool(read) == bool(same)
@@ -44,7 +44,7 @@ def test_conditions_are_read_as_people_write_them(conditions, same):
     assert hash(read) == hash(Filters(**same))
 
 
-NOT_FILTERS = [
+INVALID = [
     ({"color": "red"}, "color not known; filter by document_type, tags,"),
     ({1: "x", "tag": "y"}, "1, tag not known"),
     ("tags", "not a mapping"),
@@ -80,19 +80,18 @@ NOT_FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("conditions", "says"), NOT_FILTERS)
-def test_what_cannot_be_a_filter_is_a_clear_error(conditions, says):
+@pytest.mark.parametrize(("conditions", "message"), INVALID)
+def test_invalid_conditions_are_refused(conditions, message):
     with pytest.raises(ConfigError, match=r"^filters: ") as caught:
         Filters.of(conditions)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_filters_made_by_hand_mean_the_same():
-    made = Filters(tags="api", document_type="faq", after=datetime(2026, 1, 31), min_rating=3)
-    assert Filters.of(made) == Filters.of(
-        {"tags": ["api"], "document_type": "faq", "after": "2026-01-31", "min_rating": 3}
-    )
+def test_filters_are_normalized():
+    filters = Filters(tags="api", document_type="faq", after=datetime(2026, 1, 31), min_rating=3)
+    values = {"tags": ["api"], "document_type": "faq", "after": "2026-01-31", "min_rating": 3}
+    assert Filters.of(filters) == Filters.of(values)
     assert Filters.of({"min_rating": np.float64(2.5)}).min_rating == 2.5
 
 
@@ -113,7 +112,7 @@ names = st.sampled_from([*Filters.__slots__, "other"])
 
 
 @given(st.dictionaries(names, anything, max_size=3) | anything)
-def test_anything_is_filters_or_an_error(conditions):
+def test_any_value_is_parsed_or_refused(conditions):
     try:
         read = Filters.of(conditions)
     except ConfigError:
@@ -122,11 +121,11 @@ def test_anything_is_filters_or_an_error(conditions):
 
 
 @pytest.mark.parametrize("page", [0, -1, "1", [0], [1.5], {"a": 1}, True, [2**63]])
-def test_a_page_is_a_number_from_1(page):
+def test_invalid_page_is_refused(page):
     with pytest.raises(ConfigError, match="page number, 1 or more"):
         Filters.of({"page": page})
 
 
-def test_pages_may_be_one_or_several():
+def test_one_or_several_pages():
     assert Filters.of({"page": 3}).page == (3,)
     assert Filters.of({"page": [3, 4]}) == Filters.of(Filters(page=(3, 4)))

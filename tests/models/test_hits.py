@@ -1,3 +1,5 @@
+"""Citations and links of hits."""
+
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -27,21 +29,21 @@ def hit(title="Title", path=("Title", "Part"), uri="https://e.org/a", text="Said
     )
 
 
-def test_a_citation_quotes_and_names_the_source():
+def test_citation_quotes_and_names_the_source():
     assert hit(anchor="part", page=3).citation() == (
         "> Said.\n>\n> [Title › Part](<https://e.org/a#part>), page 3, fetched 2026-01-02\n"
     )
     assert hit(uri="notes/a.md").citation().endswith("> Title › Part, fetched 2026-01-02\n")
 
 
-def test_the_title_is_not_said_again_as_a_heading():
+def test_headings_leave_out_the_title():
     assert hit().headings == ("Part",)
     assert hit(path=("Part", "Title")).headings == ("Part", "Title")
     assert hit(path=()).headings == ()
 
 
 @pytest.mark.parametrize("text", [HOSTILE, "1. x", "12) x", "- x", "+ x", "> x", "# x", "=== x"])
-def test_what_documents_say_stays_text_in_a_citation(text):
+def test_citation_escapes_document_text(text):
     citation = hit(title=text, path=(text,), text=text).citation()
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(citation)
     assert [token.tag for token in tokens if token.nesting == 1] == ["blockquote", "p", "p"]
@@ -53,7 +55,7 @@ def test_what_documents_say_stays_text_in_a_citation(text):
 
 
 @given(st.text(max_size=60))
-def test_no_address_breaks_out_of_its_citation(rest):
+def test_citation_escapes_addresses(rest):
     citation = hit(uri=f"https://e.org/{rest}").citation()
     assert len(citation.splitlines()) == 3 or not rest.isprintable()
     tokens = MarkdownIt("commonmark").parse(citation)
@@ -63,9 +65,9 @@ def test_no_address_breaks_out_of_its_citation(rest):
     assert not {"image", "html_inline"} & set(kinds)
 
 
-def test_a_link_has_the_words_to_go_to_where_the_anchor_does_not_lead_there():
-    def url(words="", **given):
-        return replace(hit(**given), opening=lambda: words).url
+def test_link_has_a_text_fragment_where_browsers_read_it():
+    def url(words="", **values):
+        return replace(hit(**values), opening=lambda: words).url
 
     assert url(anchor="part") == "https://e.org/a#part"
     assert url("-a, b & c é", anchor="p") == (
@@ -73,7 +75,7 @@ def test_a_link_has_the_words_to_go_to_where_the_anchor_does_not_lead_there():
     )
     assert url("some words") == "https://e.org/a#:~:text=some%20words"
     assert url("lone \ud800") == "https://e.org/a#:~:text=lone%20%3F"
-    # nothing goes where no browser reads it, nor behind a fragment that scripts read
+    # Other files have no text fragments, and scripts read the fragments of some pages
     assert url("some words", uri="notes/a.md", anchor="p") == "notes/a.md#p"
     assert url("some words", uri="https://e.org/#/guide", anchor="p") == "https://e.org/#/guide"
     assert url("some words", uri="https://e.org/a.PDF?x=1", anchor="p", page=7) == (
@@ -81,7 +83,7 @@ def test_a_link_has_the_words_to_go_to_where_the_anchor_does_not_lead_there():
     )
 
 
-def test_all_that_a_hit_gives_has_the_same_link():
+def test_all_forms_of_a_hit_have_the_same_link():
     found = replace(hit(anchor="p"), opening=lambda: "some words")
     link = "https://e.org/a#p:~:text=some%20words"
     hits = Hits("q", (found,))

@@ -1,4 +1,4 @@
-"""What reports and figures show to a person."""
+"""Text and tables of reports."""
 
 import re
 from datetime import UTC, datetime
@@ -23,12 +23,12 @@ REPORT = IngestReport(
 )
 
 
-def test_a_reason_does_not_name_again_what_it_is_about():
+def test_reason_leaves_out_its_subject():
     problem = Problem("a.md", "a.md: is locked")
     assert (problem.reason, str(problem)) == ("is locked", "a.md: is locked")
 
 
-def test_a_report_says_every_reason_once():
+def test_report_names_each_reason_once():
     assert REPORT.lines() == [
         ("documents", "1,200 new, 0 changed, 0 same, 0 gone"),
         ("chunks", "0 embedded, 0 removed"),
@@ -40,17 +40,9 @@ def test_a_report_says_every_reason_once():
     ]
 
 
-def test_notebooks_show_a_table_and_not_a_constructor(tmp_path):
-    rating = Rating(
-        1,
-        "kb",
-        Target(TargetKind.CHUNK, "c"),
-        4,
-        "<i>How?</i>",
-        "ann",
-        "",
-        datetime(2026, 1, 1, tzinfo=UTC),
-    )
+def test_notebooks_show_tables(tmp_path):
+    target, at = Target(TargetKind.CHUNK, "c"), datetime(2026, 1, 1, tzinfo=UTC)
+    rating = Rating(1, "kb", target, 4, "<i>How?</i>", "ann", "", at)
     for value in (REPORT, rating, ExportReport(tmp_path, documents=3)):
         shown = value._repr_html_()
         assert shown.startswith("<table>")
@@ -58,9 +50,9 @@ def test_notebooks_show_a_table_and_not_a_constructor(tmp_path):
         assert not re.search("<[bi]>", shown)
 
 
-def test_a_sync_of_thousands_of_files_is_told_in_figures():
+def test_sync_reports_are_counts():
     names = tuple(f"notes/{n}.md" for n in range(10_000))
     skipped = (Problem("big.bin", "no text"),)
     assert repr(SyncReport(names)) == "SyncReport(10,000 added, 0 updated, 0 removed)"
-    told = "EntrySyncReport(0 added, 2 updated, 0 removed, 1 skipped)"
-    assert repr(EntrySyncReport(updated=names[:2], skipped=skipped)) == told
+    report = EntrySyncReport(updated=names[:2], skipped=skipped)
+    assert repr(report) == "EntrySyncReport(0 added, 2 updated, 0 removed, 1 skipped)"

@@ -1,4 +1,4 @@
-"""Equal titles are told apart in lists by the part of the path in which they differ."""
+"""Equal titles get the part of the path in which they differ."""
 
 import pytest
 
@@ -9,10 +9,7 @@ from kbkit.models.values import disambiguated
 @pytest.mark.parametrize(
     ("uris", "parts"),
     [
-        (
-            ["http://h/install/index.html", "http://h/api/index.html", "http://h/"],
-            ["install", "api", ""],
-        ),
+        (["http://h/a/index.html", "http://h/b/index.html", "http://h/"], ["a", "b", ""]),
         (["http://h/v1/a.html", "http://h/v2/b.html"], ["v1/a", "v2/b"]),
         (["http://h/x?id=1", "http://h/x?id=2"], ["id=1", "id=2"]),
         (["files:docs/a/README.md", "files:docs/b/README.md"], ["a", "b"]),
@@ -21,13 +18,13 @@ from kbkit.models.values import disambiguated
         (["http://h/only.html"], [""]),
     ],
 )
-def test_equal_titles_get_the_part_of_the_path_that_differs(uris, parts):
+def test_labels_of_equal_titles(uris, parts):
     labels = disambiguated(dict.fromkeys(uris, "Overview") | {"http://h/other": "Other"})
     assert labels.pop("http://h/other") == "Other"
     assert list(labels.values()) == [f"Overview ({part})" if part else "Overview" for part in parts]
 
 
-def test_lists_of_a_site_its_search_and_notebooks_tell_equal_titles_apart(tmp_path):
+def test_equal_titles_differ_in_sites_and_notebooks(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("docs")
         for part in ("install", "network"):

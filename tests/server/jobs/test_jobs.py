@@ -1,4 +1,4 @@
-"""Jobs: kept before they are promised, done once, ended cleanly, taken up after a restart."""
+"""Jobs are stored, run once, cancelled, and resumed after a restart."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import JobState, Progress, from_dict
-from kbkit.models.jobs import Job
+from kbkit.models.jobs import Job, JobProgress
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS, JobRun, store_uploads, uploaded
 from kbkit.stores.catalog import jobs as job_table
@@ -30,14 +30,14 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture
 def jobs(workspace):
-    made = []
+    created = []
 
-    def make(**tasks):
-        made.append(Jobs(workspace, tasks=tasks))
-        return made[-1]
+    def create(**tasks):
+        created.append(Jobs(workspace, tasks=tasks))
+        return created[-1]
 
-    yield make
-    for each in made:
+    yield create
+    for each in created:
         each.close()
 
 
@@ -52,96 +52,88 @@ def until_stopped(begun):
     return task
 
 
-def test_a_job_comes_to_its_end_and_says_what_came_of_it(jobs):
+def test_job_runs_and_keeps_its_result(jobs):
     def task(run):
         run.on_progress(Progress("store", 2, 3, "b.md"))
         return {"url": run.arguments["url"], "workspace": type(run.workspace).__name__}
 
-    made = jobs(read=task)
-    asked = made.start("read", {"url": "a"}, owner="ann", kbs=["drinks"])
-    assert asked.state is JobState.QUEUED
-    job = made.wait(asked.id, SOON)
+    queue = jobs(read=task)
+    started = queue.start("read", {"url": "a"}, owner="ann", kbs=["drinks"])
+    assert started.state is JobState.QUEUED
+    job = queue.wait(started.id, SOON)
     assert (job.state, job.result) == (JobState.DONE, {"url": "a", "workspace": "Workspace"})
     assert (job.owner, job.kbs, job.attempts) == ("ann", ("drinks",), 1)
-    assert job.progress.to_dict() == {
-        "stage": "store",
-        "done": 2,
-        "total": 3,
-        "message": "b.md",
-        "so_far": None,
-    }
+    assert job.progress == JobProgress("store", 2, 3, "b.md")
     assert job.started_at <= job.ended_at
-    assert made.list()[0] == job
+    assert queue.list()[0] == job
     assert from_dict(Job, job.to_dict()) == job
 
 
-def test_a_job_that_fails_says_why_and_nothing_of_the_servers_own(jobs, caplog):
+def test_failed_job_keeps_its_problem_without_internals(jobs, caplog):
     def refuse(run):
         raise NotFoundError("no knowledge base 'a'")
 
     def crash(run):
         raise RuntimeError("/secret/path")
 
-    made = jobs(refuse=refuse, crash=crash)
-    job = made.wait(made.start("refuse", {}).id, SOON)
+    queue = jobs(refuse=refuse, crash=crash)
+    job = queue.wait(queue.start("refuse", {}).id, SOON)
     assert job.state is JobState.FAILED
     assert job.problem.to_dict() == {"error": "NotFoundError", "detail": "no knowledge base 'a'"}
-    job = made.wait(made.start("crash", {}).id, SOON)
-    assert job.problem.to_dict() == {
-        "error": "ServerError",
-        "detail": "the server failed; its log says why",
-    }
+    job = queue.wait(queue.start("crash", {}).id, SOON)
+    detail = "the server failed; its log says why"
+    assert job.problem.to_dict() == {"error": "ServerError", "detail": detail}
     assert "/secret/path" in caplog.text
 
 
-def test_a_job_is_cancelled_whether_it_is_at_work_or_waits(jobs):
-    made = jobs(read=until_stopped(threading.Event()))
-    first, second, third = (made.start("read", {}) for _ in range(3))  # two are at work
-    until(lambda: made.get(first.id).progress and made.get(second.id).progress)
-    assert made.cancel(third.id).state is JobState.CANCELLED
-    for asked in (first, second):
-        made.cancel(asked.id)
-        assert made.wait(asked.id, SOON).state is JobState.CANCELLED
-    assert made.get(first.id).result == {"documents": 1}, "what it did is told"
-    assert made.cancel(first.id).state is JobState.CANCELLED, "again changes nothing"
+def test_running_and_queued_jobs_are_cancelled(jobs):
+    queue = jobs(read=until_stopped(threading.Event()))
+    first, second, third = (queue.start("read", {}) for _ in range(3))  # two are at work
+    until(lambda: queue.get(first.id).progress and queue.get(second.id).progress)
+    assert queue.cancel(third.id).state is JobState.CANCELLED
+    for started in (first, second):
+        queue.cancel(started.id)
+        assert queue.wait(started.id, SOON).state is JobState.CANCELLED
+    assert queue.get(first.id).result == {"documents": 1}
+    assert queue.cancel(first.id).state is JobState.CANCELLED
 
 
-def test_what_is_at_work_when_the_server_ends_is_taken_up_by_the_next(jobs):
+def test_interrupted_job_is_resumed_by_the_next_server(jobs):
     begun = threading.Event()
     first = jobs(read=until_stopped(begun))
-    asked = first.start("read", {"url": "a"})
+    started = first.start("read", {"url": "a"})
     assert begun.wait(SOON)
     first.close()
-    assert first.get(asked.id).state is JobState.INTERRUPTED
+    assert first.get(started.id).state is JobState.INTERRUPTED
     second = jobs(read=lambda run: dict(run.arguments))
     second.resume()
-    job = second.wait(asked.id, SOON)
+    job = second.wait(started.id, SOON)
     assert (job.state, job.result, job.attempts) == (JobState.DONE, {"url": "a"}, 2)
 
 
-def test_files_that_came_with_a_request_stay_until_its_job_has_ended(jobs, workspace):
+def test_uploads_are_kept_until_their_job_ends(jobs, workspace):
     def fails(run):
         raise ConfigError("no")
 
-    def sent(kind):
+    def start(kind):
         name = store_uploads(workspace, [("a.md", b"# A")])
-        asked = made.start(kind, {"uploads": name})
-        return asked.id, uploaded(workspace, name) / "a.md"
+        started = queue.start(kind, {"uploads": name})
+        return started.id, uploaded(workspace, name) / "a.md"
 
     begun = threading.Event()
-    made = jobs(read=until_stopped(begun), fail=fails)
-    failed, of_failed = sent("fail")
-    assert made.wait(failed, SOON).state is JobState.FAILED
-    cancelled, of_cancelled = sent("read")
-    interrupted, of_interrupted = sent("read")
-    waiting, of_waiting = sent("read")
+    queue = jobs(read=until_stopped(begun), fail=fails)
+    failed, of_failed = start("fail")
+    assert queue.wait(failed, SOON).state is JobState.FAILED
+    cancelled, of_cancelled = start("read")
+    interrupted, of_interrupted = start("read")
+    waiting, of_waiting = start("read")
     assert begun.wait(SOON)
     assert of_cancelled.is_file()
     for each in (waiting, cancelled):
-        made.cancel(each)
-        assert made.wait(each, SOON).state is JobState.CANCELLED
-    made.close()
-    assert made.get(interrupted).state is JobState.INTERRUPTED
+        queue.cancel(each)
+        assert queue.wait(each, SOON).state is JobState.CANCELLED
+    queue.close()
+    assert queue.get(interrupted).state is JobState.INTERRUPTED
     assert of_interrupted.is_file()
     second = jobs(read=lambda _: {})
     second.resume()
@@ -150,7 +142,7 @@ def test_files_that_came_with_a_request_stay_until_its_job_has_ended(jobs, works
         assert not file.parent.exists()
 
 
-def test_an_import_of_files_that_was_stopped_is_taken_up_where_it_was(workspace):
+def test_stopped_import_of_files_is_continued(workspace):
     kb = workspace.create("sent")
     pages = [(f"{number:03}.md", b"# Tea\n\nNumber %d." % number) for number in range(60)]
     arguments = {
@@ -159,11 +151,11 @@ def test_an_import_of_files_that_was_stopped_is_taken_up_where_it_was(workspace)
         "sources": [{"type": "files", "path": "**"}],
         "uploads": store_uploads(workspace, pages),
     }
-    told = []
-    first = TASKS["import"](JobRun(workspace, arguments, told.append, lambda: bool(told)))
+    reports = []
+    first = TASKS["import"](JobRun(workspace, arguments, reports.append, lambda: bool(reports)))
     assert first.report.interrupted
     assert 0 < len(kb.documents) < len(pages)
-    second = TASKS["import"](JobRun(workspace, arguments, told.append))
+    second = TASKS["import"](JobRun(workspace, arguments, reports.append))
     assert not second.report.interrupted
     assert len(kb.documents) == len(pages)
 
@@ -182,52 +174,46 @@ jobs.wait(jobs.list()[0].id, 60)
 
 
 @pytest.mark.slow
-def test_a_job_whose_server_is_killed_is_taken_up_but_not_for_ever(tmp_path):
+def test_job_of_a_killed_server_is_retried_a_few_times(tmp_path):
     for again in ([], ["again"], ["again"]):
-        run = subprocess.run(
-            [sys.executable, "-c", KILLED, str(tmp_path / "kb"), *again],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [sys.executable, "-c", KILLED, str(tmp_path / "kb"), *again]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (run.returncode, run.stdout) == (-signal.SIGKILL, "x\n"), run.stderr
     with kbkit.open(tmp_path / "kb") as workspace:
-        made = Jobs(workspace, tasks={"die": lambda *_: os._exit(1)})
-        (job,) = made.list()
+        queue = Jobs(workspace, tasks={"die": lambda *_: os._exit(1)})
+        (job,) = queue.list()
         assert (job.state, job.attempts) == (JobState.RUNNING, 3), "as it was when it was killed"
-        made.resume()
-        job = made.wait(job.id, SOON)
+        queue.resume()
+        job = queue.wait(job.id, SOON)
         assert job.state is JobState.FAILED
         assert "its server ended 3 times" in job.problem.detail
-        made.close()
+        queue.close()
 
 
-def test_two_servers_of_one_workspace_do_a_job_once(jobs):
+def test_two_servers_run_a_job_once(jobs):
     begun, done = threading.Event(), []
     first = jobs(read=until_stopped(begun))
-    asked = first.start("read", {})
+    started = first.start("read", {})
     assert begun.wait(SOON)
     second = jobs(read=lambda *_: done.append(1) or {})
     second.resume()
     second.close()  # waits for what it has begun
     assert not done
-    assert first.get(asked.id).state is JobState.RUNNING
-    # and it is cancelled by either
-    other = jobs(read=until_stopped(begun))
-    other.cancel(asked.id)
-    assert first.wait(asked.id, SOON).state is JobState.CANCELLED
+    assert first.get(started.id).state is JobState.RUNNING
+    jobs(read=until_stopped(begun)).cancel(started.id)
+    assert first.wait(started.id, SOON).state is JobState.CANCELLED
 
 
-def test_jobs_of_long_ago_are_forgotten(jobs, workspace):
-    made = jobs(read=lambda *_: {})
-    job = made.wait(made.start("read", {}).id, SOON)
+def test_old_jobs_are_forgotten(jobs, workspace):
+    queue = jobs(read=lambda *_: {})
+    job = queue.wait(queue.start("read", {}).id, SOON)
     with stores_of(workspace).database.write() as transaction:
         assert job.id not in job_table.forget(transaction, timedelta(days=1))
         assert job.id in job_table.forget(transaction, timedelta(0))
     with pytest.raises(NotFoundError, match="it never existed, or ended some days ago"):
-        made.get(job.id)
+        queue.get(job.id)
 
 
-def test_a_kind_that_nobody_knows_is_refused(jobs):
+def test_unknown_kind_of_job_is_refused(jobs):
     with pytest.raises(ConfigError, match="no job is of the kind 'dance'; there are read"):
         jobs(read=lambda *_: {}).start("dance", {})
