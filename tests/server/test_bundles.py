@@ -1,4 +1,4 @@
-"""Bundles over HTTP: for whom they are, what they may weigh, and what a stranger's one can do."""
+"""Bundles over HTTP: permissions, sizes and hostile ones."""
 
 import io
 import json
@@ -12,9 +12,10 @@ from kbkit.access import Tokens
 from kbkit.recipes import FilesSource
 from kbkit.server import ServerSettings, running
 from tests.bundles.test_hostile import added, edited, packed
+from tests.server.requests import bearer, problem
 
 AT = "/api/knowledge"
-HUSH = "quicksilver"
+SECRET = "quicksilver"
 
 
 @pytest.fixture(scope="module")
@@ -25,19 +26,18 @@ def served(tmp_path_factory):
     (folder / "docs/tea.md").write_text("# Tea\n\nSteep tea for two minutes.\n")
     with kbkit.open(folder / "kb") as workspace:
         workspace.create("mine").ingest(FilesSource(path=str(folder / "docs")))
-        workspace.create("secret").add(HUSH, f"# {HUSH}\n\nNobody reads of {HUSH}.\n")
-        workspace.files.write("hidden.md", f"# {HUSH}\n")
+        workspace.create("secret").add(SECRET, f"# {SECRET}\n\nNobody reads of {SECRET}.\n")
+        workspace.files.write("hidden.md", f"# {SECRET}\n")
         tokens = Tokens(workspace)
-        made = {"all": tokens.create("all", scope="admin").token}
-        made["mine"] = tokens.create("mine", scope="admin", kbs=["mine", "files"]).token
+        created = {"all": tokens.create("all", scope="admin").token}
+        created["mine"] = tokens.create("mine", scope="admin", kbs=["mine", "files"]).token
         with running(workspace, ServerSettings(port=0, rate=0, max_body=1_000_000)) as url:
-            yield workspace, url, made
+            yield workspace, url, created
 
 
-def asking(served, token="all"):
+def connected(served, token="all"):
     _, url, tokens = served
-    headers = {"Authorization": f"Bearer {tokens[token]}"}
-    return httpx.Client(base_url=url, timeout=60, headers=headers)
+    return httpx.Client(base_url=url, timeout=60, headers=bearer(tokens[token]))
 
 
 def members(data):
@@ -46,12 +46,12 @@ def members(data):
 
 
 def bundled(client, **body):
-    made = client.post(f"{AT}/bundles", json=body)
-    assert made.status_code == 200, made.text
-    return client.get(f"{AT}/bundles/{made.json()['archive']}")
+    created = client.post(f"{AT}/bundles", json=body)
+    assert created.status_code == 200, created.text
+    return client.get(f"{AT}/bundles/{created.json()['archive']}")
 
 
-def sent(client, data, **form):
+def restore(client, data, **form):
     files = {"bundle": ("../../etc/x.zip", data)}
     return client.post(f"{AT}/restore", files=files, data=form)
 
@@ -63,8 +63,8 @@ def state(workspace):
     return [*workspace.list(), *sorted(kept)]
 
 
-def test_a_token_gets_what_it_is_for_and_nothing_else(served):
-    with asking(served) as everything, asking(served, "mine") as mine:
+def test_token_limits_bundles(served):
+    with connected(served) as everything, connected(served, "mine") as mine:
         whole = everything.post(f"{AT}/bundles", json={}).json()
         assert {"mine", "secret", "files"} <= set(whole["knowledge_bases"])
         secret = everything.post(f"{AT}/bundles", json={"kbs": ["mine", "secret"]}).json()
@@ -74,22 +74,22 @@ def test_a_token_gets_what_it_is_for_and_nothing_else(served):
         assert mine.post(f"{AT}/bundles", json={"kbs": ["secret"]}).status_code == 403
         assert mine.post(f"{AT}/bundles", json={"kbs": ["files"]}).status_code == 409
         found = members(bundled(mine).content)
-        said = json.loads(found["manifest.json"])
-        assert (said["knowledge_bases"], said["whole"]) == (["mine"], False)
-        assert HUSH.encode() not in b"".join(found.values())
+        manifest = json.loads(found["manifest.json"])
+        assert (manifest["knowledge_bases"], manifest["whole"]) == (["mine"], False)
+        assert SECRET.encode() not in b"".join(found.values())
         own = mine.post(f"{AT}/bundles", json={"kbs": ["mine"]}).json()
         got = mine.get(f"{AT}/bundles/{own['archive']}")
         assert (got.status_code, len(got.content)) == (200, own["bytes"])
         jobs = mine.get("/api/jobs").json()["data"]
         assert {tuple(job["kbs"]) for job in jobs} == {("mine",), ("files",)}
-        assert sent(mine, got.content).status_code == 403
+        assert restore(mine, got.content).status_code == 403
 
 
-def test_a_bundle_that_waits_comes_in_ranges_and_names_lead_nowhere_else(served):
-    with asking(served) as client:
-        made = client.post(f"{AT}/bundles", json={"kbs": ["mine"], "wait": False})
-        assert made.status_code == 202
-        job = client.get(made.headers["location"], params={"wait": 20}).json()
+def test_bundle_download_takes_ranges_and_only_its_own_names(served):
+    with connected(served) as client:
+        created = client.post(f"{AT}/bundles", json={"kbs": ["mine"], "wait": False})
+        assert created.status_code == 202
+        job = client.get(created.headers["location"], params={"wait": 20}).json()
         at = f"{AT}/bundles/{job['result']['archive']}"
         whole = client.get(at)
         assert whole.headers["content-type"] == "application/zip"
@@ -99,14 +99,13 @@ def test_a_bundle_that_waits_comes_in_ranges_and_names_lead_nowhere_else(served)
             assert client.get(f"{AT}/bundles/{name}").status_code == 404
 
 
-def test_a_hostile_bundle_is_one_problem_and_changes_nothing(served):
+def test_hostile_bundle_is_refused_and_changes_nothing(served):
     workspace, _, _ = served
-    with asking(served) as client:
+    with connected(served) as client:
         good = members(bundled(client, kbs=["mine"]).content)
         before = state(workspace)
-        zeros = packed({**good, "files/zeros.bin": bytes(100_000_000)})
         attempts = {
-            "would unpack to": zeros,
+            "would unpack to": packed({**good, "files/zeros.bin": bytes(100_000_000)}),
             "no zip file": b"PK\x03\x04",
             "has a member": added("../x")(good),
             "a knowledge base is configured": packed(
@@ -114,46 +113,39 @@ def test_a_hostile_bundle_is_one_problem_and_changes_nothing(served):
             ),
             "newer kbkit": packed(good, format=3),
         }
-        for said, data in attempts.items():
-            refused = sent(client, data)
-            assert refused.status_code == 409, (said, refused.text)
-            assert refused.headers["content-type"] == "application/problem+json"
-            told = refused.json()
-            assert told["error"] == "BundleError"
-            assert said in told["detail"]
+        for message, data in attempts.items():
+            refused = restore(client, data)
+            problem(refused, 409, "BundleError", message)
             assert str(workspace.path) not in refused.text
-        long = sent(client, bytes(1_100_000))
-        assert (long.status_code, long.json()["error"]) == (413, "LimitError")
+        problem(restore(client, bytes(1_100_000)), 413, "LimitError")
         for form in ({"verify": "no key"}, {"name": "No Name"}, {"trust": "perhaps"}):
-            refused = sent(client, packed(good), **form)
+            refused = restore(client, packed(good), **form)
             assert refused.status_code in (400, 409, 422), refused.text
             assert str(workspace.path) not in refused.text
         assert state(workspace) == before
 
 
-def test_what_is_sent_twice_with_one_key_is_restored_once(served):
-    with asking(served) as client:
+def test_restore_with_an_idempotency_key_runs_once(served):
+    with connected(served) as client:
         data = bundled(client, kbs=["mine"]).content
         client.headers["Idempotency-Key"] = "one"
-        first = sent(client, data, name="once")
-        again = sent(client, data, name="once")
+        first = restore(client, data, name="once")
+        again = restore(client, data, name="once")
         assert (first.status_code, again.status_code) == (200, 200), first.text
         assert first.json() == again.json()
         assert again.headers["idempotency-replayed"] == "true"
-        assert sent(client, data + b" ", name="once").status_code == 409
+        assert restore(client, data + b" ", name="once").status_code == 409
 
 
-def test_no_bundle_has_the_disk_of_the_server_read(served):
-    """Whoever may restore may not read files of the machine: such sources stay shut."""
-    with asking(served) as client:
+def test_restored_file_sources_stay_disabled(served):
+    with connected(served) as client:
         data = bundled(client, kbs=["mine"]).content
-        came = sent(client, data, name="trusted", trust="true")
+        came = restore(client, data, name="trusted", trust="true")
         assert (came.status_code, came.json()["sources"]) == (200, 1), came.text
         (source,) = client.get(f"{AT}/bases/trusted/sources").json()["data"]
         assert not source["enabled"]
         at = f"{AT}/bases/trusted/sources/{source['id']}"
-        refused = client.patch(at, json={"enabled": True})
-        assert (refused.status_code, refused.json()["error"]) == (403, "ForbiddenError")
+        problem(client.patch(at, json={"enabled": True}), 403, "ForbiddenError")
         assert not client.get(at).json()["enabled"]
         (own,) = client.get(f"{AT}/bases/mine/sources").json()["data"]  # which was enabled here
         same = client.patch(f"{AT}/bases/mine/sources/{own['id']}", json={"enabled": True})

@@ -1,4 +1,4 @@
-"""Imports over HTTP: pages, sites, files and descriptions, and what is refused."""
+"""Imports of pages, sites, files and descriptions over HTTP."""
 
 import json
 import select
@@ -9,11 +9,15 @@ import pytest
 from fastapi.testclient import TestClient
 
 import kbkit
-from kbkit.access import Tokens
 from kbkit.runtime.web_server import serve_folder
 from kbkit.server.app import application
+from tests.server.requests import bearer, problem
 
 AT = "/api/knowledge"
+PRIVATE = """
+127.0.0.1 localhost 2130706433 0x7f.1 [::1] [::ffff:7f00:1] 10.0.0.1 0.0.0.0 169.254.169.254
+[fe80::1] 100.100.100.200
+"""
 API = {
     "openapi": "3.0.0",
     "info": {"title": "Tea", "version": "1"},
@@ -30,8 +34,13 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(workspace):
-    with TestClient(application(workspace), base_url="http://127.0.0.1") as asked:
-        yield asked
+    with TestClient(application(workspace), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def upload(client, *files, **form):
+    sent = [("files", file) for file in files]
+    return client.post(f"{AT}/import/file", data={"kb": "tea", **form}, files=sent)
 
 
 @pytest.fixture(scope="module")
@@ -44,27 +53,20 @@ def web(tmp_path_factory):
         yield url.rstrip("/")
 
 
-def problem(response, status, error, says):
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    assert response.json()["error"] == error
-    assert says in response.json()["detail"]
-
-
-def test_a_page_is_searchable_when_it_is_answered(client, web):
+def test_imported_page_is_searchable(client, web):
     body = {"kb": "tea", "url": f"{web}/mate.html", "tags": ["green"], "allow_private": True}
-    made = client.post(f"{AT}/import/url", json=body)
-    assert made.status_code == 200
-    (document,) = made.json()["documents"]
+    imported = client.post(f"{AT}/import/url", json=body)
+    assert imported.status_code == 200
+    (document,) = imported.json()["documents"]
     assert (document["title"], document["tags"]) == ("Mate", ["green"])
-    assert made.json()["chunks"] == document["chunks"] == 1
+    assert imported.json()["chunks"] == document["chunks"] == 1
     found = client.post(f"{AT}/search", json={"query": "mate", "kb": "tea"}).json()["hits"]
     assert found[0]["document_id"] == document["id"]
     missing = client.post(f"{AT}/import/url", json={**body, "url": f"{web}/none.html"})
     problem(missing, 409, "SourceError", "404")
 
 
-def test_a_crawl_is_a_job(client, web):
+def test_crawl_is_a_job(client, web):
     body = {"kb": "tea", "url": f"{web}/", "crawl": True, "allow_private": True}
     begun = client.post(f"{AT}/import/url", json=body)
     assert begun.status_code == 202
@@ -73,7 +75,7 @@ def test_a_crawl_is_a_job(client, web):
     assert {one["title"] for one in job["result"]["documents"]} == {"Tea", "Mate"}
 
 
-def test_an_import_with_a_key_is_done_once(client):
+def test_import_with_an_idempotency_key_runs_once(client):
     body = {"kb": "tea", "description": API, "name": "once"}
     key = {"Idempotency-Key": "one"}
     first = client.post(f"{AT}/import/openapi", json=body, headers=key)
@@ -87,47 +89,36 @@ def test_an_import_with_a_key_is_done_once(client):
     problem(other, 409, "ReusedKeyError", "another request")
 
 
-def test_files_are_read_and_kept_no_longer_than_that(client, workspace):
-    files = [
-        ("files", ("docs/a.md", b"# Alpha\n\nAlpha.")),
-        ("files", ("b.md", b"# Beta\n\nBeta.")),
-    ]
-    made = client.post(f"{AT}/import/file", data={"kb": "tea", "tags": ["x", "y"]}, files=files)
-    told = {one["uri"]: one["tags"] for one in made.json()["documents"]}
-    assert told == {"docs/a.md": ["x", "y"], "b.md": ["x", "y"]}
+def test_uploads_are_read_and_deleted(client, workspace):
+    files = ("docs/a.md", b"# Alpha\n\nAlpha."), ("b.md", b"# Beta\n\nBeta.")
+    documents = upload(client, *files, tags=["x", "y"]).json()["documents"]
+    tags = {document["uri"]: document["tags"] for document in documents}
+    assert tags == {"docs/a.md": ["x", "y"], "b.md": ["x", "y"]}
     assert not [*workspace.path.glob("uploads/*")]
 
 
-def test_files_come_while_those_of_another_request_are_deleted(client, workspace):
+def test_upload_while_another_one_is_deleted(client, workspace):
     uploads = workspace.path / "uploads"
     uploads.mkdir(exist_ok=True)
-    going = uploads / "going"
-    going.symlink_to("gone")  # listed, and not there when it is looked at
-    made = client.post(
-        f"{AT}/import/file", data={"kb": "tea"}, files=[("files", ("c.md", b"# Gamma\n\nGamma."))]
-    )
-    going.unlink()
-    assert made.status_code == 200, made.text
+    dangling = uploads / "dangling"
+    dangling.symlink_to("missing")  # listed, but absent when it is examined
+    answer = upload(client, ("c.md", b"# Gamma\n\nGamma."))
+    dangling.unlink()
+    assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("name", ["../a.md", "/etc/a.md", "a/../../b.md", ".git/config", "con"])
-def test_a_file_whose_name_leads_elsewhere_is_refused(client, workspace, name):
-    answered = client.post(
-        f"{AT}/import/file", data={"kb": "tea"}, files=[("files", (name, b"# Alpha"))]
-    )
+def test_upload_name_cannot_leave_its_folder(client, workspace, name):
+    answered = upload(client, (name, b"# Alpha"))
     assert answered.status_code in (400, 404)
     assert answered.json()["error"] in ("PathOutsideError", "InvalidPathError")
     assert not [*workspace.path.glob("uploads/*")]
 
 
-def test_what_is_no_document_is_told(client):
+def test_unreadable_uploads_are_refused(client):
     for name, data in (("a.exe", b"MZ"), ("a.zip", b"PK\x03\x04"), ("a.pdf", b"no PDF")):
-        answered = client.post(
-            f"{AT}/import/file", data={"kb": "tea"}, files=[("files", (name, data))]
-        )
-        problem(answered, 409, "SourceError", name)
-    twice = [("files", ("a.md", b"# A")), ("files", ("a.md", b"# B"))]
-    answered = client.post(f"{AT}/import/file", data={"kb": "tea"}, files=twice)
+        problem(upload(client, (name, data)), 409, "SourceError", name)
+    answered = upload(client, ("a.md", b"# A"), ("a.md", b"# B"))
     problem(answered, 409, "ImpossibleError", "the same name")
     empty = client.post(f"{AT}/import/openapi", json={"kb": "tea", "description": "hello"})
     problem(empty, 409, "SourceError", "no OpenAPI description")
@@ -142,26 +133,23 @@ def test_what_is_no_document_is_told(client):
         {"type": "openapi", "path": "/etc/api.json"},
     ],
 )
-def test_no_path_of_the_server_is_read(client, source):
-    for answered in (
-        client.post(f"{AT}/bases/tea/ingest", json={"sources": [source]}),
-        client.post(f"{AT}/bases/tea/sources", json={"sources": [source]}),
-    ):
+def test_sources_cannot_name_paths_of_the_server(client, source):
+    for path in ("ingest", "sources"):
+        answered = client.post(f"{AT}/bases/tea/{path}", json={"sources": [source]})
         problem(answered, 403, "ForbiddenError", "names a path")
     if source["path"].startswith("/"):
-        form = {"kb": "tea", "source": json.dumps(source)}
-        sent = client.post(f"{AT}/import/file", data=form, files=[("files", ("a.md", b"# A"))])
-        assert sent.json()["error"] == "PathOutsideError"
+        answered = upload(client, ("a.md", b"# A"), source=json.dumps(source))
+        assert answered.json()["error"] == "PathOutsideError"
 
 
-def test_a_source_has_an_address_and_a_version(workspace, client, web):
+def test_source_has_an_address_and_a_version(workspace, client, web, tokens):
     workspace["tea"].sources.add(
         [{"type": "page", "url": f"{web}/?a=b&c"}, {"type": "files", "path": "/srv/secret/docs"}]
     )
     listed = client.get(f"{AT}/bases/tea/sources", params={"limit": 1}).json()
     assert (len(listed["data"]), listed["next_cursor"] is not None) == (1, True)
-    asked = client.get(f"{AT}/bases/tea/sources", params={"source": "x"})
-    problem(asked, 400, "ArgumentError", "source")
+    unknown = client.get(f"{AT}/bases/tea/sources", params={"source": "x"})
+    problem(unknown, 400, "ArgumentError", "source")
     found = client.get(f"{AT}/bases/tea/sources/{quote(f'{web}/?a=b&c', safe='')}")
     page = found.json()
     assert (found.headers["etag"], page["location"]) == (f'"{page["version"]}"', f"{web}/?a=b&c")
@@ -181,35 +169,17 @@ def test_a_source_has_an_address_and_a_version(workspace, client, web):
     switched = client.patch(at, json=both, headers=now)
     assert switched.status_code == 200
     assert (switched.json()["enabled"], switched.json()["options"]["tags"]) == (False, [])
-    tokens = Tokens(workspace)
-    secret, info = tokens.create("reader")
-    headers = {"Authorization": f"Bearer {secret}"}
-    hidden = client.get(f"{AT}/bases/tea/sources/docs", headers=headers)
+    token, info = tokens.create("reader")
+    hidden = client.get(f"{AT}/bases/tea/sources/docs", headers=bearer(token))
     tokens.revoke(info.id)
     assert hidden.status_code == 200
     assert "/srv" not in hidden.text
     for place in ("docs", page["id"]):
-        removed = client.delete(f"{AT}/bases/tea/sources/{place}")
-        assert removed.status_code == 204
+        assert client.delete(f"{AT}/bases/tea/sources/{place}").status_code == 204
     problem(client.get(at), 404, "NotFoundError", "no source")
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "127.0.0.1",
-        "localhost",
-        "2130706433",
-        "0x7f.1",
-        "[::1]",
-        "[::ffff:7f00:1]",
-        "10.0.0.1",
-        "0.0.0.0",
-        "169.254.169.254",
-        "[fe80::1]",
-        "100.100.100.200",
-    ],
-)
+@pytest.mark.parametrize("host", PRIVATE.split())
 def test_private_addresses_are_refused_before_anything_connects(client, host):
     before = client.get("/api/jobs").json()["data"]
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -222,10 +192,8 @@ def test_private_addresses_are_refused_before_anything_connects(client, host):
     assert client.get("/api/jobs").json()["data"] == before
 
 
-def test_private_addresses_and_code_of_the_server_are_for_admins(workspace, client, web):
-    tokens = Tokens(workspace)
-    secret, info = tokens.create("writer", scope="write")
-    headers = {"Authorization": f"Bearer {secret}"}
+def test_private_addresses_and_code_of_the_server_are_for_admins(client, web, tokens):
+    headers = bearer(tokens.create("writer", scope="write").token)
     url = f"{web}/mate.html"
     refused = client.post(f"{AT}/import/url", json={"kb": "tea", "url": url}, headers=headers)
     problem(refused, 403, "ForbiddenAddressError", "allow_private permits")
@@ -236,9 +204,7 @@ def test_private_addresses_and_code_of_the_server_are_for_admins(workspace, clie
     ):
         answered = client.post(f"{AT}/bases/tea/ingest", json=body, headers=headers)
         problem(answered, 403, "ForbiddenError", "admin")
-    ranking = {"postprocessors": [{"path": "os:system"}]}
-    body = {"query": "tea", "retrieval": ranking}
+    body = {"query": "tea", "retrieval": {"postprocessors": [{"path": "os:system"}]}}
     problem(client.post(f"{AT}/search", json=body, headers=headers), 403, "ForbiddenError", "admin")
     spec = client.put(f"{AT}/bases/tea/spec", json={"spec": {}}, headers=headers)
     problem(spec, 403, "ForbiddenError", "admin")
-    tokens.revoke(info.id)

@@ -1,4 +1,4 @@
-"""Jobs over HTTP: listed, followed, ended; and requests that are sent again are not done again."""
+"""Jobs and idempotent requests over HTTP."""
 
 import json
 import threading
@@ -6,14 +6,13 @@ import threading
 import pytest
 from fastapi import APIRouter, Response
 
-from kbkit.access import Tokens
 from kbkit.errors import NotFoundError
 from kbkit.models import Progress
 from kbkit.server import app as rest_app
 from kbkit.server.access import WRITE, JobsOf
 from kbkit.server.middleware import Once
 from kbkit.server.responses import answer
-from kbkit.server.tasks import TASKS
+from tests.server.requests import bearer, pages, problem
 
 router = APIRouter()
 DONE = []
@@ -28,10 +27,9 @@ def begin(kb: str, jobs: JobsOf) -> Response:
 @router.post("/test/once/{value}", dependencies=[WRITE])
 def once(value: str, once: Once) -> Response:
     def make():
-        if value == "missing":
-            DONE.append(value)
-            raise NotFoundError("no such thing")
         DONE.append(value)
+        if value == "missing":
+            raise NotFoundError("no such thing")
         return answer({"number": len(DONE)}, 201, version="v1")
 
     return once({"value": value}, make)
@@ -59,15 +57,15 @@ def client(serve, go):
     TASKS["count"] = count
     rest_app.ROUTERS = (*before, router)
     try:
-        with serve() as made:
-            yield made
+        with serve() as client:
+            yield client
     finally:
         rest_app.ROUTERS = before
         del TASKS["count"]
 
 
 def events(client, path):
-    """The jobs that a stream of events tells, to its end."""
+    """Yield the jobs of a stream of events, to its end."""
     with client.stream("GET", path) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         name = ""
@@ -79,7 +77,7 @@ def events(client, path):
                 yield json.loads(line.removeprefix("data: "))
 
 
-def test_a_job_is_followed_to_its_end(client, go):
+def test_job_events_end_with_the_job(client, go):
     begun = client.post("/test/jobs/drinks")
     assert begun.status_code == 202
     place = begun.headers["location"]
@@ -97,16 +95,9 @@ def test_a_job_is_followed_to_its_end(client, go):
     go.clear()
 
 
-def test_jobs_are_listed_a_part_at_a_time_and_cancelled(client, go):
+def test_jobs_are_listed_by_pages_and_cancelled(client, go):
     places = [client.post(f"/test/jobs/{kb}").headers["location"] for kb in ("food", "food")]
-    ids = []
-    cursor = {}
-    while True:
-        part = client.get("/api/jobs", params={"limit": 1, **cursor}).json()
-        ids += [job["id"] for job in part["data"]]
-        if part["next_cursor"] is None:
-            break
-        cursor = {"cursor": part["next_cursor"]}
+    ids = [job["id"] for page in pages(client, "/api/jobs", limit=1) for job in page]
     assert {place.rpartition("/")[2] for place in places} <= set(ids)
     assert len(ids) == len(set(ids)) == len(client.get("/api/jobs").json()["data"])
     for place in places:
@@ -117,7 +108,7 @@ def test_jobs_are_listed_a_part_at_a_time_and_cancelled(client, go):
     assert client.get("/api/jobs?limit=0").status_code == 422
 
 
-def test_what_is_sent_again_with_its_key_is_answered_again(client):
+def test_repeated_idempotency_key_repeats_the_answer(client):
     key = {"Idempotency-Key": "import-1"}
     first = client.post("/test/once/a", headers=key)
     again = client.post("/test/once/a", headers=key)
@@ -126,72 +117,44 @@ def test_what_is_sent_again_with_its_key_is_answered_again(client):
     assert "idempotency-replayed" not in first.headers
     assert again.headers["idempotency-replayed"] == "true"
     assert DONE.count("a") == 1
-    other = client.post("/test/once/b", headers=key)
-    # of another address, it is another request
-    assert other.status_code == 201
+    # The same key at another address is another request
+    assert client.post("/test/once/b", headers=key).status_code == 201
     assert client.post("/test/once/a").json() != first.json(), "without a key it is done again"
     for wrong in ("", "x" * 201):
         assert client.post("/test/once/a", headers={"Idempotency-Key": wrong}).status_code == 422
 
 
-def test_an_error_is_not_kept(client):
-    key = {"Idempotency-Key": "import-2"}
+def test_errors_are_not_kept_for_an_idempotency_key(client):
     for _ in range(2):
-        answered = client.post("/test/once/missing", headers=key)
+        answered = client.post("/test/once/missing", headers={"Idempotency-Key": "import-2"})
         assert answered.status_code == 404
     assert DONE.count("missing") == 2
 
 
-def test_a_key_of_one_is_none_of_anothers(client, workspace, go):
+def test_keys_and_jobs_of_other_callers_are_separate(client, tokens, go):
     go.set()
     for kb in ("drinks", "food"):
         place = client.post(f"/test/jobs/{kb}").headers["location"]
         assert [job["state"] for job in events(client, f"{place}/events")][-1] == "done"
     go.clear()
-    tokens = Tokens(workspace)
-    given = [tokens.create(name, scope="write").token for name in ("ann", "bob")]
-    try:
-        numbers = [
-            client.post(
-                "/test/once/c", headers={"Idempotency-Key": "k", "Authorization": f"Bearer {token}"}
-            ).json()["number"]
-            for token in given
-        ]
-        assert numbers[0] != numbers[1]
-        mine = {"Authorization": f"Bearer {tokens.create('cat', kbs=['food']).token}"}
-        listed = client.get("/api/jobs", headers=mine).json()["data"]
-        assert {kb for job in listed for kb in job["kbs"]} == {"food"}
-        other = next(
-            job
-            for job in client.get(
-                "/api/jobs", headers={"Authorization": f"Bearer {given[0]}"}
-            ).json()["data"]
-            if job["kbs"] == ["drinks"]
-        )
-        assert client.get(f"/api/jobs/{other['id']}", headers=mine).status_code == 404
-    finally:
-        for info in tokens.list():
-            tokens.revoke(info.id)
+    callers = [bearer(tokens.create(name, scope="write").token) for name in ("ann", "bob")]
+    first, second = (
+        client.post("/test/once/c", headers={"Idempotency-Key": "k", **caller}).json()["number"]
+        for caller in callers
+    )
+    assert first != second
+    limited = bearer(tokens.create("cat", kbs=["food"]).token)
+    jobs = client.get("/api/jobs", headers=limited).json()["data"]
+    assert {kb for job in jobs for kb in job["kbs"]} == {"food"}
+    jobs = client.get("/api/jobs", headers=callers[0]).json()["data"]
+    other = next(job["id"] for job in jobs if job["kbs"] == ["drinks"])
+    assert client.get(f"/api/jobs/{other}", headers=limited).status_code == 404
 
 
-def test_the_same_key_with_another_body_is_refused(workspace):
-    from kbkit.access import ALL
-    from kbkit.errors import ReusedKeyError
-    from kbkit.server.middleware import IdempotentRequests
-
-    once_only = IdempotentRequests(workspace, "/import", ALL, "k")
-    first = once_only({"url": "a"}, lambda: answer({"id": 1}, 201))
-    assert once_only({"url": "a"}, lambda: pytest.fail("again")).body == first.body
-    with pytest.raises(ReusedKeyError, match="was used for another request"):
-        once_only({"url": "b"}, lambda: pytest.fail("again"))
-
-
-def test_what_fails_in_the_server_is_told_to_its_log_only(client, caplog):
+def test_crash_is_described_only_in_the_log(client, caplog):
     answered = client.get("/test/crash", headers={"Accept": "text/html"})
-    assert answered.status_code == 500
-    assert answered.headers["content-type"] == "application/problem+json"
-    assert answered.json()["error"] == "ServerError"
-    assert answered.json()["detail"] == "the server failed; its log says why"
+    detail = problem(answered, 500, "ServerError")
+    assert detail == "the server failed; its log says why"
     assert answered.headers["x-content-type-options"] == "nosniff"
     assert "/secret/path" in caplog.text
     assert client.get("/health").status_code == 200
