@@ -1,4 +1,4 @@
-"""One suite for a workspace, wherever it is: in a folder, or behind a server on loopback."""
+"""The same workspace in a folder and behind a server on loopback."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +11,13 @@ from kbkit.server import ServerSettings, running
 
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory) -> Path:
-    """Where the workspace is on the disk of its machine, which another program may write to."""
+    """Folder of the workspace on disk, which another program may write to."""
     return tmp_path_factory.mktemp("conformance") / "kb"
 
 
 @pytest.fixture(scope="module", params=["folder", "server"])
 def workspace(request, disk) -> Iterator[kbkit.Workspace]:
-    """An empty workspace, of a module: a folder's own, and one that a real server gives."""
+    """An empty workspace of a module, local or served."""
     with kbkit.open(disk / request.param) as local:
         if request.param == "folder":
             yield local
@@ -27,3 +27,11 @@ def workspace(request, disk) -> Iterator[kbkit.Workspace]:
             kbkit.connect(url) as remote,
         ):
             yield remote
+
+
+@pytest.fixture
+def url(workspace) -> str:
+    """Address of a served workspace, for its asynchronous calls."""
+    if not hasattr(workspace, "url"):
+        pytest.skip("a folder has no asynchronous calls")
+    return workspace.url

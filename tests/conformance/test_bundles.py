@@ -1,4 +1,4 @@
-"""Bundles: of a folder, and of a workspace that a server holds."""
+"""Bundles of local and served workspaces."""
 
 import asyncio
 import zipfile
@@ -20,14 +20,14 @@ from kbkit.recipes import PageSource
 
 @pytest.fixture(scope="module")
 def kb(workspace):
-    made = workspace.create("drinks", description="Of drinks")
-    made.add("Tea", "# Tea\n\nGreen tea steeps for two minutes.\n")
-    made.rate(made.documents["text:Tea"].id, 4, rater="ann")
-    made.sources.add(PageSource(url="https://example.org/tea"))
+    kb = workspace.create("drinks", description="Of drinks")
+    kb.add("Tea", "# Tea\n\nGreen tea steeps for two minutes.\n")
+    kb.rate(kb.documents["text:Tea"].id, 4, rater="ann")
+    kb.sources.add(PageSource(url="https://example.org/tea"))
     workspace.create("food").add("Bread", "# Bread\n\nBake bread for an hour.\n")
     workspace.files.write("notes/tea.md", "# Tea\n\nOurs comes from Uji.\n")
     workspace.entries.create("Brew tea", slug="brew-tea", prompt="Boil water.")
-    return made
+    return kb
 
 
 @pytest.fixture
@@ -40,14 +40,15 @@ def keys(tmp_path):
     return tmp_path
 
 
-def test_some_knowledge_bases_go_into_a_bundle_and_come_back_as_a_copy(workspace, kb, tmp_path):
+def test_bundle_of_a_knowledge_base_is_restored_as_a_copy(workspace, kb, tmp_path):
     seen = []
-    done = workspace.bundle(tmp_path / "drinks.zip", kbs=["drinks"], on_progress=seen.append)
+    path = tmp_path / "drinks.zip"
+    done = workspace.bundle(path, kbs=["drinks"], on_progress=seen.append)
     assert (done.knowledge_bases, done.documents, done.chunks) == (("drinks",), 1, 1)
-    assert (done.path, done.signed, done.skipped) == (str(tmp_path / "drinks.zip"), False, ())
-    assert done.bytes == (tmp_path / "drinks.zip").stat().st_size
-    came = workspace.restore(tmp_path / "drinks.zip", name="copy", on_progress=seen.append)
-    assert came.bundle == str(tmp_path / "drinks.zip")
+    assert (done.path, done.signed, done.skipped) == (str(path), False, ())
+    assert done.bytes == path.stat().st_size
+    came = workspace.restore(path, name="copy", on_progress=seen.append)
+    assert came.bundle == str(path)
     (found,) = came.knowledge_bases
     assert (found.name, found.new, found.documents, found.ratings) == ("copy", True, 1, 1)
     assert came.sources == 1
@@ -55,14 +56,12 @@ def test_some_knowledge_bases_go_into_a_bundle_and_come_back_as_a_copy(workspace
     assert copy.search("green tea")[0].title == "Tea"
     assert [each.enabled for each in copy.sources] == [False]
     assert copy.sources.enable("https://example.org/tea").enabled
-    again = workspace.restore(tmp_path / "drinks.zip", trust=True)
-    assert [(each.new, each.documents, each.ratings) for each in again.knowledge_bases] == [
-        (False, 0, 0)
-    ]
+    (again,) = workspace.restore(path, trust=True).knowledge_bases
+    assert (again.new, again.documents, again.ratings) == (False, 0, 0)
     workspace.delete("copy", forever=True)
 
 
-def test_all_goes_to_a_folder_and_is_restored_elsewhere(workspace, kb, tmp_path):
+def test_bundle_of_everything_is_restored_elsewhere(workspace, kb, tmp_path):
     done = workspace.bundle(tmp_path)
     assert done.path.startswith(str(tmp_path / "kbkit-"))
     assert {"drinks", "food", "files", "entries"} <= set(done.knowledge_bases)
@@ -73,10 +72,8 @@ def test_all_goes_to_a_folder_and_is_restored_elsewhere(workspace, kb, tmp_path)
         assert [each.enabled for each in other["drinks"].sources] == [True]
 
 
-def test_a_bundle_is_signed_by_who_asks_and_restored_if_they_are_whom_is_wanted(
-    workspace, kb, keys, disk
-):
-    kb.improve()  # a server does it some time after a change, perhaps between the bundles
+def test_signed_bundle_is_restored_with_the_right_key(workspace, kb, keys, disk):
+    kb.improve()  # a server does so after a change, perhaps between the bundles
     signed = workspace.bundle(keys / "signed.zip", kbs="drinks", sign=keys / "key.pem")
     assert signed.signed
     assert signed.bytes == (keys / "signed.zip").stat().st_size
@@ -97,42 +94,34 @@ def test_a_bundle_is_signed_by_who_asks_and_restored_if_they_are_whom_is_wanted(
     assert not list(keys.glob("other.zip")) + list(keys.glob(".kbkit-*"))
 
 
-def test_what_cannot_be_bundled_or_restored_is_one_clear_error(workspace, kb, tmp_path):
+def test_bundle_and_restore_errors(workspace, kb, tmp_path):
     before = list(workspace)
-    with pytest.raises(errors.NotFoundError, match="missing"):
-        workspace.bundle(tmp_path / "new.zip", kbs=["missing"])
-    with pytest.raises(errors.ImpossibleError, match="bundle all of it"):
-        workspace.bundle(tmp_path / "new.zip", kbs=["files"])
-    with pytest.raises(errors.ConfigError):
-        workspace.bundle(tmp_path / "new.zip", kbs=[])
-    (tmp_path / "there.zip").write_bytes(b"mine")
-    with pytest.raises(errors.ConflictError, match="is there already"):
-        workspace.bundle(tmp_path / "there.zip")
-    with pytest.raises(errors.BundleError, match="is no folder"):
-        workspace.bundle(tmp_path / "none" / "new.zip")
-    with pytest.raises(errors.BundleError, match=r"no zip file.*nothing was changed"):
-        workspace.restore(tmp_path / "there.zip")
-    with pytest.raises(errors.BundleError, match="cannot be read"):
-        workspace.restore(tmp_path / "missing.zip")
-    with zipfile.ZipFile(tmp_path / "bad.zip", "w") as packed:
+    new, existing, bad, two = (tmp_path / f"{name}.zip" for name in ("new", "there", "bad", "two"))
+    existing.write_bytes(b"mine")
+    with zipfile.ZipFile(bad, "w") as packed:
         packed.writestr("../../escaped.md", b"# Out")
-    with pytest.raises(errors.BundleError, match=r"escaped.*nothing was changed"):
-        workspace.restore(tmp_path / "bad.zip")
-    workspace.bundle(tmp_path / "two.zip", kbs=["drinks", "food"])
-    with pytest.raises(errors.ImpossibleError, match="holds 2 knowledge bases"):
-        workspace.restore(tmp_path / "two.zip", name="one")
-    with pytest.raises(errors.InvalidNameError):
-        workspace.restore(tmp_path / "two.zip", name="No Name")
+    workspace.bundle(two, kbs=["drinks", "food"])
+    for kind, message, call in (
+        (errors.NotFoundError, "missing", lambda: workspace.bundle(new, kbs=["missing"])),
+        (errors.ImpossibleError, "bundle all of it", lambda: workspace.bundle(new, kbs=["files"])),
+        (errors.ConfigError, None, lambda: workspace.bundle(new, kbs=[])),
+        (errors.ConflictError, "is there already", lambda: workspace.bundle(existing)),
+        (errors.BundleError, "is no folder", lambda: workspace.bundle(tmp_path / "none/new.zip")),
+        (errors.BundleError, "no zip file.*nothing was", lambda: workspace.restore(existing)),
+        (errors.BundleError, "cannot be read", lambda: workspace.restore(tmp_path / "missing.zip")),
+        (errors.BundleError, "escaped.*nothing was changed", lambda: workspace.restore(bad)),
+        (errors.ImpossibleError, "holds 2 know", lambda: workspace.restore(two, name="one")),
+        (errors.InvalidNameError, None, lambda: workspace.restore(two, name="No Name")),
+    ):
+        with pytest.raises(kind, match=message):
+            call()
     assert list(workspace) == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["bad.zip", "there.zip", "two.zip"]
 
 
-def test_it_is_awaited_too(workspace, kb, tmp_path):
-    if not hasattr(workspace, "url"):
-        pytest.skip("a folder is not awaited")
-
+def test_bundles_can_be_awaited(url, kb, tmp_path):
     async def main() -> None:
-        async with AsyncWorkspace(workspace.url) as later:
+        async with AsyncWorkspace(url) as later:
             done = await later.bundle(tmp_path / "drinks.zip", kbs=["drinks"])
             came = await later.restore(done.path, name="awaited")
             assert came.knowledge_bases[0].documents == done.documents == 1

@@ -1,4 +1,4 @@
-"""Entries do the same in a folder and behind a server."""
+"""Entries of local and served workspaces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def logs(entries):
     )
 
 
-def test_an_entry_is_written_read_changed_and_renamed(entries, logs):
+def test_entry_is_created_changed_and_renamed(entries, logs):
     assert logs.slug == "parse-access-logs"
     assert entries.read(logs.slug) == logs
     assert [file.path for file in logs.code] == ["code/run.py"]
@@ -71,7 +71,7 @@ def test_votes_count(entries, logs):
         entries.rate(logs.slug, 6)
 
 
-def test_lists_are_filtered_sorted_and_cut(entries, logs):
+def test_entries_are_filtered_sorted_and_paged(entries, logs):
     for number in range(5):
         entries.create(f"Draft {number}", status="draft", tags=["many"])
     page = entries.list(status=EntryStatus.DRAFT, sort="title", limit=2, offset=1)
@@ -80,23 +80,23 @@ def test_lists_are_filtered_sorted_and_cut(entries, logs):
     assert len(entries.list(tag="many", limit=None)) == 5
     assert entries.list(tag="many", offset=9).entries == ()
     assert [each.slug for each in entries.list(tag="LOGS", text="NGINX")] == [logs.slug]
-    assert entries.list().entries[0].slug == logs.slug  # the best first
+    assert entries.list().entries[0].slug == logs.slug  # the best rated first
     for wrong in ({"sort": "size"}, {"status": "gone"}, {"limit": 0}, {"offset": -1}):
         with pytest.raises(errors.ConfigError, match=next(iter(wrong))):
             entries.list(**wrong)
 
 
-def test_what_is_deleted_comes_back(entries):
-    made = entries.create("Short lived")
-    deleted = entries.delete(made.slug, if_match=made.version)
+def test_deleted_entry_is_restored(entries):
+    entry = entries.create("Short lived")
+    deleted = entries.delete(entry.slug, if_match=entry.version)
     assert entries.trash()[0] == deleted
     with pytest.raises(errors.MissingPathError, match="no such entry"):
-        entries.read(made.slug)
-    assert entries.undelete(made.slug, to="back").slug == "back"
+        entries.read(entry.slug)
+    assert entries.undelete(entry.slug, to="back").slug == "back"
     entries.delete("back")
 
 
-def test_what_a_task_left_is_learned_and_tells_what_is_wrong_with_it(entries, tmp_path):
+def test_task_files_are_learned_or_refused(entries, tmp_path):
     left = tmp_path / ".knowledge"
     (left / "code").mkdir(parents=True)
     (left / "skill.yaml").write_text(SKILL)
@@ -123,7 +123,7 @@ def test_what_a_task_left_is_learned_and_tells_what_is_wrong_with_it(entries, tm
     assert "skill.yaml" in entries.learning_prompt()
 
 
-def test_entries_go_out_and_come_in_as_skills(entries, logs, tmp_path):
+def test_skills_are_exported_and_imported(entries, logs, tmp_path):
     (folder,) = entries.export_skills(tmp_path / "out", slugs=[logs.slug])
     assert folder == tmp_path / "out" / logs.slug
     assert (folder / "scripts" / "run.py").read_text() == "print('ä')\n"
@@ -143,7 +143,7 @@ def test_entries_go_out_and_come_in_as_skills(entries, logs, tmp_path):
         entries.export_skills(tmp_path / "taken", slugs=[logs.slug])
 
 
-def test_agents_are_told_of_those_that_fit(entries, logs):
+def test_relevant_entries_are_found_for_agents(entries, logs):
     assert entries.find("parse logs of nginx", limit=1)[0].slug == logs.slug
     context = entries.context("parse logs of nginx", limit=1)
     assert [piece.name for piece in context.pieces] == [logs.slug]
@@ -159,7 +159,12 @@ def test_agents_are_told_of_those_that_fit(entries, logs):
             wrong()
 
 
-def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(entries, logs):
+def test_entry_errors(entries, logs):
+    removed = {"none": None}
+
+    def with_file(path):
+        return entries.create("T", files={path: "x"})
+
     cases = [
         (errors.ConfigError, "^title: is empty", lambda: entries.create(" ")),
         (errors.ConfigError, "^title=7", lambda: entries.create(7)),
@@ -170,28 +175,16 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(entries
         (errors.InvalidPathError, "is no slug", lambda: entries.read("../x")),
         (errors.InvalidPathError, "longer than 64", lambda: entries.read("a" * 65)),
         (errors.PathExistsError, "there already", lambda: entries.create("T", slug=logs.slug)),
-        (
-            errors.InvalidPathError,
-            "their own arguments",
-            lambda: entries.create("T", files={"prompt.md": "x"}),
-        ),
-        (
-            errors.PathOutsideError,
-            "may not go up",
-            lambda: entries.create("T", files={"../x": "x"}),
-        ),
-        (
-            errors.MissingPathError,
-            "there is nothing",
-            lambda: entries.update(logs.slug, files={"none": None}),
-        ),
+        (errors.InvalidPathError, "their own arguments", lambda: with_file("prompt.md")),
+        (errors.PathOutsideError, "may not go up", lambda: with_file("../x")),
+        (errors.MissingPathError, "is nothing", lambda: entries.update(logs.slug, files=removed)),
         (errors.ArgumentError, "did you mean 'tags'", lambda: entries.create("T", tag="x")),
     ]
-    for kind, words, call in cases:
-        with pytest.raises(kind, match=words) as caught:
+    for kind, message, call in cases:
+        with pytest.raises(kind, match=message) as caught:
             call()
         assert type(caught.value) is kind
 
 
-def test_a_sync_says_what_changed(entries, workspace):
+def test_sync_of_entries(entries):
     assert entries.sync().skipped == ()

@@ -1,4 +1,4 @@
-"""What is learned from ratings, in a folder and over a server: judgements stay where the KB is."""
+"""Judgements, evaluation and tuning of local and served knowledge bases."""
 
 from __future__ import annotations
 
@@ -13,42 +13,27 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.recipes import Question, RetrievalSpec
 
-THINGS = (
-    "tea",
-    "soup",
-    "bread",
-    "rice",
-    "cheese",
-    "honey",
-    "salt",
-    "wine",
-    "beans",
-    "figs",
-    "plums",
-    "eggs",
-)
+NAMES = "tea soup bread rice cheese honey salt wine beans figs plums eggs"
+FOODS = NAMES.split()
 
 
 @pytest.fixture(scope="module")
 def kb(workspace):
-    made = workspace.create("kitchen")
-    for thing in THINGS:
-        made.add(
-            thing.title(),
-            f"# {thing.title()}\n\nHow to keep {thing} for a week.",
-            source=f"https://example.org/{thing}",
-        )
-    made.improve()  # a server makes summaries a moment later, which would come between two searches
-    for thing in ("tea", "soup"):
-        chunk = made.search(f"keep {thing}", limit=1)[0].chunk
-        made.rate(chunk.id, 5, query=f"how long does {thing} keep", rater="ann")
-        made.rate(chunk.id, 3, query=f"how long does {thing} keep", rater="bob")
-    return made
+    kb = workspace.create("kitchen")
+    for food in FOODS:
+        text = f"# {food.title()}\n\nHow to keep {food} for a week."
+        kb.add(food.title(), text, source=f"https://example.org/{food}")
+    kb.improve()  # a server makes summaries later, perhaps between two searches
+    for food in ("tea", "soup"):
+        chunk = kb.search(f"keep {food}", limit=1)[0].chunk
+        for score, rater in ((5, "ann"), (3, "bob")):
+            kb.rate(chunk.id, score, query=f"how long does {food} keep", rater=rater)
+    return kb
 
 
 @pytest.fixture(scope="module")
 def questions():
-    return [Question(question=f"keep {thing}", relevant=(f"/{thing}",)) for thing in THINGS]
+    return [Question(question=f"keep {food}", relevant=(f"/{food}",)) for food in FOODS]
 
 
 def test_ratings_make_judgements_and_agreement(kb):
@@ -63,7 +48,7 @@ def test_ratings_make_judgements_and_agreement(kb):
     assert [passage.spread for passage in agreed.passages] == [2, 2]
 
 
-def test_search_is_measured_and_compared(kb, questions):
+def test_search_is_evaluated_and_compared(kb, questions):
     by_ratings = kb.feedback.evaluate()
     assert isinstance(by_ratings, Evaluation)
     assert (by_ratings.unit, len(by_ratings.results)) == ("chunk", 2)
@@ -71,7 +56,7 @@ def test_search_is_measured_and_compared(kb, questions):
     found = kb.feedback.evaluate(questions, mode="lexical", against="hybrid", k=3)
     assert (found.unit, found.label, found.against.label) == ("page", "lexical", "hybrid")
     assert 0.5 < found.recall <= 1
-    assert len(found.to_frame()) == len(THINGS)
+    assert len(found.to_frame()) == len(FOODS)
     assert list(found.summary().columns)[-1] == "p_value"
     same = kb.feedback.evaluate(questions, k=3, against=found.against)
     assert same.differences()["ndcg@10"].mean == 0
@@ -86,37 +71,35 @@ def test_search_is_measured_and_compared(kb, questions):
 
 
 @pytest.mark.slow
-def test_more_queries_are_measured_than_are_sent_at_once_elsewhere(workspace, kb):
-    if not hasattr(workspace, "url"):
-        pytest.skip("a folder takes as many as there are")
+def test_many_queries_are_evaluated_in_several_requests(url, kb):
     many = [
-        Question(question=f"keep {thing} {n}", relevant=(f"/{thing}",))
+        Question(question=f"keep {food} {n}", relevant=(f"/{food}",))
         for n in range(100)
-        for thing in THINGS
+        for food in FOODS
     ]
-    told = []
-    found = kb.feedback.evaluate(many, mode="lexical", on_progress=told.append)
+    reports = []
+    found = kb.feedback.evaluate(many, mode="lexical", on_progress=reports.append)
     assert len(found.results) == len(many) == 1_200
-    assert (told[-1].done, told[-1].total) == (1_200, 1_200)
+    assert (reports[-1].done, reports[-1].total) == (1_200, 1_200)
     few = kb.feedback.evaluate(many[:101], mode="lexical")
     assert few.results == found.results[:101]
 
 
-def test_weights_are_learned_and_kept_only_if_they_win(kb, questions):
-    told = []
-    report = kb.feedback.tune(questions, keep=True, on_progress=told.append)
+def test_tuned_weights_are_kept_only_if_they_win(kb, questions):
+    steps = []
+    report = kb.feedback.tune(questions, keep=True, on_progress=steps.append)
     assert isinstance(report, TuneReport)
-    assert (report.queries, report.kept) == (len(THINGS), report.wins)
+    assert (report.queries, report.kept) == (len(FOODS), report.wins)
     assert len(report.folds) == len(report.to_frame()) == 25
     assert report.settings.to_yaml() == report.to_yaml()
     assert kb.spec.retrieval == report.settings
-    assert {one.stage for one in told} & {"candidates", "tune"}
+    assert {one.stage for one in steps} & {"candidates", "tune"}
     with pytest.raises(errors.ConfigError, match="tuning needs 10 queries"):
         kb.feedback.tune(questions[:3])
     assert TuneReport.from_dict(report.to_dict()) == report
 
 
-def test_a_pool_is_judged_and_judgements_stay(kb):
+def test_pool_is_judged_and_judgements_stay(kb):
     pool = kb.feedback.pool("keep honey", limit=3, unshown=1, rater="ann")
     assert 3 <= len(pool) <= 10
     assert pool == kb.feedback.pool("keep honey", limit=3, unshown=1, rater="ann")
@@ -137,12 +120,9 @@ def test_a_pool_is_judged_and_judgements_stay(kb):
     assert kb.feedback.judging(["keep honey"]).rater
 
 
-def test_what_is_awaited_does_the_same(workspace, kb, questions):
-    if not hasattr(workspace, "url"):
-        pytest.skip("a folder is not awaited")
-
+def test_feedback_can_be_awaited(url, kb, questions):
     async def main() -> None:
-        async with AsyncWorkspace(workspace.url) as later:
+        async with AsyncWorkspace(url) as later:
             feedback = later["kitchen"].feedback
             assert await feedback.judgements() == kb.feedback.judgements()
             found = await feedback.evaluate(questions)

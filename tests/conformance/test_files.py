@@ -1,4 +1,4 @@
-"""Files do the same in a folder and behind a server."""
+"""Files of local and served workspaces."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import pytest
 from kbkit import errors
 from kbkit.models import FileKind
 
+AWKWARD = (
+    "a b/c d.md | 100%.md | a%2Fb.md | a%20b.md | ä/ß☃.md | 家.md | x#y&z=1;.md | +plus.md | "
+    "tree | mkdir | move | sync | prompt | tree/tree | (a)@b,c.md | it's.md"
+)
+
 
 @pytest.fixture(scope="module")
 def files(workspace):
     return workspace.files
 
 
-def test_what_is_written_is_read_listed_drawn_and_found_again(files):
-    made = files.write("notes/a day.md", "# A day\n\nSee [b](b.md).\n")
-    assert (made.path, made.kind, made.size) == ("notes/a day.md", FileKind.FILE, 24)
+def test_written_files_are_read_listed_and_linked(files):
+    written = files.write("notes/a day.md", "# A day\n\nSee [b](b.md).\n")
+    assert (written.path, written.kind, written.size) == ("notes/a day.md", FileKind.FILE, 24)
     assert files.read("notes/a day.md") == "# A day\n\nSee [b](b.md).\n"
-    assert files.info("notes/a day.md") == made
+    assert files.info("notes/a day.md") == written
     assert files.info("notes").is_folder
-    assert files.list("notes") == [made]
+    assert files.list("notes") == [written]
     assert [info.path for info in files.list() if info.path == "notes"] == ["notes"]
     assert [info.name for info in files.roots() if info.name == "notes"] == ["notes"]
     assert str(files.tree("notes")) == "notes\n└── a day.md"
@@ -42,7 +47,7 @@ def test_text_is_changed_in_place(files):
     assert files.view("list.md", [4, -1]) == "     4\tthree"
 
 
-def test_what_is_deleted_comes_back_and_things_move(files):
+def test_files_are_deleted_restored_and_moved(files):
     before = files.write("old/x.md", "x")
     deleted = files.delete("old")
     assert (deleted.path, deleted.kind) == ("old", FileKind.FOLDER)
@@ -54,32 +59,12 @@ def test_what_is_deleted_comes_back_and_things_move(files):
     assert files.read("back/deep/x.md") == "x"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "a b/c d.md",
-        "100%.md",
-        "a%2Fb.md",
-        "a%20b.md",
-        "ä/ß☃.md",
-        "家.md",
-        "x#y&z=1;.md",
-        "+plus.md",
-        "tree",
-        "mkdir",
-        "move",
-        "sync",
-        "prompt",
-        "tree/tree",
-        "(a)@b,c.md",
-        "it's.md",
-    ],
-)
-def test_any_name_is_a_name(files, path):
-    made = files.write(path, path)
-    assert made.path == path
+@pytest.mark.parametrize("path", AWKWARD.split(" | "))
+def test_awkward_file_names(files, path):
+    written = files.write(path, path)
+    assert written.path == path
     assert files.read(path) == path
-    assert files.append(path, "more", if_match=made.version).size > made.size
+    assert files.append(path, "more", if_match=written.version).size > written.size
     assert files.info(path).path == path
     assert files.view(path).endswith("more")
     files.delete(path)
@@ -90,7 +75,7 @@ def test_any_name_is_a_name(files, path):
 @pytest.mark.parametrize(
     "path", ["..", "../x", "a/../../x", "/etc/passwd", "~/x", "C:x", "..\\x", "a/..\\..\\x", "//x"]
 )
-def test_no_path_leads_out(files, path):
+def test_paths_outside_are_refused(files, path):
     for call in (files.read, files.info, files.list, files.delete, files.mkdir, files.open):
         with pytest.raises(errors.PathOutsideError):
             call(path)
@@ -98,19 +83,18 @@ def test_no_path_leads_out(files, path):
         files.write(path, "x")
 
 
-def test_a_version_that_is_gone_is_not_written_over(files):
+def test_write_with_an_old_version_is_refused(files):
     first = files.write("v.md", "1")
     second = files.write("v.md", "2", if_match=first.version)
-    calls = [
-        lambda: files.write("v.md", "3", if_match=first.version),
-        lambda: files.append("v.md", "3", if_match=first.version),
-        lambda: files.replace("v.md", "2", "3", if_match=first.version),
-        lambda: files.insert("v.md", 0, "3", if_match=first.version),
-        lambda: files.delete("v.md", if_match=first.version),
-    ]
-    for call in calls:
+    for call, *arguments in (
+        (files.write, "3"),
+        (files.append, "3"),
+        (files.replace, "2", "3"),
+        (files.insert, 0, "3"),
+        (files.delete,),
+    ):
         with pytest.raises(errors.VersionConflictError, match="another change came between"):
-            call()
+            call("v.md", *arguments, if_match=first.version)
     with pytest.raises(errors.VersionConflictError, match="is there already"):
         files.write("v.md", "3", if_match="")
     assert files.read("v.md") == "2"
@@ -118,7 +102,7 @@ def test_a_version_that_is_gone_is_not_written_over(files):
     assert files.write("v.md", "4", if_match="").size == 1
 
 
-def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(files):
+def test_file_errors(files):
     files.write("f.md", "a a")
     files.mkdir("d")
     cases = [
@@ -138,8 +122,8 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(files):
         (errors.InvalidPathError, "give a path as text", lambda: files.read(7)),
         (errors.ArgumentError, r"write write\(path, content", lambda: files.write("a", "b", "c")),
     ]
-    for kind, words, call in cases:
-        with pytest.raises(kind, match=words) as caught:
+    for kind, message, call in cases:
+        with pytest.raises(kind, match=message) as caught:
             call()
         assert type(caught.value) is kind
     with pytest.raises(errors.NotUniqueError) as caught:
@@ -147,14 +131,13 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(files):
     assert caught.value.count == 2
 
 
-def test_the_memory_tool_works_on_them(files):
+def test_memory_tool(files):
     tool = files.memory_tool(folder="agent")
-    made = tool.handle({"command": "create", "path": "/memories/a.md", "file_text": "one\n"})
-    assert not made.is_error
+    written = tool.handle({"command": "create", "path": "/memories/a.md", "file_text": "one\n"})
+    assert not written.is_error
     assert files.read("agent/a.md") == "one\n"
     assert "one" in tool.handle({"command": "view", "path": "/memories/a.md"})
 
 
-def test_a_sync_says_what_changed(files):
-    report = files.sync(on_progress=lambda _: None)
-    assert report.skipped == ()
+def test_sync_of_files(files):
+    assert files.sync(on_progress=lambda _: None).skipped == ()

@@ -1,4 +1,4 @@
-"""The graph does the same in a folder and behind a server."""
+"""The graph of local and served workspaces."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ AWKWARD = ["C/C++", "a b", "100%", "..", "ünï?x=1&y#z", "x/neighbors", "C/neig
 
 @pytest.fixture(scope="module")
 def graph(workspace):
-    made = workspace.graph
-    made.create("Pool", type="term", description="Keeps connections.", aliases=["store"], by="ann")
-    made.create("Engine", type="symbol", properties={"since": [1, {"a": None}]}, by="ann")
-    made.create("Driver", by="ann")
-    made.relate("Engine", "uses", "Pool", weight=0.5, note="by default", by="ann")
-    made.relate("Pool", "needs", "Driver", by="ann")
-    return made
+    graph = workspace.graph
+    graph.create("Pool", type="term", description="Keeps connections.", aliases=["store"], by="ann")
+    graph.create("Engine", type="symbol", properties={"since": [1, {"a": None}]}, by="ann")
+    graph.create("Driver", by="ann")
+    graph.relate("Engine", "uses", "Pool", weight=0.5, note="by default", by="ann")
+    graph.relate("Pool", "needs", "Driver", by="ann")
+    return graph
 
 
-def test_entities_are_made_listed_changed_and_deleted(graph):
+def test_entities_are_created_listed_changed_and_deleted(graph):
     pool = graph.entity("store")
     assert (pool.name, pool.type, pool.made_by, pool.by_hand) == ("Pool", "term", "ann", True)
     assert graph.entity(pool.id) == pool
@@ -45,16 +45,15 @@ def test_entities_are_made_listed_changed_and_deleted(graph):
 
 
 @pytest.mark.parametrize("name", AWKWARD)
-def test_any_name_is_a_name(graph, name):
-    made = graph.create(name)
-    assert graph.entity(name) == made
+def test_awkward_entity_names(graph, name):
+    assert graph.create(name) == graph.entity(name)
     assert graph.update(name, description="d").description == "d"
     graph.relate(name, "is_like", "Driver")
     assert [step.name for step in graph.neighbors(name)] == ["Driver"]
     graph.delete(name)
 
 
-def test_relations_are_made_found_changed_and_deleted(graph):
+def test_relations_are_created_found_changed_and_deleted(graph):
     used = graph.relation("Engine", "uses", "Pool")
     assert (used.weight, used.note, used.made_by) == (0.5, "by default", "ann")
     assert used in graph.relations("Engine")
@@ -71,7 +70,7 @@ def test_relations_are_made_found_changed_and_deleted(graph):
         graph.relation("Driver", "knows", "Engine")
 
 
-def test_walks_lead_on(graph):
+def test_neighbors_and_paths(graph):
     steps = graph.neighbors("Engine", depth=2)
     assert [(step.name, step.depth) for step in steps[:2]] == [("Pool", 1), ("Driver", 2)]
     assert steps[0].relation.name == "uses"
@@ -82,7 +81,7 @@ def test_walks_lead_on(graph):
     assert graph.passages("Pool") == []
 
 
-def test_merges_and_edits_are_taken_back(graph):
+def test_merges_and_edits_are_undone(graph):
     graph.create("Pol")
     kept = graph.merge("Pool", "Pol", by="cid")
     assert "Pol" in kept.aliases
@@ -97,7 +96,7 @@ def test_merges_and_edits_are_taken_back(graph):
     graph.delete("Pol")
 
 
-def test_gaps_suggestions_and_pictures(graph):
+def test_gaps_suggestions_and_layout(graph):
     assert graph.gaps(kind="missing") == []
     assert isinstance(graph.suggestions(limit=3), list)
     picture = graph.layout("Engine", depth=1)
@@ -106,13 +105,13 @@ def test_gaps_suggestions_and_pictures(graph):
     assert graph.layout(["Engine", graph.entity("Driver")], type=["term"]).total >= 1
 
 
-def test_it_goes_into_other_forms(graph, tmp_path):
-    told = graph.to_json()
-    assert {node["name"] for node in told["nodes"]} >= {"Engine", "Pool", "Driver"}
+def test_graph_is_exported(graph, tmp_path):
+    data = graph.to_json()
+    assert {node["name"] for node in data["nodes"]} >= {"Engine", "Pool", "Driver"}
     written = graph.export(tmp_path / "graph.json")
-    assert json.loads(written.read_text()) == told
+    assert json.loads(written.read_text()) == data
     assert list(graph.to_frame()["relation"]).count("needs") == 1
-    assert graph.to_networkx().number_of_edges() == len(told["edges"])
+    assert graph.to_networkx().number_of_edges() == len(data["edges"])
     assert b"graphml" in graph.export(tmp_path / "g.graphml").read_bytes()
     with pytest.raises(errors.ConfigError, match="ends with"):
         graph.export(tmp_path / "g.txt")
@@ -132,7 +131,7 @@ def test_subjects_are_listed(workspace, graph):
             call()
 
 
-def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(graph):
+def test_graph_errors(graph):
     engine = graph.entity("Engine")
     cases = [
         (errors.ImpossibleError, "^name=' '", lambda: graph.create(" ")),
@@ -157,7 +156,7 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(graph):
         (errors.ConfigError, "^entity=7", lambda: graph.entity(7)),
         (errors.NotFoundError, "'none'", lambda: graph.delete(replace(engine, id="none"))),
     ]
-    for kind, words, call in cases:
-        with pytest.raises(kind, match=words) as caught:
+    for kind, message, call in cases:
+        with pytest.raises(kind, match=message) as caught:
             call()
         assert type(caught.value) is kind, caught.value

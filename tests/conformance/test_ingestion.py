@@ -1,4 +1,4 @@
-"""Documents come into a knowledge base by the same calls, in a folder and behind a server."""
+"""Ingestion into local and served knowledge bases."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_files_of_this_machine_are_read(kb, folder):
         kb.documents.delete(document.id)
 
 
-def test_a_file_of_no_known_format_is_named(kb, folder):
+def test_file_of_unknown_format_is_skipped(kb, folder):
     (folder / "a.exe").write_bytes(b"MZ")
     report = kb.ingest({"type": "files", "path": "a.exe"}, base=folder, remember=False)
     assert report.nothing_read
@@ -72,7 +72,7 @@ def test_a_file_of_no_known_format_is_named(kb, folder):
     (folder / "a.exe").unlink()
 
 
-def test_pages_are_read_remembered_and_read_again(workspace, kb, web):
+def test_sources_are_remembered_refreshed_and_removed(workspace, kb, web):
     site = {"type": "crawl", "url": web, "allow_private": True}
     report = kb.ingest(site)
     assert (report.new, report.failed) == (2, ())
@@ -106,7 +106,7 @@ def test_pages_are_read_remembered_and_read_again(workspace, kb, web):
     assert [list(kb.sources), len(kb.documents)] == [[], 0]
 
 
-def test_a_source_is_changed_only_as_somebody_saw_it(kb):
+def test_source_change_with_an_old_version_is_refused(kb):
     (seen,) = kb.sources.add({"type": "page", "url": "https://tea.example/a?b=1"})
     at = seen.location
     changed = kb.sources.update(at, tags=["hot"], if_match=seen.version)
@@ -123,18 +123,17 @@ def test_a_source_is_changed_only_as_somebody_saw_it(kb):
     assert at not in kb.sources
 
 
-def test_documents_are_handed_over(kb):
-    made = SourceDocument("doc:tea", "Tea", "# Tea\n\nGreen.", tags=("a",), metadata={"x": 1})
-    told = {"text": "Milk is white.", "metadata": {"url": "https://m.example/milk"}}
-    report = kb.ingest([made, told])
-    assert report.new == 2
+def test_documents_are_ingested_directly(kb):
+    tea = SourceDocument("doc:tea", "Tea", "# Tea\n\nGreen.", tags=("a",), metadata={"x": 1})
+    milk = {"text": "Milk is white.", "metadata": {"url": "https://m.example/milk"}}
+    assert kb.ingest([tea, milk]).new == 2
     assert (kb.documents["doc:tea"].tags, kb.documents["doc:tea"].metadata) == (("a",), {"x": 1})
     assert kb.documents["https://m.example/milk"].content.strip() == "Milk is white."
     for document in kb.documents.list():
         kb.documents.delete(document.id)
 
 
-def test_another_way_of_cutting_cuts_again(kb):
+def test_configured_chunking_chunks_again(kb):
     kb.add("Long", "\n\n".join(f"Paragraph {n} has some words." for n in range(40)))
     before = len(kb.chunks)
     spec = kb.spec.model_copy(update={"chunking": kbkit.ChunkingSpec(size=100)})
@@ -145,13 +144,13 @@ def test_another_way_of_cutting_cuts_again(kb):
     assert not kb.improve(estimate=True).summaries < 0
 
 
-def test_what_cannot_be_ingested_is_the_same_error(kb):
-    for wrong, says in (
+def test_ingestion_errors(kb):
+    for source, message in (
         (5, "5 cannot be ingested"),
         ({"type": "nope"}, "describes no source"),
         ({"type": "page", "url": "ftp://x"}, "describes no source"),
     ):
-        with pytest.raises(ConfigError, match=says):
-            kb.ingest(wrong)
+        with pytest.raises(ConfigError, match=message):
+            kb.ingest(source)
     with pytest.raises(ConfigError, match="no sources to refresh"):
         kb.refresh()

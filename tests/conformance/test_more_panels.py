@@ -1,4 +1,4 @@
-"""Panels that judge, measure and bring documents in, and the dashboard, wherever a workspace is."""
+"""Panels that judge, evaluate and ingest, and the dashboard."""
 
 from __future__ import annotations
 
@@ -8,34 +8,29 @@ from kbkit.models import Hit
 from kbkit.panels import Dashboard, EvalPanel, IngestPanel, JudgePanel
 from kbkit.recipes import Question
 
-THINGS = ("tea", "soup", "bread", "rice")
+FOODS = ("tea", "soup", "bread", "rice")
 
 
 @pytest.fixture(scope="module")
 def kb(workspace):
-    made = workspace.create("pantry")
-    for thing in THINGS:
-        made.add(
-            thing.title(),
-            f"# {thing.title()}\n\nHow to keep {thing}.",
-            source=f"https://example.org/{thing}",
-        )
-    return made
+    kb = workspace.create("pantry")
+    for food in FOODS:
+        text = f"# {food.title()}\n\nHow to keep {food}."
+        kb.add(food.title(), text, source=f"https://example.org/{food}")
+    return kb
 
 
-def test_passages_are_judged_and_judgements_are_kept_where_they_belong(kb):
+def test_judge_panel_stores_judgements(kb):
     panel = JudgePanel(kb, ["keep tea", "keep soup"], limit=2, unshown=0, rater="ann")
     assert panel.wait()
     best = panel.judging.pool(0)[0].hit
     assert isinstance(best, Hit)
-    panel.view._received(
-        panel.view, {"event": "judge", "place": 0, "id": best.chunk.id, "score": 5, "by": "x"}, []
-    )
+    event = {"event": "judge", "place": 0, "id": best.chunk.id, "score": 5, "by": "x"}
+    panel.view._received(panel.view, event, [])
     assert panel.wait()
     assert panel.error is None
-    assert [(one.score, one.rater, one.query) for one in kb.ratings.of(best.chunk.id)] == [
-        (5, "ann", "keep tea")
-    ]
+    (rating,) = kb.ratings.of(best.chunk.id)
+    assert (rating.score, rating.rater, rating.query) == (5, "ann", "keep tea")
     assert panel.view.state["interim"]["queries"] == 1
     panel.close()
     again = JudgePanel(kb, ["keep tea"], limit=2, unshown=0, rater="ann")
@@ -44,21 +39,21 @@ def test_passages_are_judged_and_judgements_are_kept_where_they_belong(kb):
     again.close()
 
 
-def test_two_ways_of_searching_are_compared(kb):
-    asked = [Question(question=f"keep {thing}", relevant=(f"/{thing}",)) for thing in THINGS]
-    for panel in (EvalPanel(kb, asked), EvalPanel(kb)):
+def test_eval_panel_compares_two_configurations(kb):
+    questions = [Question(question=f"keep {food}", relevant=(f"/{food}",)) for food in FOODS]
+    for panel in (EvalPanel(kb, questions), EvalPanel(kb)):
         panel.forms["B"].mode_box.value = "lexical"
         panel.compare()
         assert panel.wait(30) is not None
         assert panel.error is None
-        assert len(panel.comparison) in (len(THINGS), 1)
+        assert len(panel.comparison) in (len(FOODS), 1)
         panel.view._received(panel.view, {"event": "look", "place": 0}, [])
         assert panel.error is None
         assert panel.view.detail["A"][0]["title"]
         panel.close()
 
 
-def test_documents_come_in_and_counts_are_told(workspace, tmp_path):
+def test_ingest_panel_reads_documents_and_reports_counts(workspace, tmp_path):
     for number in range(3):
         (tmp_path / f"page{number}.md").write_text(f"# Page {number}\n\nText {number}.")
     panel = IngestPanel(workspace, base=tmp_path)
@@ -79,7 +74,7 @@ def test_documents_come_in_and_counts_are_told(workspace, tmp_path):
     panel.close()
 
 
-def test_the_dashboard_opens_each_panel(workspace, kb):
+def test_dashboard_opens_each_panel(workspace, kb):
     board = Dashboard(workspace, rater="ann")
     for title in board.tabs.titles:
         panel = board.panel(title)

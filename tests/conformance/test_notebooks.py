@@ -1,4 +1,4 @@
-"""What a notebook does with a knowledge base beside asking it, in a folder and over a server."""
+"""Retrievers, tools, plots and frames of local and served knowledge bases."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def kb(workspace):
-    made = workspace.create("shown", description="Of services.")
+    kb = workspace.create("shown", description="Of services.")
     for title, text in PAGES.items():
-        made.add(title, text, source=f"https://example.org/{title.lower()}")
-    made.annotations.make()
-    made.rate(made.search("pool", limit=1)[0].chunk.id, 4, query="pool", rater="ann")
-    return made
+        kb.add(title, text, source=f"https://example.org/{title.lower()}")
+    kb.annotations.make()
+    kb.rate(kb.search("pool", limit=1)[0].chunk.id, 4, query="pool", rater="ann")
+    return kb
 
 
-def test_a_retriever_gives_what_a_search_gives(workspace, kb):
+def test_retriever_returns_search_results(workspace, kb):
     for of in (kb, workspace):
         found = of.as_retriever(limit=2).retrieve("connection pool")
         assert [node.node_id for node in found] == [
@@ -39,18 +39,18 @@ def test_a_retriever_gives_what_a_search_gives(workspace, kb):
         workspace.as_retriever(kbs=["none"])
 
 
-def test_a_tool_quotes_what_a_search_gives(kb):
+def test_tool_quotes_search_results(kb):
     tool = kb.as_tool(limit=1)
     assert tool.metadata.name == "search_shown"
     assert "Of services." in tool.metadata.description
-    said = str(tool.call(query="connection pool"))
-    assert "keeps connections open" in said
-    assert "1 passages" in said
+    answer = str(tool.call(query="connection pool"))
+    assert "keeps connections open" in answer
+    assert "1 passages" in answer
     with pytest.raises(errors.ConfigError, match="1 to 20"):
         kb.as_tool(limit=21)
 
 
-def test_pictures_are_drawn_of_what_is_there(kb):
+def test_plots(kb):
     titles = {
         kb.plot.documents: "Documents by type and freshness",
         kb.plot.chunks: "chunks",
@@ -65,18 +65,9 @@ def test_pictures_are_drawn_of_what_is_there(kb):
         kb.plot.map(colour="red")
 
 
-def test_chunks_lie_on_a_plane(kb):
+def test_embedding_map_of_chunks(kb):
     frame = kb.chunks.embedding_map(limit=4, seed=2)
-    assert list(frame.columns) == [
-        "x",
-        "y",
-        "title",
-        "section",
-        "snippet",
-        "document_type",
-        "folder",
-        "uri",
-    ]
+    assert " ".join(frame.columns) == "x y title section snippet document_type folder uri"
     assert len(frame) == 4
     assert set(frame.index) < {chunk.id for chunk in kb.chunks}
     assert frame.attrs["chunks"] == len(kb.chunks) == 5
@@ -87,24 +78,23 @@ def test_chunks_lie_on_a_plane(kb):
         kb.chunks.embedding_map(limit=5001)
 
 
-def test_a_query_encoder_is_fitted(kb):
+def test_query_encoder_is_fitted(kb):
     assert kb.chunks.fit_query_encoder()["chunks"] == 5
 
 
-def test_frames_and_tables_are_the_same(workspace, kb):
-    held = [kb.documents, kb.chunks, kb.ratings, kb.sources, kb.annotations, workspace]
-    for collection in held:
-        frame = collection.to_frame()
-        assert list(frame.columns)
+def test_collections_have_frames_and_tables(workspace, kb):
+    collections = [kb.documents, kb.chunks, kb.ratings, kb.sources, kb.annotations, workspace]
+    for collection in collections:
+        assert list(collection.to_frame().columns)
         assert "<table>" in collection._repr_html_()
     assert len(kb.documents.to_frame()) == len(kb.documents) == 3
     assert kb.ratings.to_frame()["score"].tolist() == [4]
-    assert not any(5 in collection for collection in held[:4])
+    assert not any(5 in collection for collection in collections[:4])
     assert "3 documents of &#x27;shown&#x27;" in kb.documents._repr_html_()
     assert "shown" in workspace._repr_html_()
 
 
-def test_annotations_are_made_counted_and_listed(kb):
+def test_annotations_are_counted_and_listed(kb):
     assert kb.annotations.waiting == 0
     assert kb.annotations.make().annotated == 0
     assert kb.annotations.make(estimate=True).model
@@ -118,32 +108,30 @@ def test_annotations_are_made_counted_and_listed(kb):
     assert kb.annotations.chunks(limit=1) == [first]
 
 
-def test_a_language_model_that_nobody_named_writes_of_no_document(kb):
+def test_expansion_needs_a_language_model(kb):
     with pytest.raises(errors.ConfigError, match="names no language model"):
         kb.documents.expand()
     assert kb.documents.unexpand() == 0
 
 
-def test_a_workspace_is_examined(workspace):
+def test_doctor_reports_a_sound_workspace(workspace):
     found = workspace.doctor()
     assert (found.sound, found.knowledge_bases) == (True, len(workspace))
 
 
-def test_what_lies_on_another_machine_is_one_clear_error(workspace, kb):
+def test_local_calls_are_refused_remotely(workspace, kb):
     if not hasattr(workspace, "url"):
         assert kb.sources.paths() == []
         return
-    for held in (workspace, kb, workspace.files, workspace.entries):
-        with pytest.raises(
-            errors.LocalOnlyError, match=r"the folder is on the server.*kbkit\.open"
-        ):
-            _ = held.path
-        assert not hasattr(held, "path")
-    awaited = AsyncWorkspace(workspace.url)
-    for held in (workspace, awaited):
-        said = r"rebuild: .*on its machine, run `kbkit rebuild`.*kbkit\.open"
-        with pytest.raises(errors.LocalOnlyError, match=said):
-            held.rebuild()
+    message = r"the folder is on the server.*kbkit\.open"
+    for remote in (workspace, kb, workspace.files, workspace.entries):
+        with pytest.raises(errors.LocalOnlyError, match=message):
+            _ = remote.path
+        assert not hasattr(remote, "path")
+    message = r"rebuild: .*on its machine, run `kbkit rebuild`.*kbkit\.open"
+    for remote in (workspace, AsyncWorkspace(workspace.url)):
+        with pytest.raises(errors.LocalOnlyError, match=message):
+            remote.rebuild()
     with pytest.raises(errors.LocalOnlyError, match="run `kbkit doctor --repair`"):
         workspace.doctor(repair=True)
     for name in ("bundle", "nothing"):
@@ -155,12 +143,9 @@ def test_what_lies_on_another_machine_is_one_clear_error(workspace, kb):
         kb.documents.expand(object())
 
 
-def test_what_is_awaited_does_the_same(workspace, kb):
-    if not hasattr(workspace, "url"):
-        pytest.skip("a folder is not awaited")
-
+def test_collections_and_tools_can_be_awaited(workspace, url, kb):
     async def main() -> None:
-        async with AsyncWorkspace(workspace.url) as later:
+        async with AsyncWorkspace(url) as later:
             awaited = later["shown"]
             found = await awaited.as_retriever(limit=2).aretrieve("connection pool")
             hits = await awaited.search("connection pool", limit=2)
@@ -184,13 +169,13 @@ def test_what_is_awaited_does_the_same(workspace, kb):
     asyncio.run(main())
 
 
-def test_pages_are_exported_into_a_folder_here(kb, tmp_path):
-    told: list[object] = []
+def test_pages_are_exported_into_a_local_folder(kb, tmp_path):
+    reports: list[object] = []
     pages = tmp_path / "pages"
-    report = kb.export(folder=pages, pages_only=True, on_progress=told.append)
+    report = kb.export(folder=pages, pages_only=True, on_progress=reports.append)
     assert (report.folder, report.site, report.documents) == (pages, None, 3)
     assert {"index.md", "pools.md", "logs.md"} <= {path.name for path in pages.rglob("*.md")}
-    assert told
+    assert reports
     assert kb.export(folder=pages, pages_only=True).written == 0
     with pytest.raises(errors.ConfigError, match="pages_only"):
         kb.export(pages_only=True)

@@ -1,4 +1,4 @@
-"""Panels show a workspace and change it, wherever it is."""
+"""Panels show and change local and served workspaces."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ PAGE = "# Pools\n\nA connection pool keeps connections open.\n\n## Limits\n\nAt 
 
 @pytest.fixture(scope="module")
 def kb(workspace):
-    made = workspace.create("manual", description="Of panels.")
-    made.add("Pools", PAGE, source="pools.md", tags=["pool"])
-    return made
+    kb = workspace.create("manual", description="Of panels.")
+    kb.add("Pools", PAGE, source="pools.md", tags=["pool"])
+    return kb
 
 
 def ask(panel, what, **values):
-    """What the page asks, and what it is answered."""
+    """Send an event of the page and return the answer."""
     sent = []
     panel._view.send = lambda content, buffers=None: sent.append(content)
     panel._view._handle_custom_msg({"event": "ask", "number": 7, "what": what, **values}, [])
@@ -35,7 +35,7 @@ def _done(panel):
 
 
 @pytest.mark.parametrize("of", ["workspace", "kb"])
-def test_passages_are_found_rated_and_filtered(workspace, kb, of):
+def test_search_panel_finds_rates_and_filters(workspace, kb, of):
     panel = SearchPanel(workspace if of == "workspace" else kb, rater=f"ann-{of}")
     panel.search("connection pool")
     hit = _done(panel).hits[0]
@@ -54,7 +54,7 @@ def test_passages_are_found_rated_and_filtered(workspace, kb, of):
 
 
 @pytest.mark.parametrize("of", ["workspace", "kb"])
-def test_documents_are_shown_and_changes_of_others_heard(workspace, kb, of):
+def test_documents_panel_shows_changes_of_others(workspace, kb, of):
     panel = DocumentsPanel(workspace if of == "workspace" else kb)
     if of == "workspace":
         panel.kb_box.value = "manual"
@@ -67,7 +67,7 @@ def test_documents_are_shown_and_changes_of_others_heard(workspace, kb, of):
     panel.close()
 
 
-def test_files_are_shown_written_and_taken_back(workspace):
+def test_files_panel_shows_writes_and_undoes(workspace):
     first = workspace.files.write("notes/a.md", "# A")
     panel = FilesPanel(workspace)
     panel.show("notes/a.md")
@@ -89,7 +89,7 @@ def test_files_are_shown_written_and_taken_back(workspace):
     _done(panel).close()
 
 
-def test_what_other_programs_write_on_its_disk_is_heard(workspace, disk):
+def test_panels_show_changes_on_disk(workspace, disk):
     disk /= "server" if hasattr(workspace, "url") else "folder"
     workspace.files.write("notes/by-hand.md", "# Before")
     panel = FilesPanel(workspace)
@@ -102,10 +102,10 @@ def test_what_other_programs_write_on_its_disk_is_heard(workspace, disk):
     seen = panel._seen
     panel._look()
     assert panel._seen == seen
-    made = workspace.entries.create("Changed by hand")
+    entry = workspace.entries.create("Changed by hand")
     entries = EntriesPanel(workspace)
-    entries.show(made.slug)
-    place = disk / "entries" / made.slug / "skill.yaml"
+    entries.show(entry.slug)
+    place = disk / "entries" / entry.slug / "skill.yaml"
     place.write_text(place.read_text().replace("Changed by hand", "Changed by an editor"))
     entries._look()
     assert _done(entries).entry.title == "Changed by an editor"
@@ -113,25 +113,25 @@ def test_what_other_programs_write_on_its_disk_is_heard(workspace, disk):
         each.close()
 
 
-def test_entries_are_shown_changed_and_hear_of_votes(workspace):
-    made = workspace.entries.create("Shown in a panel", tags=["t"], files={"code/a.py": "print()"})
+def test_entries_panel_shows_changes_and_votes(workspace):
+    entry = workspace.entries.create("Shown in a panel", tags=["t"], files={"code/a.py": "print()"})
     panel = EntriesPanel(workspace, rater="ann")
-    panel.show(made.slug)
-    assert _done(panel).entry.slug == made.slug
-    ask(panel, "rate", slug=made.slug, score=5)
-    assert workspace.entries.read(made.slug).rating.count == 1
-    assert "print" in str(ask(panel, "code", slug=made.slug, path="code/a.py"))
-    workspace.entries.rate(made.slug, 1, rater="bob")
+    panel.show(entry.slug)
+    assert _done(panel).entry.slug == entry.slug
+    ask(panel, "rate", slug=entry.slug, score=5)
+    assert workspace.entries.read(entry.slug).rating.count == 1
+    assert "print" in str(ask(panel, "code", slug=entry.slug, path="code/a.py"))
+    workspace.entries.rate(entry.slug, 1, rater="bob")
     panel._look()
     assert _done(panel).entry.rating.count == 2
-    ask(panel, "delete", slug=made.slug)
+    ask(panel, "delete", slug=entry.slug)
     panel.undo()
-    assert workspace.entries.read(made.slug).rating.count == 2
+    assert workspace.entries.read(entry.slug).rating.count == 2
     panel.close()
 
 
 @pytest.mark.parametrize("of", ["workspace", "kb"])
-def test_the_graph_is_drawn_and_changed(workspace, kb, of):
+def test_graph_panel_draws_and_changes(workspace, kb, of):
     panel = _done(GraphPanel(workspace if of == "workspace" else kb, rater="ann"))
     ask(panel, "create", name=f"Drawn {of}", type="term", description="d", aliases=[])
     entity = workspace.graph.entity(f"Drawn {of}")

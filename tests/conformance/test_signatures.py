@@ -1,4 +1,4 @@
-"""What is called on a served workspace is written as on one in a folder."""
+"""Local, remote and asynchronous classes have the same calls."""
 
 from __future__ import annotations
 
@@ -39,33 +39,22 @@ ONLY_LOCAL = {
     Workspace: {"path", "rebuild"},
     KnowledgeBase: {"path"},
 }
-"""What is refused, since it lies on another machine's disk."""
-SET_LATER = {
-    KnowledgeBase: {
-        "name",
-        "documents",
-        "chunks",
-        "ratings",
-        "sources",
-        "annotations",
-        "feedback",
-        "plot",
-    },
-    Workspace: {"files", "entries", "graph"},
-}
-"""What the local class has as a property, and the other sets when it is made."""
-PAIRS = [
-    (Files, RemoteFiles),
-    (Entries, RemoteEntries),
-    (Workspace, RemoteWorkspace),
-    (KnowledgeBase, RemoteKnowledgeBase),
-    (Documents, RemoteDocuments),
-    (Chunks, RemoteChunks),
-    (Ratings, RemoteRatings),
-    (Graph, RemoteGraph),
-    (Sources, RemoteSources),
-    (Annotations, RemoteAnnotations),
-    (Feedback, RemoteFeedback),
+"""Names that are refused remotely, since they concern another machine's disk."""
+KB_PROPERTIES = "name documents chunks ratings sources annotations feedback plot"
+SET_LATER = {KnowledgeBase: set(KB_PROPERTIES.split()), Workspace: {"files", "entries", "graph"}}
+"""Properties of the local class that a remote object sets when it is created."""
+CLASSES = [
+    (Files, RemoteFiles, AsyncFiles),
+    (Entries, RemoteEntries, AsyncEntries),
+    (Workspace, RemoteWorkspace, AsyncWorkspace),
+    (KnowledgeBase, RemoteKnowledgeBase, AsyncKnowledgeBase),
+    (Documents, RemoteDocuments, AsyncDocuments),
+    (Chunks, RemoteChunks, AsyncChunks),
+    (Ratings, RemoteRatings, AsyncRatings),
+    (Graph, RemoteGraph, AsyncGraph),
+    (Sources, RemoteSources, AsyncSources),
+    (Annotations, RemoteAnnotations, AsyncAnnotations),
+    (Feedback, RemoteFeedback, AsyncFeedback),
 ]
 
 
@@ -73,42 +62,25 @@ def _public(kind):
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
-@pytest.mark.parametrize(("local", "remote"), PAIRS, ids=lambda kind: kind.__name__)
-def test_a_remote_class_has_the_calls_of_the_local_one(local, remote):
+@pytest.mark.parametrize(("local", "remote", "_"), CLASSES, ids=lambda kind: kind.__name__)
+def test_remote_class_has_the_calls_of_the_local_one(local, remote, _):
     missing = ONLY_LOCAL.get(local, set()) | SET_LATER.get(local, set())
     assert _public(local) - _public(remote) == missing
     for name in _public(local) & _public(remote):
         if not callable(getattr(local, name)):
             continue  # a property
-        ours, theirs = (
-            inspect.signature(getattr(local, name)),
-            inspect.signature(getattr(remote, name)),
-        )
-        assert [(p.name, p.kind) for p in theirs.parameters.values()] == [
-            (p.name, p.kind) for p in ours.parameters.values()
+        ours = inspect.signature(getattr(local, name)).parameters
+        theirs = inspect.signature(getattr(remote, name)).parameters
+        assert [(each.name, each.kind) for each in theirs.values()] == [
+            (each.name, each.kind) for each in ours.values()
         ], name
-        for key, parameter in ours.parameters.items():
+        for key, parameter in ours.items():
             if not callable(parameter.default):
-                assert theirs.parameters[key].default == parameter.default, (name, key)
+                assert theirs[key].default == parameter.default, (name, key)
 
 
-@pytest.mark.parametrize(
-    ("blocking", "awaited"),
-    [
-        (RemoteFiles, AsyncFiles),
-        (RemoteEntries, AsyncEntries),
-        (RemoteWorkspace, AsyncWorkspace),
-        (RemoteKnowledgeBase, AsyncKnowledgeBase),
-        (RemoteDocuments, AsyncDocuments),
-        (RemoteChunks, AsyncChunks),
-        (RemoteRatings, AsyncRatings),
-        (RemoteGraph, AsyncGraph),
-        (RemoteSources, AsyncSources),
-        (RemoteAnnotations, AsyncAnnotations),
-        (RemoteFeedback, AsyncFeedback),
-    ],
-)
-def test_what_is_awaited_is_the_same_definition(blocking, awaited):
+@pytest.mark.parametrize(("_", "blocking", "awaited"), CLASSES, ids=lambda kind: kind.__name__)
+def test_asynchronous_class_shares_the_definitions_of_calls(_, blocking, awaited):
     calls = {name for name in _public(blocking) if isinstance(getattr(blocking, name), steps)}
     assert calls
     assert calls == {name for name in _public(awaited) if isinstance(getattr(awaited, name), steps)}
