@@ -1,4 +1,4 @@
-"""What `kbkit panel` refuses; that it serves is tested in a browser (tests/browser)."""
+"""Refusals of `kbkit panel`; tests/browser tests that it serves."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import pytest
 from kbkit.cli.dashboard import check_options, serve_panel
 from kbkit.errors import ConfigError
 
-LONG = "a-token-that-is-long-enough"
-
 
 @pytest.mark.parametrize(
-    ("host", "token", "theme", "says"),
+    ("host", "token", "theme", "message"),
     [
         ("0.0.0.0", "", "light", "require a token"),
         ("192.0.2.1", "", "light", "require a token"),
@@ -24,23 +22,23 @@ LONG = "a-token-that-is-long-enough"
         ("127.0.0.1", "", "blue", "light or dark"),
     ],
 )
-def test_what_is_not_safe_is_refused(host, token, theme, says):
-    with pytest.raises(ConfigError, match=says):
+def test_unsafe_options_are_refused(host, token, theme, message):
+    with pytest.raises(ConfigError, match=message):
         check_options(host, token, theme)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
-def test_this_machine_needs_no_token_of_its_own(host):
+def test_loopback_needs_no_token(host):
     check_options(host, "", "dark")
-    check_options("0.0.0.0", LONG, "dark")
+    check_options("0.0.0.0", "a-token-that-is-long-enough", "dark")
 
 
-def test_a_port_that_is_taken_is_one_clear_error(tmp_path):
-    said = []
+def test_port_in_use_is_an_error(tmp_path):
+    messages = []
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"127.0.0.1:{port}: cannot be used"):
-            serve_panel(tmp_path, port=port, say=said.append)
-    assert said == []
+            serve_panel(tmp_path, port=port, say=messages.append)
+    assert messages == []
