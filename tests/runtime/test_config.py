@@ -1,3 +1,5 @@
+"""Settings from the environment and from files."""
+
 import os
 from pathlib import Path
 
@@ -7,7 +9,7 @@ from kbkit.errors import ConfigError
 from kbkit.runtime.config import DEFAULT_USER_AGENT, Settings, setting_values, unknown_variables
 
 
-def test_an_empty_environment_gives_the_defaults():
+def test_default_settings():
     settings = Settings.load({})
     assert settings == Settings(Path("kb"), DEFAULT_USER_AGENT, 30.0, "anonymous")
 
@@ -53,11 +55,11 @@ def test_an_empty_variable_counts_as_unset():
 
 
 @pytest.mark.parametrize("name", ["USER", "USERNAME"])
-def test_the_login_name_rates(name):
+def test_login_name_is_the_default_rater(name):
     assert Settings.load({name: "bob"}).rater == "bob"
 
 
-def test_the_environment_is_read_when_asked(monkeypatch):
+def test_environment_is_read_at_each_load(monkeypatch):
     monkeypatch.setenv("KBKIT_WORKSPACE", "first")
     assert Settings.load().workspace == Path("first")
     monkeypatch.setenv("KBKIT_WORKSPACE", "second")
@@ -65,13 +67,13 @@ def test_the_environment_is_read_when_asked(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "1e300", "30s", "1,5"])
-def test_a_bad_timeout_says_how_to_mend_it(text):
+def test_invalid_timeout_is_refused(text):
     with pytest.raises(ConfigError, match=f"KBKIT_TIMEOUT={text}.*seconds"):
         Settings.load({"KBKIT_TIMEOUT": text})
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "2.5", "1001", "many", "٣", "1_0", " 1"])
-def test_a_bad_number_of_passages_says_how_to_mend_it(text):
+def test_invalid_number_of_passages_is_refused(text):
     with pytest.raises(ConfigError, match=f"KBKIT_TOP_K={text}: not a whole number from 1 to 1,0"):
         Settings.load({"KBKIT_TOP_K": text})
 
@@ -85,7 +87,7 @@ def project(folder, text, name="kbkit.toml"):
 @pytest.mark.parametrize(
     ("name", "head"), [("kbkit.toml", ""), ("pyproject.toml", "[tool.kbkit]\n")]
 )
-def test_a_project_s_file_is_read_from_folders_inside_it(tmp_path, name, head):
+def test_project_file_is_read_from_folders_inside(tmp_path, name, head):
     (tmp_path / ".git").mkdir()
     inside = tmp_path / "docs" / "guide"
     inside.mkdir(parents=True)
@@ -100,7 +102,7 @@ def test_a_project_s_file_is_read_from_folders_inside_it(tmp_path, name, head):
     assert Settings.load({"USER": "bob"}, folder=inside).rater == "ann"
 
 
-def test_the_search_for_a_file_ends_at_the_repository(tmp_path):
+def test_search_for_a_project_file_ends_at_the_repository(tmp_path):
     project(tmp_path, "timeout = 5\n")
     repository = tmp_path / "repository"
     (repository / ".git").mkdir(parents=True)
@@ -110,7 +112,7 @@ def test_the_search_for_a_file_ends_at_the_repository(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("timeot = 3", "kbkit.toml: timeot: unknown setting; did you mean 'timeout'"),
         ('improve = "wiat"', "kbkit.toml: improve=wiat: unknown value 'wiat'; did you mean 'wait'"),
@@ -123,19 +125,19 @@ def test_the_search_for_a_file_ends_at_the_repository(tmp_path):
         ("timeout", "kbkit.toml: cannot be read as TOML"),
     ],
 )
-def test_a_wrong_line_of_a_file_is_one_clear_error(tmp_path, text, says):
+def test_invalid_project_file_is_refused(tmp_path, text, message):
     project(tmp_path, text)
-    with pytest.raises(ConfigError, match=says):
+    with pytest.raises(ConfigError, match=message):
         Settings.load({"KBKIT_IMPROVE": "off"}, folder=tmp_path)
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid(), reason="needs a file of another user")
-def test_a_file_of_somebody_else_is_left_aside(tmp_path):
+def test_project_file_of_another_user_is_ignored(tmp_path):
     path = project(tmp_path, "timeout = 5\n")
     os.chown(path, 12345, 12345)
     assert Settings.load({}, folder=tmp_path).timeout == 30
 
 
-def test_variables_that_are_none_are_named():
+def test_unknown_variables_are_named():
     (problem,) = unknown_variables({"KBKIT_TIMEOT": "1", "KBKIT_TIMEOUT": "1", "HOME": "x"})
     assert problem == "KBKIT_TIMEOT: unknown setting; did you mean 'KBKIT_TIMEOUT'?"

@@ -1,4 +1,4 @@
-"""Builds on a cluster of Dask: the same as here, whatever becomes of its workers."""
+"""Builds on a Dask cluster, also when it loses workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -30,14 +30,14 @@ from tests.waiting import until
 distributed = pytest.importorskip("distributed")
 
 PAGES = 30
-ASKED = 0.02  # seconds between two requests to a host that the recipe asks for
+DELAY = 0.02  # seconds between two requests, in the recipe
 
 
 class Site:
-    """A site on loopback that remembers who asked for what, and when."""
+    """A site on loopback that records time, path and client of its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[float, str, str]] = []
+        self.requests: list[tuple[float, str, str]] = []
         self.answered = threading.Condition()
 
         class Handler(BaseHTTPRequestHandler):
@@ -46,7 +46,7 @@ class Site:
             def do_GET(handler) -> None:
                 with self.answered:
                     at = time.monotonic()
-                    self.asked.append((at, handler.path, f"{handler.client_address[1]}"))
+                    self.requests.append((at, handler.path, f"{handler.client_address[1]}"))
                     self.answered.notify_all()
                 number = re.fullmatch(r"/(\d+)\.html", handler.path)
                 known = handler.path == "/" or (number and int(number[1]) < PAGES)
@@ -66,7 +66,7 @@ class Site:
         self.address = f"http://127.0.0.1:{self._server.server_port}/"
 
     def page(self, number: int) -> str:
-        """Half of the pages have another template, and each links to two others."""
+        """A page in one of two templates that links to two others."""
         text = " ".join(f"Sentence {n} of page {number} is about gardens." for n in range(30))
         links = range(8) if number < 0 else range(2 * number + 6, min(2 * number + 8, PAGES))
         anchors = "".join(f'<li><a href="/{n}.html">Page {n}</a></li>' for n in links)
@@ -78,9 +78,9 @@ class Site:
             f"</div><ul class='menu'>{anchors}</ul><p>Copyright of nobody</p></body></html>"
         )
 
-    def wait_for(self, requests: int) -> None:
+    def wait_for(self, count: int) -> None:
         with self.answered:
-            assert self.answered.wait_for(lambda: len(self.asked) >= requests, 120)
+            assert self.answered.wait_for(lambda: len(self.requests) >= count, 120)
 
     def close(self) -> None:
         self._server.shutdown()
@@ -89,9 +89,8 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    made = Site()
-    yield made
-    made.close()
+    with closing(Site()) as site:
+        yield site
 
 
 @contextmanager
@@ -110,14 +109,14 @@ def cluster(workers: int = 2) -> Iterator[distributed.LocalCluster]:
         dashboard_address="127.0.0.1:0",
         scheduler_kwargs={"dashboard": False},
         silence_logs=50,
-    ) as made:
-        yield made
+    ) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
-    with cluster() as made:
-        yield made.scheduler_address
+    with cluster() as started:
+        yield started.scheduler_address
 
 
 def recipe(folder: Path, address: str) -> Path:
@@ -126,7 +125,7 @@ def recipe(folder: Path, address: str) -> Path:
     path = folder / "garden.yaml"
     path.write_text(
         f"name: garden\nsources:\n- type: crawl\n  url: {address}\n  allow_private: true\n"
-        f"  delay: {ASKED}\n- type: files\n  path: notes.md\n"
+        f"  delay: {DELAY}\n- type: files\n  path: notes.md\n"
     )
     return path
 
@@ -149,13 +148,13 @@ def contents(workspace: Path) -> tuple[list[object], list[object], list[list[flo
 
 
 @pytest.mark.soak
-def test_a_cluster_that_loses_a_worker_builds_what_this_machine_builds(tmp_path, site, scheduler):
+def test_cluster_that_loses_a_worker_builds_the_same(tmp_path, site, scheduler):
     path = recipe(tmp_path, site.address)
     kbkit.build(path, tmp_path / "here", site=False, trust=True)
     here = contents(tmp_path / "here")
     assert len(here[0]) == PAGES + 2
     assert len(here[1]) > PAGES
-    one, site.asked = site.asked, []
+    one, site.requests = site.requests, []
     with distributed.Client(scheduler, set_as_default=False) as client:
         workers = client.run(os.getpid)
     with begun(path, tmp_path / "there", f"dask:{scheduler}") as building:
@@ -165,28 +164,28 @@ def test_a_cluster_that_loses_a_worker_builds_what_this_machine_builds(tmp_path,
     assert not report.ingest.failed
     assert contents(tmp_path / "there") == here
     # workers asked, at the pace that this machine kept for all of them
-    assert len({client for _, _, client in site.asked}) >= 2
-    assert site.asked[-1][0] - site.asked[0][0] >= ASKED * (PAGES - 1)
-    assert {path for _, path, _ in site.asked} == {path for _, path, _ in one}
+    assert len({client for _, _, client in site.requests}) >= 2
+    assert site.requests[-1][0] - site.requests[0][0] >= DELAY * (PAGES - 1)
+    assert {path for _, path, _ in site.requests} == {path for _, path, _ in one}
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_lost_says_so_and_the_next_build_goes_on(tmp_path, site):
+def test_build_continues_after_a_lost_cluster(tmp_path, site):
     path = recipe(tmp_path, site.address)
-    with cluster(1) as made, begun(path, tmp_path / "kb", f"dask:{made.scheduler_address}") as work:
+    with cluster(1) as dask, begun(path, tmp_path / "kb", f"dask:{dask.scheduler_address}") as work:
         site.wait_for(PAGES // 2)
-        made.close()
+        dask.close()
         with pytest.raises(ClusterError, match="stored documents stay, and another build"):
             work.result(120)
-    first = len(site.asked)
+    first = len(site.requests)
     report = kbkit.build(path, tmp_path / "kb", site=False, trust=True)
     assert not report.ingest.failed
     assert len(contents(tmp_path / "kb")[0]) == PAGES + 2
-    assert len(site.asked) - first <= PAGES + 5
+    assert len(site.requests) - first <= PAGES + 5
 
 
 class _Lost:
-    """Stands for a fetcher while the cluster goes, which a real one does within milliseconds."""
+    """A fetcher of a cluster that is just lost."""
 
     def get(self, url: str, **options: object) -> Response:
         raise ClusterError("its scheduler no longer answers")
@@ -201,8 +200,7 @@ class _Lost:
         return False
 
 
-def test_a_page_is_not_called_unreadable_since_the_cluster_is_lost():
-    """Else the build that goes on would leave it out."""
+def test_lost_cluster_does_not_mark_pages_unreadable():
     lost = _Lost()
     downloads = Downloads(lost, lost, lambda task, url: None, concurrency=1)
     downloads.start(PageRequest("http://127.0.0.1:9/", 0, "", None))
@@ -242,14 +240,14 @@ def bare_worker(scheduler: str, version: str = "") -> Iterator[None]:
 
 
 @pytest.mark.parametrize("version", ["", "99.0"])
-def test_a_worker_without_this_kbkit_is_named(version):
+def test_worker_without_this_kbkit_is_named(version):
     has = f"has kbkit {version}" if version else "has no kbkit"
     with (
-        cluster(0) as made,
-        bare_worker(made.scheduler_address, version),
+        cluster(0) as dask,
+        bare_worker(dask.scheduler_address, version),
         pytest.raises(ClusterError, match=f"its worker tcp://127.* {has}; install kbkit"),
     ):
-        open_engine(f"dask:{made.scheduler_address}")
+        open_engine(f"dask:{dask.scheduler_address}")
 
 
 PAGE = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
@@ -257,30 +255,24 @@ PAGE = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looks at workers more often than is needed otherwise."""
-    monkeypatch.setattr("kbkit.runtime.engine._CHECK_INTERVAL", 0.2)
-    monkeypatch.setattr("kbkit.runtime.engine._SILENCE_LIMIT", 2)
-    monkeypatch.setattr("kbkit.runtime.engine._REPLY_TIMEOUT", 2)
+    for name, seconds in (("CHECK_INTERVAL", 0.2), ("SILENCE_LIMIT", 2), ("REPLY_TIMEOUT", 2)):
+        monkeypatch.setattr(f"kbkit.runtime.engine._{name}", seconds)
 
 
 @pytest.mark.slow
-def test_a_worker_that_comes_later_without_kbkit_is_left_out(scheduler, quick, caplog):
-    engine = open_engine(f"dask:{scheduler}")
-    try:
-        with bare_worker(scheduler):
-            # before it has a task: one that it cannot read ends it, and nothing is left to tell of
-            until(lambda: "others do its tasks" in caplog.text)
-            made = perform(engine.pool(), [PAGE] * 20)
-    finally:
-        engine.close()
-    assert [each.content for each in made] == ["# T\n\nText.\n"] * 20
+def test_later_worker_without_kbkit_is_ignored(scheduler, quick, caplog):
+    with closing(open_engine(f"dask:{scheduler}")) as engine, bare_worker(scheduler):
+        # A task would end the worker, which must be found first
+        until(lambda: "others do its tasks" in caplog.text)
+        pages = perform(engine.pool(), [PAGE] * 20)
+    assert [each.content for each in pages] == ["# T\n\nText.\n"] * 20
     assert "has no kbkit; install kbkit" in caplog.text
 
 
 @pytest.mark.parametrize("stopped", ["before", "while it is asked"])
 @pytest.mark.soak
-def test_others_do_the_tasks_of_a_worker_that_hangs(scheduler, quick, caplog, stopped):
-    """Dask itself would wait for five minutes, which are what its schedulers are set to."""
+def test_other_workers_take_the_tasks_of_one_that_hangs(scheduler, quick, caplog, stopped):
+    # Dask itself would wait for five minutes
     with distributed.Client(scheduler, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
         address, process = next(iter(client.run(os.getpid).items()))
@@ -289,18 +281,18 @@ def test_others_do_the_tasks_of_a_worker_that_hangs(scheduler, quick, caplog, st
     engine = open_engine(f"dask:{scheduler}")
     try:
         os.kill(process, signal.SIGSTOP)
-        asked = [engine.pool().submit(PAGE) for _ in range(20)]
-        assert {each.result(100).content for each in asked} == {"# T\n\nText.\n"}
+        results = [engine.pool().submit(PAGE) for _ in range(20)]
+        assert {each.result(100).content for each in results} == {"# T\n\nText.\n"}
     finally:
         os.kill(process, signal.SIGCONT)
         engine.close()
-    said = "does not answer" if stopped == "before" else "has given no sign of life for 2 s"
-    assert f"its worker {address} {said}; others do its tasks" in caplog.text
+    problem = "does not answer" if stopped == "before" else "has given no sign of life for 2 s"
+    assert f"its worker {address} {problem}; others do its tasks" in caplog.text
 
 
-def test_a_task_that_hangs_in_a_worker_costs_itself_only(scheduler):
+def test_task_that_hangs_is_the_only_one_lost(scheduler):
     class Hangs:
-        """Sent as it is: its module is not where workers could import it from."""
+        """A local class, since workers cannot import this module."""
 
         seconds = 0.2
 
@@ -310,25 +302,21 @@ def test_a_task_that_hangs_in_a_worker_costs_itself_only(scheduler):
         def broken(self, reason: str) -> str:
             return reason
 
-    engine = open_engine(f"dask:{scheduler}")
-    try:
+    with closing(open_engine(f"dask:{scheduler}")) as engine:
         pool = engine.pool()
         late = perform(pool, [Hangs()] * 4)
         assert {each.partition(" on tcp://")[0] for each in late} == {"took longer than 0.2 s"}
         assert perform(pool, [PAGE])[0].content
-    finally:
-        engine.close()
 
 
 @pytest.mark.soak
-def test_a_build_shows_nothing_of_dask(tmp_path):
+def test_build_hides_output_of_dask(tmp_path):
     (tmp_path / "notes.md").write_text("# Notes\n\nPrune in March.\n")
     path = tmp_path / "garden.yaml"
     path.write_text("name: garden\nsources:\n- type: files\n  path: notes.md\n")
     command = [sys.executable, "-m", "kbkit", "--workspace", tmp_path / "kb", "build", path]
-    built = subprocess.run(
-        [*command, "--no-site", "--engine", "dask"], capture_output=True, text=True, check=True
-    )
+    command += ["--no-site", "--engine", "dask"]
+    built = subprocess.run(command, capture_output=True, text=True, check=True)
     assert built.stderr.splitlines() == ["built garden"]
 
 
@@ -344,39 +332,34 @@ logging.getLogger("distributed.scheduler").info("Lost all workers")
 """
 
 
-@pytest.mark.parametrize(("level", "said"), [("0", ""), ("1", "kbkit: Lost all workers\n")])
-def test_what_dask_logs_is_shown_to_those_who_ask_for_it(level, said):
-    logged = subprocess.run(
-        [sys.executable, "-c", LOGS, level], capture_output=True, text=True, check=True
-    )
-    assert logged.stderr == said
+@pytest.mark.parametrize(("level", "output"), [("0", ""), ("1", "kbkit: Lost all workers\n")])
+def test_dask_logs_are_shown_when_verbose(level, output):
+    command = [sys.executable, "-c", LOGS, level]
+    logged = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert logged.stderr == output
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("engine", "error", "said"),
+    ("engine", "error", "message"),
     [
         ("spark", ConfigError, "choose local, dask or dask:ADDRESS"),
         ("dask:tcp://127.0.0.1:1", ClusterError, "is its scheduler running, with a worker?"),
         ("dask:nonsense://x", ClusterError, "cannot be used"),
     ],
 )
-def test_an_engine_that_cannot_be_had_is_one_clear_error(
-    tmp_path, monkeypatch, engine, error, said
-):
+def test_unusable_engine_is_refused(tmp_path, monkeypatch, engine, error, message):
     monkeypatch.setattr("kbkit.runtime.engine._CONNECT_TIMEOUT", 2)
+    path = recipe(tmp_path, "http://127.0.0.1:1/")
     with pytest.raises(error) as raised:
-        kbkit.build(
-            recipe(tmp_path, "http://127.0.0.1:1/"), tmp_path / "kb", engine=engine, trust=True
-        )
-    assert said in str(raised.value)
+        kbkit.build(path, tmp_path / "kb", engine=engine, trust=True)
+    assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.slow
-def test_a_task_that_crashes_costs_itself_only(scheduler):
-    engine = open_engine(f"dask:{scheduler}")
-    try:
+def test_task_that_crashes_is_the_only_one_lost(scheduler):
+    with closing(open_engine(f"dask:{scheduler}")) as engine:
         pool = engine.child_processes(preload="kbkit.sources.html.extract")
         assert [each.content for each in perform(pool, [PAGE] * 4)] == ["# T\n\nText.\n"] * 4
         for process in psutil.Process().children(recursive=True):
@@ -386,5 +369,3 @@ def test_a_task_that_crashes_costs_itself_only(scheduler):
         after = perform(pool, [PAGE] * 6)
         assert {each.reason for each in after if each.failed} == {"the process that did it ended"}
         assert after[-1].content
-    finally:
-        engine.close()

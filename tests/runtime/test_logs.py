@@ -1,4 +1,4 @@
-"""What kbkit logs: nothing unless somebody asks, and never a key."""
+"""Logs are off by default and contain no keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kbkit.runtime import logs
 
 @pytest.fixture
 def configured():
-    """Logs as a program has them; all as it was afterwards."""
+    """Configures logs, and restores them afterwards."""
     root, ours = logging.getLogger(), logging.getLogger("kbkit")
     levels = root.level, ours.level
     yield logs.configure
@@ -25,17 +25,17 @@ def configured():
     ours.setLevel(levels[1])
 
 
-def told(capsys) -> list[str]:
+def logged(capsys) -> list[str]:
     return capsys.readouterr().err.splitlines()
 
 
-def test_a_library_says_nothing_by_itself():
+def test_library_logs_nothing_by_default():
     code = "import kbkit, logging; logging.getLogger('kbkit.stores').error('loud')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_a_program_says_what_matters_and_more_if_asked(configured, capsys):
+def test_log_levels_of_a_program(configured, capsys):
     log = logging.getLogger("kbkit.sources")
     for level, lines in (
         (-1, ["kbkit: e"]),
@@ -47,10 +47,10 @@ def test_a_program_says_what_matters_and_more_if_asked(configured, capsys):
         log.warning("w")
         log.error("e")
         logging.getLogger("other").info("not ours")
-        assert told(capsys) == lines
+        assert logged(capsys) == lines
 
 
-def test_lines_of_json_hold_no_key_and_no_control_character(configured, capsys, monkeypatch):
+def test_json_logs_have_no_keys_or_control_characters(configured, capsys, monkeypatch):
     monkeypatch.setenv("THEIR_API_KEY", "geheimnis-1")
     configured(as_json=True)
     try:
@@ -60,7 +60,7 @@ def test_lines_of_json_hold_no_key_and_no_control_character(configured, capsys, 
     logging.getLogger("kbkit.x").info(
         "GET https://me:pass@h/a?page=2&access_token=abcdef&x=1, Authorization: Bearer abc.def"
     )
-    lines = told(capsys)
+    lines = logged(capsys)
     first, second = map(json.loads, lines)
     assert first.keys() == {"time", "level", "logger", "message", "exception"}
     assert (first["level"], first["logger"]) == ("error", "kbkit.x")
@@ -70,15 +70,15 @@ def test_lines_of_json_hold_no_key_and_no_control_character(configured, capsys, 
         assert not any(secret in line for line in lines), secret
 
 
-def test_a_line_for_a_person_is_one_line(configured, capsys):
+def test_plain_log_message_is_one_line(configured, capsys):
     configured()
     logging.getLogger("kbkit.x").warning("one\ntwo\x1b[31m\u202e three")
-    assert told(capsys) == ["kbkit: one two [31m three"]
+    assert logged(capsys) == ["kbkit: one two [31m three"]
 
 
 @pytest.mark.local
 @pytest.mark.parametrize(
-    ("command", "code", "told"),
+    ("command", "code", "message"),
     [
         (["search", "tea", "--kb", "no-such"], 1, "no-such"),
         pytest.param(["search", "tea", "--limit", "many"], 2, "--limit", marks=pytest.mark.slow),
@@ -87,7 +87,7 @@ def test_a_line_for_a_person_is_one_line(configured, capsys):
         pytest.param(["add", "notes", "--files", "tea.md"], 0, "", marks=pytest.mark.slow),
     ],
 )
-def test_each_line_of_standard_error_is_json_where_a_program_reads(tmp_path, command, code, told):
+def test_json_logs_of_commands(tmp_path, command, code, message):
     with kbkit.open(tmp_path) as workspace:
         workspace.create("notes").add("Tea", "Green tea.")
     (tmp_path / "tea.md").write_text("# Oolong\n\nOolong tea.\n")
@@ -95,8 +95,8 @@ def test_each_line_of_standard_error_is_json_where_a_program_reads(tmp_path, com
     done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
     lines = [json.loads(line) for line in done.stderr.splitlines()]
     assert done.returncode == code
-    assert told in " ".join(line["message"] for line in lines)
-    assert all(line["level"] == "error" for line in lines if code and told in line["message"])
+    assert message in " ".join(line["message"] for line in lines)
+    assert all(line["level"] == "error" for line in lines if code and message in line["message"])
 
 
 WITH_COMMAND = """
@@ -126,13 +126,13 @@ app.command(name="now")(commands[what])
 try:
     main()
 finally:
-    if what == "interrupt":  # behind all that looks for one
+    if what == "interrupt":
         signal.raise_signal(signal.SIGINT)
 """
 
 
 def ended(what):
-    """What a process that logs JSON says at its end, and its exit status."""
+    """Return the log of a process and its exit status."""
     run = [sys.executable, "-c", WITH_COMMAND, "--log-json", "now", what]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     return [json.loads(line) for line in done.stderr.splitlines()], done.returncode
@@ -140,7 +140,7 @@ def ended(what):
 
 @pytest.mark.local
 @pytest.mark.parametrize(("what", "code"), [("error", 1), ("thread", 0), ("finalizer", 0)])
-def test_what_nobody_catches_is_a_line_of_json(what, code):
+def test_uncaught_exception_is_logged_as_json(what, code):
     (line,), status = ended(what)
     assert (line["level"], line["message"]) == ("critical", "unexpected ZeroDivisionError")
     assert "in fail\n" in line["exception"]
@@ -149,12 +149,12 @@ def test_what_nobody_catches_is_a_line_of_json(what, code):
 
 
 @pytest.mark.local
-def test_an_interrupt_is_a_line_of_json():
+def test_interrupt_is_logged_as_json():
     (line,), status = ended("interrupt")
     assert (line["message"], status) == ("interrupted", -signal.SIGINT)
 
 
 @pytest.mark.local
-def test_an_interrupt_is_not_lost_while_python_looks_for_garbage():
-    """Python drops whatever its callbacks raise."""
+def test_commands_run_without_callbacks_of_the_garbage_collector():
+    # Python drops exceptions of these callbacks
     assert ended("collect") == ([], 0)

@@ -1,4 +1,4 @@
-"""What installed packages bring: a real distribution in a folder on sys.path."""
+"""Plugins of a distribution in a folder on sys.path."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_plugins_are_listed_without_being_loaded(package):
     assert "wikikit" not in sys.modules
 
 
-def test_a_recipe_reads_from_a_plugin_with_a_plugin_embedder(package, tmp_path):
+def test_recipe_with_plugin_source_and_embedder(package, tmp_path):
     path = tmp_path / "recipe.yaml"
     path.write_text(
         "name: lights\nembedding: {type: plugin, name: hashes, options: {dimensions: 32}}\n"
@@ -98,14 +98,14 @@ def test_a_recipe_reads_from_a_plugin_with_a_plugin_embedder(package, tmp_path):
         ("lost", {}, "cannot be created"),
     ],
 )
-def test_a_plugin_that_cannot_be_had_is_one_clear_error(package, name, options, message):
+def test_unusable_plugin_is_refused(package, name, options, message):
     with pytest.raises(ConfigError, match=message):
         kbkit.sources.open_reader(PluginSource(name=name, options=options))
     with pytest.raises(ConfigError, match="no installed package provides an embedder"):
         open_embedder(PluginEmbedding(name="no"))
 
 
-def test_unknown_keys_of_either_plugin_are_named_with_what_there_is(tmp_path):
+def test_unknown_keys_of_plugins_are_named(tmp_path):
     path = tmp_path / "recipe.yaml"
     path.write_text(
         "name: x\nembedding: {type: plugin, name: a, option: {}}\n"
@@ -116,18 +116,16 @@ def test_unknown_keys_of_either_plugin_are_named_with_what_there_is(tmp_path):
     assert str(raised.value).count("did you mean 'options'?") == 2
 
 
-def test_a_recipe_names_an_annotator_of_a_package_or_none(package, tmp_path):
+def test_plugin_annotators(package, tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("lights")
         where = kb._stores.database, kb.id
-        made = annotator_of(PluginAnnotation(name="shouts", options={"mark": "?"}), *where)
-        assert made.fingerprint == "shouts:?"
+        annotator = annotator_of(PluginAnnotation(name="shouts", options={"mark": "?"}), *where)
+        assert annotator.fingerprint == "shouts:?"
         assert annotator_of(NoAnnotation(), *where) is None
-        with pytest.raises(
-            ConfigError, match="is not an annotator: it lacks fingerprint, annotate"
+        for name, message in (
+            ("empty", "is not an annotator: it lacks fingerprint, annotate"),
+            ("no", r"provides an annotator .* \(there are: empty, shouts"),
         ):
-            annotator_of(PluginAnnotation(name="empty"), *where)
-        with pytest.raises(
-            ConfigError, match=r"provides an annotator .* \(there are: empty, shouts"
-        ):
-            annotator_of(PluginAnnotation(name="no"), *where)
+            with pytest.raises(ConfigError, match=message):
+                annotator_of(PluginAnnotation(name=name), *where)

@@ -1,4 +1,4 @@
-"""Worker processes: what a task costs that crashes, hangs or takes too much, and who ends them."""
+"""Worker processes survive tasks that crash, hang or take too much memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -68,7 +69,7 @@ class Call:
 
 @pytest.fixture
 def call(tmp_path, monkeypatch):
-    """Makes tasks of a module that the workers find as this process does."""
+    """The class of tasks, in a module that workers can import."""
     (tmp_path / "worker_tasks.py").write_text(TASKS)
     monkeypatch.syspath_prepend(str(tmp_path))
     known = os.environ.get("PYTHONPATH", "")
@@ -79,48 +80,44 @@ def call(tmp_path, monkeypatch):
 
 @pytest.fixture
 def workers(call):
-    made = Workers(1)
-    yield made
-    made.close()
+    with closing(Workers(1)) as workers:
+        yield workers
 
 
 def do(workers: Workers, task: object) -> object:
     return workers.submit(task).result(timeout=120)
 
 
-def test_tasks_are_done_in_other_processes(call):
-    workers = Workers(2)
-    try:
+def test_tasks_run_in_other_processes(call):
+    with closing(Workers(2)) as workers:
         results = [workers.submit(call("double", n)) for n in range(50)]
         assert [each.result(timeout=120) for each in results] == [2 * n for n in range(50)]
         assert do(workers, call("pid")) != os.getpid()
         assert workers.count == 2
-    finally:
-        workers.close()
 
 
 @pytest.mark.parametrize("what", ["crash", "fault", "unpicklable"])
-def test_a_task_that_ends_its_worker_costs_itself_only(workers, call, what):
+def test_task_that_ends_its_worker_is_the_only_one_lost(workers, call, what):
     before = do(workers, call("pid"))
     assert do(workers, call(what)) == ("broken", "the process that did it ended")
     assert do(workers, call("pid")) != before
     assert do(workers, call("double", 4)) == 8
 
 
-def test_a_task_that_cannot_be_sent_costs_itself_only(workers, call):
+def test_unpicklable_task_is_the_only_one_lost(workers, call):
     kind, _ = do(workers, call("double", lambda: None))
     assert kind == "broken"
     assert do(workers, call("double", 4)) == 8
 
 
-def test_a_task_that_takes_too_long_is_ended(workers, call):
+def test_task_timeout(workers, call):
     before = do(workers, call("pid"))
     assert do(workers, call("hang", seconds=0.5)) == ("broken", "took longer than 0.5 s")
     assert not psutil.pid_exists(before)
     assert do(workers, call("double", 4)) == 8
 
 
-def test_a_worker_that_is_killed_costs_one_task(workers, call):
+def test_killed_worker_loses_one_task(workers, call):
     for _ in range(2):
         process = psutil.Process(do(workers, call("pid")))
         process.kill()
@@ -131,16 +128,13 @@ def test_a_worker_that_is_killed_costs_one_task(workers, call):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such limit")
 def test_memory_is_bounded(call):
-    workers = Workers(1, memory=600_000_000)
-    try:
+    with closing(Workers(1, memory=600_000_000)) as workers:
         assert do(workers, call("fill", 50_000_000)) == 50_000_000
         assert do(workers, call("fill", 900_000_000)) == ("broken", "the process that did it ended")
         assert do(workers, call("double", 4)) == 8
-    finally:
-        workers.close()
 
 
-def test_what_a_task_prints_is_no_answer(workers, call):
+def test_output_of_a_task_is_not_its_result(workers, call):
     assert do(workers, call("chatter")) == "quiet"
     assert do(workers, call("double", "ab")) == "abab"
 
@@ -150,23 +144,18 @@ def test_nothing_is_imported_from_the_working_directory(call, tmp_path, monkeypa
     here.mkdir()
     (here / "struct.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(here)
-    workers = Workers(1)
-    try:
+    with closing(Workers(1)) as workers:
         path = do(workers, call("path"))
-        assert "" not in path
-        assert str(here) not in path
-        assert str(Path(kbkit.__file__).parents[1]) in path
-    finally:
-        workers.close()
+    assert "" not in path
+    assert str(here) not in path
+    assert str(Path(kbkit.__file__).parents[1]) in path
 
 
-def test_close_ends_processes_and_cancels_what_waits(call):
+def test_close_ends_processes_and_cancels_queued_tasks(call):
     others = psutil.Process().children()  # multiprocessing's resource tracker, say
     workers = Workers(2)
-    results = []
     children = [psutil.Process(do(workers, call("pid")))]
-    for n in range(20):
-        results.append(workers.submit(call("hang", n)))
+    results = [workers.submit(call("hang", n)) for n in range(20)]
     until(lambda: sum(each.running() for each in results) == 2)
     known = [*others, *children]
     children += [child for child in psutil.Process().children() if child not in known]
@@ -180,8 +169,7 @@ def test_close_ends_processes_and_cancels_what_waits(call):
     assert [each.cancelled() for each in results] == [False] * 2 + [True] * 18
 
 
-def test_a_task_that_was_cancelled_before_it_began_costs_nothing(call):
-    workers = Workers(1)
+def test_cancelled_task_is_skipped(workers, call):
     first = workers.submit(call("hang"))
     until(first.running)
     second, third = workers.submit(call("pid")), workers.submit(call("pid"))
@@ -190,11 +178,9 @@ def test_a_task_that_was_cancelled_before_it_began_costs_nothing(call):
         process.kill()
     assert third.result(120)
     assert second.cancelled()
-    workers.close()
 
 
-def test_no_process_outlives_a_parent_that_is_killed(call, tmp_path):
-    """Neither one that waits nor one amid a task, whose time only the parent knew."""
+def test_workers_end_when_their_parent_is_killed(call, tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(
         textwrap.dedent("""
@@ -219,7 +205,7 @@ def test_no_process_outlives_a_parent_that_is_killed(call, tmp_path):
     assert alive == []
 
 
-def test_the_module_of_workers_knows_no_task():
+def test_module_of_workers_imports_no_tasks():
     code = (
         "import sys, kbkit.runtime.processes; "
         "print([name for name in sys.modules if name.startswith('kbkit.')])"
@@ -228,25 +214,20 @@ def test_the_module_of_workers_knows_no_task():
     assert known.stdout.strip() == ("['kbkit.lazy', 'kbkit.runtime', 'kbkit.runtime.processes']")
 
 
-def test_a_worker_that_dies_costs_one_page() -> None:
-    workers = Workers(1)
-    try:
-        results: list = []
-        for _ in range(2):
-            (process,) = workers._processes
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait(120)
-            task = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
-            results += [workers.submit(task).result(timeout=120) for _ in range(2)]
-        assert [bool(page.content) for page in results] == [False, True, False, True]
-        assert results[0].failed
-        assert "process" in results[0].reason
-    finally:
-        workers.close()
+def test_worker_that_dies_costs_one_page(workers):
+    results = []
+    for _ in range(2):
+        (process,) = workers._processes
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(120)
+        task = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
+        results += [do(workers, task) for _ in range(2)]
+    assert [bool(page.content) for page in results] == [False, True, False, True]
+    assert results[0].failed
+    assert "process" in results[0].reason
 
 
-def test_a_script_without_a_main_guard_may_crawl_with_processes(tmp_path) -> None:
-    """Worker processes that imported the script again would start the work again."""
+def test_script_without_a_main_guard_runs_once(tmp_path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent("""
@@ -266,13 +247,12 @@ def test_a_script_without_a_main_guard_may_crawl_with_processes(tmp_path) -> Non
         print(done)
         """)
     )
-    run = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
-    )
+    command = [sys.executable, str(script)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert run.stdout.split() == ["once", "40"], run.stderr
 
 
-def test_a_server_ends_with_its_terminal_unless_it_is_to_outlive_it():
+def test_ending_signals_leave_out_an_ignored_hangup():
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
         assert ending_signals() == [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

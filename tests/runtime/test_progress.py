@@ -1,3 +1,5 @@
+"""Progress bars in notebooks."""
+
 import json
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import pytest
 from kbkit.runtime.progress import progress_bar
 
 
-def test_a_caller_s_own_callback_is_used_as_it_is():
+def test_callback_of_the_caller_is_used():
     def mine(progress):
         pass
 
@@ -17,13 +19,12 @@ def test_a_caller_s_own_callback_is_used_as_it_is():
         assert tell is mine
 
 
-def test_outside_a_notebook_nothing_is_shown():
+def test_no_progress_bar_outside_a_notebook():
     with progress_bar(None) as tell:
         assert tell is None
 
 
-def test_in_a_kernel_a_bar_follows_the_stages():
-    """A real IPython shell with the attribute that marks a kernel."""
+def test_progress_bar_of_a_kernel_shows_stages():
     code = """
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
@@ -35,19 +36,17 @@ with progress_bar(None) as tell:
         tell(Progress("crawl", n, 10, "http://x/" + "y" * 100))
     tell(Progress("index", 5))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "crawl" in done.stderr
     assert "index" in done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("end", "left"), [("tell(Progress('evaluate', 7, 8))", set()), ("1 / 0", {"danger"})]
+    ("end", "styles"), [("tell(Progress('evaluate', 7, 8))", set()), ("1 / 0", {"danger"})]
 )
-def test_a_bar_stays_red_only_where_the_work_failed(end, left):
-    """In a real kernel, whose widgets tqdm draws with; what stopped early is no failure."""
+def test_progress_bar_is_red_only_after_a_failure(end, styles):
     code = f"""
 from kbkit.models import Progress
 from kbkit.runtime.progress import progress_bar
@@ -59,5 +58,5 @@ with progress_bar(None) as tell:
     nbclient.NotebookClient(notebook, kernel_name="python3", allow_errors=True).execute()
     widgets = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
     bars = [each["state"] for each in widgets.values() if "FloatProgress" in each["model_name"]]
-    assert bars or not left, json.dumps(widgets)
-    assert {bar["bar_style"] for bar in bars} - {""} == left
+    assert bars or not styles, json.dumps(widgets)
+    assert {bar["bar_style"] for bar in bars} - {""} == styles
