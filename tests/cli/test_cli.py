@@ -111,6 +111,16 @@ def ask(run, filled):
     return partial(run, workspace=filled)
 
 
+@pytest.fixture
+def fruit(tmp_path):
+    """A document and a recipe that reads it, in the folder of commands."""
+    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+    (tmp_path / "recipe.yaml").write_text(
+        "name: fruit\nsources: [{type: files, path: '*.md'}]\n"
+        "questions: [{question: what colour are apples, relevant: [a.md]}]\n"
+    )
+
+
 def write_lines(path, *documents):
     path.write_text("".join(json.dumps(document) + "\n" for document in documents))
     return path
@@ -126,7 +136,7 @@ def test_global_option_after_the_command_is_explained(here):
     assert "before the command: kbkit --workspace ... search" in result.err
 
 
-def test_a_site_is_crawled(here, site):
+def test_site_is_crawled(here, site):
     outcome = here("new", "house", "--crawl", site, "--allow-private", "--json")
     assert outcome.code == 0
     assert outcome.json.keys() >= REPORT_KEYS
@@ -342,7 +352,7 @@ def test_search_for_people_names_title_place_and_address(ask):
     assert "[b]ø 🍞[/b]" in ask("search", "bread").out, "text is not markup"
 
 
-def test_a_document_is_printed_once_with_its_passages(here, tmp_path):
+def test_document_is_printed_once_with_its_passages(here, tmp_path):
     (tmp_path / "a.md").write_text("# Tea\n\nTea is hot.\n\n## Milk\n\nTea with milk.\n")
     here("new", "drinks", "--files", "a.md")
     printed = here("search", "tea").out
@@ -502,7 +512,8 @@ def test_documents_and_chunks_are_written_to_files(here, ask, tmp_path):
     chunks = ask("chunks", "drinks", "--jsonl").lines
     assert [row["id"] for row in rows] == [chunk["id"] for chunk in chunks]
     assert all(row["vector"] for row in rows)
-    assert chunks[0]["id"] in ask("chunks", "drinks").err
+    outcome = ask("chunks", "drinks")
+    assert chunks[0]["id"] in outcome.out + outcome.err
     assert "--output" in ask("chunks", "drinks", "--vectors").err
 
 
@@ -582,7 +593,7 @@ def test_delete_asks_first(here, monkeypatch):
     assert here("list", "--json").json == []
 
 
-def test_a_workspace_of_a_newer_kbkit_is_refused(here, tmp_path):
+def test_workspace_of_a_newer_kbkit_is_refused(here, tmp_path):
     here("new", "notes")
     with sqlite3.connect(tmp_path / "kb" / "catalog.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -591,12 +602,7 @@ def test_a_workspace_of_a_newer_kbkit_is_refused(here, tmp_path):
     assert "upgrade kbkit" in outcome.err
 
 
-def test_second_build_changes_nothing(here, tmp_path):
-    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
-    (tmp_path / "recipe.yaml").write_text(
-        "name: fruit\nsources: [{type: files, path: '*.md'}]\n"
-        "questions: [{question: what colour are apples, relevant: [a.md]}]\n"
-    )
+def test_second_build_changes_nothing(here, fruit):
     report = here("build", "recipe.yaml", "--no-site", "--json").json
     assert report.keys() >= REPORT_KEYS
     assert (report["new"], report["chunks_embedded"] > 0) == (1, True)
@@ -628,8 +634,7 @@ def test_invalid_recipe_is_reported_with_file_and_line(here, tmp_path, text, say
     assert here("list", "--json").json == []
 
 
-def test_export_without_html_writes_the_project_only(here, tmp_path):
-    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+def test_export_without_html_writes_the_project_only(here, fruit, tmp_path):
     here("new", "fruit", "--files", "a.md")
     report = here("export", "fruit", "--no-build", "--json").json
     project = Path(report["folder"])
@@ -645,8 +650,7 @@ def test_export_without_html_writes_the_project_only(here, tmp_path):
     assert "export one first" in outcome.err
 
 
-def test_export_includes_the_model_unless_disabled(here, tmp_path):
-    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+def test_export_includes_the_model_unless_disabled(here, fruit, tmp_path):
     for name, setting in (("fruit", ""), ("plain", "site: {model: false}")):
         recipe = f"name: {name}\nsources: [{{type: files, path: a.md}}]\n{setting}\n"
         (tmp_path / f"{name}.yaml").write_text(recipe)
@@ -663,9 +667,7 @@ def test_export_includes_the_model_unless_disabled(here, tmp_path):
     assert not has_model("plain")
 
 
-def test_export_of_pages_and_of_a_standalone_project(here, tmp_path):
-    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
-    (tmp_path / "recipe.yaml").write_text("name: fruit\nsources: [{type: files, path: '*.md'}]\n")
+def test_export_of_pages_and_of_a_standalone_project(here, fruit, tmp_path):
     # this builds the knowledge base first
     assert here("export", "recipe.yaml", "--folder", "docs/fruit", "--pages-only").code == 0
     assert (tmp_path / "docs/fruit/documents.json").is_file()
