@@ -149,13 +149,10 @@ def test_export_can_publish_the_served_site(client):
     problem(client.get("/site/shown/"), 404, "NotFoundError", "publish: true")
     about = {"kb": "shown", "title": "Sencha", "content": "# Sencha\n\nSteep it."}
     assert client.post("/api/knowledge/documents", json=about).is_success
-    job = client.post("/api/knowledge/bases/shown/exports", json=options).headers["location"]
-    while (finished := client.get(job, params={"wait": 20}).json())["state"] in (
-        "queued",
-        "running",
-    ):
+    place = client.post("/api/knowledge/bases/shown/exports", json=options).headers["location"]
+    while (job := client.get(place, params={"wait": 20}).json())["state"] in ("queued", "running"):
         pass
-    assert (finished["result"]["archive"], finished["result"]["built"]) == ("", True)
+    assert (job["result"]["archive"], job["result"]["built"]) == ("", True)
     assert "Sencha" in client.get("/site/shown/").text
 
 
