@@ -29,18 +29,16 @@ from kbkit.ingest.embedding import embed
 from kbkit.ingest.summaries import REVISION
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.models import Chunk, Document, Labels
+from kbkit.stores.backend import CatalogVectors, FolderLocks
 from kbkit.stores.catalog import reading, summaries, writing
-from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import documents, outbox
 from kbkit.stores.catalog.schema import summaries as summary_table
 from kbkit.stores.catalog.summaries import NewSummary
-from kbkit.stores.catalog.writing import NewDocument
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.catalog.writing import NewChunk, NewDocument
+from kbkit.stores.sqlite_database import SqliteDatabase
 from kbkit.stores.stores import Stores, StoresAddress
-from kbkit.stores.vector_store import CatalogVectors
 from kbkit.text.analysis import analyzer
 
 _COPY = "again"

@@ -14,7 +14,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-from kbkit.stores.catalog import migrating
+from kbkit.stores.catalog import database as migrating
 from kbkit.stores.catalog.schema import OLDEST
 
 ARCHIVE = Path(__file__).with_name("old_catalogs.zip")

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from kbkit.stores.postgres.database import PostgresDatabase
+from kbkit.stores.postgres_database import PostgresDatabase
 from tests.waiting import until
 
 REQUIRED = os.environ.get("KBKIT_REQUIRE_POSTGRES") == "1"

@@ -22,7 +22,7 @@ from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExi
 from kbkit.files.directory import Directory
 from kbkit.files.paths import fault, parts_of
 from kbkit.models import EntryRating, EntrySource, EntryStatus
-from kbkit.stores.locks import Locks
+from kbkit.stores.backend import Locks
 
 FILE = "SKILL.md"
 _FILES = (FILE, FILE.lower())

@@ -22,7 +22,7 @@ from kbkit.models import (
     SourceDocument,
 )
 from kbkit.runtime.validation import check_text
-from kbkit.stores.catalog.entries import EntryRecord
+from kbkit.stores.catalog.indexed_files import EntryRecord
 
 _MAX_TEXT_LENGTH = 500_000  # characters of a prompt or a readme
 _MAX_CODE_LENGTH = 50_000  # characters of all code

@@ -26,8 +26,8 @@ from kbkit.knowledge_base.improving import Improving
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
 from kbkit.models.files import ENTRIES
 from kbkit.runtime.progress import OnProgress
-from kbkit.stores.catalog import entries, knowledge_bases, ratings, writing
-from kbkit.stores.catalog.entries import EntryRecord
+from kbkit.stores.catalog import indexed_files, knowledge_bases, ratings, writing
+from kbkit.stores.catalog.indexed_files import EntryRecord
 from kbkit.stores.stores import Stores
 
 _BATCH = 100
@@ -60,12 +60,12 @@ class EntryIndex:
 
     def records(self) -> dict[str, EntryRecord]:
         with self._database.read() as transaction:
-            return entries.records(transaction)
+            return indexed_files.entry_records(transaction)
 
     def listed(self, **conditions: Any) -> list[EntryRecord]:
-        """List entries in order; see `kbkit.stores.catalog.entries.listed`."""
+        """List entries in order; see `kbkit.stores.catalog.indexed_files.list_entries`."""
         with self._database.read() as transaction:
-            return entries.listed(transaction, **conditions)
+            return indexed_files.list_entries(transaction, **conditions)
 
     def ids(self) -> dict[str, str]:
         return {slug: record.id for slug, record in self.records().items()}
@@ -102,7 +102,7 @@ class EntryIndex:
         if not slugs:
             return {}
         with self._database.read() as transaction:
-            votes_by_document = entries.document_ratings(transaction, ENTRIES, slugs)
+            votes_by_document = indexed_files.document_ratings(transaction, ENTRIES, slugs)
         return {slugs[known_id]: votes for known_id, votes in votes_by_document.items()}
 
     def _level(
@@ -185,8 +185,8 @@ class EntryIndex:
         moved = self._moved(read, records, gone)
         with self._database.write() as transaction:
             for slug, was in moved.items():
-                entries.rename_document(transaction, kb.id, was, slug)
-                entries.forget(transaction, [was])
+                indexed_files.rename_document(transaction, kb.id, was, slug)
+                indexed_files.forget_entries(transaction, [was])
         put_documents(
             kb,
             [
@@ -204,15 +204,15 @@ class EntryIndex:
             old = writing.ids_by_uri(transaction, kb.id, removed)
             for document_id in old.values():
                 writing.delete_document(transaction, kb.id, document_id)
-            entries.forget(transaction, removed)
+            indexed_files.forget_entries(transaction, removed)
             id_of = writing.ids_by_uri(transaction, kb.id, list(read))
             made = [
                 record_of(stored, ids[slug], id_of.get(slug, ""), seen)
                 for slug, stored in read.items()
             ]
-            entries.note(transaction, [*made, *faults])
+            indexed_files.note_entries(transaction, [*made, *faults])
             for slug, stored in read.items():
-                entries.put_votes(transaction, kb.id, ids[slug], stored.skill.rating.votes)
+                indexed_files.put_votes(transaction, kb.id, ids[slug], stored.skill.rating.votes)
         if old:
             self._stores.vectors.apply(kb.id)
         return EntrySyncReport(

@@ -31,10 +31,10 @@ from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
 from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.retrieval.delimiting import cut, fenced, instructions, one_line
-from kbkit.stores.catalog import entries as catalog
+from kbkit.stores.backend import Locks
+from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.entries import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
-from kbkit.stores.locks import Locks
+from kbkit.stores.catalog.indexed_files import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
 from kbkit.stores.stores import Stores
 
 _RULES: tuple[tuple[str, str], ...] = (
@@ -313,7 +313,7 @@ class EntryLookup:
 
     def find(self, prompt: str, limit: int) -> list[Found]:
         with self._database.read() as transaction:
-            records = catalog.records(transaction)
+            records = catalog.entry_records(transaction)
         usable = {
             slug: record
             for slug, record in records.items()

@@ -7,7 +7,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating, Target
 from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query
 from kbkit.runtime.validation import check_integer, check_text, is_integer
-from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings
 from kbkit.stores.catalog.database import Database
 
 _LARGEST_ID = 2**63 - 1
@@ -34,7 +34,7 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
         removed = ratings.remove(transaction, kb_id, int(rating_id)) if is_id else None
         if removed is None:
             raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
-        query_encoders.forget(transaction, kb_id, fold_query(removed))
+        ratings.forget_question(transaction, kb_id, fold_query(removed))
 
 
 def judgements_of(database: Database, kb_id: str) -> Judgements:

@@ -23,7 +23,7 @@ from kbkit.models.files import FILES
 from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explained
-from kbkit.stores.catalog import files as catalog
+from kbkit.stores.catalog import indexed_files as catalog
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import Stores
 

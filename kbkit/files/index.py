@@ -28,9 +28,9 @@ from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.files import read_file
 from kbkit.sources.formats import FileParser, format_of
 from kbkit.sources.untrusted import UnreadableError
-from kbkit.stores.catalog import files, writing
+from kbkit.stores.catalog import indexed_files, writing
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.files import FileRecord, Link
+from kbkit.stores.catalog.indexed_files import FileRecord, Link
 from kbkit.stores.stores import Stores
 
 _P = ParamSpec("_P")
@@ -128,7 +128,7 @@ class FileIndex:
             for item in self._store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
             if not item.is_folder
         }
-        records = self.look_up(files.records, path)
+        records = self.look_up(indexed_files.records, path)
         changed = [item for item in items.values() if is_stale(records.get(item.path), item.about)]
         gone = [each for each in records if each not in items]
         report = SyncReport(skipped=tuple(skipped))
@@ -161,14 +161,14 @@ class FileIndex:
         return report
 
     def created(self, path: str) -> dict[str, int]:
-        records = self.look_up(files.records, path)
+        records = self.look_up(indexed_files.records, path)
         return {each[len(path) :].lstrip("/"): record.created for each, record in records.items()}
 
     def known(self, path: str) -> FileRecord | None:
-        return self.look_up(files.records, path).get(path)
+        return self.look_up(indexed_files.records, path).get(path)
 
     def move(self, source: str, target: str) -> None:
-        records = self.look_up(files.records, source)
+        records = self.look_up(indexed_files.records, source)
         if not records:
             return
         with (
@@ -176,8 +176,8 @@ class FileIndex:
             self._database.write() as transaction,
         ):
             paths = {path: target + path[len(source) :] for path in records}
-            keys = files.names(transaction, list(paths))
-            files.move(transaction, FILES, paths)
+            keys = indexed_files.names(transaction, list(paths))
+            indexed_files.move(transaction, FILES, paths)
             self._resolve(transaction, keys)
 
     def _store_part(
@@ -191,7 +191,7 @@ class FileIndex:
         added, updated, removed = list[str](), list[str](), list[str]()
         skipped: list[Problem] = []
         paths = [*(item.path for item in part), *gone]
-        existing = self.look_up(files.of, paths)
+        existing = self.look_up(indexed_files.of, paths)
         seen = time.time_ns()
         notes: dict[str, Note] = {}
         records: list[FileRecord] = []
@@ -229,11 +229,11 @@ class FileIndex:
             ids = writing.ids_by_uri(transaction, kb.id, old)
             for document_id in ids.values():
                 writing.delete_document(transaction, kb.id, document_id)
-            names = files.names(transaction, [*notes, *removed])
-            files.forget(transaction, removed)
-            files.note(transaction, records)
-            files.put_names(transaction, {path: note.names for path, note in notes.items()})
-            files.put_links(transaction, {path: note.links for path, note in notes.items()})
+            names = indexed_files.names(transaction, [*notes, *removed])
+            indexed_files.forget(transaction, removed)
+            indexed_files.note(transaction, records)
+            indexed_files.put_names(transaction, {path: note.names for path, note in notes.items()})
+            indexed_files.put_links(transaction, {path: note.links for path, note in notes.items()})
             names.update(*(note.names for note in notes.values()))
             names.update(link.key for note in notes.values() for link in note.links)
             self._resolve(transaction, names)
@@ -242,10 +242,10 @@ class FileIndex:
         return SyncReport(tuple(added), tuple(updated), tuple(removed), tuple(skipped))
 
     def _resolve(self, transaction: Transaction, keys: Iterable[str]) -> None:
-        links = files.links_by_key(transaction, set(keys))
-        now = resolved(links, files.named(transaction, {link.key for link in links}))
+        links = indexed_files.links_by_key(transaction, set(keys))
+        now = resolved(links, indexed_files.named(transaction, {link.key for link in links}))
         before = {(link.path, link.target): link.leads_to for link in links}
-        files.lead(
+        indexed_files.lead(
             transaction, [link for link in now if before[link.path, link.target] != link.leads_to]
         )
 

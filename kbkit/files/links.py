@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from kbkit.files.paths import collision_key
-from kbkit.stores.catalog.files import Link
+from kbkit.stores.catalog.indexed_files import Link
 from kbkit.text.markdown.blocks import blocks
 from kbkit.text.markdown.structure import CODE_SPAN, WIKI_LINK, destinations
 

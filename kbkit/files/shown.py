@@ -14,9 +14,9 @@ from kbkit.files.paths import joined
 from kbkit.models import FileInfo, FileKind
 from kbkit.models.files import FILES
 from kbkit.models.values import pluralize
-from kbkit.stores.catalog import files, knowledge_bases, reading
+from kbkit.stores.catalog import indexed_files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.files import PageRow
+from kbkit.stores.catalog.indexed_files import PageRow
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 ROOT = "kb"
@@ -113,7 +113,7 @@ class ShownKnowledgeBases:
         if cached is not None and cached.version == row.version and root in cached.children:
             return cached
         with self._database.read() as transaction:
-            rows = {page.uri: page for page in files.pages(transaction, row.id)}
+            rows = {page.uri: page for page in indexed_files.pages(transaction, row.id)}
         paths = assign_paths(rows, "")
         shared = _shared_folders([path.split("/")[1:-1] for path in paths.values()])
         pages = {

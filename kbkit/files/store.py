@@ -31,7 +31,7 @@ from kbkit.errors import (
 from kbkit.files.directory import MAX_BYTES, TRASH, Directory, Trash, refuse_link
 from kbkit.files.paths import MAX_DEPTH, collision_key, fault, joined, parts_of
 from kbkit.models import DeletedFile, FileKind
-from kbkit.stores.locks import Locks
+from kbkit.stores.backend import Locks
 
 _POLL = 0.005
 _ROOM = 8_000_000  # free bytes required before a change; the catalog writes its changes twice

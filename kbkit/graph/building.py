@@ -21,9 +21,10 @@ from kbkit.models import EntityType, StatedRelation
 from kbkit.recipes import GraphSpec
 from kbkit.stores.catalog import (
     chunk_annotations,
-    files,
+    corpus,
     graph,
     graph_writing,
+    indexed_files,
     knowledge_bases,
     subjects,
 )
@@ -143,7 +144,7 @@ def build_waiting(
 
 def build_small(stores: Stores, kb_id: str) -> None:
     with stores.database.read() as transaction:
-        is_small = graph.count(transaction, kb_id) <= SMALL
+        is_small = corpus.count_chunks(transaction, kb_id) <= SMALL
     if is_small:
         build_waiting(stores, [kb_id])
 
@@ -155,7 +156,7 @@ def _load(database: Database, kb_id: str) -> _State:
     with database.read() as transaction:
         config = knowledge_bases.get_by_id(transaction, kb_id).config
         facts = graph.document_facts(transaction, kb_id)
-        links = files.linked_documents(transaction, kb_id)
+        links = indexed_files.linked_documents(transaction, kb_id)
         named_by_recipe = config.get("annotation", {}).get("names", ())
         state = _State(
             graph.places(transaction, kb_id),

@@ -15,7 +15,7 @@ from math import log1p
 from kbkit.annotation.terms import CODE
 from kbkit.models import EntityType, Gap, GapKind, MergeSuggestion, Target, TargetKind
 from kbkit.models.files import FILES
-from kbkit.stores.catalog import entities, files
+from kbkit.stores.catalog import entities, indexed_files
 from kbkit.stores.catalog import graph as rows
 from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
@@ -154,11 +154,11 @@ class _Finder:
             )
 
     def missing(self) -> Iterator[Gap]:
-        for note in files.missing(self._transaction) if FILES in self._kb_ids else ():
+        for note in indexed_files.missing(self._transaction) if FILES in self._kb_ids else ():
             name = note.target.rpartition("/")[2] if note.target[:1] == "/" else note.target
             chunks: list[str] = []
             for text in (f"[[{name}", name, "]("):  # as it may be written
-                chunks = chunks or files.chunks_with(
+                chunks = chunks or indexed_files.chunks_with(
                     self._transaction, FILES, note.sources, text, _CHUNKS
                 )
             count = len(note.sources)

@@ -20,9 +20,8 @@ from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
 from kbkit.models.values import plain
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog import reading, writing
-from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, batches
-from kbkit.stores.catalog.writing import Description
+from kbkit.stores.catalog.writing import Description, NewChunk
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown.blocks import Block, Kind
 from kbkit.text.markdown.structure import (

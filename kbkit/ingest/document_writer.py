@@ -20,20 +20,13 @@ from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocumen
 from kbkit.runtime.engine import perform
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.parts import detect
-from kbkit.stores.catalog import (
-    chunk_writing,
-    knowledge_bases,
-    pending_vectors,
-    runs,
-    trash,
-    writing,
-)
+from kbkit.stores.catalog import chunk_vectors, knowledge_bases, runs, trash, writing
+from kbkit.stores.catalog.chunk_vectors import CHUNK
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
-from kbkit.stores.catalog.statement_vectors import CHUNK
 from kbkit.stores.catalog.writing import ChunkChanges, NewDocument, StoredVersion, Touch
-from kbkit.stores.index_writer import IndexWriter
+from kbkit.stores.stores import IndexWriter
 from kbkit.text.analysis import REVISION
 
 _CHARACTERS = 200_000
@@ -187,7 +180,7 @@ class DocumentWriter(Batch):
         )
         trash.forget(transaction, kb_id, [document.uri for document, _ in new])
         if prepared.vectors.waiting:
-            pending_vectors.remove(transaction, kb_id, embedder.fingerprint, prepared.texts)
+            chunk_vectors.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.texts)
         for run_id, touches in _by_run(same).items():
             writing.touch_documents(transaction, touches, run_id=run_id)
         _record(transaction, [origin for _, origin in (*same, *new)])
@@ -236,7 +229,7 @@ class DocumentWriter(Batch):
             return texts  # vectors of unchanged chunks are found by their texts
         new = [each for document in cut for each in document.chunks]
         with self._destination.stores.database.read() as transaction:
-            staying = chunk_writing.staying(transaction, new)
+            staying = writing.staying(transaction, new)
         wanted = {each.embed_hash for each in new if each.chunk.id not in staying}
         return {key: text for key, text in texts.items() if key in wanted}
 

@@ -22,17 +22,10 @@ from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import SourceEvent
-from kbkit.stores.catalog import (
-    database,
-    knowledge_bases,
-    outbox,
-    pending_vectors,
-    reading,
-    statement_vectors,
-)
+from kbkit.stores.catalog import chunk_vectors, database, knowledge_bases, outbox, reading
+from kbkit.stores.catalog.chunk_vectors import CHUNK, Source
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.outbox import restart
-from kbkit.stores.catalog.statement_vectors import CHUNK, Source
 from kbkit.stores.catalog.writing import NewDocument, StoredVersion
 from kbkit.stores.stores import Stores
 
@@ -60,9 +53,9 @@ def vectors_of(
     keep: bool = True,
 ) -> Vectors:
     with database.read() as transaction:
-        packed = pending_vectors.known(transaction, kb_id, texts)
+        packed = chunk_vectors.stored(transaction, kb_id, texts)
         missing = [key for key in texts if key not in packed]
-        waited = pending_vectors.waiting(transaction, kb_id, embedder.fingerprint, missing)
+        waited = chunk_vectors.pending(transaction, kb_id, embedder.fingerprint, missing)
     packed |= waited
     missing = [key for key in missing if key not in waited]
     size = batch_size(embedder)
@@ -72,7 +65,7 @@ def vectors_of(
         packed |= made
         if keep and start + size < len(missing):  # a later batch may fail
             with database.write() as transaction:
-                pending_vectors.add(transaction, kb_id, embedder.fingerprint, made)
+                chunk_vectors.add_pending(transaction, kb_id, embedder.fingerprint, made)
     return Vectors(packed, len(missing), bool(waited) or (keep and len(missing) > size))
 
 
@@ -316,14 +309,14 @@ def embed_statements(
     size, done = batch_size(embedder), 0
     with database.read() as transaction:
         text = knowledge_bases.get_by_id(transaction, kb_id).embedded_text
-        total = statement_vectors.count_lacking(transaction, kb_id, text)
+        total = chunk_vectors.count_lacking(transaction, kb_id, text)
 
     def lacking(transaction: Transaction) -> list[tuple[int, Source, Chunk, Document]]:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
             return []  # another process has changed the settings
-        seqs = statement_vectors.lacking(transaction, kb_id, text, size)
-        sources = statement_vectors.sources(transaction, seqs)
+        seqs = chunk_vectors.lacking(transaction, kb_id, text, size)
+        sources = chunk_vectors.sources(transaction, seqs)
         passages = reading.get_chunks(transaction, seqs)
         return [(seq, sources[seq], *passage) for seq, passage in passages.items()]
 
@@ -344,11 +337,11 @@ def embed_statements(
             row = knowledge_bases.get_by_id(transaction, kb_id)
             if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
                 break
-            now = statement_vectors.sources(transaction, list(hashes))
+            now = chunk_vectors.sources(transaction, list(hashes))
             kept = {seq: key for seq, key in hashes.items() if now.get(seq) == before[seq]}
             changed = {before[seq].id: seq for seq, key in kept.items() if key in packed}
             version = row.version + 1
-            statement_vectors.put(transaction, kb_id, kept, packed, text=text, version=version)
+            chunk_vectors.put(transaction, kb_id, kept, packed, text=text, version=version)
             if changed:
                 outbox.add(transaction, kb_id, dict(changed))
                 knowledge_bases.touch(transaction, kb_id)
@@ -390,14 +383,16 @@ def _embed(
     embedder = destination.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
     with database.read() as transaction:
-        total = pending_vectors.count_without(transaction, kb_id, fingerprint)
+        total = chunk_vectors.count_without_pending(transaction, kb_id, fingerprint)
     done = last = 0
     while not stop():
         with database.read() as transaction:
-            rows = pending_vectors.without(transaction, kb_id, fingerprint, after=last, limit=size)
+            rows = chunk_vectors.without_pending(
+                transaction, kb_id, fingerprint, after=last, limit=size
+            )
             seqs = [row.seq for row in rows]
             passages = reading.get_chunks(transaction, seqs)
-            sources = statement_vectors.sources(transaction, seqs)
+            sources = chunk_vectors.sources(transaction, seqs)
         if not rows:
             return True
         texts = {}
@@ -408,7 +403,7 @@ def _embed(
             made = embed_sums(embedder, texts)
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
-            pending_vectors.add(transaction, kb_id, fingerprint, made)
+            chunk_vectors.add_pending(transaction, kb_id, fingerprint, made)
         counters.counts["chunks_embedded"] += len(made)
         last = rows[-1].seq
         done += len(rows)
@@ -421,9 +416,12 @@ def _take_over(destination: IngestTarget) -> bool:
     kb_id, embedder = destination.kb_id, destination.embedder
     with destination.stores.database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        if pending_vectors.without(transaction, kb_id, embedder.fingerprint, after=0, limit=1):
+        if chunk_vectors.without_pending(
+            transaction, kb_id, embedder.fingerprint, after=0, limit=1
+        ):
             return False
-        pending_vectors.take_over(transaction, row, embedder.fingerprint, embedder.dimensions)
+        chunk_vectors.take_over(transaction, row.id, embedder.fingerprint)
+        knowledge_bases.set_embedder(transaction, row.id, embedder.fingerprint, embedder.dimensions)
         spec = destination.spec.embedding.model_dump(mode="json")
         knowledge_bases.update(
             transaction,

@@ -27,9 +27,9 @@ from kbkit.runtime.language_models import (
 )
 from kbkit.runtime.progress import OnProgress
 from kbkit.runtime.third_party import safe_message
-from kbkit.stores.catalog import expansions, knowledge_bases, reading
+from kbkit.stores.catalog import knowledge_bases, reading, summaries
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.expansions import ExpansionRow
+from kbkit.stores.catalog.summaries import ExpansionRow
 from kbkit.text.markdown.structure import outline
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Expander:
         The order separates documents that the model always fails at.
         """
         with self.database.read() as transaction:
-            keys = expansions.keys(transaction, self.kb_id)
+            keys = summaries.expansion_keys(transaction, self.kb_id)
             return sorted(
                 document.id
                 for document in reading.iter_documents(transaction, self.kb_id, gone=False)
@@ -145,7 +145,7 @@ class Expander:
 
     def _has_written(self) -> bool:
         with self.database.read() as transaction:
-            keys = expansions.keys(transaction, self.kb_id)
+            keys = summaries.expansion_keys(transaction, self.kb_id)
         return any(model == self._key for _, model in keys.values())
 
     def _documents(self, ids: list[str]) -> Iterator[Document]:
@@ -162,7 +162,9 @@ class Expander:
         )
         with self.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.kb_id)
-            return expansions.put(transaction, self.kb_id, document, row, _description(summary))
+            return summaries.put_expansion(
+                transaction, self.kb_id, document, row, _description(summary)
+            )
 
     def _messages(self, document: Document) -> tuple[str, str]:
         mark = quotation_mark()
@@ -191,13 +193,15 @@ class Expander:
 def remove(database: Database, kb_id: str) -> int:
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
-        expanded = expansions.of(transaction, list(expansions.keys(transaction, kb_id)))
+        expanded = summaries.expansions_of(
+            transaction, list(summaries.expansion_keys(transaction, kb_id))
+        )
         described = [
             document.id
             for document in reading.documents_of(transaction, list(expanded))
             if document.description == _description(expanded[document.id].summary)
         ]
-        return expansions.remove(transaction, kb_id, described)
+        return summaries.remove_expansions(transaction, kb_id, described)
 
 
 def _parse(answer: str, questions: int) -> tuple[str, list[str]]:

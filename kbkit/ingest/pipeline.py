@@ -18,7 +18,7 @@ from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, S
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.runs import SourceRow
-from kbkit.stores.index_writer import IndexWriter
+from kbkit.stores.stores import IndexWriter
 
 Stop = Callable[[], bool]
 

@@ -19,10 +19,9 @@ from kbkit.ingest.cutting import DESCRIPTION_LENGTH, describe_missing, digest
 from kbkit.ingest.embedding import embed
 from kbkit.models import Document, Progress
 from kbkit.runtime.progress import OnProgress
-from kbkit.stores.catalog import expansions, knowledge_bases, query_encoders, summaries
+from kbkit.stores.catalog import knowledge_bases, ratings, summaries
 from kbkit.stores.catalog.database import Database, Transaction, batches
-from kbkit.stores.catalog.expansions import ExpansionRow
-from kbkit.stores.catalog.summaries import NewSummary
+from kbkit.stores.catalog.summaries import ExpansionRow, NewSummary
 from kbkit.text.markdown.blocks import Block, Kind
 from kbkit.text.markdown.structure import Outline, outline, plain_text
 
@@ -138,7 +137,9 @@ class SummaryMaker:
 
         for documents in batches(self.database, outdated):
             with self.database.read() as transaction:
-                expanded = expansions.of(transaction, [document.id for document in documents])
+                expanded = summaries.expansions_of(
+                    transaction, [document.id for document in documents]
+                )
             made = {each.id: _summary(each, expanded.get(each.id)) for each in documents}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
@@ -210,10 +211,10 @@ def _summary(document: Document, expansion: ExpansionRow | None) -> NewSummary:
 def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
     fingerprint = embedder.fingerprint
     with database.read() as transaction:
-        lacking = query_encoders.lacking(transaction, kb_id, fingerprint)
+        lacking = ratings.unembedded_questions(transaction, kb_id, fingerprint)
     if not lacking:
         return
     vectors = np.array([embedder.embed_query(question) for question in lacking], np.float32)
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
-        query_encoders.put(transaction, kb_id, fingerprint, lacking, vectors)
+        ratings.put_questions(transaction, kb_id, fingerprint, lacking, vectors)

@@ -45,7 +45,7 @@ from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, re
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
-from kbkit.stores.catalog.query_encoders import EncoderTarget
+from kbkit.stores.catalog.ratings import EncoderTarget
 from kbkit.stores.stores import Stores
 from kbkit.text import is_english
 from kbkit.text.analysis import analyzer

@@ -21,14 +21,7 @@ from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.runtime.processes import start_module
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.stores.catalog import (
-    corpus,
-    knowledge_bases,
-    pending_vectors,
-    reading,
-    statement_vectors,
-    summaries,
-)
+from kbkit.stores.catalog import chunk_vectors, corpus, knowledge_bases, reading, summaries
 from kbkit.stores.catalog.knowledge_bases import spec_of
 
 if TYPE_CHECKING:
@@ -115,7 +108,7 @@ class Improving:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             return (
                 row.waits
-                or statement_vectors.count_lacking(transaction, row.id, row.embedded_text) > 0
+                or chunk_vectors.count_lacking(transaction, row.id, row.embedded_text) > 0
                 or knowledge_bases.some_unannotated(transaction, row, 1) > 0
             )
 
@@ -207,12 +200,12 @@ class Improving:
             lacking = list(summaries.lacking(transaction, row.id, model.fingerprint).values())
             if embedder.fingerprint != row.embedder:
                 find = (transaction, row.id, embedder.fingerprint)
-                chunks = pending_vectors.count_without(*find)
-                rows = pending_vectors.without(*find, after=0, limit=chunks)
+                chunks = chunk_vectors.count_without_pending(*find)
+                rows = chunk_vectors.without_pending(*find, after=0, limit=chunks)
                 seqs = [each.seq for each in _sampled(rows)]
             else:
-                chunks = statement_vectors.count_lacking(transaction, row.id, spec.text)
-                seqs = _sampled(statement_vectors.lacking(transaction, row.id, spec.text, chunks))
+                chunks = chunk_vectors.count_lacking(transaction, row.id, spec.text)
+                seqs = _sampled(chunk_vectors.lacking(transaction, row.id, spec.text, chunks))
             for chunk, document in reading.get_chunks(transaction, seqs).values():
                 texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
         seconds = left * _seconds(model, _sampled(lacking)) + chunks * _seconds(embedder, texts)
@@ -265,7 +258,7 @@ class Improving:
     def _embed_statements(self, on_progress: OnProgress | None, stop: Stop) -> None:
         row = self._handle.row()
         with self._stores.database.read() as transaction:
-            if not statement_vectors.count_lacking(transaction, row.id, row.embedded_text):
+            if not chunk_vectors.count_lacking(transaction, row.id, row.embedded_text):
                 return
 
         def tell(done: int, total: int) -> None:

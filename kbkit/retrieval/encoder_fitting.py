@@ -26,17 +26,10 @@ from kbkit.embedding.regression import MAX_TERMS, term_vectors
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError, ImpossibleError
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import (
-    corpus,
-    database,
-    knowledge_bases,
-    query_encoders,
-    reading,
-    statement_vectors,
-)
+from kbkit.stores.catalog import chunk_vectors, corpus, database, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
-from kbkit.stores.catalog.query_encoders import EncoderTarget, QuestionVectors
+from kbkit.stores.catalog.ratings import EncoderTarget, QuestionVectors
 from kbkit.text.analysis import REVISION, analyzer
 
 _MADE_BY: Mapping[EncoderTarget, str] = {
@@ -69,7 +62,7 @@ def is_outdated(
     now, _ = corpus.corpus_size(transaction, row.id)
     if not now:
         return False
-    state = query_encoders.state(transaction, row.id, target)
+    state = ratings.encoder_state(transaction, row.id, target)
     embedder = row.embedder if target == "chunks" else row.summary_embedder
     if state is None or state.embedder != embedder:
         return True
@@ -80,7 +73,7 @@ def is_outdated(
     went = state.chunks + came - now
     made_anew = 0
     if target == "chunks":
-        made_anew = statement_vectors.count_changed(transaction, row.id, state.version)
+        made_anew = chunk_vectors.count_changed(transaction, row.id, state.version)
     return max(came, went, made_anew) > _CHANGED * state.chunks
 
 
@@ -153,7 +146,7 @@ def _save(
     report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY[target]}
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, row.id)
-        query_encoders.save(
+        ratings.save_encoder(
             transaction,
             row.id,
             embedder=fitted.embedder,

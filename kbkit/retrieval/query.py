@@ -20,7 +20,7 @@ from kbkit.models import Chunk, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 from kbkit.runtime.validation import check_integer, check_text
-from kbkit.stores.catalog import query_encoders
+from kbkit.stores.catalog import ratings
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -232,13 +232,13 @@ class QueryEncoder:
 
     def _read(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         with self.database.read() as transaction:
-            there = query_encoders.fitted_to(transaction, row.id)
+            there = ratings.fitted_to(transaction, row.id)
             if there is None or there[0] != row.embedder:
                 return None
             held = self._fitted
             if held is not None and held[0] == there[1]:
                 return held[1]
-            stored = query_encoders.load(transaction, row.id)
+            stored = ratings.load_encoder(transaction, row.id)
         if stored is None:
             return None
         state = stored.state

@@ -34,7 +34,7 @@ from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
 from kbkit.retrieval.ranking import CandidatePool
-from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
@@ -223,12 +223,12 @@ class Retriever:
         now = _State(changes, row, spec, totals, rated, corpus.indexes(transaction, row.id))
         if not (totals.chunks and spec.learning.questions):
             return now
-        count = query_encoders.count(transaction, row.id)
+        count = ratings.count_questions(transaction, row.id)
         if previous and same and (previous.rated, previous.question_vectors) == (rated, count):
             return replace(now, question_vectors=count, questions=previous.questions)
         learned = LearnedQuestions.of(
-            query_encoders.learned(transaction, row.id),
-            query_encoders.vectors_of(transaction, row.id),
+            ratings.learned_questions(transaction, row.id),
+            ratings.question_vectors_of(transaction, row.id),
             spec.language,
         )
         return replace(now, question_vectors=count, questions=learned if learned.texts else None)

@@ -38,8 +38,8 @@ from kbkit.server.access import WorkspaceOf
 from kbkit.server.metrics import Metrics
 from kbkit.server.problems import METADATA, missing_token_header, problem, problem_of, takes_basic
 from kbkit.server.settings import ServerSettings
-from kbkit.stores.catalog import replayed_answers
-from kbkit.stores.catalog.replayed_answers import ReplayedAnswer
+from kbkit.stores.catalog import jobs
+from kbkit.stores.catalog.jobs import ReplayedAnswer
 from kbkit.workspace import Workspace, stores_of
 
 _MAX_CALLERS = 10_000
@@ -386,7 +386,7 @@ class IdempotentRequests:
         digest = _digest([self._place, values])
         with self._stores.locks.hold(f"answer-{self._key}", wait=0, task="answering this request"):
             with self._stores.database.read() as transaction:
-                stored = replayed_answers.find(transaction, self._key)
+                stored = jobs.find_answer(transaction, self._key)
             if stored is None:
                 return self._store(digest, answer())
         if stored.digest != digest:
@@ -403,7 +403,7 @@ class IdempotentRequests:
             digest, response.status_code, headers, bytes(response.body), response.media_type or ""
         )
         with self._stores.database.write() as transaction:
-            replayed_answers.keep(transaction, self._key or "", stored)
+            jobs.keep_answer(transaction, self._key or "", stored)
         return response
 
 

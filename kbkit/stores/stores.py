@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from kbkit.errors import WorkspaceError
 from kbkit.models.files import BUILT_IN
 from kbkit.runtime.config import Settings
+from kbkit.runtime.processes import run_module
+from kbkit.stores.backend import (
+    CatalogVectors,
+    FolderImages,
+    FolderLocks,
+    ImageStore,
+    Locks,
+    VectorStore,
+    take_images,
+)
 from kbkit.stores.catalog import reading, runs
+from kbkit.stores.catalog.copying import copy_folder
 from kbkit.stores.catalog.database import RESTORE, Database
 from kbkit.stores.catalog.graph_tables import GraphTables
-from kbkit.stores.chroma.address import ChromaAddress
-from kbkit.stores.chroma.server import ChromaServer
-from kbkit.stores.chroma.store import ChromaStore
-from kbkit.stores.copier import copy_folder
-from kbkit.stores.images import FolderImages, ImageStore, take_images
-from kbkit.stores.locks import FolderLocks, Locks
+from kbkit.stores.chroma_folder import ChromaStore
+from kbkit.stores.chroma_server import ChromaAddress, ChromaServer
 from kbkit.stores.snapshots.snapshots import Snapshots, Warmer
-from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.sqlite_database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex, WriteBatcher
-from kbkit.stores.vector_store import CatalogVectors, VectorStore
 
 _CATALOG = "catalog.db"
 _IMAGES = "images"
@@ -64,7 +75,7 @@ class StoresAddress:
     def _with_password(self, settings: Settings) -> str:
         if not self.database:
             return ""
-        from kbkit.stores.postgres.database import without_password
+        from kbkit.stores.postgres_database import without_password
 
         url = settings.database_url
         return url if url and without_password(url) == self.database else self.database
@@ -128,7 +139,7 @@ class Stores:
     ) -> Stores:
         _make_folder(folder)
         if database_url:
-            from kbkit.stores.postgres.database import PostgresDatabase, other_home
+            from kbkit.stores.postgres_database import PostgresDatabase, other_home
 
             server = PostgresDatabase(database_url)
             place = chroma.place if chroma else ""
@@ -177,7 +188,7 @@ class Stores:
 
     def preload(self) -> None:
         """Import chromadb before the first write."""
-        from kbkit.stores.chroma.collections import import_chromadb
+        from kbkit.stores.chroma_collections import import_chromadb
 
         import_chromadb()
 
@@ -217,7 +228,7 @@ class Destination:
     @staticmethod
     def is_at(place: str | Path, address: str) -> bool:
         if _is_server(place):
-            from kbkit.stores.postgres.database import without_password
+            from kbkit.stores.postgres_database import without_password
 
             return without_password(str(place)) == address
         return Path(place).resolve() == Path(address).resolve()
@@ -225,7 +236,7 @@ class Destination:
     @classmethod
     def open(cls, place: str | Path) -> Destination:
         if _is_server(place):
-            from kbkit.stores.postgres.database import PostgresDatabase
+            from kbkit.stores.postgres_database import PostgresDatabase
 
             server = PostgresDatabase(str(place), to_fill=True)
             images = server.image_store(None)
@@ -239,7 +250,7 @@ class Destination:
     def prepare(self, origin: Path, images: ImageStore) -> tuple[str, ...]:
         """Copy files, entries and pictures; delete derived data. Return what was copied."""
         if self.folder is None:
-            from kbkit.stores.postgres.database import other_home
+            from kbkit.stores.postgres_database import other_home
 
             other_home(self.database, origin)
             return (_IMAGES,) if take_images(self.images, images) else ()
@@ -282,3 +293,67 @@ def _make_folder(folder: Path) -> None:
         raise WorkspaceError(
             f"{folder}: {error.strerror}; name a folder that you may write to"
         ) from error
+
+
+_MIN_CHUNKS = 2_000
+"""New chunks for which a child is started, which takes about a second."""
+_STEP = 1_000
+"""Chunks between two messages to the child."""
+
+
+class IndexWriter:
+    """Updates the index of a knowledge base while a block runs.
+
+    The caller applies the rest, and everything if there was little to do or the child failed.
+    """
+
+    def __init__(
+        self, meanwhile: Callable[[], object], address: StoresAddress | None, kb_id: str
+    ) -> None:
+        self._meanwhile = meanwhile
+        self._arguments = None if address is None else (address.to_json(), kb_id)
+        self._stored = 0
+        self._reported = _MIN_CHUNKS - _STEP
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def stored(self, chunks: int) -> None:
+        self._stored += chunks
+        if self._arguments is None or self._stored - self._reported < _STEP:
+            return
+        self._reported = self._stored
+        with contextlib.suppress(OSError):  # the caller then applies all changes
+            if self._child is None:
+                self._child = run_module("kbkit.stores.stores", *self._arguments)
+            assert self._child.stdin is not None
+            self._child.stdin.write(b"\n")
+            self._child.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._child is not None:
+            for stream in (self._child.stdin, self._child.stdout):
+                assert stream is not None
+                with contextlib.suppress(OSError):
+                    stream.close()
+            try:
+                if kind is None:
+                    self._meanwhile()
+            finally:
+                self._child.wait()
+
+
+def main(address: str, kb_id: str) -> None:
+    """Update the index for each line of input, and once at the end."""
+    # Ctrl-C reaches the whole process group; the parent handles it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stores = StoresAddress.from_json(address).open()
+    for _ in sys.stdin.buffer:
+        stores.vectors.apply(kb_id)
+    stores.vectors.apply(kb_id)
+    stores.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

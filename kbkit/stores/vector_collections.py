@@ -9,11 +9,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
+from kbkit.stores.backend import CatalogVectors, MissingCollectionError, VectorStore, suffix_of
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.outbox import OutboxEntry
-from kbkit.stores.vector_store import CatalogVectors, MissingCollectionError, VectorStore, suffix_of
 
 _BATCH = 1_000
 """Chunks per call of the store, for which searches in other threads wait."""

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
 from kbkit.stores import vector_collections
+from kbkit.stores.backend import Locks, VectorStore
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.locks import Locks
 from kbkit.stores.vector_collections import VectorCollections, has_payloads
-from kbkit.stores.vector_store import VectorStore
 
 _REOPEN_BEHIND = 2_000
 """Maximum chunks scored from the catalog; if more are missing, the store is opened again."""

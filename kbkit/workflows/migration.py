@@ -12,7 +12,7 @@ from kbkit.models import Migration, Progress
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.copier import Copier
+from kbkit.stores.catalog.copying import Copier
 from kbkit.stores.stores import Destination, Stores
 
 

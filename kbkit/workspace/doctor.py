@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kbkit.errors import KbkitError
 from kbkit.models.problems import Finding, Health, Run
-from kbkit.stores import locks
+from kbkit.stores import backend
 from kbkit.stores.catalog import inspection, knowledge_bases, runs
 from kbkit.stores.catalog.database import RESTORE
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -134,10 +134,10 @@ class Doctor:
 
     def _mended_before(self) -> None:
         """List automatic repairs until a doctor run with ``repair``."""
-        for part, problem in locks.notes(self.stores.folder):
+        for part, problem in backend.repairs(self.stores.folder):
             self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
         if self.repair:
-            locks.forget(self.stores.folder)
+            backend.forget_repairs(self.stores.folder)
 
     def _outside(self) -> None:
         for part, skipped in self.skipped.items():

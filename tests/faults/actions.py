@@ -28,8 +28,8 @@ import sqlalchemy as sa
 import kbkit
 import kbkit.bundles
 import kbkit.embedding.static
-import kbkit.stores.chroma.store
-import kbkit.stores.postgres.database
+import kbkit.stores.chroma_folder
+import kbkit.stores.postgres_database
 import kbkit.workflows.migration
 from kbkit.errors import KbkitError
 from kbkit.recipes import KnowledgeBaseSpec

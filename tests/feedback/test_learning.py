@@ -11,7 +11,7 @@ import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import LearningSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
-from kbkit.stores.catalog import query_encoders
+from kbkit.stores.catalog import ratings
 from kbkit.stores.snapshots.snapshots import Snapshots
 
 ASKED = "what comes out of the oven at breakfast"
@@ -91,11 +91,11 @@ def test_deleted_rating_removes_the_learned_question(kb, tea):
     rating = kb.rate(tea, 5, query=ASKED)
     database, kb_id = handle_of(kb).stores.database, kb.id
     with database.read() as transaction:
-        assert query_encoders.count(transaction, kb_id) == 1
+        assert ratings.count_questions(transaction, kb_id) == 1
     kb.ratings.delete(rating.id)
     assert learns_nothing(kb, ASKED)
     with database.read() as transaction:
-        assert query_encoders.count(transaction, kb_id) == 0
+        assert ratings.count_questions(transaction, kb_id) == 0
 
 
 def test_one_of_two_ratings_deleted_leaves_the_other(kb, tea):

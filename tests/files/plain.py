@@ -6,7 +6,7 @@ from kbkit.errors import MissingPathError
 from kbkit.files.files import FOLDER, Files
 from kbkit.files.shown import ROOT
 from kbkit.files.store import FileStore
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.backend import FolderLocks
 
 
 class Unsearched:

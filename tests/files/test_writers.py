@@ -24,7 +24,7 @@ STORE = """
 import sys
 from pathlib import Path
 from kbkit.files.store import FileStore
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.backend import FolderLocks
 folder = Path(sys.argv[1]) / "ws"
 store = FileStore(folder / "files", FolderLocks(folder / "locks"), frozenset({"kb"}))
 """

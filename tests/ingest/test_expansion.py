@@ -20,7 +20,7 @@ from kbkit.ingest.expansion import QUESTION_LENGTH, SUMMARY_LENGTH, Expander
 from kbkit.ingest.summaries import LENGTH
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
-from kbkit.stores.catalog import expansions, summaries
+from kbkit.stores.catalog import summaries
 from tests.ingest.scripted_llm import ScriptedLLM, serve
 from tests.waiting import until
 
@@ -62,7 +62,7 @@ def texts(kb):
 
 def written(kb):
     with kb._stores.database.read() as transaction:
-        return expansions.keys(transaction, kb.id)
+        return summaries.expansion_keys(transaction, kb.id)
 
 
 def test_summaries_of_a_model_are_searched(workspace):
@@ -169,7 +169,7 @@ def test_replies_become_bounded_lines_of_plain_text(workspace, answer):
     with serve(lambda page: answer) as service:
         assert kb.documents.expand(ScriptedLLM(api_base=service.address)).written == 1
     with kb._stores.database.read() as transaction:
-        [row] = expansions.of(transaction, list(written(kb))).values()
+        [row] = summaries.expansions_of(transaction, list(written(kb))).values()
     assert "Tea" in row.summary
     assert "hot" in row.summary
     assert any("Why" in question for question in row.questions)

@@ -19,7 +19,7 @@ from kbkit.recipes import (
     StaticEmbedding,
     load_recipe,
 )
-from kbkit.stores.catalog import corpus, query_encoders
+from kbkit.stores.catalog import corpus, ratings
 from kbkit.testing import HashEmbedder
 from tests.ingest.scripted_llm import serve
 
@@ -216,7 +216,7 @@ def test_statements_of_rules_are_embedded_and_the_query_encoder_fitted_again(wor
 
 def encoder_version(kb):
     with kb._stores.database.read() as transaction:
-        return query_encoders.state(transaction, kb.id).version
+        return ratings.encoder_state(transaction, kb.id).version
 
 
 def test_sums_of_several_vectors_are_normalised():

@@ -10,7 +10,7 @@ from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
 from kbkit.panels.updates import publish
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import query_encoders
+from kbkit.stores.catalog import ratings
 from tests.panels.event_loop import LoopClock
 
 
@@ -66,7 +66,7 @@ def test_status_line_names_the_fallback_of_the_query_encoder(scratch):
     config["retrieval"]["query_encoder"] = "fitted"
     kb.configure(KnowledgeBaseSpec.model_validate(config))
     with scratch._stores.database.write() as connection:
-        query_encoders.remove(connection, kb.id)
+        ratings.remove_encoder(connection, kb.id)
     panel = SearchPanel(kb)
     panel.query_box.value = "roses"
     assert status(panel).startswith("1 hit for “roses” in ")

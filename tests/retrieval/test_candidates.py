@@ -19,8 +19,8 @@ from kbkit.retrieval.candidates.base import EncodedQuery, filter_mask, top_indic
 from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.query import SummaryQueryEncoder
-from kbkit.stores.catalog import knowledge_bases, ratings, removed_chunks
-from kbkit.stores.catalog.schema import chunks
+from kbkit.stores.catalog import knowledge_bases, ratings
+from kbkit.stores.catalog.schema import chunks, outbox
 from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.vector_index import NearestIds
 from kbkit.text.analysis import analyzer
@@ -243,7 +243,7 @@ def test_chunks_deleted_by_another_process_take_no_places(tmp_path):
             of_hits = select(chunks.c.seq).where(chunks.c.id.in_([hit.chunk.id for hit in hits]))
             seqs = list(connection.execute(of_hits).scalars())
             connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
-            removed_chunks.add(connection, kb.id, seqs)
+            outbox.note_removed(connection, kb.id, seqs)
             knowledge_bases.touch(connection, kb.id)
         left = {"black tea 6", "hot milk 7", "cold rum 8"}
         for _ in range(3):  # from the catalog, and from a snapshot

@@ -5,7 +5,7 @@ import pytest
 
 from kbkit.retrieval.candidates import documents
 from kbkit.retrieval.encoder_fitting import _ALIKE, LearnedQuestions
-from kbkit.stores.catalog.query_encoders import QuestionVectors
+from kbkit.stores.catalog.ratings import QuestionVectors
 from tests.retrieval.test_words import table
 
 pytestmark = pytest.mark.local

@@ -12,7 +12,7 @@ import kbkit
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.encoder_fitting import _MADE_BY, _read, is_due, is_outdated
-from kbkit.stores.catalog import knowledge_bases, query_encoders, summaries
+from kbkit.stores.catalog import knowledge_bases, ratings, summaries
 from kbkit.testing import HashEmbedder
 
 SUBJECTS = ("tea", "milk", "bread", "kettle", "oven", "flour", "water", "sugar", "salt", "butter")
@@ -76,13 +76,13 @@ def filled(workspace, encoder="model", name="drinks"):
 
 def remove_encoder(workspace, kb):
     with workspace._stores.database.write() as connection:
-        query_encoders.remove(connection, kb.id)
+        ratings.remove_encoder(connection, kb.id)
 
 
 def save_encoder(workspace, kb, terms, vectors, **options):
     with workspace._stores.database.write() as connection:
         options = {"version": 1, "chunks": len(SUBJECTS), "report": {}, **options}
-        query_encoders.save(connection, kb.id, terms=terms, vectors=vectors, **options)
+        ratings.save_encoder(connection, kb.id, terms=terms, vectors=vectors, **options)
 
 
 def due(workspace, kb):
@@ -147,7 +147,7 @@ def test_encoder_of_another_model_is_not_used(workspace):
     kb.configure(other)
     assert kb.search("kettle", mode="dense")[0].title == "About kettle"
     with workspace._stores.database.read() as connection:
-        stored = query_encoders.load(connection, kb.id)
+        stored = ratings.load_encoder(connection, kb.id)
     assert stored.state.embedder == kb.info().embedder
     save_encoder(workspace, kb, stored.terms, stored.vectors, embedder="another")
     assert "no query encoder" in kb.search("kettle").notes[0]
@@ -234,7 +234,7 @@ def test_encoder_is_fitted_again_after_a_fifth_has_changed(workspace):
 def test_encoder_of_an_earlier_kbkit_is_fitted_again(workspace):
     kb = filled(workspace, "fitted")
     with workspace._stores.database.read() as connection:
-        stored = query_encoders.load(connection, kb.id)
+        stored = ratings.load_encoder(connection, kb.id)
     report = {name: value for name, value in stored.state.report.items() if name != "made_by"}
     embedder = stored.state.embedder
     save_encoder(workspace, kb, stored.terms, stored.vectors, embedder=embedder, report=report)
@@ -284,7 +284,7 @@ def test_encoders_are_fitted_unless_a_static_model_embeds_queries(
     report = kb.ingest(pages(*SUBJECTS))
     assert ("fit" in report.seconds) is fitted
     with workspace._stores.database.read() as connection:
-        assert (query_encoders.state(connection, kb.id) is not None) is fitted
+        assert (ratings.encoder_state(connection, kb.id) is not None) is fitted
 
 
 def test_fit_reports_whether_a_local_model_gave_a_prior(workspace):

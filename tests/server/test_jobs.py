@@ -12,6 +12,7 @@ from kbkit.server import app as rest_app
 from kbkit.server.access import WRITE, JobsOf
 from kbkit.server.middleware import Once
 from kbkit.server.responses import answer
+from kbkit.server.tasks import TASKS
 from tests.server.requests import bearer, pages, problem
 
 router = APIRouter()

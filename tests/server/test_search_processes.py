@@ -22,7 +22,7 @@ from kbkit.mcp import server as mcp
 from kbkit.server import ServerSettings, running
 from kbkit.server.app import application
 from kbkit.workspace import stores_of
-from kbkit.workspace.search_processes import SearchProcesses
+from kbkit.workspace.processes import SearchProcesses
 from tests.server.requests import agent
 from tests.waiting import until
 

@@ -5,15 +5,15 @@ import os
 import pytest
 
 import kbkit
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.backend import FolderLocks
+from kbkit.stores.sqlite_database import SqliteDatabase
 from tests.stores.workspaces import create_row
 
 
 @pytest.fixture
 def database(tmp_path, request):
     if os.environ.get("KBKIT_TEST_DATABASE") == "postgresql":
-        from kbkit.stores.postgres.database import PostgresDatabase
+        from kbkit.stores.postgres_database import PostgresDatabase
 
         opened = PostgresDatabase(request.getfixturevalue("postgres").catalog())
     else:

@@ -14,23 +14,21 @@ import pytest
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, RatingTotal
 from kbkit.stores.catalog import (
+    chunk_vectors,
     copying,
     corpus,
     knowledge_bases,
     outbox,
-    pending_vectors,
-    query_encoders,
     ratings,
     reading,
     runs,
     summaries,
     writing,
 )
-from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.summaries import NewSummary
-from kbkit.stores.catalog.writing import NewDocument
+from kbkit.stores.catalog.writing import NewChunk, NewDocument
 from kbkit.text.analysis import analyzer
 from tests.stores.workspaces import create_row, rate_row
 
@@ -400,7 +398,7 @@ class DatabaseConformance(ABC):
             for each in (kb_id, other):
                 _store(transaction, each, _document(each, "d", "tea"))
                 rate_row(transaction, each, f"{each}-d-tea", "ann", 4)
-                pending_vectors.add(transaction, each, "e", {"hash": b"\0\0\0\0"})
+                chunk_vectors.add_pending(transaction, each, "e", {"hash": b"\0\0\0\0"})
         with database.write() as transaction:
             knowledge_bases.delete(transaction, kb_id)
         with database.write() as transaction:
@@ -409,7 +407,7 @@ class DatabaseConformance(ABC):
             with pytest.raises(NotFoundError):
                 knowledge_bases.get_by_id(transaction, kb_id)
             assert reading.kind_of(transaction, kb_id, f"{kb_id}-d") is None
-            assert pending_vectors.waiting(transaction, kb_id, "e", ["hash"]) == {}
+            assert chunk_vectors.pending(transaction, kb_id, "e", ["hash"]) == {}
             assert ratings.listed(transaction, kb_id) == []
             assert corpus.corpus_size(transaction, other) == (1, 1)
             assert _frequencies(transaction, other, "tea") == {"tea": 1}
@@ -474,21 +472,19 @@ class DatabaseConformance(ABC):
     def test_vectors_wait_for_their_chunks(self, database: Database, kb_id: str) -> None:
         first, second = pack(np.array([[1, 0], [0, 1]], np.float32))
         with database.write() as transaction:
-            pending_vectors.add(transaction, kb_id, "new", {"tea": first})
-            pending_vectors.add(transaction, kb_id, "new", {"tea": second, "milk": second})
-            waiting = pending_vectors.waiting(transaction, kb_id, "new", ["tea", "milk", "rum"])
+            chunk_vectors.add_pending(transaction, kb_id, "new", {"tea": first})
+            chunk_vectors.add_pending(transaction, kb_id, "new", {"tea": second, "milk": second})
+            waiting = chunk_vectors.pending(transaction, kb_id, "new", ["tea", "milk", "rum"])
             assert waiting == {"tea": first, "milk": second}
             _store(transaction, kb_id, _document(kb_id, "d", "tea", "rum"))
-            assert pending_vectors.count_without(transaction, kb_id, "new") == 1
-            pending_vectors.remove(transaction, kb_id, "new", ["milk"])
-            assert set(pending_vectors.waiting(transaction, kb_id, "new", ["milk", "tea"])) == {
-                "tea"
-            }
+            assert chunk_vectors.count_without_pending(transaction, kb_id, "new") == 1
+            chunk_vectors.remove_pending(transaction, kb_id, "new", ["milk"])
+            assert set(chunk_vectors.pending(transaction, kb_id, "new", ["milk", "tea"])) == {"tea"}
 
     def test_knowledge_base_has_one_query_encoder(self, database: Database, kb_id: str) -> None:
         with database.write() as transaction:
             for version, terms in enumerate((("a",), ("b", "c"))):
-                query_encoders.save(
+                ratings.save_encoder(
                     transaction,
                     kb_id,
                     embedder=f"e{version}",
@@ -499,8 +495,8 @@ class DatabaseConformance(ABC):
                     report={},
                 )
         with database.read() as transaction:
-            row = query_encoders.load(transaction, kb_id)
-            fitted = query_encoders.fitted_to(transaction, kb_id)
+            row = ratings.load_encoder(transaction, kb_id)
+            fitted = ratings.fitted_to(transaction, kb_id)
         assert row is not None
         assert (row.terms, row.state.version, row.state.embedder) == (("b", "c"), 1, "e1")
         assert fitted == ("e1", row.state.fitted_at)

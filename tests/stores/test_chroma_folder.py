@@ -14,7 +14,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores.chroma.store import ChromaStore
+from kbkit.stores.chroma_folder import ChromaStore
 
 pytestmark = pytest.mark.local
 

@@ -14,10 +14,9 @@ import pytest
 from kbkit.errors import ConfigError, StoreUnreachableError
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, StorageSpec
-from kbkit.stores.chroma.address import ChromaAddress
-from kbkit.stores.chroma.server import ChromaServer
+from kbkit.stores.backend import VectorPayload
+from kbkit.stores.chroma_server import ChromaAddress, ChromaServer
 from kbkit.stores.stores import StoresAddress
-from kbkit.stores.vector_store import VectorPayload
 from tests.chroma import proxy
 from tests.stores import workspaces
 from tests.stores.vector_store_conformance import VectorStoreConformance

@@ -9,7 +9,7 @@ import pytest
 from kbkit.retrieval.candidates import snapshot as retriever
 from kbkit.retrieval.candidates.base import cosines
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
-from kbkit.stores.snapshots import codes
+from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import DocumentNumbers, SegmentsVersion, joined
@@ -110,7 +110,7 @@ def test_lost_codes_are_bypassed_and_rebuilt(files, coded, damage):
 def test_codes_are_removed_with_their_segment(files, coded):
     kept = {file.name for file in files.folder.iterdir()}
     assert sum(".codes." in name for name in kept) == 2
-    assert {codes.path_of(files.folder / s.file).name for s in coded.segments[:2]} <= kept
+    assert {codes.codes_path(files.folder / s.file).name for s in coded.segments[:2]} <= kept
     files.sweep(["kb"])
     assert {file.name for file in files.folder.iterdir()} == kept
     files.drop("kb")

@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.stores.chroma.store import ChromaStore
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.backend import FolderLocks
+from kbkit.stores.chroma_folder import ChromaStore
+from kbkit.stores.sqlite_database import SqliteDatabase
 from kbkit.stores.stores import Stores, StoresAddress
 from tests.stores.database_conformance import DatabaseConformance
 from tests.stores.toys import ToyDatabase, ToyStore
@@ -33,7 +33,7 @@ class TestPostgres(DatabaseConformance):
         self.url = postgres.catalog()
 
     def open_database(self, folder):
-        from kbkit.stores.postgres.database import PostgresDatabase
+        from kbkit.stores.postgres_database import PostgresDatabase
 
         return PostgresDatabase(self.url)
 
@@ -58,7 +58,7 @@ class TestChroma(VectorStoreConformance):
         code = (
             "import sys, numpy as np\n"
             "from pathlib import Path\n"
-            "from kbkit.stores.chroma.store import ChromaStore\n"
+            "from kbkit.stores.chroma_folder import ChromaStore\n"
             "store = ChromaStore.of(Path(sys.argv[1]))\n"
             "vector = np.array(eval(sys.argv[4]), np.float32)\n"
             "store.upsert(sys.argv[2], [sys.argv[3]], vector[None, :])\n"
@@ -84,7 +84,7 @@ class TestPgvector(VectorStoreConformance):
     @pytest.fixture(autouse=True)
     def opened(self, pgvector, monkeypatch):
         self.server, self.name = pgvector, f"vectors{next(NUMBERS)}"
-        monkeypatch.setattr("kbkit.stores.postgres.vectors._FEW", self.few)
+        monkeypatch.setattr("kbkit.stores.postgres_vectors._FEW", self.few)
         pgvector.execute(f"CREATE SCHEMA {self.name}")
         options = f"-csearch_path%3D{self.name}%20{self.options}"
         self.engine = sa.create_engine(f"{pgvector.url('postgres')}&options={options}")
@@ -92,7 +92,7 @@ class TestPgvector(VectorStoreConformance):
         self.engine.dispose()
 
     def open_store(self, folder):
-        from kbkit.stores.postgres.vectors import pgvector_on
+        from kbkit.stores.postgres_vectors import pgvector_on
 
         return pgvector_on(self.engine, "here")
 

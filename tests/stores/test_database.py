@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError
+from kbkit.stores.backend import FolderLocks
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import batches
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.sqlite.database import SqliteDatabase, explained
+from kbkit.stores.sqlite_database import SqliteDatabase, explained
 from tests.stores.workspaces import create_row
 
 pytestmark = pytest.mark.local

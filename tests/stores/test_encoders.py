@@ -5,7 +5,7 @@ import pytest
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores.catalog import knowledge_bases, query_encoders
+from kbkit.stores.catalog import knowledge_bases, ratings
 from kbkit.stores.catalog.schema import query_encoders as encoder_table
 
 TERMS = ("append", "os.path", "naïve", "日本")
@@ -21,15 +21,15 @@ def save(database, kb_id, terms=TERMS, **values):
         "vectors": vectors,
     } | values
     with database.write() as connection:
-        query_encoders.save(connection, kb_id, terms=terms, **values)
+        ratings.save_encoder(connection, kb_id, terms=terms, **values)
     return vectors
 
 
 def test_encoder_round_trip(database, kb_id):
     vectors = save(database, kb_id)
     with database.read() as connection:
-        row = query_encoders.load(connection, kb_id)
-        assert row.state == query_encoders.state(connection, kb_id)
+        row = ratings.load_encoder(connection, kb_id)
+        assert row.state == ratings.encoder_state(connection, kb_id)
     assert row.terms == TERMS
     assert row.vectors.dtype == np.float32
     np.testing.assert_allclose(row.vectors, vectors, rtol=1e-3, atol=1e-6)
@@ -42,10 +42,10 @@ def test_encoder_round_trip(database, kb_id):
 def test_removed_encoder_is_none(database, kb_id):
     save(database, kb_id)
     with database.write() as connection:
-        query_encoders.remove(connection, kb_id)
+        ratings.remove_encoder(connection, kb_id)
     with database.read() as connection:
-        assert query_encoders.load(connection, kb_id) is None
-        assert query_encoders.state(connection, kb_id) is None
+        assert ratings.load_encoder(connection, kb_id) is None
+        assert ratings.encoder_state(connection, kb_id) is None
 
 
 def test_encoder_is_deleted_with_its_knowledge_base(database, kb_id):
@@ -72,4 +72,4 @@ def test_damaged_encoder_is_explained(database, kb_id, values):
     with database.write() as connection:
         connection.execute(encoder_table.update().values(**values))
     with database.read() as connection, pytest.raises(WorkspaceError, match="fit it again"):
-        query_encoders.load(connection, kb_id)
+        ratings.load_encoder(connection, kb_id)

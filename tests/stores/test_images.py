@@ -7,8 +7,8 @@ import pytest
 import kbkit
 from kbkit.errors import WorkspaceError
 from kbkit.models import Image, SourceDocument
+from kbkit.stores.backend import FolderImages
 from kbkit.stores.catalog import reading
-from kbkit.stores.images import FolderImages
 from tests.stores.workspaces import execute, opened
 
 pytestmark = pytest.mark.local

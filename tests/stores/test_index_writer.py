@@ -33,7 +33,7 @@ def children():
     running = []
     for child in psutil.Process().children():
         with suppress(psutil.Error):
-            if "kbkit.stores.index_writer" in " ".join(child.cmdline()):
+            if "kbkit.stores.stores" in " ".join(child.cmdline()):
                 running.append(child)
     return running
 

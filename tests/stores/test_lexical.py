@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores.sqlite import transaction
+from kbkit.stores import sqlite_database as transaction
 from kbkit.text.analysis import analyzer
 
 ENGLISH = analyzer("english")

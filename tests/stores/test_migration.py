@@ -23,7 +23,7 @@ from kbkit.errors import (
 from kbkit.models import Mode
 from kbkit.stores.catalog import copying
 from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.postgres.database import PostgresDatabase
+from kbkit.stores.postgres_database import PostgresDatabase
 from tests.stores.test_postgres import QUESTIONS, fill
 from tests.stores.workspaces import execute, opened
 
@@ -200,8 +200,8 @@ def test_changed_source_is_copied_again(folder, postgres):
 @pytest.mark.parametrize("way", ["to a server", "to a folder"])
 @pytest.mark.soak
 def test_writes_are_refused_during_migration(folder, tmp_path, postgres, monkeypatch, way):
-    monkeypatch.setattr("kbkit.stores.sqlite.database.BUSY_SECONDS", 0.1)
-    monkeypatch.setattr("kbkit.stores.postgres.database.BUSY_SECONDS", 1)
+    monkeypatch.setattr("kbkit.stores.sqlite_database.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("kbkit.stores.postgres_database.BUSY_SECONDS", 1)
     url = postgres.empty()
     if way == "to a folder":
         kbkit.migrate(folder, to=url)

@@ -12,7 +12,8 @@ from kbkit.retrieval.candidates import documents
 from kbkit.retrieval.candidates.base import EncodedQuery, cosines
 from kbkit.retrieval.candidates.documents import SummaryScores
 from kbkit.retrieval.query import QueryVector
-from kbkit.stores.snapshots import codes, near_chunks
+from kbkit.stores.snapshots import near_chunks
+from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import DocumentNumbers, LaterSummaries, SegmentsVersion, joined
 from tests.stores.vector_segments import segment, unit_vectors

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 import kbkit
 from kbkit.errors import StoreUnreachableError
 from kbkit.models import SourceDocument
+from kbkit.stores.backend import CatalogVectors
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.postgres.vectors import PgVectorStore
+from kbkit.stores.postgres_vectors import PgVectorStore
 from kbkit.stores.stores import StoresAddress
-from kbkit.stores.vector_store import CatalogVectors
 from tests.stores.workspaces import DRINKS, as_reader, execute, fill, opened, ranked
 
 pytestmark = pytest.mark.local
@@ -22,7 +22,7 @@ TAGS = ["rare", "common"]
 
 @pytest.fixture(autouse=True)
 def index_asked(index_asked, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.postgres.vectors._FEW", 0)
+    monkeypatch.setattr("kbkit.stores.postgres_vectors._FEW", 0)
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_missing_right_to_create_the_extension_is_no_error(tmp_path, pgvector, c
 
 
 def test_older_pgvector_is_not_used(tmp_path, url, monkeypatch, caplog):
-    monkeypatch.setattr("kbkit.stores.postgres.vectors._OLDEST", (99,))
+    monkeypatch.setattr("kbkit.stores.postgres_vectors._OLDEST", (99,))
     with caplog.at_level(logging.INFO, "kbkit"), opened(tmp_path, url) as workspace:
         assert isinstance(store_of(workspace), CatalogVectors)
     assert "is too old; ALTER EXTENSION vector UPDATE" in caplog.text

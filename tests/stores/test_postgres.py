@@ -301,7 +301,7 @@ def test_newer_catalog_is_refused(tmp_path, postgres):
 
 
 def test_older_server_is_refused(tmp_path, postgres, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.postgres.database.OLDEST", 99)
+    monkeypatch.setattr("kbkit.stores.postgres_database.OLDEST", 99)
     with pytest.raises(WorkspaceError, match=r"PostgreSQL \d+.* is too old; kbkit needs 99"):
         opened(tmp_path, postgres.catalog())
 

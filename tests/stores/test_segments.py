@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores.catalog import knowledge_bases, removed_chunks, statement_vectors, summaries
+from kbkit.stores.catalog import chunk_vectors, knowledge_bases, outbox, summaries
 from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import advancing, making
@@ -82,7 +82,7 @@ def embed_again(stored, number):
     chosen = rows[number % len(rows)]["seq"]
     with stored.database.write() as transaction:
         knowledge_bases.touch(transaction, stored.id)
-        statement_vectors.put(
+        chunk_vectors.put(
             transaction,
             stored.id,
             {chosen: f"k{row.version}"},
@@ -311,7 +311,7 @@ def test_many_changes_leave_few_segments(stored, monkeypatch):
 
 
 def test_old_removals_are_forgotten(stored, monkeypatch):
-    monkeypatch.setattr(removed_chunks, "_MIN_ENTRIES", 2)
+    monkeypatch.setattr(outbox, "_MIN_ENTRIES", 2)
     stored.snapshots.save(stored.id)
     behind = fresh(stored)
     assert behind.snapshots.get(catalog(stored)[0]) is not None
@@ -320,7 +320,7 @@ def test_old_removals_are_forgotten(stored, monkeypatch):
         put(stored, f"new {number}", "b")
         stored.snapshots.save(stored.id)
     with stored.database.read() as transaction:
-        assert removed_chunks.since(transaction, stored.id, 0) is None
+        assert outbox.removed_since(transaction, stored.id, 0) is None
     check(behind)
     check(stored)
 
@@ -356,7 +356,7 @@ def test_segments_follow_only_their_own_catalog(stored):
             Segment(make(transaction, row, None, after=after, until=until))
             for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
         ]
-        last = removed_chunks.last(transaction, stored.id)
+        last = outbox.last_removed(transaction, stored.id)
         snapshot = joined(advancing.shown(row, last), parts, DocumentNumbers())
         assert [len(segment) for segment in snapshot.segments] == [len(rows) - 2, 2]
 

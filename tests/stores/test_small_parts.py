@@ -9,8 +9,8 @@ from filelock import FileLock
 
 from kbkit.errors import ConflictError, WorkspaceError
 from kbkit.stores import vector_index
-from kbkit.stores.copier import copy_folder
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.backend import FolderLocks
+from kbkit.stores.catalog.copying import copy_folder
 from kbkit.stores.vector_index import WriteBatcher
 
 pytestmark = pytest.mark.local
@@ -155,7 +155,7 @@ def test_failed_copy_leaves_nothing(folder, tmp_path, monkeypatch):
 
     copy, opened = tmp_path / "there", psutil.Process().num_fds()
     with monkeypatch.context() as patched:
-        patched.setattr("kbkit.stores.copier.shutil.copy2", full)
+        patched.setattr("kbkit.stores.catalog.copying.shutil.copy2", full)
         with pytest.raises(WorkspaceError, match="No space left on device; mend that"):
             copy_folder(folder, copy)
     assert tree(copy) == []

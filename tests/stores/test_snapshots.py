@@ -18,16 +18,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kbkit.errors import NotFoundError
-from kbkit.stores.catalog import knowledge_bases, removed_chunks
+from kbkit.stores.backend import FolderLocks
+from kbkit.stores.catalog import knowledge_bases, outbox
 from kbkit.stores.catalog.database import pack, unpack
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
-from kbkit.stores.locks import FolderLocks
 from kbkit.stores.snapshots.making import make, merged
 from kbkit.stores.snapshots.segment_files import _crc
 from kbkit.stores.snapshots.snapshots import Snapshots
-from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.sqlite_database import SqliteDatabase
 from kbkit.text.analysis import analyzer
 from tests.stores.workspaces import create_row
 
@@ -104,7 +104,7 @@ def put(stored, name, *texts, title=None, headings=()):
 def forget(connection, stored, which):
     seqs = list(connection.execute(sa.select(chunks.c.seq).where(which)).scalars())
     connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
-    removed_chunks.add(connection, stored.id, seqs)
+    outbox.note_removed(connection, stored.id, seqs)
 
 
 def remove(stored, name):

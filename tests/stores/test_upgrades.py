@@ -8,9 +8,9 @@ import pytest
 
 import kbkit
 from kbkit.errors import WorkspaceVersionError
+from kbkit.stores.backend import FolderLocks
 from kbkit.stores.catalog.schema import HEAD, OLDEST
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.sqlite_database import SqliteDatabase
 from tests.make_old_catalogs import ARCHIVE, revisions
 
 pytestmark = pytest.mark.local

@@ -9,8 +9,8 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConflictError
+from kbkit.stores.backend import FolderLocks
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.locks import FolderLocks
 from tests.stores.workspaces import DRINKS, fill, ranked
 from tests.waiting import until
 

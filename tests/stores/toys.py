@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_schema import metadata
+from kbkit.stores.catalog.workspace_schema import metadata
 
 TOY = sa.MetaData()
 POSTINGS = sa.Table(

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores.vector_store import VectorPayload, VectorStore
+from kbkit.stores.backend import VectorPayload, VectorStore
 
 _NAME = "notes.0a1b2c3d"
 _DIMENSIONS = 16
@@ -28,7 +28,7 @@ def _ids(count: int) -> list[str]:
 
 
 class VectorStoreConformance(ABC):
-    """Tests of a `kbkit.stores.vector_store.VectorStore`, which a subclass opens."""
+    """Tests of a `kbkit.stores.backend.VectorStore`, which a subclass opens."""
 
     most = 12_000
     """Vectors of the largest collection; more than the backend takes in one call."""

@@ -16,7 +16,7 @@ from kbkit.models import JobState
 from kbkit.models.jobs import KINDS
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS
-from kbkit.stores.snapshots import codes
+from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.chunk_table import read_arrays, write_arrays
 from tests.stores.workspaces import execute, opened
 from tests.workspace.damage import flip, flip_a_snapshot, sql

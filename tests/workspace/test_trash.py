@@ -18,7 +18,7 @@ from kbkit.cli import app
 from kbkit.errors import ConflictError, EmbedderError, InvalidNameError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import FilesSource
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.backend import FolderLocks
 
 
 @pytest.fixture

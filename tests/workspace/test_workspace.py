@@ -129,7 +129,7 @@ def test_new_catalog_equals_a_migrated_one(tmp_path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from kbkit.stores.catalog.migrating import create, upgrade
+    from kbkit.stores.catalog.database import create, upgrade
     from kbkit.stores.catalog.schema import OLDEST, metadata
     from tests.make_old_catalogs import ARCHIVE
 

@@ -31,10 +31,10 @@ from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementT
 from kbkit.models.values import disambiguated, plain
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings, reading
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
-from kbkit.stores.catalog.query_encoders import EncoderRow, EncoderTarget
+from kbkit.stores.catalog.ratings import EncoderRow, EncoderTarget
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
@@ -162,7 +162,7 @@ def index_state(
 ) -> str:
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        encoders = [query_encoders.state(transaction, kb_id, target) for target in _TARGETS]
+        encoders = [ratings.encoder_state(transaction, kb_id, target) for target in _TARGETS]
         totals = ratings.totals(transaction, kb_id)
         questions = _published_questions(transaction, row)
         # dates of fetches do not change the version
@@ -187,7 +187,7 @@ def index_content(
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         snapshot = stores.snapshots.made(transaction, row)
-        stored = {target: query_encoders.load(transaction, kb_id, target) for target in _TARGETS}
+        stored = {target: ratings.load_encoder(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
         questions = _published_questions(transaction, row)
         lists = set(corpus.indexes(transaction, kb_id))
@@ -272,7 +272,7 @@ def _published_questions(
     learning = spec_of(row).learning
     if not (learning.questions and learning.publish):
         return {}
-    return query_encoders.learned(transaction, row.id)
+    return ratings.learned_questions(transaction, row.id)
 
 
 def _stored(row: EncoderRow | None, embedder: str) -> FittedEncoder | None:

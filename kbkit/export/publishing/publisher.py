@@ -31,10 +31,10 @@ from kbkit.models import Document, Progress
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
 from kbkit.retrieval.encoder_fitting import is_outdated
 from kbkit.runtime.progress import OnProgress
-from kbkit.stores.catalog import entries, files, knowledge_bases, reading
+from kbkit.stores.catalog import indexed_files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import spec_of
-from kbkit.stores.catalog.query_encoders import EncoderTarget
+from kbkit.stores.catalog.ratings import EncoderTarget
 from kbkit.stores.stores import Stores
 from kbkit.text.markdown.extensions import resolve_wiki_links
 from kbkit.text.markdown.structure import WIKI_LINK, slug
@@ -95,7 +95,9 @@ class StoredDocuments:
         if "[[" not in document.content:
             return document
         path = document.uri
-        targets = {link.target: link.leads_to for link in files.links(self._transaction, path)}
+        targets = {
+            link.target: link.leads_to for link in indexed_files.links(self._transaction, path)
+        }
 
         def address(name: str, heading: str) -> str | None:
             target = targets.get(name) or targets.get(f"/{name}")
@@ -189,7 +191,7 @@ class Publisher:
                     facts,
                     sections=self.sections,
                     downloads=archives,
-                    best=entries.best(transaction) if self.kb_id == ENTRIES else (),
+                    best=indexed_files.best_entries(transaction) if self.kb_id == ENTRIES else (),
                 ),
             )
         _report_progress(on_progress, "index", 0, "search index")

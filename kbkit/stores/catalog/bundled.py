@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 import sqlalchemy as sa
 from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, Table
 
-from kbkit.stores.catalog import copying, knowledge_schema
+from kbkit.stores.catalog import copying, workspace_schema
 from kbkit.stores.catalog.copying import Row
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
@@ -123,26 +123,26 @@ class _Graph:
         self._relations = relations
 
     def wanted(self, table: Table) -> tuple[set[Any], tuple[str, ...]]:
-        if table is knowledge_schema.relations:
+        if table is workspace_schema.relations:
             return self._relations, ("id",)
-        if table is knowledge_schema.merges:
+        if table is workspace_schema.merges:
             return self._subjects, ("kept_id", "merged_id")
-        return self._subjects, ("id",) if table is knowledge_schema.subjects else ("subject_id",)
+        return self._subjects, ("id",) if table is workspace_schema.subjects else ("subject_id",)
 
     @classmethod
     def of(cls, transaction: Transaction, kb_ids: Sequence[str], whole: bool) -> _Graph:
-        relations, subjects = knowledge_schema.relations.c, knowledge_schema.subjects.c
-        evidence = knowledge_schema.relation_evidence.c
-        named = knowledge_schema.annotation_subjects.c
+        relations, subjects = workspace_schema.relations.c, workspace_schema.subjects.c
+        evidence = workspace_schema.relation_evidence.c
+        named = workspace_schema.annotation_subjects.c
         own = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
         query = sa.select(named.subject_id).where(named.chunk_seq.in_(own)).distinct()
-        entity_ids = set(transaction.execute(query).scalars())
+        entity_ids = set(transaction.scalars(query))
         query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(own)).distinct()
-        related = set(transaction.execute(query).scalars())
+        related = set(transaction.scalars(query))
         places = set(kb_ids)
         for table in (documents, chunks):
             query = sa.select(table.c.id).where(table.c.kb_id.in_(kb_ids))
-            places.update(transaction.execute(query).scalars())
+            places.update(transaction.scalars(query))
         ends = sa.select(
             relations.id,
             relations.by_hand,
@@ -160,11 +160,11 @@ class _Graph:
             if row.id in related:
                 entity_ids.update(end for kind, end in both if kind == "entity")
         if whole:
-            made = knowledge_schema.entities.c
+            made = workspace_schema.entities.c
             by_hand = sa.select(made.subject_id).where(made.by_hand)
-            entity_ids.update(transaction.execute(by_hand).scalars())
+            entity_ids.update(transaction.scalars(by_hand))
         names = sa.select(subjects.id, subjects.alias_of)
-        alias = {row.id: row.alias_of for row in transaction.execute(names)}
+        alias = transaction.mapping(names)
         for each in list(entity_ids):
             while (each := alias.get(each) or "") and each not in entity_ids:
                 entity_ids.add(each)
@@ -251,7 +251,7 @@ _MARK = ".restored."
 
 def note(transaction: Transaction, token: str) -> None:
     """Record a token that `counts` finds after this transaction is committed."""
-    transaction.execute(name_uses.insert().values(name=_MARK + token, times=1))
+    transaction.insert_one(name_uses, name=_MARK + token, times=1)
 
 
 def counts(transaction: Transaction, token: str) -> bool:
@@ -260,4 +260,4 @@ def counts(transaction: Transaction, token: str) -> bool:
 
 
 def forget(transaction: Transaction, token: str) -> None:
-    transaction.execute(name_uses.delete().where(name_uses.c.name == _MARK + token))
+    transaction.delete(name_uses, name_uses.c.name == _MARK + token)

@@ -20,17 +20,11 @@ from kbkit.models import (
     StatementType,
     SubjectKind,
 )
-from kbkit.stores.catalog import (
-    knowledge_bases,
-    knowledge_schema,
-    reading,
-    statement_vectors,
-    subjects,
-)
+from kbkit.stores.catalog import chunk_vectors, knowledge_bases, reading, subjects, workspace_schema
 from kbkit.stores.catalog.database import Transaction, in_parts
-from kbkit.stores.catalog.knowledge_schema import annotation_subjects, annotator_answers
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.subjects import SubjectName
+from kbkit.stores.catalog.workspace_schema import annotation_subjects, annotator_answers
 
 _FIELDS = {
     SubjectKind.DOMAIN: "domains",
@@ -39,7 +33,7 @@ _FIELDS = {
     SubjectKind.RESOLUTION: "resolutions",
     SubjectKind.CONTEXT: "contexts",
 }
-_rows = knowledge_schema.annotations
+_rows = workspace_schema.annotations
 
 
 def count_lacking(transaction: Transaction, kb_id: str, annotator: str) -> int:
@@ -48,7 +42,7 @@ def count_lacking(transaction: Transaction, kb_id: str, annotator: str) -> int:
 
 def lacking(transaction: Transaction, kb_id: str, annotator: str, limit: int) -> list[int]:
     query = sa.select(chunks.c.seq).where(_lacks(kb_id, annotator)).order_by(chunks.c.seq)
-    return list(transaction.execute(query.limit(limit)).scalars())
+    return transaction.scalars(query.limit(limit))
 
 
 def iter_texts(transaction: Transaction, kb_id: str, annotator: str) -> Iterator[tuple[int, str]]:
@@ -88,7 +82,7 @@ def put(
 def summaries(
     transaction: Transaction, chunk_ids: Sequence[str], limit: int = 3
 ) -> dict[str, ChunkSummary]:
-    links, named = annotation_subjects.c, knowledge_schema.subjects.c
+    links, named = annotation_subjects.c, workspace_schema.subjects.c
     frames = transaction.execute(
         sa.select(chunks.c.id, chunks.c.seq, _rows.c.frame)
         .join(_rows, _rows.c.chunk_seq == chunks.c.seq)
@@ -96,7 +90,7 @@ def summaries(
     ).all()
     entities = transaction.execute(
         sa.select(links.chunk_seq, named.id, named.name)
-        .join(knowledge_schema.subjects, named.id == links.subject_id)
+        .join(workspace_schema.subjects, named.id == links.subject_id)
         .where(
             links.chunk_seq.in_([row.seq for row in frames]), named.kind == SubjectKind.ENTITY.value
         )
@@ -114,16 +108,15 @@ def summaries(
 
 
 def remove(transaction: Transaction, seqs: Collection[int]) -> None:
-    for table in (annotation_subjects, _rows, knowledge_schema.related_chunks):
-        transaction.execute(table.delete().where(transaction.is_in(table.c.chunk_seq, seqs)))
-    statement_vectors.outdate(transaction, seqs)
+    for table in (annotation_subjects, _rows, workspace_schema.related_chunks):
+        transaction.delete(table, transaction.is_in(table.c.chunk_seq, seqs))
+    chunk_vectors.outdate(transaction, seqs)
 
 
 def remove_of_documents(transaction: Transaction, document_ids: Collection[str]) -> None:
     if document_ids:
-        query = sa.select(chunks.c.seq)
-        own = query.where(transaction.is_in(chunks.c.document_id, document_ids))
-        remove(transaction, transaction.execute(own).scalars().all())
+        own = sa.select(chunks.c.seq).where(transaction.is_in(chunks.c.document_id, document_ids))
+        remove(transaction, transaction.scalars(own))
 
 
 def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotation, ...]]:
@@ -160,14 +153,11 @@ def iter_all(
     query = (
         sa.select(chunks.c.seq)
         .join(documents, documents.c.id == chunks.c.document_id)
-        .where(chunks.c.kb_id == kb_id, sa.exists().where(_rows.c.chunk_seq == chunks.c.seq))
+        .where(chunks.c.kb_id == kb_id, reading.later_than(after))
+        .where(sa.exists().where(_rows.c.chunk_seq == chunks.c.seq))
         .order_by(documents.c.uri, chunks.c.position)
     )
-    uri, place = after
-    if uri:
-        same_document = sa.and_(documents.c.uri == uri, chunks.c.position > place)
-        query = query.where(sa.or_(documents.c.uri > uri, same_document))
-    for part in in_parts(list(transaction.execute(query).scalars())):
+    for part in in_parts(transaction.scalars(query)):
         made = of(transaction, part)
         passages = reading.get_chunks(transaction, part)
         for seq in part:
@@ -204,7 +194,7 @@ def seqs_with_frame(
     query = sa.select(_rows.c.chunk_seq).where(
         _rows.c.kb_id == kb_id, _rows.c.frame.in_([frame.value for frame in frames])
     )
-    return list(transaction.execute(query.distinct().order_by(_rows.c.chunk_seq)).scalars())
+    return transaction.scalars(query.distinct().order_by(_rows.c.chunk_seq))
 
 
 def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
@@ -214,7 +204,7 @@ def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
 
 def _existing(transaction: Transaction, seqs: Collection[int]) -> list[int]:
     query = sa.select(chunks.c.seq).where(transaction.is_in(chunks.c.seq, seqs))
-    return sorted(transaction.execute(query).scalars())
+    return sorted(transaction.scalars(query))
 
 
 def _values(annotation: Annotation) -> dict[str, Any]:
@@ -247,7 +237,7 @@ def _subjects_of(
 def _names(
     transaction: Transaction, seqs: Sequence[int]
 ) -> dict[tuple[int, int], dict[str, list[str]]]:
-    table, named = annotation_subjects.c, knowledge_schema.subjects
+    table, named = annotation_subjects.c, workspace_schema.subjects
     query = (
         sa.select(table.chunk_seq, table.position, named.c.kind, named.c.name)
         .join(named, named.c.id == table.subject_id)
@@ -292,7 +282,7 @@ def answers_of(transaction: Transaction, kb_id: str, keys: Collection[str]) -> d
     query = sa.select(annotator_answers.c.key, annotator_answers.c.statements).where(
         annotator_answers.c.kb_id == kb_id, transaction.is_in(annotator_answers.c.key, list(keys))
     )
-    return {row.key: row.statements for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def remove_unused_answers(transaction: Transaction) -> int:

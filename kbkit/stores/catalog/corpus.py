@@ -25,12 +25,12 @@ _ROWS_AT_ONCE = 2_000
 def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
     """Map chunk ids to ``seq``; unknown ids are left out."""
     query = sa.select(chunks.c.id, chunks.c.seq).where(transaction.is_in(chunks.c.id, ids))
-    return {row.id: row.seq for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
     query = sa.select(documents.c.id).where(documents.c.kb_id == kb_id, documents.c.is_index)
-    return frozenset(transaction.execute(query).scalars())
+    return frozenset(transaction.scalars(query))
 
 
 _VERSION = sa.type_coerce(documents.c.metadata, sa.JSON)["version"].label("version")
@@ -81,7 +81,7 @@ def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) 
     query = sa.select(chunks.c.seq).where(
         chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.page, pages)
     )
-    return sorted(transaction.execute(query).scalars())
+    return sorted(transaction.scalars(query))
 
 
 def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]]:
@@ -113,8 +113,7 @@ def vectors_of(
 
 def _packed(transaction: Transaction, seqs: Sequence[int]) -> dict[int, bytes]:
     query = sa.select(vectors.c.chunk_seq, vectors.c.vector)
-    rows = transaction.execute(query.where(transaction.is_in(vectors.c.chunk_seq, seqs)))
-    return {row.chunk_seq: row.vector for row in rows}
+    return transaction.mapping(query.where(transaction.is_in(vectors.c.chunk_seq, seqs)))
 
 
 def vectors_by_id(
@@ -123,7 +122,7 @@ def vectors_by_id(
     query = sa.select(chunks.c.id, chunks.c.seq).where(
         chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.id, ids)
     )
-    seqs = {row.id: row.seq for row in transaction.execute(query)}
+    seqs = transaction.mapping(query)
     return vectors_of(transaction, dimensions, [seqs[one] for one in ids])
 
 
@@ -176,7 +175,7 @@ def chunk_seqs(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
 ) -> NDArray[np.int64]:
     query = sa.select(chunks.c.seq).where(*_between(kb_id, after, until))
-    seqs = transaction.execute(query.order_by(chunks.c.seq)).scalars()
+    seqs = transaction.scalars(query.order_by(chunks.c.seq))
     return np.fromiter(seqs, np.int64)
 
 
@@ -214,7 +213,7 @@ def titles(
     if after or until != LAST:
         later = sa.select(chunks.c.document_id).where(*_between(kb_id, after, until))
         query = query.where(documents.c.id.in_(later))
-    return {row.id: row.title for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def nearest_chunks(
@@ -245,7 +244,7 @@ def sample(
 ) -> tuple[list[tuple[Chunk, Document]], NDArray[np.float32]]:
     """Draw at most ``limit`` chunks with their documents (``content`` empty) and vectors."""
     query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).order_by(chunks.c.seq)
-    seqs = transaction.execute(query).scalars().all()
+    seqs = transaction.scalars(query)
     if len(seqs) > limit:
         drawn = np.random.default_rng(seed).choice(len(seqs), limit, replace=False)
         seqs = [seqs[place] for place in np.sort(drawn)]

@@ -1,4 +1,4 @@
-"""The interface between the catalog and its database.
+"""The interface between the catalog and its database, and the tables' revisions.
 
 `kbkit.stores.catalog` uses SQLAlchemy Core. A backend implements `Transaction`, `LexicalIndex` and
 `Database`, and passes `DatabaseConformance` of the tests.
@@ -6,10 +6,13 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
+from functools import cache
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -18,12 +21,13 @@ from numpy.typing import NDArray
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from kbkit.errors import WorkspaceError
+from kbkit.errors import WorkspaceError, WorkspaceVersionError
 from kbkit.models import Chunk, Document, DocumentState
-from kbkit.stores.catalog.schema import chunks, documents
+from kbkit.stores.catalog.schema import HEAD, OLDEST, chunks, documents, knowledge_bases, metadata
 
 _T = TypeVar("_T")
 Condition = sa.ColumnElement[bool]
+Row = Mapping[str, Any]
 
 RESTORE = "restore a backup in a new folder (kbkit --workspace FOLDER restore FILE)"
 DAMAGED = f"`kbkit doctor` shows whether it can be repaired; else {RESTORE}"
@@ -100,18 +104,50 @@ class Transaction(ABC):
         self._connection = connection
         self.lexical = lexical
 
-    def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    def insert(self, table: sa.Table, rows: Sequence[Row]) -> None:
         if rows:
             self.execute(table.insert(), rows)
+
+    def insert_one(self, table: sa.Table, /, **values: Any) -> None:
+        self.execute(table.insert().values(**values))
+
+    def update(self, table: sa.Table, /, *conditions: Condition, **values: Any) -> None:
+        self.execute(table.update().where(*conditions).values(**values))
+
+    def update_each(self, table: sa.Table, keys: Sequence[str], rows: Sequence[Row]) -> None:
+        """Update rows, each found by the values of its keys."""
+        if not rows:
+            return
+        bound = {name: sa.bindparam(f"of_{name}", type_=table.c[name].type) for name in rows[0]}
+        found = (table.c[key] == bound.pop(key) for key in keys)
+        self.execute(
+            table.update().where(*found).values(bound),
+            [{f"of_{name}": value for name, value in row.items()} for row in rows],
+        )
+
+    def delete(self, table: sa.Table, /, *conditions: Condition) -> None:
+        self.execute(table.delete().where(*conditions))
+
+    def scalars(self, query: sa.Select[Any]) -> list[Any]:
+        return list(self.execute(query).scalars())
+
+    def mapping(self, query: sa.Select[Any]) -> dict[Any, Any]:
+        """Map the first column to the second one."""
+        return dict(map(tuple, self.execute(query)))
+
+    def grouped(self, query: sa.Select[Any]) -> dict[Any, list[Any]]:
+        """Map the first column to the values of the second one, in order."""
+        values_of: dict[Any, list[Any]] = {}
+        for key, value in self.execute(query):
+            values_of.setdefault(key, []).append(value)
+        return values_of
 
     def count(self, of: sa.FromClause, *conditions: Condition) -> int:
         query = sa.select(sa.func.count()).select_from(of).where(*conditions)
         return int(self.execute(query).scalar_one())
 
     def execute(
-        self,
-        statement: sa.Executable,
-        parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        self, statement: sa.Executable, parameters: Row | Sequence[Row] | None = None
     ) -> sa.CursorResult[*tuple[Any, ...]]:
         return self._connection.execute(statement, parameters)
 
@@ -234,3 +270,112 @@ def _byte_length(element: byte_length, compiler: SQLCompiler, **options: Any) ->
 def _json_of(element: json_of, compiler: SQLCompiler, **options: Any) -> str:
     text = compiler.process(element.clause_expr, **options)
     return f"CAST({text} AS JSON)" if compiler.dialect.name == "postgresql" else text
+
+
+UNFINISHED = "unfinished"
+"""Revision prefix of an incomplete copy; greater than any revision, so older versions refuse it."""
+_REVISION = re.compile(rf"\d{{4,}}|{UNFINISHED}")
+
+
+def is_current(connection: sa.Connection, place: object, *, to_fill: bool = False) -> bool:
+    """Whether the tables match this version of kbkit."""
+    try:
+        revision = revision_of(connection)
+        unknown = revision is None and sa.inspect(connection).has_table(knowledge_bases.name)
+    except ValueError:
+        revision, unknown = None, True
+    if unknown:
+        raise WorkspaceError(
+            f"{place}: the catalog is damaged: its version is missing (table "
+            f"{VERSION.name}); {RESTORE}, or build the recipe again"
+        )
+    if revision is None:
+        return False
+    if revision.startswith(UNFINISHED):
+        if to_fill:
+            return True
+        raise WorkspaceError(
+            f"{place}: a migration into this workspace is not complete; run the same `kbkit "
+            "migrate` again to continue it"
+        )
+    if revision > HEAD:
+        raise WorkspaceVersionError(
+            f"{place}: made by a newer kbkit (catalog revision {revision}, this "
+            f"kbkit knows {HEAD}); upgrade kbkit, or open another folder"
+        )
+    if revision not in (OLDEST, HEAD):
+        raise WorkspaceVersionError(
+            f"{place}: made by a pre-release of kbkit (catalog revision {revision}, this kbkit "
+            f"reads {OLDEST} and {HEAD}); build its recipes again, or bundle its knowledge bases "
+            "with that version and restore them here"
+        )
+    if to_fill and revision < HEAD:
+        raise WorkspaceError(
+            f"{place}: a workspace of an older kbkit exists there and was not changed; name an "
+            "empty place to migrate to"
+        )
+    return bool(revision == HEAD)
+
+
+def revision_of(connection: sa.Connection) -> str | None:
+    """Return the revision of the tables; ``None`` without tables."""
+    if not sa.inspect(connection).has_table(VERSION.name):
+        return None
+    try:
+        revisions = connection.execute(sa.select(VERSION.c.version_num)).scalars().all()
+    except sa.exc.OperationalError as error:
+        if "decode" in str(error.orig).lower():  # SQLite's message for invalid UTF-8
+            raise ValueError("no text") from error
+        raise
+    if not revisions:
+        return None
+    revision = revisions[0]
+    if len(revisions) > 1 or not isinstance(revision, str) or not _REVISION.match(revision):
+        raise ValueError("no revision")
+    return revision
+
+
+def migrate(connection: sa.Connection) -> None:
+    if revision_of(connection) is None:
+        create(connection)
+    else:
+        upgrade(connection)
+
+
+def create(connection: sa.Connection) -> None:
+    VERSION.drop(connection, checkfirst=True)
+    for statement in _statements(connection.dialect.name):
+        connection.exec_driver_sql(statement)
+    connection.execute(VERSION.insert().values(version_num=HEAD))
+
+
+@cache
+def _statements(dialect: str) -> list[str]:
+
+    statements: list[str] = []
+
+    def note(statement: sa.ExecutableDDLElement, *_: object) -> None:
+        statements.append(str(statement.compile(dialect=database.dialect)))
+
+    database = sa.create_mock_engine(f"{dialect}://", note)
+    metadata.create_all(database, checkfirst=False)
+    VERSION.create(database, checkfirst=False)
+    return statements
+
+
+def upgrade(connection: sa.Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+VERSION = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Entity, SubjectKind
 from kbkit.stores.catalog.database import Transaction, place_of
-from kbkit.stores.catalog.knowledge_schema import (
+from kbkit.stores.catalog.schema import chunks, knowledge_bases
+from kbkit.stores.catalog.subjects import COUNTED, OWN, SubjectName, ends_by_hand
+from kbkit.stores.catalog.subjects import aliases as alias_names
+from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     entities,
     merges,
     relations,
     subjects,
 )
-from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.subjects import COUNTED, OWN, SubjectName, ends_by_hand
-from kbkit.stores.catalog.subjects import aliases as alias_names
 
 _KIND = SubjectKind.ENTITY.value
 
@@ -40,25 +40,20 @@ def aliases_of(transaction: Transaction) -> dict[str, str]:
 
 def deleted(transaction: Transaction) -> set[str]:
     query = sa.select(entities.c.subject_id).where(entities.c.deleted_at.is_not(None))
-    return set(transaction.execute(query).scalars())
+    return set(transaction.scalars(query))
 
 
 def find(transaction: Transaction, named: SubjectName) -> str | None:
-    rows = transaction.execute(
-        sa.select(subjects.c.id, subjects.c.alias_of).where(
-            subjects.c.kind == _KIND, subjects.c.id.in_([named.name, named.id])
-        )
-    )
-    for row in rows:
-        canonical = str(row.alias_of or row.id)
-        if _row(transaction, canonical).deleted_at is None:
-            return canonical
-    return None
+    canonical = sa.func.coalesce(subjects.c.alias_of, subjects.c.id)
+    query = sa.select(canonical).outerjoin(entities, entities.c.subject_id == canonical)
+    called = subjects.c.kind == _KIND, subjects.c.id.in_([named.name, named.id])
+    alive = entities.c.deleted_at.is_(None)
+    return transaction.execute(query.where(*called, alive).order_by(subjects.c.id)).scalar()
 
 
 def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
     below = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.alias_of, list(ids)))
-    return {*ids, *transaction.execute(below).scalars()}
+    return {*ids, *transaction.scalars(below)}
 
 
 def get(transaction: Transaction, entity_id: str) -> Entity:
@@ -183,8 +178,7 @@ def update(
     if named is not None:
         if named.id != entity_id:
             _add_subject(transaction, named, entity_id)
-        own = subjects.c.id == entity_id
-        transaction.execute(subjects.update().where(own).values(name=named.name))
+        transaction.update(subjects, subjects.c.id == entity_id, name=named.name)
     return get(transaction, entity_id)
 
 
@@ -252,17 +246,6 @@ def _with_counts(
     ]
 
 
-class _Row(NamedTuple):
-    exists: bool
-    deleted_at: datetime | None
-
-
-def _row(transaction: Transaction, entity_id: str) -> _Row:
-    query = sa.select(entities.c.deleted_at).where(entities.c.subject_id == entity_id)
-    row = transaction.execute(query).first()
-    return _Row(row is not None, row.deleted_at if row is not None else None)
-
-
 def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) -> None:
     new_values = {
         "deleted_at": None,
@@ -271,12 +254,10 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) 
         "by_hand": True,
         "updated_at": datetime.now(UTC),
     }
-    if _row(transaction, entity_id).exists:
-        own = entities.c.subject_id == entity_id
-        transaction.execute(entities.update().where(own).values(**new_values))
-    else:
+    own = entities.c.subject_id == entity_id
+    if not transaction.execute(entities.update().where(own).values(new_values)).rowcount:
         empty = {"type": "", "description": "", "properties": {}}
-        transaction.execute(entities.insert().values(subject_id=entity_id, **(empty | new_values)))
+        transaction.insert_one(entities, subject_id=entity_id, **empty | new_values)
 
 
 def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | None) -> None:
@@ -284,10 +265,8 @@ def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | N
         sa.select(subjects.c.alias_of).where(subjects.c.id == named.id)
     ).first()
     if row is None:
-        transaction.execute(
-            subjects.insert().values(
-                id=named.id, kind=_KIND, key=named.key, name=named.name, alias_of=alias_of
-            )
+        transaction.insert_one(
+            subjects, id=named.id, kind=_KIND, key=named.key, name=named.name, alias_of=alias_of
         )
     elif alias_of is not None and row.alias_of != alias_of:
         if find(transaction, named) is not None:
@@ -296,26 +275,26 @@ def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | N
                 "name"
             )
         own = subjects.c.id == named.id
-        transaction.execute(subjects.update().where(own).values(alias_of=alias_of))
+        transaction.update(subjects, own, alias_of=alias_of)
     elif alias_of is None:
         own = subjects.c.id == named.id
-        transaction.execute(subjects.update().where(own).values(name=named.name, alias_of=None))
+        transaction.update(subjects, own, name=named.name, alias_of=None)
 
 
 def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[SubjectName]) -> None:
     wanted = {named.id: named for named in aliases if named.id != entity_id}
     query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.alias_of == entity_id)
-    stored = {row.id: row.name for row in transaction.execute(query)}
+    stored = transaction.mapping(query)
     removed = [id_ for id_ in stored if id_ not in wanted]
     merged = sa.select(merges.c.merged_id).where(
         merges.c.merged_id.in_(removed), merges.c.kept_id == entity_id, merges.c.applied
     )
-    for id_ in transaction.execute(merged).scalars():
+    for id_ in transaction.scalars(merged):
         raise ConflictError(f"{stored[id_]!r} was merged into this entity; undo that instead")
-    transaction.execute(subjects.update().where(subjects.c.id.in_(removed)).values(alias_of=None))
+    transaction.update(subjects, subjects.c.id.in_(removed), alias_of=None)
     annotated = sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id)
     has_row = sa.exists().where(entities.c.subject_id == subjects.c.id)
-    transaction.execute(subjects.delete().where(subjects.c.id.in_(removed), ~annotated, ~has_row))
+    transaction.delete(subjects, subjects.c.id.in_(removed), ~annotated, ~has_row)
     for id_, named in wanted.items():
         if id_ not in stored:
             _add_subject(transaction, named, entity_id)

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import DocumentState, EntityType, SubjectKind, TargetKind
-from kbkit.stores.catalog import knowledge_schema
+from kbkit.stores.catalog import workspace_schema
 from kbkit.stores.catalog.database import Transaction, alive
-from kbkit.stores.catalog.knowledge_schema import (
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, ratings
+from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     built_graphs,
     document_names,
@@ -24,7 +25,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, ratings
 
 CO_OCCURS = "co_occurs"
 _NONE_YET = -1
@@ -76,7 +76,7 @@ def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
     """List the places of chunks, ordered by document URI."""
     # two queries: a join would read the text of the document for each chunk
     listed = sa.select(documents.c.id, documents.c.uri).where(*alive(kb_id))
-    uris: dict[str, str] = {row.id: row.uri for row in transaction.execute(listed)}
+    uris: dict[str, str] = transaction.mapping(listed)
     query = sa.select(
         chunks.c.seq,
         chunks.c.document_id,
@@ -101,16 +101,12 @@ def mentions(transaction: Transaction, kb_id: str) -> dict[int, list[str]]:
         .distinct()
         .order_by(annotation_subjects.c.chunk_seq, annotation_subjects.c.subject_id)
     )
-    by_chunk: dict[int, list[str]] = {}
-    for seq, id_ in transaction.execute(query):
-        by_chunk.setdefault(seq, []).append(id_)
-    return by_chunk
+    return transaction.grouped(query)
 
 
 def entity_names(transaction: Transaction) -> dict[str, str]:
     query = sa.select(subjects.c.id, subjects.c.name)
-    rows = transaction.execute(query.where(subjects.c.kind == SubjectKind.ENTITY.value))
-    return {row.id: row.name for row in rows}
+    return transaction.mapping(query.where(subjects.c.kind == SubjectKind.ENTITY.value))
 
 
 def given_names(transaction: Transaction, kb_id: str) -> list[DefinedName]:
@@ -130,13 +126,12 @@ def document_facts(transaction: Transaction, kb_id: str) -> dict[str, DocumentFa
 
 def digests(transaction: Transaction, kb_id: str) -> dict[int, str]:
     query = sa.select(related_chunks.c.chunk_seq, related_chunks.c.digest)
-    rows = transaction.execute(query.where(related_chunks.c.kb_id == kb_id))
-    return {row.chunk_seq: row.digest for row in rows}
+    return transaction.mapping(query.where(related_chunks.c.kb_id == kb_id))
 
 
 def texts(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
     query = sa.select(chunks.c.seq, chunks.c.text).where(transaction.is_in(chunks.c.seq, seqs))
-    return {row.seq: row.text for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def waits(transaction: Transaction, kb_id: str) -> bool:
@@ -147,16 +142,12 @@ def waits(transaction: Transaction, kb_id: str) -> bool:
     of_kb = sa.select(chunks.c.seq).where(
         chunks.c.kb_id == kb_id, chunks.c.document_id.not_in(gone)
     )
-    annotated = sa.exists().where(knowledge_schema.annotations.c.chunk_seq == chunks.c.seq)
+    annotated = sa.exists().where(workspace_schema.annotations.c.chunk_seq == chunks.c.seq)
     if transaction.execute(of_kb.where(~annotated).limit(1)).first():
         return False
     read = sa.exists().where(related_chunks.c.chunk_seq == chunks.c.seq)
     same = built_version(transaction, kb_id) == version(transaction, kb_id)
     return not same or transaction.execute(of_kb.where(~read).limit(1)).first() is not None
-
-
-def count(transaction: Transaction, kb_id: str) -> int:
-    return transaction.count(chunks, chunks.c.kb_id == kb_id)
 
 
 def version(transaction: Transaction, kb_id: str) -> int:
@@ -173,19 +164,18 @@ def built_version(transaction: Transaction, kb_id: str) -> int | None:
 def begin(transaction: Transaction, kb_ids: Sequence[str]) -> None:
     """Record that the first build of knowledge bases started."""
     for kb_id in kb_ids:
-        transaction.execute(built_graphs.insert().values(kb_id=kb_id, version=_NONE_YET))
+        transaction.insert_one(built_graphs, kb_id=kb_id, version=_NONE_YET)
 
 
 def note_built(transaction: Transaction, read: Sequence[tuple[str, int]]) -> None:
     """Record the versions whose relations were read, unless `forget_built` ran meanwhile."""
     for kb_id, version_ in read:
-        own = built_graphs.c.kb_id == kb_id
-        transaction.execute(built_graphs.update().where(own).values(version=version_))
+        transaction.update(built_graphs, built_graphs.c.kb_id == kb_id, version=version_)
 
 
 def forget_built(transaction: Transaction, kb_id: str) -> None:
     """Let the next build read all relations of a knowledge base again."""
-    transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
+    transaction.delete(built_graphs, built_graphs.c.kb_id == kb_id)
 
 
 class CountedEntity(NamedTuple):
@@ -276,17 +266,14 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
         .where(relations.c.name == "defined_in", relations.c.deleted_at.is_(None))
         .where(relations.c.weight > 0)
     )
-    documents_of: dict[str, set[str]] = {}
-    for id_, document_id in transaction.execute(query):
-        documents_of.setdefault(id_, set()).add(document_id)
-    return documents_of
+    return {id_: set(documents) for id_, documents in transaction.grouped(query).items()}
 
 
 def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
     of_chunks = sa.select(chunks.c.heading_path).where(chunks.c.kb_id.in_(list(kb_ids)))
-    paths = transaction.execute(of_chunks.distinct()).scalars()
+    paths = transaction.scalars(of_chunks.distinct())
     titles = sa.select(documents.c.title).where(documents.c.kb_id.in_(list(kb_ids)))
-    return {*transaction.execute(titles).scalars(), *(each for path in paths for each in path)}
+    return {*transaction.scalars(titles), *(each for path in paths for each in path)}
 
 
 def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
@@ -364,4 +351,4 @@ def first_chunks(transaction: Transaction, kind: TargetKind, id_: str, limit: in
         )
         # short passages first: they are mostly about the entity
         query = query.where(chunks.c.seq.in_(annotated)).order_by(chunks.c.length, chunks.c.id)
-    return list(transaction.execute(query.limit(limit)).scalars())
+    return transaction.scalars(query.limit(limit))

@@ -17,7 +17,8 @@ from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import GraphEdit
 from kbkit.stores.catalog import graph_writing, names
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_schema import (
+from kbkit.stores.catalog.subjects import ends_by_hand
+from kbkit.stores.catalog.workspace_schema import (
     ENDS,
     annotation_subjects,
     built_graphs,
@@ -26,7 +27,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.subjects import ends_by_hand
 
 _LIMIT = 1_000
 _TIMES = frozenset({"updated_at", "deleted_at", "created_at", "seen_at", "decided_at"})
@@ -64,7 +64,7 @@ def noted(
         "built": _built(transaction),
     }
     made = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
-    transaction.execute(graph_edits.delete().where(graph_edits.c.id <= made.scalar_one() - _LIMIT))
+    transaction.delete(graph_edits, graph_edits.c.id <= made.scalar_one() - _LIMIT)
 
 
 def listed(
@@ -98,7 +98,7 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
         _restore_entity(transaction, before)
         # entities of knowledge bases that were built since the edit are described again
         _forget_builds_since(transaction, row.built)
-    transaction.execute(graph_edits.delete().where(graph_edits.c.id == row.id))
+    transaction.delete(graph_edits, graph_edits.c.id == row.id)
     return _edit(row)
 
 
@@ -143,28 +143,27 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
 def _restore_entity(transaction: Transaction, before: Rows) -> None:
     entity_id, old = before["entity"], before["subjects"]
     present = set(
-        transaction.execute(
+        transaction.scalars(
             sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, before["names"]))
-        ).scalars()
+        )
     )
     missing = [old[each] | {"alias_of": None} for each in old if each not in present]
     transaction.insert(subjects, missing)
     for each in before["names"]:  # aliases added by the edit lose their entity
         values = {key: old[each][key] for key in ("name", "alias_of")} if each in old else {}
         own = subjects.c.id == each
-        transaction.execute(subjects.update().where(own).values(**({"alias_of": None} | values)))
-    transaction.execute(entities.delete().where(entities.c.subject_id == entity_id))
+        transaction.update(subjects, own, **{"alias_of": None} | values)
+    transaction.delete(entities, entities.c.subject_id == entity_id)
     if before["entity_row"] is not None:
-        transaction.execute(entities.insert().values(**_from_json(before["entity_row"])))
+        transaction.insert_one(entities, **_from_json(before["entity_row"]))
     own = subjects.alias("own")
-    transaction.execute(
-        subjects.delete().where(
-            subjects.c.id.in_([each for each in before["names"] if each not in old]),
-            ~sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id),
-            ~sa.exists().where(entities.c.subject_id == subjects.c.id),
-            ~sa.exists().where(own.c.alias_of == subjects.c.id),
-            subjects.c.id.not_in(ends_by_hand()),
-        )
+    transaction.delete(
+        subjects,
+        subjects.c.id.in_([each for each in before["names"] if each not in old]),
+        ~sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id),
+        ~sa.exists().where(entities.c.subject_id == subjects.c.id),
+        ~sa.exists().where(own.c.alias_of == subjects.c.id),
+        subjects.c.id.not_in(ends_by_hand()),
     )
 
 
@@ -173,7 +172,7 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
     row = before["relation_row"]
     if row is not None and row["by_hand"]:
         values = _from_json(row)
-        transaction.execute(relations.update().where(same).values(**values))
+        transaction.update(relations, same, **values)
         return
     values = {"by_hand": False, "made_by": graph_writing.BUILDER, "note": "", "deleted_at": None}
     relation_id = transaction.execute(
@@ -185,12 +184,11 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
 def _forget_builds_since(transaction: Transaction, built: Mapping[str, int]) -> None:
     for kb_id, version in _built(transaction).items():
         if built.get(kb_id) != version:
-            transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
+            transaction.delete(built_graphs, built_graphs.c.kb_id == kb_id)
 
 
 def _built(transaction: Transaction) -> dict[str, int]:
-    rows = transaction.execute(sa.select(built_graphs.c.kb_id, built_graphs.c.version))
-    return {row.kb_id: row.version for row in rows}
+    return transaction.mapping(sa.select(built_graphs.c.kb_id, built_graphs.c.version))
 
 
 def _same(ends: Collection[str]) -> sa.ColumnElement[bool]:

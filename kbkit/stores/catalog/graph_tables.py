@@ -15,7 +15,8 @@ import sqlalchemy as sa
 from kbkit.models import SubjectKind, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.knowledge_schema import (
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     built_graphs,
     graph_edits,
@@ -24,9 +25,8 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.knowledge_schema import annotations as annotation_rows
-from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
-from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import annotations as annotation_rows
+from kbkit.stores.catalog.workspace_schema import entities as entity_rows
 
 _ENTITY, _DOCUMENT = TargetKind.ENTITY.value, TargetKind.DOCUMENT.value
 
@@ -296,7 +296,7 @@ def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
 
 def _links(transaction: Transaction, kb_id: str) -> list[tuple[str, str, float]]:
     here = sa.select(documents.c.id).where(documents.c.kb_id == kb_id)
-    ids = set(transaction.execute(here).scalars())
+    ids = set(transaction.scalars(here))
     table = relations.c
     query = sa.select(table.source_id, table.target_id, table.weight).where(
         table.source_kind == _DOCUMENT,

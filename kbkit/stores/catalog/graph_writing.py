@@ -15,7 +15,10 @@ import sqlalchemy as sa
 from kbkit.models import SubjectKind
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import CO_OCCURS, ChunkRelation
-from kbkit.stores.catalog.knowledge_schema import (
+from kbkit.stores.catalog.schema import chunks, knowledge_bases
+from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
+from kbkit.stores.catalog.subjects import add as add_subjects
+from kbkit.stores.catalog.workspace_schema import (
     ENDS,
     annotation_subjects,
     entities,
@@ -24,9 +27,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
-from kbkit.stores.catalog.subjects import add as add_subjects
 
 Evidence = tuple[int, int]
 """Id of a relation, and ``chunks.seq`` of a chunk that supports it."""
@@ -49,9 +49,9 @@ def put(
         relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
     )
     own = transaction.is_in(relation_evidence.c.chunk_seq, read)
-    transaction.execute(relation_evidence.delete().where(own, ~counted))
+    transaction.delete(relation_evidence, own, ~counted)
     own = transaction.is_in(related_chunks.c.chunk_seq, read)
-    transaction.execute(related_chunks.delete().where(own))
+    transaction.delete(related_chunks, own)
     _add(transaction, [fact for fact in facts if fact.seq in existing])
     transaction.insert(
         related_chunks,
@@ -112,24 +112,18 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
     """
     rows = transaction.execute(_unsettled(transaction, ids)).all()
     unsupported = [row.id for row in rows if row.total is None]
-    transaction.execute(relations.delete().where(transaction.is_in(relations.c.id, unsupported)))
+    transaction.delete(relations, transaction.is_in(relations.c.id, unsupported))
     changed = [
-        {"changed_id": row.id, "new": weight_of(row.total)} for row in rows if row.total is not None
+        {"id": row.id, "weight": weight_of(row.total)} for row in rows if row.total is not None
     ]
-    if changed:
-        transaction.execute(
-            relations.update()
-            .where(relations.c.id == sa.bindparam("changed_id"))
-            .values(weight=sa.bindparam("new")),
-            changed,
-        )
+    transaction.update_each(relations, ["id"], changed)
 
 
 def _unsettled(
     transaction: Transaction, ids: Sequence[int] | None = None
 ) -> sa.Select[tuple[int, float | None]]:
     deleted = sa.select(knowledge_bases.c.id).where(knowledge_bases.c.deleted_at.is_not(None))
-    trashed = list(transaction.execute(deleted).scalars())
+    trashed = transaction.scalars(deleted)
     weight: sa.ColumnElement[float] = relation_evidence.c.weight
     if trashed:
         in_trash = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(trashed))
@@ -173,40 +167,14 @@ def put_entities(
     add_subjects(transaction, names)
     existing = _existing(transaction, subjects.c.id, new)
     now = datetime.now(UTC)
-    rows = [
-        {
-            "subject_id": id_,
-            "type": described[id_][0],
-            "description": described[id_][1],
-            "properties": {},
-            "made_by": "",
-            "by_hand": False,
-            "updated_at": now,
-        }
-        for id_ in new
-        if id_ in existing
-    ]
-    transaction.insert(entities, rows)
-    if changed:
-        transaction.execute(
-            entities.update()
-            .where(entities.c.subject_id == sa.bindparam("changed_id"))
-            .values(
-                type=sa.bindparam("new_type"),
-                description=sa.bindparam("new_description"),
-                updated_at=sa.bindparam("now"),
-            ),
-            [
-                {
-                    "changed_id": id_,
-                    "new_type": described[id_][0],
-                    "new_description": described[id_][1],
-                    "now": now,
-                }
-                for id_ in changed
-            ],
-        )
-    transaction.execute(entities.delete().where(transaction.is_in(entities.c.subject_id, gone)))
+    rows = {
+        id_: {"subject_id": id_, "type": kind, "description": text, "updated_at": now}
+        for id_, (kind, text) in described.items()
+    }
+    unsigned = {"properties": {}, "made_by": "", "by_hand": False}
+    transaction.insert(entities, [rows[id_] | unsigned for id_ in new if id_ in existing])
+    transaction.update_each(entities, ["subject_id"], [rows[id_] for id_ in changed])
+    transaction.delete(entities, transaction.is_in(entities.c.subject_id, gone))
 
 
 def _entity_changes(
@@ -232,9 +200,7 @@ def _entity_changes(
         and (described[id_][1] or id_ not in elsewhere)
     ]
     gone = [
-        id_
-        for id_ in transaction.execute(unused).scalars()
-        if id_ not in described and id_ not in elsewhere
+        id_ for id_ in transaction.scalars(unused) if id_ not in described and id_ not in elsewhere
     ]
     return [id_ for id_ in own if id_ not in rows], changed, gone
 
@@ -243,8 +209,7 @@ def put_aliases(transaction: Transaction, aliases: Sequence[tuple[SubjectName, s
     changes = alias_changes(transaction, dict(aliases))
     add_subjects(transaction, changes)
     for name, id_ in changes.items():
-        own = subjects.c.id == name.id
-        transaction.execute(subjects.update().where(own).values(alias_of=id_))
+        transaction.update(subjects, subjects.c.id == name.id, alias_of=id_)
 
 
 def alias_changes(
@@ -257,8 +222,9 @@ def alias_changes(
     wanted = {name.id: (name, id_of_entity) for name, id_of_entity in aliases.items() if name.key}
     ids = {*wanted, *(id_of_entity for _, id_of_entity in wanted.values())}
     query = sa.select(subjects.c.id, subjects.c.alias_of)
-    rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, ids)))
-    existing: dict[str, str | None] = {row.id: row.alias_of for row in rows}
+    existing: dict[str, str | None] = transaction.mapping(
+        query.where(transaction.is_in(subjects.c.id, ids))
+    )
     own = sa.select(entities.c.subject_id, entities.c.by_hand)
     described = transaction.execute(own.where(transaction.is_in(entities.c.subject_id, ids))).all()
     by_hand = {row.subject_id for row in described if row.by_hand}
@@ -279,7 +245,7 @@ def _existing(
     transaction: Transaction, column: sa.Column[_Key], values: Collection[_Key]
 ) -> set[_Key]:
     query = sa.select(column).where(transaction.is_in(column, values)).distinct()
-    return set(transaction.execute(query).scalars())
+    return set(transaction.scalars(query))
 
 
 def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] | None) -> set[str]:
@@ -296,7 +262,7 @@ def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] 
     )
     if ids is not None:
         query = query.where(relations.c.source_id.in_(ids))
-    return set(transaction.execute(query).scalars())
+    return set(transaction.scalars(query))
 
 
 def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:

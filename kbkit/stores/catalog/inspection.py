@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +18,6 @@ from kbkit.models.files import BUILT_IN
 from kbkit.models.jobs import KINDS
 from kbkit.stores.catalog import jobs as job_table
 from kbkit.stores.catalog import knowledge_bases, trash
-from kbkit.stores.catalog import tokens as token_table
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
@@ -40,7 +42,7 @@ def known_names(transaction: Transaction) -> set[str]:
 
 def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
     """Iterate over jobs that are unreadable or impossible to run."""
-    for id_ in transaction.execute(sa.select(jobs.c.id).order_by(jobs.c.id)).scalars().all():
+    for id_ in transaction.scalars(sa.select(jobs.c.id).order_by(jobs.c.id)):
         try:
             job = job_table.get(transaction, id_)
         except Exception:
@@ -59,7 +61,7 @@ def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
     """End jobs that are impossible to run; delete unreadable ones."""
     for row in odd:
         if row.is_unreadable:
-            transaction.execute(jobs.delete().where(jobs.c.id == row.id))
+            transaction.delete(jobs, jobs.c.id == row.id)
         else:
             problem = JobError("ImpossibleError", row.problem)
             job_table.end(transaction, row.id, JobState.FAILED, problem=problem)
@@ -67,9 +69,9 @@ def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
 
 def odd_tokens(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
     """Iterate over tokens that are unreadable or name a deleted knowledge base."""
-    for id_ in transaction.execute(sa.select(tokens.c.id).order_by(tokens.c.name)).scalars().all():
+    for id_ in transaction.scalars(sa.select(tokens.c.id).order_by(tokens.c.name)):
         try:
-            row = token_table.find(transaction, id_)
+            row = job_table.find_token(transaction, id_)
         except Exception:
             yield OddRow(id_, f"the token with the id {id_} cannot be read", True)
             continue
@@ -117,7 +119,7 @@ def unreadable(transaction: Transaction) -> Iterator[str]:
             yield f"the table {table.name} cannot be read ({_message(error)})"
     for column, odd in _odd():
         if column.table.name in existing:
-            for value in transaction.execute(sa.select(column).where(odd).limit(1)).scalars():
+            for value in transaction.scalars(sa.select(column).where(odd).limit(1)):
                 where = f"the table {column.table.name}"
                 yield f"{where} has an impossible {column.name}: {str(value)[:40]!r}"
 
@@ -257,3 +259,50 @@ def index_words_anew(transaction: Transaction, row: KnowledgeBaseRow) -> None:
     ).fetchall():
         transaction.lexical.add(row.id, [(each.seq, each.terms) for each in rows])
         last = rows[-1].seq
+
+
+def file_faults(path: Path) -> list[str]:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.text_factory = lambda data: data.decode(errors="replace")
+        rows = connection.execute("PRAGMA integrity_check(20)")
+        reported = [row[0].removeprefix("*** in database main ***\n") for row in rows]
+        problems = [
+            f"the file is damaged ({'; '.join(each.splitlines())})"
+            for each in reported
+            if each != "ok"
+        ]
+        problems += _odd_kinds(connection)
+        if problems:
+            return problems
+        lost = Counter(row[0] for row in connection.execute("PRAGMA foreign_key_check"))
+        return [
+            f"{count:,} rows of the table {table} belong to none" for table, count in lost.items()
+        ]
+
+
+_KINDS = {
+    "VARCHAR": ("text",),
+    "TEXT": ("text",),
+    "DATETIME": ("text",),
+    "JSON": ("text",),
+    "INTEGER": ("integer",),
+    "BIGINT": ("integer",),
+    "BOOLEAN": ("integer",),
+    "FLOAT": ("real", "integer"),
+    "BLOB": ("blob",),
+}
+"""Storage classes by column type; SQLite itself accepts any."""
+
+
+def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
+    for (table,) in connection.execute(tables).fetchall():
+        for _, column, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
+            kinds = _KINDS.get(kind.partition("(")[0])
+            if kinds is None or table.startswith(("lexical_", "sqlite_")):
+                continue
+            allowed = ", ".join(map(repr, (*kinds, "null")))
+            where = f'typeof("{column}") NOT IN ({allowed})'
+            odd = f'SELECT 1 FROM "{table}" WHERE {where} LIMIT 1'  # noqa: S608 - of the schema
+            if connection.execute(odd).fetchone():
+                yield f"the table {table} has a row whose {column} is no {kind}"

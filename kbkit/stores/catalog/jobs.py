@@ -1,35 +1,36 @@
-"""Jobs. Functions of the caller's transaction."""
+"""State of a server: jobs, tokens and replayed answers. Functions of the caller's transaction."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
-from kbkit.models import Job, JobError, JobProgress, JobState
+from kbkit.errors import ConfigError, ConflictError, NotFoundError, WorkspaceError
+from kbkit.models import Job, JobError, JobProgress, JobState, TokenInfo
 from kbkit.models.values import from_dict
 from kbkit.stores.catalog.database import Transaction, is_list_of_texts
-from kbkit.stores.catalog.workspace_schema import jobs
+from kbkit.stores.catalog.workspace_schema import jobs, tokens
+from kbkit.stores.catalog.workspace_schema import replayed_answers as table
 
 _ENDED = [state.value for state in JobState if state.ended]
 
 
 def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
-    transaction.execute(
-        jobs.insert().values(
-            id=job.id,
-            kind=job.kind,
-            kbs=list(job.kbs),
-            owner=job.owner,
-            state=job.state.value,
-            arguments=dict(arguments),
-            cancelled=False,
-            attempts=0,
-            created_at=job.created_at,
-        )
+    transaction.insert_one(
+        jobs,
+        id=job.id,
+        kind=job.kind,
+        kbs=list(job.kbs),
+        owner=job.owner,
+        state=job.state.value,
+        arguments=dict(arguments),
+        cancelled=False,
+        attempts=0,
+        created_at=job.created_at,
     )
 
 
@@ -57,20 +58,19 @@ def listed(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
 
 def begin(transaction: Transaction, job_id: str) -> Job:
     """Mark a job as running, unless it ended."""
-    transaction.execute(
-        jobs.update()
-        .where(jobs.c.id == job_id, sa.not_(jobs.c.state.in_(_ENDED)))
-        .values(
-            state=JobState.RUNNING.value, attempts=jobs.c.attempts + 1, started_at=datetime.now(UTC)
-        )
+    transaction.update(
+        jobs,
+        jobs.c.id == job_id,
+        sa.not_(jobs.c.state.in_(_ENDED)),
+        state=JobState.RUNNING.value,
+        attempts=jobs.c.attempts + 1,
+        started_at=datetime.now(UTC),
     )
     return get(transaction, job_id)
 
 
 def report_progress(transaction: Transaction, job_id: str, progress: JobProgress) -> None:
-    transaction.execute(
-        jobs.update().where(jobs.c.id == job_id).values(progress=dict(progress.to_dict()))
-    )
+    transaction.update(jobs, jobs.c.id == job_id, progress=dict(progress.to_dict()))
 
 
 def end(
@@ -94,7 +94,7 @@ def end(
 
 
 def cancel(transaction: Transaction, job_id: str) -> None:
-    transaction.execute(jobs.update().where(jobs.c.id == job_id).values(cancelled=True))
+    transaction.update(jobs, jobs.c.id == job_id, cancelled=True)
 
 
 def is_cancelled(transaction: Transaction, job_id: str) -> bool:
@@ -107,9 +107,8 @@ def forget(transaction: Transaction, age: timedelta) -> list[str]:
     old = sa.select(jobs.c.id).where(
         jobs.c.state.in_(_ENDED), jobs.c.ended_at < datetime.now(UTC) - age
     )
-    job_ids = [row[0] for row in transaction.execute(old)]
-    for job_id in job_ids:
-        transaction.execute(jobs.delete().where(jobs.c.id == job_id))
+    job_ids = transaction.scalars(old)
+    transaction.delete(jobs, transaction.is_in(jobs.c.id, job_ids))
     return job_ids
 
 
@@ -135,3 +134,95 @@ def _job(row: sa.Row[Any]) -> Job:
         raise WorkspaceError(
             f"the job {row.id} cannot be read; `kbkit doctor --repair` deletes it"
         ) from error
+
+
+KEPT = timedelta(hours=24)
+
+
+class ReplayedAnswer(NamedTuple):
+    """A stored response; `digest` is of the request."""
+
+    digest: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    media_type: str
+
+
+def find_answer(transaction: Transaction, key: str) -> ReplayedAnswer | None:
+    columns = [table.c[name] for name in ReplayedAnswer._fields]
+    query = sa.select(*columns).where(
+        table.c.key == key, table.c.created_at > datetime.now(UTC) - KEPT
+    )
+    row = transaction.execute(query).first()
+    return None if row is None else ReplayedAnswer(*row)
+
+
+def keep_answer(transaction: Transaction, key: str, answer: ReplayedAnswer) -> None:
+    now = datetime.now(UTC)
+    transaction.delete(table, sa.or_(table.c.key == key, table.c.created_at <= now - KEPT))
+    values = {**answer._asdict(), "headers": dict(answer.headers)}
+    transaction.insert_one(table, key=key, created_at=now, **values)
+
+
+_SCOPES = frozenset({"read", "write", "admin"})
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def add_token(transaction: Transaction, info: TokenInfo, digest: str) -> None:
+    if transaction.execute(sa.select(tokens.c.id).where(tokens.c.name == info.name)).first():
+        raise ConflictError(
+            f"a token named {info.name!r} exists; choose another name, or revoke it first"
+        )
+    transaction.insert_one(
+        tokens,
+        id=info.id,
+        name=info.name,
+        digest=digest,
+        scope=info.scope,
+        kbs=list(info.kbs),
+        created_at=info.created_at,
+        expires_at=info.expires_at,
+    )
+
+
+def find_token(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | None:
+    row = transaction.execute(sa.select(tokens).where(tokens.c.id == token_id)).first()
+    return None if row is None else (_token_info(row), row.digest)
+
+
+def list_tokens(transaction: Transaction) -> list[TokenInfo]:
+    return [
+        _token_info(row) for row in transaction.execute(sa.select(tokens).order_by(tokens.c.name))
+    ]
+
+
+def delete_token(transaction: Transaction, name: str) -> TokenInfo:
+    # reads only some columns, so that damaged rows can be deleted, too
+    query = sa.select(tokens.c.id, tokens.c.name, tokens.c.scope)
+    row = transaction.execute(
+        query.where(sa.or_(tokens.c.name == name, tokens.c.id == name))
+    ).first()
+    if row is None:
+        named = ", ".join(each.name for each in transaction.execute(query.order_by(tokens.c.name)))
+        raise NotFoundError(f"no token {name!r}; there {f'are {named}' if named else 'is none'}")
+    try:
+        stored = find_token(transaction, row.id)
+    except (WorkspaceError, ValueError, TypeError):
+        stored = None
+    transaction.delete(tokens, tokens.c.id == row.id)
+    return stored[0] if stored else TokenInfo(row.id, row.name, row.scope, (), datetime.now(UTC))
+
+
+def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
+    for token_id, at in used.items():
+        transaction.update(tokens, tokens.c.id == token_id, used_at=at)
+
+
+def _token_info(row: sa.Row[Any]) -> TokenInfo:
+    whole = is_list_of_texts(row.kbs) and row.scope in _SCOPES and _DIGEST.fullmatch(row.digest)
+    if not whole:
+        raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` shows the remedy")
+    return TokenInfo(
+        row.id, row.name, row.scope, tuple(row.kbs), row.created_at, row.expires_at, row.used_at
+    )

@@ -18,7 +18,7 @@ from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, Wor
 from kbkit.models import DocumentState, KnowledgeBaseInfo
 from kbkit.models.values import did_you_mean, valid
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
+from kbkit.stores.catalog import chunk_vectors, graph_writing, ratings, workspace_schema
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.schema import (
     chunks,
@@ -65,7 +65,7 @@ class KnowledgeBaseRow:
 
     @property
     def embedded_text(self) -> str:
-        return str(self.config.get("embedding", {}).get("text", statement_vectors.CHUNK))
+        return str(self.config.get("embedding", {}).get("text", chunk_vectors.CHUNK))
 
     @property
     def revision(self) -> str:
@@ -165,12 +165,12 @@ _BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("
 
 
 def ids(transaction: Transaction) -> set[str]:
-    return set(transaction.execute(sa.select(knowledge_bases.c.id).where(_NOT_DELETED)).scalars())
+    return set(transaction.scalars(sa.select(knowledge_bases.c.id).where(_NOT_DELETED)))
 
 
 def names(transaction: Transaction) -> list[str]:
     query = sa.select(knowledge_bases.c.name).where(_NOT_DELETED).order_by(knowledge_bases.c.name)
-    return list(transaction.execute(query).scalars())
+    return transaction.scalars(query)
 
 
 def state(transaction: Transaction, name: str) -> str:
@@ -205,8 +205,7 @@ def touch(transaction: Transaction, kb_id: str) -> None:
 
 
 def change(transaction: Transaction, kb_id: str, **values: Any) -> None:
-    own = knowledge_bases.c.id == kb_id
-    transaction.execute(knowledge_bases.update().where(own).values(**values))
+    transaction.update(knowledge_bases, knowledge_bases.c.id == kb_id, **values)
 
 
 def set_embedder(transaction: Transaction, kb_id: str, embedder: str, dimensions: int) -> None:
@@ -222,8 +221,8 @@ def delete(transaction: Transaction, kb_id: str) -> None:
     """Delete a knowledge base with its rows, and mark its collection to be dropped."""
     row = get_by_id(transaction, kb_id)
     transaction.lexical.drop(kb_id)
-    transaction.execute(dropped_collections.insert().values(name=row.collection))
-    transaction.execute(knowledge_bases.delete().where(knowledge_bases.c.id == kb_id))
+    transaction.insert_one(dropped_collections, name=row.collection)
+    transaction.delete(knowledge_bases, knowledge_bases.c.id == kb_id)
     graph_writing.settle(transaction)
 
 
@@ -260,11 +259,9 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
         .order_by(sources.c.type)
     ):
         kinds[kb_id].append(kind)
-    chunk_counts = _counts(transaction, chunks, ids)
-    pending = _counts(transaction, outbox, ids)
-    embedded_summaries = _embedded_summaries(
-        transaction, [row.id for row in rows if row.summary_model]
-    )
+    chunk_counts = Counter(_counts(transaction, chunks, ids))
+    pending = Counter(_counts(transaction, outbox, ids))
+    embedded_summaries = _embedded_summaries(transaction, ids)
     return [
         KnowledgeBaseInfo(
             id=row.id,
@@ -272,7 +269,7 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             description=row.description,
             source_types=tuple(kinds[row.id]),
             documents=sum(types[row.id].values()),
-            chunks=chunk_counts.get(row.id, 0),
+            chunks=chunk_counts[row.id],
             embedder=row.embedder,
             dimensions=row.dimensions,
             collection=row.collection,
@@ -280,15 +277,14 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             updated_at=row.updated_at,
             states=states[row.id],
             document_types=types[row.id],
-            pending=pending.get(row.id, 0),
+            pending=pending[row.id],
             summary_embedder=row.summary_embedder,
-            chunks_waiting=_chunks_waiting(transaction, row, chunk_counts.get(row.id, 0)),
-            annotations_waiting=_annotations_waiting(transaction, row, chunk_counts.get(row.id, 0)),
-            summaries_waiting=max(
-                0,
-                sum(types[row.id].values()) - embedded_summaries[row.id]
+            chunks_waiting=_chunks_waiting(transaction, row, chunk_counts[row.id]),
+            annotations_waiting=_annotations_waiting(transaction, row, chunk_counts[row.id]),
+            summaries_waiting=(
+                max(0, sum(types[row.id].values()) - embedded_summaries[row.id])
                 if row.summary_model
-                else 0,
+                else 0
             ),
             version=row.revision,
         )
@@ -300,7 +296,7 @@ def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int
     """Count chunks without annotations up to `limit`, newest first, which lack them most often."""
     if not _wants_annotations(row):
         return 0
-    columns = knowledge_schema.annotations.c
+    columns = workspace_schema.annotations.c
     annotated = sa.exists().where(columns.chunk_seq == chunks.c.seq)
     lacking = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~annotated)
     return transaction.count(lacking.order_by(chunks.c.seq.desc()).limit(limit).subquery())
@@ -313,41 +309,42 @@ def _wants_annotations(row: KnowledgeBaseRow) -> bool:
 def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
     if not _wants_annotations(row):
         return 0
-    columns = knowledge_schema.annotations.c
+    columns = workspace_schema.annotations.c
     query = sa.select(sa.func.count(sa.distinct(columns.chunk_seq)))
     return count - int(transaction.execute(query.where(columns.kb_id == row.id)).scalar_one())
 
 
 def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
     if not row.waits:
-        return statement_vectors.count_lacking(transaction, row.id, row.embedded_text)
+        return chunk_vectors.count_lacking(transaction, row.id, row.embedded_text)
     others = embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder
     finished = transaction.count(embedded, *others)
     return max(0, count - finished) or min(1, count)  # at least 1 until the vectors are replaced
 
 
 def _embedded_summaries(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:
-    rows = transaction.execute(
-        sa.select(summaries.c.kb_id, sa.func.count())
-        .join(knowledge_bases, knowledge_bases.c.id == summaries.c.kb_id)
-        .join(
-            summary_vectors,
-            sa.and_(
-                summary_vectors.c.kb_id == summaries.c.kb_id,
-                summary_vectors.c.embedder == knowledge_bases.c.summary_model,
-                summary_vectors.c.embed_hash == summaries.c.embed_hash,
-            ),
+    return Counter(
+        transaction.mapping(
+            sa.select(summaries.c.kb_id, sa.func.count())
+            .join(knowledge_bases, knowledge_bases.c.id == summaries.c.kb_id)
+            .join(
+                summary_vectors,
+                sa.and_(
+                    summary_vectors.c.kb_id == summaries.c.kb_id,
+                    summary_vectors.c.embedder == knowledge_bases.c.summary_model,
+                    summary_vectors.c.embed_hash == summaries.c.embed_hash,
+                ),
+            )
+            .where(summaries.c.kb_id.in_(kb_ids))
+            .group_by(summaries.c.kb_id)
         )
-        .where(summaries.c.kb_id.in_(kb_ids))
-        .group_by(summaries.c.kb_id)
     )
-    return Counter({row[0]: row[1] for row in rows})
 
 
 def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) -> dict[str, int]:
     column = table.c.kb_id
     query = sa.select(column, sa.func.count()).where(column.in_(kb_ids)).group_by(column)
-    return {row[0]: row[1] for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:

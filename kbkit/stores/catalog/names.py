@@ -14,16 +14,16 @@ from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Document, DocumentState, EntityType, Name, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive, place_of
-from kbkit.stores.catalog.knowledge_schema import (
+from kbkit.stores.catalog.reading import document_of
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import (
     document_names,
     gazetteers,
     merges,
     named_documents,
     subjects,
 )
-from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
-from kbkit.stores.catalog.reading import document_of
-from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import entities as entity_rows
 from kbkit.stores.catalog.workspace_schema import entries as entries_table
 
 _ROWS, _FIELDS = "\x1e", "\x1f"
@@ -90,9 +90,7 @@ def put(
 def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
     if document_ids:
         for table in (document_names, named_documents):
-            transaction.execute(
-                table.delete().where(transaction.is_in(table.c.document_id, document_ids))
-            )
+            transaction.delete(table, transaction.is_in(table.c.document_id, document_ids))
 
 
 def given(transaction: Transaction, kb_id: str) -> list[GivenName]:
@@ -178,19 +176,17 @@ def packed(surfaces: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> None:
-    transaction.execute(gazetteers.delete().where(gazetteers.c.kb_id == kb_id))
-    transaction.execute(gazetteers.insert().values(kb_id=kb_id, names=surfaces))
+    transaction.delete(gazetteers, gazetteers.c.kb_id == kb_id)
+    transaction.insert_one(gazetteers, kb_id=kb_id, names=surfaces)
 
 
 def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
     """Make the entity ``merged_id`` an alias of ``kept_id``."""
     _check(transaction, kept_id, merged_id)
     below = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
-    moved = sorted(transaction.execute(below).scalars())
+    moved = sorted(transaction.scalars(below))
     _decide(transaction, kept_id, merged_id, applied=True, moved=moved, made_by=made_by)
-    transaction.execute(
-        subjects.update().where(subjects.c.id.in_([merged_id, *moved])).values(alias_of=kept_id)
-    )
+    transaction.update(subjects, subjects.c.id.in_([merged_id, *moved]), alias_of=kept_id)
 
 
 def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
@@ -209,15 +205,17 @@ def undo(transaction: Transaction, pair: tuple[str, str]) -> None:
                 raise ConflictError(
                     "the entity that was kept has been merged into another since; undo that first"
                 )
-            transaction.execute(
-                subjects.update()
-                .where(subjects.c.id.in_(row.moved), subjects.c.alias_of == row.kept_id)
-                .values(alias_of=row.merged_id)
+            transaction.update(
+                subjects,
+                subjects.c.id.in_(row.moved),
+                subjects.c.alias_of == row.kept_id,
+                alias_of=row.merged_id,
             )
-            transaction.execute(
-                subjects.update()
-                .where(subjects.c.id == row.merged_id, subjects.c.alias_of == row.kept_id)
-                .values(alias_of=None)
+            transaction.update(
+                subjects,
+                subjects.c.id == row.merged_id,
+                subjects.c.alias_of == row.kept_id,
+                alias_of=None,
             )
         _forget(transaction, row.kept_id, row.merged_id)
 
@@ -258,22 +256,19 @@ def _decide(
 ) -> None:
     _forget(transaction, kept_id, merged_id)
     _forget(transaction, merged_id, kept_id)
-    transaction.execute(
-        merges.insert().values(
-            kept_id=kept_id,
-            merged_id=merged_id,
-            applied=applied,
-            moved=moved,
-            made_by=made_by,
-            decided_at=datetime.now(UTC),
-        )
+    transaction.insert_one(
+        merges,
+        kept_id=kept_id,
+        merged_id=merged_id,
+        applied=applied,
+        moved=moved,
+        made_by=made_by,
+        decided_at=datetime.now(UTC),
     )
 
 
 def _forget(transaction: Transaction, kept_id: str, merged_id: str) -> None:
-    transaction.execute(
-        merges.delete().where(merges.c.kept_id == kept_id, merges.c.merged_id == merged_id)
-    )
+    transaction.delete(merges, merges.c.kept_id == kept_id, merges.c.merged_id == merged_id)
 
 
 _TABLES = {

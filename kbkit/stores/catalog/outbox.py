@@ -1,14 +1,15 @@
-"""Pending changes of the vector index, recorded in the transaction that makes them."""
+"""Pending changes of the vector index, and a numbered log of removed chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
 
+from kbkit.stores.backend import VectorPayload, suffix_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change
 from kbkit.stores.catalog.schema import (
@@ -19,7 +20,7 @@ from kbkit.stores.catalog.schema import (
     outbox,
     vectors,
 )
-from kbkit.stores.vector_store import VectorPayload, suffix_of
+from kbkit.stores.catalog.schema import removed_chunks as log
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,7 @@ def holds(transaction: Transaction, kb_id: str, count: int) -> bool:
 
 
 def waiting(transaction: Transaction, kb_id: str) -> set[str]:
-    query = sa.select(outbox.c.chunk_id).where(outbox.c.kb_id == kb_id)
-    return set(transaction.execute(query).scalars())
+    return set(transaction.scalars(sa.select(outbox.c.chunk_id).where(outbox.c.kb_id == kb_id)))
 
 
 def oldest(
@@ -105,16 +105,14 @@ def _payload(row: Any) -> VectorPayload:
 def take(transaction: Transaction, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> int:
     """Remove applied entries, which must be the oldest; return the new ``applied_seq``."""
     applied = max([row.applied_seq, *(entry.seq or 0 for entry in entries)])
-    transaction.execute(
-        outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= entries[-1].id)
-    )
+    transaction.delete(outbox, outbox.c.kb_id == row.id, outbox.c.id <= entries[-1].id)
     change(transaction, row.id, applied_seq=applied)
     return applied
 
 
 def applied_seqs(transaction: Transaction) -> dict[str, int]:
     query = sa.select(knowledge_bases.c.collection, knowledge_bases.c.applied_seq)
-    return {row.collection: row.applied_seq for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None = None) -> None:
@@ -124,7 +122,7 @@ def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None 
     """
     if suffix is None:
         suffix = suffix_of(row.collection)
-    transaction.execute(dropped_collections.insert().values(name=row.collection))
+    transaction.insert_one(dropped_collections, name=row.collection)
     begin(transaction, row, suffix)
 
 
@@ -132,7 +130,7 @@ def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> 
     """Start a collection as `restart` does, without dropping the old one."""
     name = ".".join(filter(None, (row.name, uuid4().hex[:8], suffix)))
     change(transaction, row.id, collection=name, applied_seq=0)
-    transaction.execute(outbox.delete().where(outbox.c.kb_id == row.id))
+    transaction.delete(outbox, outbox.c.kb_id == row.id)
     transaction.execute(
         outbox.insert().from_select(
             ["kb_id", "chunk_seq", "chunk_id"],
@@ -144,9 +142,60 @@ def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> 
 
 
 def dropped_names(transaction: Transaction) -> list[str]:
-    return list(transaction.execute(sa.select(dropped_collections.c.name)).scalars())
+    return transaction.scalars(sa.select(dropped_collections.c.name))
 
 
 def forget_dropped(transaction: Transaction, names: Sequence[str]) -> None:
     column = dropped_collections.c.name
-    transaction.execute(dropped_collections.delete().where(column.in_(names)))
+    transaction.delete(dropped_collections, column.in_(names))
+
+
+_MIN_ENTRIES = 100_000
+"""Newest entries that a knowledge base keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """``chunks.seq`` of removed chunks, and the number of the last entry."""
+
+    seqs: frozenset[int]
+    last: int
+
+
+def note_removed(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
+    transaction.insert(log, [{"kb_id": kb_id, "chunk_seq": seq} for seq in seqs])
+
+
+def removed_since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
+    """Return removals after an entry; ``None`` if some of them were deleted from the log."""
+    query = sa.select(log.c.id, log.c.chunk_seq).where(log.c.kb_id == kb_id, log.c.id > last)
+    removed = transaction.execute(query.order_by(log.c.id)).all()
+    if any(row.chunk_seq is None for row in removed):
+        return None
+    return Removed(frozenset(row.chunk_seq for row in removed), removed[-1].id if removed else last)
+
+
+def last_removed(transaction: Transaction, kb_id: str) -> int:
+    """Return the number of the last entry; 0 for none."""
+    query = sa.select(sa.func.coalesce(sa.func.max(log.c.id), 0)).where(log.c.kb_id == kb_id)
+    return int(transaction.execute(query).scalar_one())
+
+
+def is_known_removal(transaction: Transaction, kb_id: str, last: int) -> bool:
+    if not last:
+        return True
+    query = sa.select(log.c.id).where(log.c.kb_id == kb_id, log.c.id == last)
+    return transaction.execute(query).first() is not None
+
+
+def is_removal_log_long(transaction: Transaction, kb_id: str) -> bool:
+    """Whether the oldest entries should be deleted."""
+    return transaction.count(log, log.c.kb_id == kb_id) > 2 * _MIN_ENTRIES
+
+
+def forget_oldest_removals(transaction: Transaction, kb_id: str) -> None:
+    query = sa.select(log.c.id).where(log.c.kb_id == kb_id).order_by(log.c.id.desc())
+    first = transaction.execute(query.offset(_MIN_ENTRIES).limit(1)).scalar_one_or_none()
+    if first is not None:
+        transaction.delete(log, log.c.kb_id == kb_id, log.c.id < first)
+        transaction.update(log, log.c.id == first, chunk_seq=None)

@@ -22,11 +22,16 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.models.documents import image_names_of
-from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import CHUNK_COLUMNS, DOCUMENT_COLUMNS, Transaction, alive
-from kbkit.stores.catalog.knowledge_schema import annotation_subjects, subjects
+from kbkit.stores.catalog import workspace_schema
+from kbkit.stores.catalog.database import (
+    CHUNK_COLUMNS,
+    DOCUMENT_COLUMNS,
+    Condition,
+    Transaction,
+    alive,
+)
 from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
-from kbkit.stores.catalog.workspace_schema import entries
+from kbkit.stores.catalog.workspace_schema import annotation_subjects, entries, subjects
 from kbkit.text.markdown.structure import passage_ends
 
 
@@ -56,7 +61,7 @@ def beginnings(
     """Return the beginnings of the documents with the lowest ids, a pseudo-random sample."""
     text = sa.func.substr(documents.c.content, 1, length)
     query = sa.select(text).where(*alive(kb_id)).order_by(documents.c.id).limit(limit)
-    return list(transaction.execute(query).scalars())
+    return transaction.scalars(query)
 
 
 def image_names(transaction: Transaction) -> set[str]:
@@ -64,7 +69,7 @@ def image_names(transaction: Transaction) -> set[str]:
     for table in (documents, deleted_documents):
         column = table.c.metadata
         query = sa.select(column).where(sa.cast(column, sa.Text).contains('"images"'))
-        for metadata in transaction.execute(query).scalars():
+        for metadata in transaction.scalars(query):
             names.update(image_names_of(metadata).values())
     return names
 
@@ -133,6 +138,15 @@ def find_target(transaction: Transaction, name: str) -> Target | None:
     return None
 
 
+def later_than(place: tuple[str, int]) -> Condition:
+    """Select chunks after a document URI and position; all for an empty URI."""
+    uri, position = place
+    if not uri:
+        return sa.true()
+    same_document = sa.and_(documents.c.uri == uri, chunks.c.position > position)
+    return sa.or_(documents.c.uri > uri, same_document)
+
+
 def iter_chunks(
     transaction: Transaction,
     kb_id: str,
@@ -144,15 +158,11 @@ def iter_chunks(
     query = (
         sa.select(*CHUNK_COLUMNS)
         .join(documents, documents.c.id == chunks.c.document_id)
-        .where(chunks.c.kb_id == kb_id)
+        .where(chunks.c.kb_id == kb_id, later_than(after))
         .order_by(documents.c.uri, chunks.c.position)
     )
     if document_id is not None:
         query = query.where(chunks.c.document_id == document_id)
-    uri, place = after
-    if uri:
-        same_document = sa.and_(documents.c.uri == uri, chunks.c.position > place)
-        query = query.where(sa.or_(documents.c.uri > uri, same_document))
     for row in transaction.execute(query.limit(limit)).yield_per(500):
         yield _chunk(row)
 
@@ -263,7 +273,7 @@ def _listed(document_id: str, row: Sequence[Any]) -> Document:
 
 def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
     query = sa.select(documents.c.uri).where(*alive(kb_id)).order_by(documents.c.uri)
-    return list(transaction.execute(query).scalars())
+    return transaction.scalars(query)
 
 
 def folder_counts(transaction: Transaction, kb_id: str, depth: int) -> dict[str, int]:
@@ -294,8 +304,7 @@ def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
 
 def uris_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, str]:
     query = sa.select(documents.c.id, documents.c.uri)
-    rows = transaction.execute(query.where(transaction.is_in(documents.c.id, document_ids)))
-    return {row.id: row.uri for row in rows}
+    return transaction.mapping(query.where(transaction.is_in(documents.c.id, document_ids)))
 
 
 def places_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -306,14 +315,14 @@ def places_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[
 
 def chunk_lengths(transaction: Transaction, kb_id: str) -> list[int]:
     query = sa.select(chunks.c.end - chunks.c.start).where(chunks.c.kb_id == kb_id)
-    return list(transaction.execute(query).scalars())
+    return transaction.scalars(query)
 
 
 def heading_text(title: str, heading_path: Sequence[str]) -> str:
     return " > ".join(heading_path[1:] if list(heading_path[:1]) == [title] else heading_path)
 
 
-_rows = knowledge_schema.annotations
+_rows = workspace_schema.annotations
 
 
 class NamedSubject(NamedTuple):
@@ -332,14 +341,14 @@ def state(transaction: Transaction, kb_id: str) -> str:
     seq, place = _rows.c.chunk_seq, _rows.c.position + 1
     total = sa.cast(sa.func.sum(seq * place), sa.BigInteger)
     made = sa.select(_rows.c.annotator, _rows.c.frame, sa.func.count(), total).where(own)
-    gazetteer = knowledge_schema.gazetteers
+    gazetteer = workspace_schema.gazetteers
     named = sa.select(gazetteer.c.names).where(gazetteer.c.kb_id == kb_id)
     other = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
-    changed = knowledge_schema.entities
+    changed = workspace_schema.entities
     by_hand = sa.select(changed.c.subject_id, changed.c.updated_at).where(changed.c.by_hand)
     parts = [
         sorted(map(tuple, transaction.execute(made.group_by(_rows.c.annotator, _rows.c.frame)))),
-        list(transaction.execute(named).scalars()),
+        transaction.scalars(named),
         sorted(map(tuple, transaction.execute(other))),
         sorted((row[0], row[1].isoformat()) for row in transaction.execute(by_hand)),
     ]
@@ -351,7 +360,7 @@ def graph_state(transaction: Transaction, kb_id: str) -> str:
 
     Evidence from other knowledge bases, which changes only weights, does not change it.
     """
-    table = knowledge_schema.relations.c
+    table = workspace_schema.relations.c
     version = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)
     by_hand = sa.select(table.id, table.seen_at).where(table.by_hand).order_by(table.id)
     parts = [
@@ -379,9 +388,7 @@ def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
         .where(chunks.c.kb_id == kb_id)
         .distinct()
     )
-    seqs_of: dict[str, list[int]] = {}
-    for subject_id, seq in transaction.execute(query):
-        seqs_of.setdefault(subject_id, []).append(seq)
+    seqs_of = transaction.grouped(query)
     for seqs in seqs_of.values():
         seqs.sort()
     return seqs_of

@@ -16,9 +16,9 @@ from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Relation, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_schema import ENDS, relation_evidence, relations, subjects
 from kbkit.stores.catalog.names import check_target, present
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import ENDS, relation_evidence, relations, subjects
 
 
 class Edge(NamedTuple):
@@ -41,13 +41,11 @@ def visible_ids(transaction: Transaction, ids: Sequence[int]) -> set[int]:
 
 def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
     aliases = entities.aliases_of(transaction)
-    kinds = {kind.value: kind for kind in TargetKind}
     targets: dict[tuple[str, str], Target] = {}
 
     def end(kind: str, id_: str) -> Target:
         if (kind, id_) not in targets:
-            canonical = aliases.get(id_, id_) if kind == TargetKind.ENTITY.value else id_
-            targets[kind, id_] = Target(kinds[kind], canonical)
+            targets[kind, id_] = _end(kind, id_, aliases)
         return targets[kind, id_]
 
     candidates = [
@@ -153,7 +151,7 @@ def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
     }
     # most entities are ends, so reading all of them is faster than looking up each id
     named = sa.select(subjects.c.id).where(subjects.c.kind == SubjectKind.ENTITY.value)
-    entity_ids = set(transaction.execute(named).scalars()) - entities.deleted(transaction)
+    entity_ids = set(transaction.scalars(named)) - entities.deleted(transaction)
     existing = {(TargetKind.ENTITY.value, id_) for id_ in entity_ids}
     others = {end for pair in related for end in pair if end[0] != TargetKind.ENTITY.value}
     other_targets = {Target(TargetKind(kind), id_) for kind, id_ in others}
@@ -189,8 +187,7 @@ def strengths(
         total = sa.func.sum(relations.c.weight)
         query = sa.select(kind, id_column, total).where(counted).group_by(kind, id_column)
         for kind_, id_, weight in transaction.execute(query):
-            is_entity = kind_ == TargetKind.ENTITY.value
-            target = Target(TargetKind(kind_), aliases.get(id_, id_) if is_entity else id_)
+            target = _end(kind_, id_, aliases)
             sums[target] = sums.get(target, 0.0) + weight
     return sums
 
@@ -236,7 +233,7 @@ def relate(
         )
     if expected is not None:
         entities.check_unchanged(name, row.seen_at, row.made_by, expected)
-    transaction.execute(relations.update().where(relations.c.id == row.id).values(**new_values))
+    transaction.update(relations, relations.c.id == row.id, **new_values)
     return get(transaction, row.id)
 
 
@@ -284,9 +281,7 @@ def listed(
         query = query.where(relations.c.name == name)
     if made_by is not None:
         query = query.where(relations.c.made_by == made_by)
-    ids = list(
-        transaction.execute(query.order_by(relations.c.weight.desc(), relations.c.id)).scalars()
-    )
+    ids = transaction.scalars(query.order_by(relations.c.weight.desc(), relations.c.id))
     visible = visible_ids(transaction, ids)
     return of(transaction, [id_ for id_ in ids if id_ in visible][:limit])
 
@@ -295,10 +290,13 @@ def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
     before = get(transaction, seen.id)
     entities.check_unchanged(before.name, before.seen_at, before.made_by, seen.seen_at)
     now = datetime.now(UTC)
-    transaction.execute(
-        relations.update()
-        .where(relations.c.id == seen.id)
-        .values(deleted_at=now, seen_at=now, by_hand=True, made_by=made_by)
+    transaction.update(
+        relations,
+        relations.c.id == seen.id,
+        deleted_at=now,
+        seen_at=now,
+        by_hand=True,
+        made_by=made_by,
     )
 
 
@@ -313,16 +311,17 @@ _LISTED = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 """Undeleted relations with support outside the trash."""
 
 
-def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
-    def end(kind: str, id_: str) -> Target:
-        of = TargetKind(kind)
-        return Target(of, aliases.get(id_, id_) if of is TargetKind.ENTITY else id_)
+def _end(kind: str, id_: str, aliases: Mapping[str, str]) -> Target:
+    of = TargetKind(kind)
+    return Target(of, aliases.get(id_, id_) if of is TargetKind.ENTITY else id_)
 
+
+def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
     return Relation(
         id=row.id,
-        source=end(row.source_kind, row.source_id),
+        source=_end(row.source_kind, row.source_id, aliases),
         name=row.name,
-        target=end(row.target_kind, row.target_id),
+        target=_end(row.target_kind, row.target_id, aliases),
         weight=row.weight,
         evidence=tuple(evidence),
         made_by=row.made_by,

@@ -25,9 +25,9 @@ from kbkit.stores.catalog import (
     copying,
     graph_writing,
     knowledge_bases,
-    knowledge_schema,
     outbox,
     ratings,
+    workspace_schema,
 )
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.copying import Row
@@ -122,7 +122,7 @@ class Restorer:
             if table is bases:
                 self._store_bases()
                 continue
-            if table is knowledge_schema.subjects:
+            if table is workspace_schema.subjects:
                 self._find_aliases(table)
             stored = self._store(table, steps.get(table.name) or self._step(table))
             if table.name == "vectors" and stored != len(self._seqs):
@@ -208,8 +208,7 @@ class Restorer:
 
     def _place(self, values: Values) -> _Base:
         old_id, name = values["id"], self._name or values["name"]
-        query = sa.select(bases).where(bases.c.id == old_id)
-        existing = self._transaction.execute(query).first()
+        existing = self._transaction.execute(sa.select(bases).where(bases.c.id == old_id)).first()
         row = KnowledgeBaseRow(**existing._mapping) if existing else None
         if row and row.deleted_at:
             raise ConflictError(
@@ -361,15 +360,14 @@ class Restorer:
         return new | {"id": self._next(all_ratings.c.id)}
 
     def _relation(self, values: Values) -> Values | None:
-        relations = knowledge_schema.relations.c
+        relations = workspace_schema.relations.c
         ends = {
             f"{end}_id": self._end_of(values[f"{end}_kind"], values[f"{end}_id"])
             for end in ("source", "target")
         }
         new = values | ends
-        same = (relations[name] == new[name] for name in knowledge_schema.ENDS)
-        query = sa.select(relations.id).where(*same)
-        existing = self._transaction.execute(query).scalar()
+        same = (relations[name] == new[name] for name in workspace_schema.ENDS)
+        existing = self._transaction.execute(sa.select(relations.id).where(*same)).scalar()
         if existing is not None:
             self._relations[values["id"]] = existing
             return None
@@ -384,7 +382,7 @@ class Restorer:
     def _find_aliases(self, table: Table) -> None:
         self._aliases = {row["id"]: row["alias_of"] for row in self._checked(table)}
         query = sa.select(table.c.id, table.c.alias_of)
-        self._aliases |= {row.id: row.alias_of for row in self._transaction.execute(query)}
+        self._aliases |= self._transaction.mapping(query)
         self._known_subjects = {row[0] for row in self._keys(table)}
 
     def _subject(self, values: Values) -> Values | None:

@@ -77,7 +77,7 @@ def save_source(
     if not renewed.rowcount:
         values = {"id": uuid4().hex, "kb_id": kb_id, "key": key, "type": spec["type"], "name": name}
         values |= options
-        transaction.execute(sources.insert().values(created_at=datetime.now(UTC), **values))
+        transaction.insert_one(sources, created_at=datetime.now(UTC), **values)
     row = transaction.execute(
         sa.select(sources).where(sources.c.kb_id == kb_id, sources.c.key == key)
     ).one()
@@ -134,7 +134,7 @@ def list_sources(transaction: Transaction, kb_id: str | None = None) -> list[Sou
 
 
 def delete_source(transaction: Transaction, source_id: str) -> None:
-    transaction.execute(sources.delete().where(sources.c.id == source_id))
+    transaction.delete(sources, sources.c.id == source_id)
 
 
 def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
@@ -156,10 +156,8 @@ def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
 
 
 def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) -> None:
-    transaction.execute(
-        runs.update()
-        .where(runs.c.id == run_id)
-        .values(finished_at=datetime.now(UTC), report=dict(report))
+    transaction.update(
+        runs, runs.c.id == run_id, finished_at=datetime.now(UTC), report=dict(report)
     )
 
 
@@ -199,8 +197,6 @@ class Visited:
 def record_visits(
     transaction: Transaction, source_id: str, run_id: int, visits: Sequence[Visited]
 ) -> None:
-    if not visits:
-        return
     rows = {  # one row per page, which may have been visited twice
         visited.visit.url: {
             **{name: getattr(visited.visit, name) for name in _VISIT},
@@ -212,13 +208,8 @@ def record_visits(
         }
         for visited in visits
     }
-    transaction.execute(
-        pages.delete().where(
-            pages.c.source_id == source_id, pages.c.url == sa.bindparam("visited_url")
-        ),
-        [{"visited_url": url} for url in rows],
-    )
-    transaction.execute(pages.insert(), list(rows.values()))
+    transaction.delete(pages, pages.c.source_id == source_id, transaction.is_in(pages.c.url, rows))
+    transaction.insert(pages, list(rows.values()))
 
 
 class RunMemory:

@@ -1,6 +1,6 @@
 """SQLAlchemy tables of the catalog.
 
-`kbkit.stores.sqlite.transaction` creates the lexical indexes: one FTS5 table per knowledge base.
+`kbkit.stores.sqlite_database` creates the lexical indexes: one FTS5 table per knowledge base.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sqlalchemy.engine import Dialect
 HEAD = "0027"
 """Revision of the newest migration."""
 OLDEST = "0024"
-"""Oldest revision that can be migrated; no release had an older one."""
+"""Revision that can be migrated; no release had another one."""
 
 
 Int64 = Integer().with_variant(BigInteger(), "postgresql")

@@ -13,14 +13,14 @@ import sqlalchemy as sa
 
 from kbkit.models import Subject, SubjectKind
 from kbkit.stores.catalog.database import Transaction, place_of
-from kbkit.stores.catalog.knowledge_schema import (
+from kbkit.stores.catalog.schema import chunks, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     entities,
     merges,
     relations,
     subjects,
 )
-from kbkit.stores.catalog.schema import chunks, knowledge_bases
 from kbkit.text import subject_key
 
 
@@ -46,7 +46,7 @@ def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
     """Add missing subjects."""
     wanted = {each.id: each for each in names}
     query = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, wanted))
-    for id_ in transaction.execute(query).scalars():
+    for id_ in transaction.scalars(query):
         del wanted[id_]
     rows = [
         {"id": id_, "kind": each.kind.value, "key": each.key, "name": each.name}
@@ -56,12 +56,11 @@ def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
 
 
 def unused(transaction: Transaction) -> list[str]:
-    return list(transaction.execute(sa.select(subjects.c.id).where(_is_unused())).scalars())
+    return transaction.scalars(sa.select(subjects.c.id).where(_is_unused()))
 
 
 def sweep(transaction: Transaction, ids: Sequence[str]) -> None:
-    own = transaction.is_in(subjects.c.id, ids)
-    transaction.execute(subjects.delete().where(own, _is_unused(ids)))
+    transaction.delete(subjects, transaction.is_in(subjects.c.id, ids), _is_unused(ids))
 
 
 def _is_unused(ids: Sequence[str] | None = None) -> sa.ColumnElement[bool]:
@@ -161,7 +160,7 @@ def beside(
         .where(subjects.c.kind == SubjectKind.ENTITY.value)
         .group_by(table.subject_id)
     )
-    in_chunks = Counter({row[0]: row[1] for row in transaction.execute(query)})
+    in_chunks = Counter(transaction.mapping(query))
     for id_ in without:
         in_chunks.pop(id_, None)
     often = [id_ for id_, _ in in_chunks.most_common(20 * limit)]
@@ -181,10 +180,8 @@ def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, in
 
 
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    names_of: dict[str, list[str]] = {}
     query = sa.select(subjects.c.alias_of, subjects.c.name).order_by(subjects.c.name)
-    for row in transaction.execute(query.where(transaction.is_in(subjects.c.alias_of, ids))):
-        names_of.setdefault(row.alias_of, []).append(row.name)
+    names_of = transaction.grouped(query.where(transaction.is_in(subjects.c.alias_of, ids)))
     return {id_: tuple(names) for id_, names in names_of.items()}
 
 
@@ -206,7 +203,7 @@ def chunk_seqs(
     )
     if kb_id is not None:
         query = query.join(chunks, chunks.c.seq == table.chunk_seq).where(chunks.c.kb_id == kb_id)
-    return list(transaction.execute(query.distinct().order_by(table.chunk_seq)).scalars())
+    return transaction.scalars(query.distinct().order_by(table.chunk_seq))
 
 
 def _subject(row: Any, names: tuple[str, ...]) -> Subject:

@@ -1,4 +1,4 @@
-"""Document summaries and their vectors.
+"""Document summaries, their vectors, and texts of language models about documents.
 
 Storing a document deletes its summary; the end of an ingest makes a new one. Searches use static
 vectors (``summary_embedder``) until the model has embedded all summaries.
@@ -7,7 +7,7 @@ vectors (``summary_embedder``) until the model has embedded all summaries.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 
 from kbkit.models import Document, DocumentState
 from kbkit.stores.catalog.database import Transaction, alive, unpack
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change, touch
 from kbkit.stores.catalog.reading import documents_of
-from kbkit.stores.catalog.schema import documents, knowledge_bases, summaries, summary_vectors
+from kbkit.stores.catalog.schema import (
+    documents,
+    expansions,
+    knowledge_bases,
+    summaries,
+    summary_vectors,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) ->
     )
     # ids first, from an index: few documents match, and reading texts is slow
     ids = sa.select(documents.c.id).where(*alive(kb_id), ~current.exists()).limit(limit)
-    document_ids = transaction.execute(ids).scalars().all()
+    document_ids = transaction.scalars(ids)
     return documents_of(transaction, document_ids)
 
 
@@ -53,7 +59,7 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
     query = sa.select(documents.c.id, documents.c.content_hash).where(
         transaction.is_in(documents.c.id, list(made)), documents.c.state != DocumentState.GONE.value
     )
-    hashes = {row.id: row.content_hash for row in transaction.execute(query)}
+    hashes = transaction.mapping(query)
     version = _next_version(transaction, kb_id)
     rows = [
         {
@@ -74,38 +80,32 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
 
 def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
     if document_ids:
-        transaction.execute(
-            summaries.delete().where(transaction.is_in(summaries.c.document_id, document_ids))
-        )
+        transaction.delete(summaries, transaction.is_in(summaries.c.document_id, document_ids))
 
 
 def outdate(transaction: Transaction, document_ids: Collection[str]) -> None:
     """Mark summaries as outdated; searches use them until they are renewed."""
     if document_ids:
-        transaction.execute(
-            summaries.update()
-            .where(transaction.is_in(summaries.c.document_id, document_ids))
-            .values(revision=-1)
+        transaction.update(
+            summaries, transaction.is_in(summaries.c.document_id, document_ids), revision=-1
         )
 
 
 def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
-    rows = transaction.execute(
+    return transaction.mapping(
         sa.select(summaries.c.document_id, summaries.c.text).where(summaries.c.kb_id == kb_id)
     )
-    return {row.document_id: row.text for row in rows}
 
 
 def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, str]:
     embedded = sa.exists().where(
         *_of(kb_id, embedder), summary_vectors.c.embed_hash == summaries.c.embed_hash
     )
-    rows = transaction.execute(
+    return transaction.mapping(
         sa.select(summaries.c.embed_hash, summaries.c.text).where(
             summaries.c.kb_id == kb_id, ~embedded
         )
     )
-    return {row.embed_hash: row.text for row in rows}
 
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
@@ -120,7 +120,7 @@ def add_vectors(
         *_of(kb_id, embedder), transaction.is_in(summary_vectors.c.embed_hash, list(packed))
     )
     version = _next_version(transaction, kb_id)
-    existing = set(transaction.execute(stored).scalars())  # perhaps from another process
+    existing = set(transaction.scalars(stored))  # perhaps from another process
     rows = [
         {
             "kb_id": kb_id,
@@ -145,11 +145,10 @@ def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str)
     )
     if embedder == model and not counts(transaction, kb_id, model)[1]:
         used = sa.select(summaries.c.embed_hash).where(summaries.c.kb_id == kb_id)
-        transaction.execute(
-            summary_vectors.delete().where(
-                summary_vectors.c.kb_id == kb_id,
-                (summary_vectors.c.embedder != model) | summary_vectors.c.embed_hash.not_in(used),
-            )
+        transaction.delete(
+            summary_vectors,
+            summary_vectors.c.kb_id == kb_id,
+            (summary_vectors.c.embedder != model) | summary_vectors.c.embed_hash.not_in(used),
         )
 
 
@@ -223,3 +222,57 @@ def _joined() -> sa.Join:
 
 def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
     return summary_vectors.c.kb_id == kb_id, summary_vectors.c.embedder == embedder
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionRow:
+    """Text of a language model about a document; `model` includes the version of the prompt."""
+
+    text_hash: str
+    model: str
+    summary: str
+    questions: tuple[str, ...]
+
+
+def put_expansion(
+    transaction: Transaction, kb_id: str, document: Document, row: ExpansionRow, description: str
+) -> bool:
+    same = (documents.c.id == document.id) & (documents.c.content_hash == document.content_hash)
+    if transaction.execute(sa.select(documents.c.id).where(same)).first() is None:
+        return False
+    if not document.description:
+        undescribed = documents.c.description == ""
+        transaction.update(documents, same, undescribed, description=description)
+        touch(transaction, kb_id)
+    transaction.delete(expansions, expansions.c.document_id == document.id)
+    values = asdict(row) | {"questions": list(row.questions)}
+    transaction.insert_one(expansions, document_id=document.id, kb_id=kb_id, **values)
+    outdate(transaction, [document.id])
+    return True
+
+
+def expansions_of(
+    transaction: Transaction, document_ids: Collection[str]
+) -> dict[str, ExpansionRow]:
+    query = sa.select(expansions).where(transaction.is_in(expansions.c.document_id, document_ids))
+    return {
+        row.document_id: ExpansionRow(row.text_hash, row.model, row.summary, tuple(row.questions))
+        for row in transaction.execute(query)
+    }
+
+
+def expansion_keys(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, str]]:
+    query = sa.select(expansions.c.document_id, expansions.c.text_hash, expansions.c.model)
+    rows = transaction.execute(query.where(expansions.c.kb_id == kb_id))
+    return {row.document_id: (row.text_hash, row.model) for row in rows}
+
+
+def remove_expansions(transaction: Transaction, kb_id: str, described: Collection[str]) -> int:
+    document_ids = list(expansion_keys(transaction, kb_id))
+    transaction.delete(expansions, expansions.c.kb_id == kb_id)
+    outdate(transaction, document_ids)
+    if described:
+        gone = documents.update().where(transaction.is_in(documents.c.id, described))
+        transaction.execute(gone.values(description=""))
+        touch(transaction, kb_id)
+    return len(document_ids)

@@ -45,15 +45,15 @@ def put(transaction: Transaction, kb_id: str, document_id: str) -> None:
     row = transaction.execute(sa.select(*_COLUMNS).where(documents.c.id == document_id)).one()
     forget(transaction, kb_id, [row.uri])
     values = {**row._mapping, "deleted_at": datetime.now(UTC)}
-    transaction.execute(deleted_documents.insert().values(**values))
+    transaction.insert_one(deleted_documents, **values)
 
 
 def forget(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
     if uris:
-        transaction.execute(
-            deleted_documents.delete().where(
-                deleted_documents.c.kb_id == kb_id, deleted_documents.c.uri.in_(list(uris))
-            )
+        transaction.delete(
+            deleted_documents,
+            deleted_documents.c.kb_id == kb_id,
+            deleted_documents.c.uri.in_(list(uris)),
         )
 
 
@@ -113,16 +113,16 @@ def labels_of(row: Any) -> Labels:
 
 def read_again(transaction: Transaction, source_id: str | None, uri: str) -> None:
     """Make the next refresh read a page even if the server reports no change."""
-    transaction.execute(
-        pages.delete().where(
-            pages.c.source_id == source_id, sa.or_(pages.c.document_uri == uri, pages.c.url == uri)
-        )
+    transaction.delete(
+        pages,
+        pages.c.source_id == source_id,
+        sa.or_(pages.c.document_uri == uri, pages.c.url == uri),
     )
 
 
 def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
     """Move a knowledge base to the trash; mark its collection to be dropped."""
-    transaction.execute(dropped_collections.insert().values(name=row.collection))
+    transaction.insert_one(dropped_collections, name=row.collection)
     name = f"{row.name}.{row.id[:8]}"  # names of knowledge bases have no dot
     bases.change(transaction, row.id, name=name, deleted_at=datetime.now(UTC))
     graph_writing.settle(transaction)
@@ -178,14 +178,12 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
     gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
     for kb_id in gone:
         transaction.lexical.drop(kb_id)
-    transaction.execute(knowledge_bases.delete().where(knowledge_bases.c.id.in_(gone)))
+    transaction.delete(knowledge_bases, knowledge_bases.c.id.in_(gone))
     columns = deleted_documents.c
     count = transaction.count(deleted_documents, columns.content != "")
     source_ids = sa.select(sources.c.id)
-    transaction.execute(
-        deleted_documents.delete().where(
-            sa.or_(columns.source_id.is_(None), columns.source_id.not_in(source_ids))
-        )
+    transaction.delete(
+        deleted_documents, sa.or_(columns.source_id.is_(None), columns.source_id.not_in(source_ids))
     )
     transaction.execute(deleted_documents.update().values(content="", metadata={}))
     chunk_annotations.remove_unused_answers(transaction)

@@ -1,22 +1,234 @@
-"""Tables of a workspace: files, entries and the state of a server."""
+"""SQLAlchemy tables of annotations, the graph, files, entries and the state of a server."""
 
-from __future__ import annotations
+from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, LargeBinary, String, Table, Text
+import sqlalchemy as sa
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+)
 
 from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
 
-__all__ = [
-    "entries",
-    "file_links",
-    "file_names",
-    "files",
-    "jobs",
-    "learned_folders",
-    "metadata",
-    "replayed_answers",
-    "tokens",
-]
+
+def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
+    kind = Int64 if target in ("chunks.seq", "relations.id") else String
+    key = ForeignKey(target, ondelete="CASCADE")
+    return Column(name, kind, key, nullable=False, primary_key=primary_key)
+
+
+document_names = Table(
+    "document_names",
+    metadata,
+    # names in a document; together, those of a knowledge base are its gazetteer
+    _reference("document_id", "documents.id", primary_key=True),
+    Column("name", Text, primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    Column("type", String, nullable=False),
+    Column("defines", Boolean, nullable=False),
+    Column("anchor", String, nullable=False),
+    Column("confirmed", Boolean, nullable=False),
+    Index("document_names_by_kb", "kb_id", "name"),
+)
+
+named_documents = Table(
+    "named_documents",
+    metadata,
+    # documents whose names were read, and by which revision; deleted when a document changes
+    _reference("document_id", "documents.id", primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    Column("revision", Int64, nullable=False),
+    Index("named_documents_by_kb", "kb_id"),
+)
+
+gazetteers = Table(
+    "gazetteers",
+    metadata,
+    # the names that chunks were last searched for, compressed, to detect changes
+    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    Column("names", LargeBinary, nullable=False),
+)
+
+annotations = Table(
+    "annotations",
+    metadata,
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    # number of the annotation in its chunk, from 0
+    Column("position", Int64, primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    # offsets in characters of the chunk
+    Column("start", Int64, nullable=False),
+    Column("end", Int64, nullable=False),
+    Column("normalized_text", Text, nullable=False),
+    # empty if the type of statement is unknown
+    Column("frame", String, nullable=False),
+    Column("confidence", Float, nullable=False),
+    # fingerprint of the annotator
+    Column("annotator", String, nullable=False),
+    # JSON: source, name and target of each relation; empty without relations
+    Column("relations", Text, nullable=False, server_default=""),
+    Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
+)
+
+statement_vectors = Table(
+    "statement_vectors",
+    metadata,
+    # chunks whose vectors were made from annotations; all others are made from the text
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    # name of the input in the recipe; empty if the annotations changed since
+    Column("text", String, nullable=False),
+    # hash of the embedder's input; replaces `chunks.embed_hash`
+    Column("embed_hash", String, nullable=False),
+    # version of the knowledge base in which the chunk got the vector
+    Column("version", Int64, nullable=False),
+    Index("statement_vectors_by_kb", "kb_id", "text"),
+)
+
+annotator_answers = Table(
+    "annotator_answers",
+    metadata,
+    # answers of a language model about chunks, by a hash of the prompt
+    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("chunk_id", String, nullable=False),
+    Column("statements", Json(object), nullable=False),
+)
+
+subjects = Table(
+    "subjects",
+    metadata,
+    # derived from kind and key, so that all workspaces have the same ids
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    # the normalized name
+    Column("key", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    # the main name of this alias
+    Column("alias_of", String, ForeignKey("subjects.id", ondelete="SET NULL")),
+    sa.UniqueConstraint("kind", "key"),
+    Index("subjects_by_alias", "alias_of"),
+)
+
+annotation_subjects = Table(
+    "annotation_subjects",
+    metadata,
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    # number of the annotation in its chunk
+    Column("position", Int64, primary_key=True),
+    _reference("subject_id", "subjects.id", primary_key=True),
+    Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
+)
+
+entities = Table(
+    "entities",
+    metadata,
+    # details of subjects of kind entity
+    _reference("subject_id", "subjects.id", primary_key=True),
+    Column("type", String, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("properties", Json(dict, optional=True), nullable=False),
+    # the annotator, or a person (`by_hand`), whose values no rebuild changes
+    Column("made_by", String, nullable=False),
+    Column("by_hand", Boolean, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    # deleted by a person; no rebuild restores it
+    Column("deleted_at", UtcDateTime),
+)
+
+relations = Table(
+    "relations",
+    metadata,
+    Column("id", Int64, primary_key=True, autoincrement=True),
+    Column("source_kind", String, nullable=False),
+    Column("source_id", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("target_kind", String, nullable=False),
+    Column("target_id", String, nullable=False),
+    Column("weight", Float, nullable=False),
+    Column("made_by", String, nullable=False),
+    Column("by_hand", Boolean, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+    # deleted by a person; no rebuild restores it
+    Column("deleted_at", UtcDateTime),
+    sa.UniqueConstraint("source_kind", "source_id", "name", "target_kind", "target_id"),
+    Index("relations_by_target", "target_kind", "target_id"),
+    sqlite_autoincrement=True,
+)
+
+ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
+"""Columns that identify a relation."""
+
+relation_evidence = Table(
+    "relation_evidence",
+    metadata,
+    _reference("relation_id", "relations.id", primary_key=True),
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    # what the chunk adds to the relation's weight
+    Column("weight", Float, nullable=False),
+    Index("relation_evidence_by_chunk", "chunk_seq"),
+)
+
+related_chunks = Table(
+    "related_chunks",
+    metadata,
+    # chunks whose relations were read
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    # digest of the names in the chunk, its definitions and the reader's revision
+    Column("digest", String, nullable=False),
+    Index("related_chunks_by_kb", "kb_id"),
+)
+
+built_graphs = Table(
+    "built_graphs",
+    metadata,
+    # knowledge_bases.version when the relations of a knowledge base were last read
+    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    Column("version", Int64, nullable=False),
+)
+
+merges = Table(
+    "merges",
+    metadata,
+    # decisions by people whether two entities are the same
+    _reference("kept_id", "subjects.id", primary_key=True),
+    _reference("merged_id", "subjects.id", primary_key=True),
+    Column("applied", Boolean, nullable=False),
+    # ids of the merged entity's aliases, which became aliases of the kept one
+    Column("moved", Json(list), nullable=False),
+    Column("made_by", String, nullable=False),
+    Column("decided_at", UtcDateTime, nullable=False),
+    Index("merges_by_merged", "merged_id"),
+)
+
+graph_edits = Table(
+    "graph_edits",
+    metadata,
+    # edits by people, with the rows before and after
+    Column("id", Int64, primary_key=True, autoincrement=True),
+    # description for people
+    Column("what", Text, nullable=False),
+    Column("made_by", String, nullable=False),
+    Column("made_at", UtcDateTime, nullable=False),
+    Column("before", Json(object), nullable=False),
+    Column("after", Json(object), nullable=False),
+    # built_graphs.version of each knowledge base at that time
+    Column("built", Json(dict), nullable=False),
+    Index("graph_edits_by_person", "made_by", "id"),
+    sqlite_autoincrement=True,
+)
+
 
 entries = Table(
     "entries",

@@ -9,10 +9,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Document, DocumentState, Labels
+from kbkit.models import Chunk, Document, DocumentState, Labels
 from kbkit.stores.catalog import (
     chunk_annotations,
-    chunk_writing,
     knowledge_bases,
     names,
     outbox,
@@ -20,9 +19,8 @@ from kbkit.stores.catalog import (
     summaries,
     trash,
 )
-from kbkit.stores.catalog.chunk_writing import NewChunk
-from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive
-from kbkit.stores.catalog.schema import chunks, documents
+from kbkit.stores.catalog.database import CHUNK_COLUMNS, DOCUMENT_COLUMNS, Transaction, alive
+from kbkit.stores.catalog.schema import chunks, documents, vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> d
     query = sa.select(documents.c.uri, documents.c.id).where(
         documents.c.kb_id == kb_id, transaction.is_in(documents.c.uri, uris)
     )
-    return {row.uri: row.id for row in transaction.execute(query)}
+    return transaction.mapping(query)
 
 
 def stored_versions(
@@ -110,37 +108,22 @@ def replace_documents(
     fresh = [entry for entry in new if entry.document.id not in before]
     existing = [entry for entry in new if entry.document.id in before]
     transaction.insert(documents, [_values(kb_id, entry) for entry in fresh])
-    if existing:
-        columns = [
-            name for name in _values(kb_id, existing[0]) if name not in ("id", "kb_id", "uri")
-        ]
-        transaction.execute(
-            documents.update()
-            .where(documents.c.id == sa.bindparam("of_id"))
-            .values(
-                {name: sa.bindparam(f"of_{name}", type_=documents.c[name].type) for name in columns}
-            ),
-            [
-                {
-                    f"of_{name}": value
-                    for name, value in _values(kb_id, entry).items()
-                    if name not in ("kb_id", "uri")
-                }
-                for entry in existing
-            ],
-        )
+    changes = [_values(kb_id, entry) for entry in existing]
+    for values in changes:
+        del values["kb_id"], values["uri"]
+    transaction.update_each(documents, ["id"], changes)
     _forget_derived(transaction, [entry.document.id for entry in existing])
     added = [chunk for entry in fresh for chunk in entry.chunks]
     kept: dict[str, int | None] = {}
     removed = 0
     for entry in existing:
         old, document = before[entry.document.id], entry.document
-        difference = chunk_writing.difference(transaction, kb_id, document.id, entry.chunks)
+        difference = _difference(transaction, kb_id, document.id, entry.chunks)
         added += difference.added
         removed += difference.removed
         if (old.document_type, old.tags) != (document.document_type, list(document.tags)):
             kept |= difference.kept
-    chunk_writing.add(transaction, kb_id, added, packed)
+    _add_chunks(transaction, kb_id, added, packed)
     outbox.add(transaction, kb_id, kept)
     knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(added=len(added), removed=removed)
@@ -178,26 +161,16 @@ class Touch:
 def touch_documents(
     transaction: Transaction, touches: Iterable[Touch], *, run_id: int | None
 ) -> None:
-    rows = [
-        {
-            "touched": touch.document_id,
-            "state": touch.state.value,
-            "run_id": run_id,
-            "fetched_at": touch.fetched_at,
-        }
-        for touch in touches
-    ]
-    if not rows:
-        return
-    column = documents.c.fetched_at
-    statement = documents.update().where(documents.c.id == sa.bindparam("touched"))
-    time = sa.func.coalesce(sa.bindparam("fetched_at", type_=column.type), column)
-    transaction.execute(
-        statement.values(
-            state=sa.bindparam("state"), run_id=sa.bindparam("run_id"), fetched_at=time
-        ),
-        rows,
-    )
+    seen: list[dict[str, Any]] = []
+    unread: list[dict[str, Any]] = []
+    for touch in touches:
+        row = {"id": touch.document_id, "state": touch.state.value, "run_id": run_id}
+        if touch.fetched_at is None:
+            unread.append(row)
+        else:
+            seen.append({**row, "fetched_at": touch.fetched_at})
+    transaction.update_each(documents, ["id"], seen)
+    transaction.update_each(documents, ["id"], unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,23 +188,16 @@ def describe_documents(
     """Update descriptions of documents that did not change meanwhile; delete their summaries."""
     if not descriptions:
         return
-    transaction.execute(
-        documents.update()
-        .where(
-            documents.c.id == sa.bindparam("of_id"),
-            documents.c.content_hash == sa.bindparam("of_hash"),
-        )
-        .values(description=sa.bindparam("line"), is_index=sa.bindparam("mostly_links")),
-        [
-            {
-                "of_id": document_id,
-                "of_hash": description.content_hash,
-                "line": description.line,
-                "mostly_links": description.is_index,
-            }
-            for document_id, description in descriptions.items()
-        ],
-    )
+    rows = [
+        {
+            "id": document_id,
+            "content_hash": description.content_hash,
+            "description": description.line,
+            "is_index": description.is_index,
+        }
+        for document_id, description in descriptions.items()
+    ]
+    transaction.update_each(documents, ["id", "content_hash"], rows)
     summaries.remove(transaction, list(descriptions))
     knowledge_bases.touch(transaction, kb_id)
 
@@ -243,7 +209,7 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
             chunks.c.document_id == document_id
         )
     ).all()
-    chunk_writing.remove(transaction, kb_id, rows)
+    _remove_chunks(transaction, kb_id, rows)
     _forget_derived(transaction, [document_id])
     transaction.execute(
         documents.update()
@@ -259,14 +225,14 @@ def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> N
     reading.get_document(transaction, kb_id, document_id)
     trash.put(transaction, kb_id, document_id)
     retire_document(transaction, kb_id, document_id)
-    transaction.execute(documents.delete().where(documents.c.id == document_id))
+    transaction.delete(documents, documents.c.id == document_id)
 
 
 def document_ids(transaction: Transaction, kb_id: str, source_id: str | None = None) -> list[str]:
     query = sa.select(documents.c.id).where(*alive(kb_id))
     if source_id is not None:
         query = query.where(documents.c.source_id == source_id)
-    return list(transaction.execute(query.order_by(documents.c.uri)).scalars())
+    return transaction.scalars(query.order_by(documents.c.uri))
 
 
 def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int | None]:
@@ -287,3 +253,101 @@ def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> l
         )
     )
     return list(rows.scalars())
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk to store; `terms` are joined by spaces."""
+
+    chunk: Chunk
+    terms: str
+    length: int
+    embed_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDifference:
+    """Difference between a document's new and stored chunks; `kept` maps ids to ``seq``."""
+
+    added: list[NewChunk]
+    kept: dict[str, int | None]
+    removed: int
+
+
+def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str]:
+    by_id = {new.chunk.id: (new.terms, new.embed_hash) for new in new_chunks}
+    query = sa.select(chunks.c.id, chunks.c.terms, chunks.c.embed_hash)
+    rows = transaction.execute(query.where(transaction.is_in(chunks.c.id, by_id)))
+    return {row.id for row in rows if by_id[row.id] == (row.terms, row.embed_hash)}
+
+
+def _difference(
+    transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
+) -> ChunkDifference:
+    """Remove chunks that the document no longer has; move and map those that stay."""
+    old = {
+        row.id: row
+        for row in transaction.execute(
+            sa.select(
+                *(chunks.c[name] for name in ("seq", "id", "terms", "embed_hash", *_PLACE))
+            ).where(chunks.c.document_id == document_id)
+        )
+    }
+    added: list[NewChunk] = []
+    moved: list[dict[str, Any]] = []
+    kept: dict[str, int | None] = {}
+    for new in new_chunks:
+        row = old.get(new.chunk.id)
+        if row is None or (row.terms, row.embed_hash) != (new.terms, new.embed_hash):
+            added.append(new)
+            continue
+        del old[new.chunk.id]
+        place = {name: getattr(new.chunk, name) for name in _PLACE}
+        if any(getattr(row, name) != value for name, value in place.items()):
+            moved.append({"seq": row.seq, **place})
+        kept[row.id] = row.seq
+    _remove_chunks(transaction, kb_id, list(old.values()))
+    transaction.update_each(chunks, ["seq"], moved)
+    return ChunkDifference(added, kept, len(old))
+
+
+_PLACE = ("position", "start", "end", "anchor", "page")
+"""Columns that may change without changing the chunk's id or vector."""
+
+
+def _add_chunks(
+    transaction: Transaction, kb_id: str, added: Sequence[NewChunk], packed: Mapping[str, bytes]
+) -> None:
+    if not added:
+        return
+    numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))
+    rows = []
+    for seq, new in numbered:
+        rows.append(
+            {
+                **{column.name: getattr(new.chunk, column.name) for column in CHUNK_COLUMNS},
+                "seq": seq,
+                "kb_id": kb_id,
+                "terms": new.terms,
+                "length": new.length,
+                "embed_hash": new.embed_hash,
+            }
+        )
+    transaction.execute(chunks.insert(), rows)
+    transaction.execute(
+        vectors.insert(),
+        [{"chunk_seq": seq, "vector": packed[new.embed_hash]} for seq, new in numbered],
+    )
+    transaction.lexical.add(kb_id, [(seq, new.terms) for seq, new in numbered])
+    outbox.add(transaction, kb_id, {new.chunk.id: seq for seq, new in numbered})
+
+
+def _remove_chunks(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
+    """Remove chunks; each row has ``seq``, ``id`` and ``terms``."""
+    if not rows:
+        return
+    transaction.lexical.remove(kb_id, [(row.seq, row.terms) for row in rows])
+    seqs = [row.seq for row in rows]
+    transaction.delete(chunks, transaction.is_in(chunks.c.seq, seqs))
+    outbox.add(transaction, kb_id, {row.id: None for row in rows})
+    outbox.note_removed(transaction, kb_id, seqs)

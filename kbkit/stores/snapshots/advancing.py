@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kbkit.stores.catalog import corpus, removed_chunks, statement_vectors, summaries
+from kbkit.stores.catalog import chunk_vectors, corpus, outbox, summaries
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots.making import make, related
@@ -44,7 +44,7 @@ def shown(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
 def follows(transaction: Transaction, row: KnowledgeBaseRow, before: SegmentedSnapshot) -> bool:
     if before.embedder != row.embedder or before.version > row.version:
         return False
-    if not removed_chunks.is_known(transaction, row.id, before.removed):
+    if not outbox.is_known_removal(transaction, row.id, before.removed):
         return False
     if not before.segments:
         return True
@@ -66,22 +66,21 @@ def advanced(
     """
     if not follows(transaction, row, before):
         return None
-    gone = removed_chunks.since(transaction, row.id, before.removed)
+    gone = outbox.removed_since(transaction, row.id, before.removed)
     if gone is None:
         return None
     filed = [segment for segment in before.segments if segment.file and len(segment)]
     after = int(filed[-1].snapshot.seqs[-1]) if filed else 0
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
+    changed_summaries = (
+        summaries.count_changed(transaction, row, before.summaries_version)
+        if before.summary_embedder == row.summary_embedder
+        else len(before.document_ids)
+    )
     many = (
         corpus.count_chunks(transaction, row.id, after=last_seq) > MAX
-        or statement_vectors.count_changed(transaction, row.id, before.version) > MAX
-        or (
-            before.summary_embedder != row.summary_embedder
-            and len(before.document_ids) > _MAX_SUMMARIES
-            if before.summary_embedder != row.summary_embedder
-            else summaries.count_changed(transaction, row, before.summaries_version)
-            > _MAX_SUMMARIES
-        )
+        or chunk_vectors.count_changed(transaction, row.id, before.version) > MAX
+        or changed_summaries > _MAX_SUMMARIES
     )
     if quickly and many:
         return None
@@ -89,7 +88,7 @@ def advanced(
     if gone.seqs:
         seqs = np.array(sorted(gone.seqs), np.int64)
         segments = [segment.without(seqs) for segment in segments]
-    changed = statement_vectors.changed_since(transaction, row.id, before.version)
+    changed = chunk_vectors.changed_since(transaction, row.id, before.version)
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]
@@ -168,7 +167,7 @@ def _summaries(
 def build(
     transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _in_memory
 ) -> SegmentedSnapshot:
-    last = removed_chunks.last(transaction, row.id)
+    last = outbox.last_removed(transaction, row.id)
     made = [
         keep(Segment(make(transaction, row, None, after=low, until=high)))
         for low, high in slices(transaction, row, 0)

@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.catalog import corpus, statement_vectors
+from kbkit.stores.catalog import chunk_vectors, corpus
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.reading import heading_text
@@ -103,7 +103,7 @@ def _changed(
     transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot
 ) -> NDArray[np.float32]:
     """Return a snapshot's vectors, with changed ones replaced."""
-    changed = statement_vectors.changed_since(transaction, row.id, before.version)
+    changed = chunk_vectors.changed_since(transaction, row.id, before.version)
     places = {seq: place for place, seq in enumerate(before.seqs.tolist()) if seq in changed}
     if not places:
         return before.vectors

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import Score
-from kbkit.stores.snapshots.codes import JoinedCodes, VectorCodes, available, codes_of
 from kbkit.stores.snapshots.segments import LaterSummaries, SegmentedSnapshot
+from kbkit.stores.snapshots.snapshot import JoinedCodes, VectorCodes, available, codes_of
 
 _UNCODED = 40_000
 """Chunks without codes up to which a scan of their vectors is fast."""

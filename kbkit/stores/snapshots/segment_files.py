@@ -21,8 +21,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores import locks
-from kbkit.stores.snapshots import codes, near_chunks
+from kbkit.stores import backend
+from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import CHECKED, PART, checksum, forget_pages
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
@@ -32,7 +32,16 @@ from kbkit.stores.snapshots.segments import (
     SegmentsVersion,
     joined,
 )
-from kbkit.stores.snapshots.snapshot import Snapshot, load, load_summaries, save, save_summaries
+from kbkit.stores.snapshots.snapshot import (
+    Snapshot,
+    codes_of,
+    codes_path,
+    load,
+    load_summaries,
+    save,
+    save_summaries,
+    write_codes,
+)
 
 _LIST = ".json"
 _FILE = ".safetensors"
@@ -74,17 +83,17 @@ class SegmentFiles:
 
     def write_codes(self, snapshot: SegmentedSnapshot) -> None:
         for segment in snapshot.segments:
-            if not segment.file or codes.codes_of(segment.snapshot) is not None:
+            if not segment.file or codes_of(segment.snapshot) is not None:
                 continue
             segment.snapshot.kept.pop("codes", None)  # another process may have written them
-            if codes.codes_of(segment.snapshot) is None:
-                codes.write(codes.path_of(self.folder / segment.file), segment.snapshot.vectors)
+            if codes_of(segment.snapshot) is None:
+                write_codes(codes_path(self.folder / segment.file), segment.snapshot.vectors)
                 forget_pages(segment.snapshot.vectors)
                 segment.snapshot.kept.pop("codes", None)
         near_chunks.forget(snapshot)  # another process may have written them
         for part in snapshot.summary_parts():
             if part.coded is not None and part.codes() is None:
-                codes.write(part.coded, part.vectors)
+                write_codes(part.coded, part.vectors)
         near_chunks.forget(snapshot)
 
     def write(self, kb_id: str, snapshot: SegmentedSnapshot) -> SegmentedSnapshot:
@@ -146,7 +155,9 @@ class SegmentFiles:
             except _DAMAGED as error:
                 reason = error if isinstance(error, ValueError) else type(error).__name__
                 _log.warning("%s: %s; the snapshot is rebuilt", self.folder, reason)
-                locks.note(self.folder.parent, "snapshot", f"a snapshot was damaged: {reason}")
+                backend.note_repair(
+                    self.folder.parent, "snapshot", f"a snapshot was damaged: {reason}"
+                )
                 return None
         return None
 
@@ -191,7 +202,7 @@ class SegmentFiles:
         numbers: NDArray[np.int32],
         vectors: NDArray[np.float32],
     ) -> LaterSummaries:
-        coded = codes.path_of(self.folder / name)
+        coded = codes_path(self.folder / name)
         return LaterSummaries(
             about.summaries_version, about.summary_embedder, numbers, vectors, coded
         )
@@ -249,9 +260,7 @@ class SegmentFiles:
             if values["summaries"]:
                 files.add(values["summaries"])
             made = [
-                codes.path_of(Path(file), summaries=of).name
-                for file in files
-                for of in (False, True)
+                codes_path(Path(file), summaries=of).name for file in files for of in (False, True)
             ]
             files.update(made)
             return files | {file + CHECKED for file in files}

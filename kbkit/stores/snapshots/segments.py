@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, owner_columns
-from kbkit.stores.snapshots.codes import VectorCodes, load, path_of
-from kbkit.stores.snapshots.snapshot import Postings, Snapshot
+from kbkit.stores.snapshots.snapshot import Postings, Snapshot, VectorCodes, codes_path, load_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class LaterSummaries:
     def codes(self) -> VectorCodes | None:
         if "summary codes" not in self.kept:
             self.kept["summary codes"] = (
-                None if self.coded is None else load(self.coded, self.vectors)
+                None if self.coded is None else load_codes(self.coded, self.vectors)
             )
         codes: VectorCodes | None = self.kept["summary codes"]
         return codes
@@ -258,7 +257,7 @@ class SegmentedSnapshot(ChunkTable):
                 s.summary_embedder,
                 documents,
                 s.summary_vectors,
-                path_of(s.kept["file"], summaries=True) if "file" in s.kept else None,
+                codes_path(s.kept["file"], summaries=True) if "file" in s.kept else None,
                 s.kept,
             )
             for s, documents in zip(

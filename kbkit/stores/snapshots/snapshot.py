@@ -1,11 +1,19 @@
-"""One version of a knowledge base as arrays, and its file."""
+"""One version of a knowledge base as arrays, its file, and codes of its vectors.
+
+Codes are quantized vectors, two bits a number, to scan a million in milliseconds. Pairs of
+neighbouring numbers are rounded to one of 16 centroids (product quantization: Jégou, Douze and
+Schmid, 2011), which faiss scans in registers (André, Kermarrec and Le Scouarnec, 2015). Callers
+score the candidates again by the vectors. Without faiss, searches use Chroma.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
@@ -202,10 +210,7 @@ _ARRAYS = (
     "summary_vectors",
 )
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
-_DECODED_TEXTS = ("document_ids",)
-"""Texts that every search reads."""
 _LISTS = ("title_terms", "heading_terms")
-_OF_LISTS = ("starts", "values")
 
 
 def save(snapshot: Snapshot, path: Path) -> None:
@@ -258,11 +263,10 @@ def load(path: Path) -> Snapshot | None:
             return None
         values: dict[str, Any] = {name: arrays[name] for name in (*_ARRAYS, *_TEXTS)}
         for name in _LISTS:
-            values[name] = Lists(*(arrays[f"{name}.{part}"] for part in _OF_LISTS))
+            values[name] = Lists(arrays[f"{name}.starts"], arrays[f"{name}.values"])
         for name in _TEXTS:
             values[name] = MappedTexts(values[name])
-        for name in _DECODED_TEXTS:
-            values[name] = list(values[name])
+        values["document_ids"] = list(values["document_ids"])  # every search reads them
         snapshot = Snapshot(
             version=int(about["version"]),
             embedder=about["embedder"],
@@ -293,3 +297,152 @@ def _whole(snapshot: Snapshot) -> bool:
         and int(s.owners.max(initial=-1)) < len(s.document_ids)
         and int(s.headings.max(initial=-1)) < len(s.heading_texts)
     )
+
+
+MIN = 5_000
+"""Vectors below which no codes are written."""
+_CODES_FORMAT = "2"
+_SAMPLE = 5_000
+"""Vectors that determine the centroids."""
+_AT_ONCE = 20_000
+_BITS = 4
+_SAME = 0.9
+"""Minimum share of equal codes when a vector is quantized again."""
+
+
+@cache
+def available() -> bool:
+    return importlib.util.find_spec("faiss") is not None
+
+
+class _Index:
+    _index: Any
+
+    def nearest(
+        self, vector: NDArray[np.float32], limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        wanted = min(limit, self._index.ntotal)
+        similarity, rows = self._index.search(
+            np.ascontiguousarray(vector[None], np.float32), wanted
+        )
+        return rows[0], similarity[0]
+
+
+class VectorCodes(_Index):
+    """Codes in memory; `nonzero` marks nonzero vectors, `total` is the sum of all vectors."""
+
+    def __init__(
+        self,
+        centroids: NDArray[np.float32],
+        codes: NDArray[np.uint8],
+        nonzero: NDArray[np.bool_],
+        total: NDArray[np.float64],
+    ) -> None:
+        import faiss
+
+        self.nonzero, self.total = nonzero, total
+        parts = codes.shape[1] * 8 // _BITS
+        of = faiss.IndexPQ(centroids.size // 2**_BITS, parts, _BITS, faiss.METRIC_INNER_PRODUCT)
+        faiss.copy_array_to_vector(centroids.ravel(), of.pq.centroids)
+        faiss.copy_array_to_vector(codes.ravel(), of.codes)
+        of.ntotal, of.is_trained = len(codes), True
+        scan: Any = faiss.IndexPQFastScan
+        self._index = scan(of)
+
+
+class JoinedCodes(_Index):
+    """Codes of several parts, scanned as one; `firsts` has the first row of each, and the total."""
+
+    def __init__(self, parts: Sequence[VectorCodes]) -> None:
+        import faiss
+
+        self.parts = parts
+        self.firsts = np.cumsum([0, *(part._index.ntotal for part in parts)])
+        threaded, successive_ids = False, True
+        shards: Any = faiss.IndexShards
+        self._index = shards(parts[0]._index.d, threaded, successive_ids)
+        for part in parts:
+            self._index.add_shard(part._index)
+
+
+def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
+    """Quantize vectors, unless they are few or faiss is missing."""
+    number, dimensions = vectors.shape
+    if number < MIN or dimensions % 4 or not available():
+        return
+    import faiss
+
+    faiss.omp_set_num_threads(1)  # of this thread, because more of them busy-wait
+    quantiser = faiss.ProductQuantizer(dimensions, dimensions // 2, _BITS)
+    quantiser.cp.max_points_per_centroid = _SAMPLE
+    step = max(1, number // _SAMPLE)
+    quantiser.train(np.ascontiguousarray(vectors[::step]))
+    codes = np.empty((number, dimensions * _BITS // 16), np.uint8)
+    nonzero, total = np.empty(number, np.uint8), np.zeros(dimensions)
+    for start in range(0, number, _AT_ONCE):
+        part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
+        codes[start : start + _AT_ONCE] = quantiser.compute_codes(part)
+        nonzero[start : start + _AT_ONCE] = part.any(axis=1)
+        total += part.sum(axis=0, dtype=np.float64)
+    centroids = faiss.vector_to_array(quantiser.centroids)
+    arrays = {"centroids": centroids, "codes": codes, "there": nonzero}
+    arrays["total"] = total.astype(np.float32)
+    write_arrays(path, arrays, {"format": _CODES_FORMAT})
+
+
+def codes_path(file: Path, *, summaries: bool = False) -> Path:
+    return file.with_suffix(f".{'summaries.' * summaries}codes{file.suffix}")
+
+
+def codes_of(snapshot: Snapshot) -> VectorCodes | None:
+    """Return a snapshot's codes; ``None`` without a file."""
+    if "codes" not in snapshot.kept:
+        snapshot.kept["codes"] = _load_codes(snapshot)
+    codes: VectorCodes | None = snapshot.kept["codes"]
+    return codes
+
+
+def _load_codes(snapshot: Snapshot) -> VectorCodes | None:
+    file: Path | None = snapshot.kept.get("file")
+    return load_codes(codes_path(file), snapshot.vectors) if file is not None else None
+
+
+def count_code_mismatches(path: Path, vectors: NDArray[np.float32]) -> int:
+    """Count vectors whose codes do not match; 0 without codes or faiss."""
+    codes = load_codes(path, vectors)
+    if codes is None:
+        return 0
+    import faiss
+
+    _, arrays = read_arrays(path)
+    number, dimensions = vectors.shape
+    quantiser = faiss.ProductQuantizer(dimensions, dimensions // 2, _BITS)
+    faiss.copy_array_to_vector(_own(arrays["centroids"]).ravel(), quantiser.centroids)
+    wrong = 0
+    for start in range(0, number, _AT_ONCE):
+        part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
+        same = quantiser.compute_codes(part) == arrays["codes"][start : start + _AT_ONCE]
+        same_zeros = part.any(axis=1) == codes.nonzero[start : start + _AT_ONCE]
+        # rounding may differ between processors
+        wrong += int(np.count_nonzero((same.mean(axis=1) < _SAME) | ~same_zeros))
+    return wrong
+
+
+def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
+    """Load codes; ``None`` if the file is missing or does not fit the vectors."""
+    if not available():
+        return None
+    with contextlib.suppress(OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
+        about, arrays = read_arrays(path)
+        number, dimensions = vectors.shape
+        centroids, codes, nonzero = arrays["centroids"], arrays["codes"], arrays["there"]
+        fits = codes.shape == (number, dimensions // 4) and codes.dtype == np.uint8
+        fits = fits and nonzero.shape == (number,) and arrays["total"].shape == (dimensions,)
+        if about["format"] == _CODES_FORMAT and fits and centroids.size == dimensions * 2**_BITS:
+            total = arrays["total"].astype(np.float64)
+            return VectorCodes(_own(centroids), _own(codes), nonzero.astype(np.bool_), total)
+    return None
+
+
+def _own(array: NDArray[Any]) -> NDArray[Any]:
+    return np.array(array)

@@ -16,16 +16,16 @@ from pathlib import Path
 
 import numpy as np
 
-from kbkit.stores.catalog import corpus, knowledge_bases, removed_chunks
+from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.snapshots import codes, near_chunks
+from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.advancing import MAX, advanced, build, follows, slices
 from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages, read, with_summaries
 from kbkit.stores.snapshots.making import LARGEST, make, merged, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, joined
-from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.snapshots.snapshot import Snapshot, codes_path, count_code_mismatches
 from kbkit.stores.vector_index import VectorIndex
 
 
@@ -47,11 +47,11 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
         if not damaged:
             yield "its snapshot cannot be read"
         return
-    coded = [(codes.path_of(files.folder / s.file), s.snapshot.vectors) for s in stored.segments]
+    coded = [(codes_path(files.folder / s.file), s.snapshot.vectors) for s in stored.segments]
     coded += [
         (part.coded, part.vectors) for part in stored.summary_parts() if part.coded is not None
     ]
-    if mismatches := sum(codes.count_mismatches(path, vectors) for path, vectors in coded):
+    if mismatches := sum(count_code_mismatches(path, vectors) for path, vectors in coded):
         yield f"its snapshot has codes of other vectors for {mismatches:,} of its own"
         return
     current = advanced(transaction, row, stored)
@@ -247,10 +247,10 @@ class Snapshots:
             self._files.write_codes(whole)
             with self.database.read() as transaction:
                 kb_ids = knowledge_bases.ids(transaction)
-                long = removed_chunks.is_long(transaction, kb_id)
+                long = outbox.is_removal_log_long(transaction, kb_id)
             if long:
                 with self.database.write() as transaction:
-                    removed_chunks.forget_oldest(transaction, kb_id)
+                    outbox.forget_oldest_removals(transaction, kb_id)
             self._files.sweep(kb_ids)
 
     def _merged(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:

@@ -1,4 +1,4 @@
-"""The oldest catalog that is migrated; `kbkit.stores.catalog.migrating.create` makes new ones."""
+"""The oldest catalog that is migrated; `kbkit.stores.catalog.database.create` makes new ones."""
 
 revision = "0024"
 down_revision = None

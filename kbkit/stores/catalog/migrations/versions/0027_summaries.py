@@ -1,4 +1,4 @@
-"""Rename the tables and columns of document summaries, which were called cards."""
+"""Rename the tables of summaries, which were called cards; add what snapshots and ids need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0027"
-down_revision = "0026"
+down_revision = "0024"
 
 _TABLES = {
     "cards": "summaries",
@@ -20,21 +20,36 @@ _COLUMNS = {
     "card_model": "summary_model",
     "cards_version": "summaries_version",
 }
-_INDEXES = {
-    "cards_by_kb": ("summaries", ["kb_id"]),
-    "cards_by_version": ("summaries", ["kb_id", "version"]),
-    "card_vectors_by_version": ("summary_vectors", ["kb_id", "version"]),
-}
 _SETTINGS = {"card_embedding": "summary_embedding", "card_weight": "summary_weight"}
 
 
 def upgrade() -> None:
-    for name in _INDEXES:
-        op.drop_index(name)
+    op.create_table(
+        "removed_chunks",
+        sa.Column("id", sa.Integer(), primary_key=True, autoincrement=True, nullable=False),
+        sa.Column(
+            "kb_id",
+            sa.String(),
+            sa.ForeignKey("knowledge_bases.id", ondelete="CASCADE"),
+            nullable=False,
+        ),
+        sa.Column("chunk_seq", sa.Integer()),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("removed_chunks_by_kb", "removed_chunks", ["kb_id", "id"])
+    op.create_table(
+        "name_uses",
+        sa.Column("name", sa.String(), primary_key=True, nullable=False),
+        sa.Column("times", sa.Integer(), nullable=False),
+    )
+    op.drop_index("cards_by_kb")
     for name, new in _TABLES.items():
         op.rename_table(name, new)
-    for index, (table, columns) in _INDEXES.items():
-        op.create_index(_renamed(index), table, columns)
+    op.create_index("summaries_by_kb", "summaries", ["kb_id"])
+    for table in ("summaries", "summary_vectors"):
+        version = sa.Column("version", sa.Integer(), nullable=False, server_default="0")
+        op.add_column(table, version)
+        op.create_index(f"{table}_by_version", table, ["kb_id", "version"])
     for name, new in _COLUMNS.items():
         op.execute(f"ALTER TABLE knowledge_bases RENAME COLUMN {name} TO {new}")
     op.execute("ALTER TABLE expansions RENAME COLUMN card TO summary")
@@ -44,7 +59,3 @@ def upgrade() -> None:
         for name, new in _SETTINGS.items():
             text = text.replace(f'"{name}":', f'"{new}":')
         op.execute(bases.update().where(bases.c.id == kb_id).values(config=json.loads(text)))
-
-
-def _renamed(index: str) -> str:
-    return index.replace("cards", "summaries").replace("card", "summary")

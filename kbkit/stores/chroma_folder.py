@@ -17,27 +17,27 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores import locks
-from kbkit.stores.chroma.collections import (
+from kbkit.stores import backend
+from kbkit.stores.backend import Damage
+from kbkit.stores.chroma_collections import (
     HNSW,
     OF_A_COLLECTION,
     ChromaCollections,
     FolderChecksums,
     import_chromadb,
 )
-from kbkit.stores.vector_store import Damage
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.config import Settings
 
-    from kbkit.stores.chroma.collections import Collection
+    from kbkit.stores.chroma_collections import Collection
 
 _log = logging.getLogger(__name__)
 
 
 class ChromaStore(ChromaCollections):
-    """A `kbkit.stores.vector_store.VectorStore` in a folder; see `ChromaStore.of`."""
+    """A `kbkit.stores.backend.VectorStore` in a folder; see `ChromaStore.of`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class ChromaStore(ChromaCollections):
     def _empty(self, fault: str) -> None:
         self._forget()
         _log.warning("%s %s; it is rebuilt from the catalog", self.folder, fault)
-        locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
+        backend.note_repair(self.folder.parent, "index", f"the index of vectors {fault}")
         shutil.rmtree(self.folder)
 
     def _discard(self, fault: str, names: frozenset[str]) -> None:
@@ -144,7 +144,7 @@ class ChromaStore(ChromaCollections):
             f"{named} {'is' if len(names) == 1 else 'are'}",
         )
         if names - self._checksums.being_written():  # interrupted writes are not damage
-            locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
+            backend.note_repair(self.folder.parent, "index", f"the index of vectors {fault}")
         self._forget()
         self._checksums.discard(names)
 

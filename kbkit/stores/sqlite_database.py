@@ -6,25 +6,36 @@ import json
 import logging
 import sqlite3
 import threading
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 from sqlalchemy.util import LRUCache
 
 from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.models import Chunk, Document
-from kbkit.stores.catalog.database import DAMAGED, RESTORE, Transaction
-from kbkit.stores.catalog.migrating import is_current, migrate, revision_of
+from kbkit.stores.backend import Locks
+from kbkit.stores.catalog import inspection
+from kbkit.stores.catalog.database import (
+    DAMAGED,
+    RESTORE,
+    Condition,
+    Postings,
+    Transaction,
+    in_parts,
+    is_current,
+    lexical_table,
+    migrate,
+    revision_of,
+)
 from kbkit.stores.catalog.reading import hydrated
-from kbkit.stores.catalog.schema import HEAD
-from kbkit.stores.locks import Locks
-from kbkit.stores.sqlite.transaction import SqliteTransaction, chunk_rows
+from kbkit.stores.catalog.schema import HEAD, checked_shape, chunks
 
 _log = logging.getLogger(__name__)
 
@@ -154,7 +165,7 @@ class SqliteDatabase:
             with suppress(sa.exc.DatabaseError), self._connect(writes=True) as connection:
                 connection.exec_driver_sql("REINDEX")
         with explained(self.path):
-            return faults(self.path)
+            return inspection.file_faults(self.path)
 
     def compact(self) -> int:
         before = self.path.stat().st_size
@@ -236,63 +247,14 @@ def explained(path: Path) -> Iterator[None]:
 
 def _check(path: Path, error: Exception) -> None:
     try:
-        problems = faults(path) or _unreadable(path)
+        problems = inspection.file_faults(path) or _unreadable(path)
     except Exception as another:  # a file that cannot be checked is damaged
         problems = [" ".join(str(another).split())[:200]]
     if problems:
         raise WorkspaceError(f"{path}: {problems[0]}; {DAMAGED}") from error
 
 
-def faults(path: Path) -> list[str]:
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        connection.text_factory = lambda data: data.decode(errors="replace")
-        rows = connection.execute("PRAGMA integrity_check(20)")
-        reported = [row[0].removeprefix("*** in database main ***\n") for row in rows]
-        problems = [
-            f"the file is damaged ({'; '.join(each.splitlines())})"
-            for each in reported
-            if each != "ok"
-        ]
-        problems += _odd_kinds(connection)
-        if problems:
-            return problems
-        lost = Counter(row[0] for row in connection.execute("PRAGMA foreign_key_check"))
-        return [
-            f"{count:,} rows of the table {table} belong to none" for table, count in lost.items()
-        ]
-
-
-_KINDS = {
-    "VARCHAR": ("text",),
-    "TEXT": ("text",),
-    "DATETIME": ("text",),
-    "JSON": ("text",),
-    "INTEGER": ("integer",),
-    "BIGINT": ("integer",),
-    "BOOLEAN": ("integer",),
-    "FLOAT": ("real", "integer"),
-    "BLOB": ("blob",),
-}
-"""Storage classes by column type; SQLite itself accepts any."""
-
-
-def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
-    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
-    for (table,) in connection.execute(tables).fetchall():
-        for _, column, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
-            kinds = _KINDS.get(kind.partition("(")[0])
-            if kinds is None or table.startswith(("lexical_", "sqlite_")):
-                continue
-            allowed = ", ".join(map(repr, (*kinds, "null")))
-            where = f'typeof("{column}") NOT IN ({allowed})'
-            odd = f'SELECT 1 FROM "{table}" WHERE {where} LIMIT 1'  # noqa: S608 - of the schema
-            if connection.execute(odd).fetchone():
-                yield f"the table {table} has a row whose {column} is no {kind}"
-
-
 def _unreadable(path: Path) -> list[str]:
-    from kbkit.stores.catalog import inspection
-
     engine = sa.create_engine(f"sqlite:///{path}")
     sa.event.listen(engine, "connect", _prepare)
     try:
@@ -347,3 +309,143 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
 def _begin(connection: sa.Connection) -> None:
     writes = connection.get_execution_options().get("kbkit_write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+# The analyzer already made the terms, so all characters in terms are token characters.
+_TOKENIZER = "ascii tokenchars '_.-+#@$!%&*/:<=>?^|~'"
+
+
+class Fts5Index:
+    """A `kbkit.stores.catalog.database.LexicalIndex`."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def create(self, kb_id: str) -> None:
+        table = lexical_table(kb_id)
+        tokenizer = _TOKENIZER.replace("'", "''")
+        self._connection.exec_driver_sql(
+            f"CREATE VIRTUAL TABLE {table} USING fts5(terms, content='', tokenize='{tokenizer}')"
+        )
+
+    def drop(self, kb_id: str) -> None:
+        table = lexical_table(kb_id)
+        # a table of older versions
+        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}_terms")
+        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
+
+    def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
+        if rows:
+            self._connection.exec_driver_sql(
+                f"INSERT INTO {lexical_table(kb_id)}(rowid, terms) VALUES (?, ?)",  # noqa: S608 - own name
+                list(rows),
+            )
+
+    def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
+        if rows:
+            table = lexical_table(kb_id)
+            self._connection.exec_driver_sql(
+                f"INSERT INTO {table}({table}, rowid, terms) VALUES ('delete', ?, ?)",  # noqa: S608
+                list(rows),
+            )
+
+    def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
+        table = lexical_table(kb_id)
+        # a temporary table needs no migration
+        self._connection.exec_driver_sql(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_instances"
+            f" USING fts5vocab('main', '{table}', 'instance')"
+        )
+        postings: dict[str, Postings] = {}
+        for term in set(terms):
+            # one text is faster than one row per occurrence
+            joined = self._connection.exec_driver_sql(
+                f"SELECT group_concat(doc, ' ') FROM temp.{table}_instances WHERE term = ?",  # noqa: S608 - own name
+                (term,),
+            ).scalar_one()
+            if joined is not None:
+                seqs = np.array(joined.split(" "), np.int64)
+                postings[term] = np.unique(seqs, return_counts=True)
+        return postings
+
+
+Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
+
+
+class SqliteTransaction(Transaction):
+    """A transaction in SQLite."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        super().__init__(connection, Fts5Index(connection))
+
+    def reserve_seqs(self, count: int) -> int:
+        # SQLite stores the greatest number ever used; the write lock excludes other callers
+        return self.last_number(chunks.c.seq) + 1
+
+    def last_number(self, column: sa.Column[Any]) -> int:
+        query = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+        result = self._connection.exec_driver_sql(query, (column.table.name,))
+        return result.scalar_one_or_none() or 0
+
+    def number_after(self, column: sa.Column[Any], last: int) -> None:
+        name, current = column.table.name, self.last_number(column)
+        self._connection.exec_driver_sql("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+        self._connection.exec_driver_sql(
+            "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, max(last, current))
+        )
+
+    def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
+        # one bound parameter, so that the statement is compiled once
+        each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
+        return column.in_(sa.select(each.c.value))
+
+    def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
+        return chunk_rows(self._connection.exec_driver_sql, seqs)
+
+    def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
+        for row in self._connection.exec_driver_sql(_DOCUMENTS, (kb_id,)):
+            yield (row[0], *_document(row[1:]))
+
+
+def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
+    for part in in_parts(seqs):
+        for row in fetch(_CHUNKS.format(",".join("?" * len(part))), tuple(part)):
+            if tuple(map(type, row[:9])) != _CHUNK_TYPES or type(row[9]) not in _PAGE_TYPES:
+                raise ValueError("a chunk of other types")
+            path = checked_shape(json.loads(row[7]), list)
+            yield row[:7] + (path, *row[8:10]) + _document(row[10:])  # noqa: RUF005 - faster
+
+
+# checked, because SQLite stores any type in any column
+_CHUNK_TYPES = (int, str, str, int, int, int, str, str, str)
+_PAGE_TYPES = (int, type(None))
+
+# the covering index has all columns, so SQLite does not read the text of documents
+_CHUNKS = (
+    "SELECT c.seq, c.id, c.document_id, c.position, c.start, c.end, c.text, c.heading_path,"
+    " c.anchor, c.page, d.uri, d.title, d.document_type, d.tags, d.metadata, d.state,"
+    " d.fetched_at, d.content_hash, d.description"
+    " FROM chunks c JOIN documents d INDEXED BY documents_shown"
+    " ON d.kb_id = c.kb_id AND d.id = c.document_id WHERE c.seq IN ({})"
+)
+_DOCUMENTS = (
+    "SELECT id, uri, title, document_type, tags, metadata, state, fetched_at, content_hash,"
+    " description FROM documents INDEXED BY documents_shown WHERE kb_id = ? ORDER BY uri"
+)
+
+
+def _document(row: Sequence[Any]) -> tuple[Any, ...]:
+    if set(map(type, row)) != {str}:
+        raise ValueError("a document of other types")
+    uri, title, document_type, tags, metadata, state, fetched_at, content_hash, description = row
+    return (
+        uri,
+        title,
+        document_type,
+        () if tags == "[]" else checked_shape(json.loads(tags), list),
+        {} if metadata == "{}" else checked_shape(json.loads(metadata), dict),
+        state,
+        datetime.fromisoformat(fetched_at).replace(tzinfo=UTC),
+        content_hash,
+        description,
+    )

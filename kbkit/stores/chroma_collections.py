@@ -19,7 +19,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.vector_store import MissingCollectionError, VectorPayload, VectorStore
+from kbkit.stores.backend import MissingCollectionError, VectorPayload, VectorStore
 
 if TYPE_CHECKING:
     from chromadb.api.models import Collection as CollectionModule
@@ -44,7 +44,7 @@ OF_A_COLLECTION = frozenset(
 
 
 class ChromaCollections(VectorStore):
-    """A `kbkit.stores.vector_store.VectorStore` on one of Chroma's clients."""
+    """A `kbkit.stores.backend.VectorStore` on one of Chroma's clients."""
 
     def __init__(self) -> None:
         self._collections: dict[str, Collection] = {}

@@ -1,20 +1,26 @@
-"""Vectors in PostgreSQL with pgvector: a table for each collection, with an HNSW index."""
+"""Vectors, pictures and locks in PostgreSQL.
+
+pgvector has a table for each collection, with an HNSW index.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from sqlalchemy.exc import DBAPIError, TimeoutError
 
-from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores.postgres.errors import explained
-from kbkit.stores.vector_store import VectorPayload, VectorStore
+from kbkit.errors import ConflictError, StoreUnreachableError, WorkspaceError
+from kbkit.models import Image
+from kbkit.stores.backend import ImageStore, Locks, VectorPayload, VectorStore, require_name
 
 _OLDEST = (0, 8)
 """First pgvector with `hnsw.iterative_scan`."""
@@ -36,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class PgVectorStore(VectorStore):
-    """A `kbkit.stores.vector_store.VectorStore` in the schema of the catalog."""
+    """A `kbkit.stores.backend.VectorStore` in the schema of the catalog."""
 
     suffix = "pgvector"
 
@@ -201,3 +207,140 @@ _INSTALLED = sa.text(
     " WHERE extname = 'vector'"
 )
 _AVAILABLE = sa.text("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
+
+
+_GONE = "see that the server runs and can be reached, and run this again; nothing half done is kept"
+_STATES = {
+    "28P01": "check the user and the password of the database's address",
+    "28000": "the server rejects this user from this host: ask its administrator (pg_hba.conf)",
+    "3D000": "make the database (createdb), or name another",
+    "42501": "the user may not do this: grant it to write to the schema, or use another user",
+    "25006": "the server is read-only, as a standby is: name the one that is written to",
+    "55P03": "another process has been writing for long; run this again",
+    "53100": "the server's disk is full: free some space, and run this again",
+    "53300": "the server has no connection left: raise max_connections, or use a pooler",
+}
+_SIGNS = {
+    "password authentication failed": _STATES["28P01"],
+    "no password supplied": _STATES["28P01"],
+    "no pg_hba.conf entry": _STATES["28000"],
+    "role": "check the user of the database's address",
+    "remaining connection slots": _STATES["53300"],
+    "too many clients": _STATES["53300"],
+    "does not exist": _STATES["3D000"],
+}
+
+
+@contextmanager
+def explained(place: str) -> Iterator[None]:
+    try:
+        yield
+    except TimeoutError as error:
+        raise WorkspaceError(
+            f"{place}: all connections of this process are in use; run this again"
+        ) from error
+    except DBAPIError as error:
+        # not the message of SQLAlchemy, which contains statement and values
+        text = " ".join(str(error.orig).split())
+        state = getattr(error.orig, "sqlstate", None) or ""
+        advice = _STATES.get(state)
+        if advice is None and error.connection_invalidated:
+            advice = _GONE
+        if advice is None and state[:2] in ("08", "57"):
+            advice = _GONE
+        if advice is None and not state:  # the connection failed
+            advice = next((hint for sign, hint in _SIGNS.items() if sign in text), _GONE)
+        if advice is None:
+            raise
+        raise WorkspaceError(f"{place}: {text}; {advice}") from error
+
+
+class PostgresImages:
+    """A `kbkit.stores.backend.ImageStore` in the schema of the catalog."""
+
+    def __init__(self, engine: sa.Engine, place: str, before: ImageStore | None = None) -> None:
+        self._engine = engine
+        self._place = place
+        self._before = before
+
+    def _execute(self, statement: sa.TextClause, **values: Any) -> list[Any]:
+        with explained(self._place), self._engine.begin() as connection:
+            return list(connection.execute(statement, values).scalars())
+
+    def add(self, image: Image) -> None:
+        values = {"name": require_name(image.name)}
+        if not self._execute(_TOUCH, **values):
+            self._execute(_ADD, **values, data=image.data)
+
+    def names(self) -> set[str]:
+        return set(self._execute(_NAMES)).union(self._before.names() if self._before else ())
+
+    def now(self) -> float:
+        return float(self._execute(_NOW)[0])
+
+    def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
+        sizes = self._execute(_SWEEP, used=list(used), before=before)
+        return len(sizes), sum(sizes)
+
+    def read(self, name: str) -> bytes | None:
+        row = self._execute(_READ, name=name)
+        if row:
+            return bytes(row[0])
+        return self._before.read(name) if self._before else None
+
+
+# a new time keeps `sweep` from removing the picture, without sending its bytes again
+_TOUCH = sa.text("UPDATE images SET added_at = clock_timestamp() WHERE name = :name RETURNING name")
+_ADD = sa.text(
+    "INSERT INTO images VALUES (:name, :data, clock_timestamp())"
+    " ON CONFLICT (name) DO UPDATE SET added_at = excluded.added_at RETURNING name"
+)
+_NAMES = sa.text("SELECT name FROM images")
+_NOW = sa.text("SELECT extract(epoch FROM clock_timestamp())::double precision")
+_SWEEP = sa.text(
+    "DELETE FROM images WHERE NOT name = ANY(:used) AND added_at < to_timestamp(:before)"
+    " RETURNING length(data)"
+)
+_READ = sa.text("SELECT data FROM images WHERE name = :name")
+
+
+def lock_number(schema: str, name: str) -> int:
+    """Return the number of an advisory lock; each schema is a workspace with its own locks."""
+    digest = hashlib.blake2b(f"kbkit\0{schema}\0{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+class PostgresLocks(Locks):
+    """Advisory locks, which the server frees when the holder's connection ends."""
+
+    def __init__(self, engine: sa.Engine, schema: str, place: str) -> None:
+        self._engine = engine
+        self._schema = schema
+        self._place = place
+
+    @contextmanager
+    def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
+        number = {"number": lock_number(self._schema, name)}
+        deadline = time.monotonic() + wait
+        with explained(self._place):
+            connection = self._engine.connect()
+        try:
+            with explained(self._place):
+                while not connection.execute(_TRY, number).scalar_one():
+                    if time.monotonic() >= deadline:
+                        raise ConflictError(
+                            f"another process is {task or f'holding the lock {name}'}; wait for it "
+                            "to end, and run this again"
+                        )
+                    time.sleep(poll)
+            yield
+        finally:
+            with suppress(sa.exc.SQLAlchemyError):  # a closed connection may be noticed late
+                connection.execute(_RELEASE, number)
+            # not back into the pool: closing the connection frees the lock in any case
+            connection.invalidate()
+            connection.close()
+
+
+_TRY = sa.text("SELECT pg_try_advisory_lock(:number)")
+_RELEASE = sa.text("SELECT pg_advisory_unlock(:number)")

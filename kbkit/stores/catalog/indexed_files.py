@@ -1,4 +1,4 @@
-"""Indexed state of files, and their links. Functions of the caller's transaction."""
+"""Indexed state of files and entries, links and votes. Functions of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from kbkit.models import Target, TargetKind, Vote
 from kbkit.models.files import FILES
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.database import Transaction, alive, byte_length, place_of
-from kbkit.stores.catalog.schema import chunks, documents
-from kbkit.stores.catalog.workspace_schema import file_links, file_names, files
+from kbkit.stores.catalog import ratings as rating_log
+from kbkit.stores.catalog.database import Condition, Transaction, alive, byte_length, place_of
+from kbkit.stores.catalog.schema import chunks, documents, ratings
+from kbkit.stores.catalog.workspace_schema import (
+    entries,
+    file_links,
+    file_names,
+    files,
+    learned_folders,
+)
 
 
 class FileRecord(NamedTuple):
@@ -119,12 +127,9 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
         uri: paths[path] + uri[len(path) :] for path, record in moved.items() for uri in record.uris
     }
     if renamed:
-        transaction.execute(
-            documents.update()
-            .where(documents.c.kb_id == kb_id, documents.c.uri == sa.bindparam("old"))
-            .values(uri=sa.bindparam("new")),
-            [{"old": old, "new": new} for old, new in renamed.items()],
-        )
+        for uri, new_uri in renamed.items():
+            of_uri = documents.c.kb_id == kb_id, documents.c.uri == uri
+            transaction.update(documents, *of_uri, uri=new_uri)
         knowledge_bases.touch(transaction, kb_id)
     new = [
         record._replace(
@@ -140,15 +145,12 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
 
 def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
     query = sa.select(file_names.c.key).where(transaction.is_in(file_names.c.path, paths))
-    return set(transaction.execute(query).scalars())
+    return set(transaction.scalars(query))
 
 
 def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
-    paths_of: dict[str, list[str]] = {}
     query = sa.select(file_names.c.key, file_names.c.path)
-    for key, path in transaction.execute(query.where(transaction.is_in(file_names.c.key, keys))):
-        paths_of.setdefault(key, []).append(path)
-    return paths_of
+    return transaction.grouped(query.where(transaction.is_in(file_names.c.key, keys)))
 
 
 def put_names(transaction: Transaction, keys_of: Mapping[str, Iterable[str]]) -> None:
@@ -169,24 +171,14 @@ def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
 
 
 def lead(transaction: Transaction, links: Sequence[Link]) -> None:
-    if links:
-        transaction.execute(
-            file_links.update()
-            .where(
-                file_links.c.path == sa.bindparam("of_path"),
-                file_links.c.target == sa.bindparam("of_target"),
-            )
-            .values(leads_to=sa.bindparam("end")),
-            [
-                {"of_path": link.path, "of_target": link.target, "end": link.leads_to}
-                for link in links
-            ],
-        )
+    columns = ("path", "target", "leads_to")
+    rows = [{name: getattr(link, name) for name in columns} for link in links]
+    transaction.update_each(file_links, ["path", "target"], rows)
 
 
 def backlinks(transaction: Transaction, path: str) -> list[str]:
     query = sa.select(file_links.c.path).where(file_links.c.leads_to == path).distinct()
-    return sorted(transaction.execute(query).scalars())
+    return sorted(transaction.scalars(query))
 
 
 def links(transaction: Transaction, path: str) -> list[Link]:
@@ -233,7 +225,7 @@ def chunks_with(
         )
         .order_by(documents.c.uri, chunks.c.position)
     )
-    return list(transaction.execute(query.limit(limit)).scalars())
+    return transaction.scalars(query.limit(limit))
 
 
 def pages(transaction: Transaction, kb_id: str) -> list[PageRow]:
@@ -245,4 +237,176 @@ def pages(transaction: Transaction, kb_id: str) -> list[PageRow]:
 
 
 def _remove(transaction: Transaction, table: sa.Table, paths: Sequence[str]) -> None:
-    transaction.execute(table.delete().where(transaction.is_in(table.c.path, paths)))
+    transaction.delete(table, transaction.is_in(table.c.path, paths))
+
+
+PRIOR_VOTES, PRIOR_SCORE = 5, 3.0
+"""Virtual votes in the middle of the scale, for a Bayesian average."""
+
+
+class EntryRecord(NamedTuple):
+    """A row of ``entries``; see `kbkit.models.EntryInfo`. `changed` and `seen` in nanoseconds."""
+
+    slug: str
+    id: str
+    document_id: str
+    title: str
+    description: str
+    tags: Sequence[str]
+    category: str
+    status: str
+    average: float
+    votes: int
+    source: str
+    origin_task_id: str
+    created_at: datetime
+    updated_at: datetime
+    version: str
+    problem: str
+    stamp: str
+    changed: int
+    seen: int
+
+
+_ENTRY_COLUMNS = [entries.c[name] for name in EntryRecord._fields]
+
+
+def entry_records(transaction: Transaction) -> dict[str, EntryRecord]:
+    rows = transaction.execute(sa.select(*_ENTRY_COLUMNS)).all()
+    return {row[0]: EntryRecord(*row) for row in rows}
+
+
+def list_entries(
+    transaction: Transaction,
+    *,
+    status: str | None,
+    category: str | None,
+    tag: str | None,
+    text: str,
+    sort: str,
+) -> list[EntryRecord]:
+    mean = (entries.c.average * entries.c.votes + PRIOR_SCORE * PRIOR_VOTES) / (
+        entries.c.votes + PRIOR_VOTES
+    )
+    order = {
+        "rating": [mean.desc(), entries.c.votes.desc()],
+        "updated": [entries.c.updated_at.desc()],
+        "title": [],
+    }[sort]
+    # content is read only to search it
+    content = documents.c.content if text else sa.literal("")
+    query = sa.select(*_ENTRY_COLUMNS, content)
+    if text:
+        query = query.outerjoin(documents, documents.c.id == entries.c.document_id)
+    if status is not None:
+        query = query.where(entries.c.status == status)
+    rows = transaction.execute(
+        query.order_by(*order, sa.func.lower(entries.c.title), entries.c.slug)
+    ).all()
+    matches = []
+    for *values, content in rows:
+        record = EntryRecord(*values)
+        names = {each.casefold() for each in record.tags}
+        if tag is not None and tag.casefold() not in names:
+            continue
+        if category is not None and record.category.casefold() != category.casefold():
+            continue
+        if (
+            text.casefold()
+            in " ".join(
+                (
+                    record.slug,
+                    record.title,
+                    record.description,
+                    record.category,
+                    *names,
+                    content or "",
+                )
+            ).casefold()
+        ):
+            matches.append(record)
+    return matches
+
+
+def best_entries(transaction: Transaction) -> list[str]:
+    """Return the slugs of all entries, best rated first."""
+    ranked = list_entries(transaction, status=None, category=None, tag=None, text="", sort="rating")
+    return [record.slug for record in ranked]
+
+
+def note_entries(transaction: Transaction, stored: Sequence[EntryRecord]) -> None:
+    forget_entries(transaction, [record.slug for record in stored])
+    transaction.insert(entries, [record._asdict() for record in stored])
+
+
+def forget_entries(transaction: Transaction, slugs: Collection[str]) -> None:
+    """Delete the rows of removed entries; their ratings stay."""
+    for slug in slugs:
+        transaction.delete(entries, entries.c.slug == slug)
+
+
+def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) -> None:
+    """Rename an entry's document with its folder; id and ratings stay."""
+    transaction.update(documents, documents.c.kb_id == kb_id, documents.c.uri == slug, uri=to)
+    knowledge_bases.touch(transaction, kb_id)
+
+
+def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
+    """Return the votes for an entry in the rating log, in order."""
+    query = (
+        sa.select(ratings.c.created_at, ratings.c.rater, ratings.c.score)
+        .where(*_votes_for(kb_id, entry_id))
+        .order_by(ratings.c.id)
+    )
+    return [Vote(*row) for row in transaction.execute(query)]
+
+
+def _votes_for(kb_id: str, entry_id: str) -> tuple[Condition, ...]:
+    of_entry = ratings.c.target_type == TargetKind.ENTRY.value
+    return ratings.c.kb_id == kb_id, ratings.c.target == entry_id, of_entry
+
+
+def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence[Vote]) -> None:
+    """Replace an entry's votes in the log with those of its folder.
+
+    New votes are appended. If earlier votes were removed or inserted, all are written again,
+    because search uses the last vote of each rater.
+    """
+    stored = votes(transaction, kb_id, entry_id)
+    if stored == list(now):
+        return
+    if stored != list(now[: len(stored)]):
+        transaction.delete(ratings, *_votes_for(kb_id, entry_id))
+        stored = []
+    rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(stored) :])
+
+
+def document_ratings(
+    transaction: Transaction, kb_id: str, document_ids: Iterable[str]
+) -> dict[str, list[tuple[int, Vote]]]:
+    wanted = set(document_ids)
+    query = sa.select(
+        ratings.c.id, ratings.c.target, ratings.c.created_at, ratings.c.rater, ratings.c.score
+    ).where(
+        ratings.c.kb_id == kb_id,
+        ratings.c.target_type == TargetKind.DOCUMENT.value,
+        ratings.c.query == "",
+    )
+    by_document: dict[str, list[tuple[int, Vote]]] = {}
+    for row in transaction.execute(query.order_by(ratings.c.id)):
+        if row.target in wanted:
+            vote = Vote(row.created_at, row.rater, row.score)
+            by_document.setdefault(row.target, []).append((row.id, vote))
+    return by_document
+
+
+def learned(transaction: Transaction) -> Mapping[str, Any]:
+    return {row.folder: row for row in transaction.execute(sa.select(learned_folders))}
+
+
+def note_learned(
+    transaction: Transaction, folder: str, digest: str, slug: str, problem: str
+) -> None:
+    transaction.delete(learned_folders, learned_folders.c.folder == folder)
+    values = {"folder": folder, "digest": digest, "slug": slug, "problem": problem}
+    transaction.insert_one(learned_folders, **values)

@@ -1,1 +1,0 @@
-"""Chroma; only this package imports chromadb."""

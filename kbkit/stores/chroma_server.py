@@ -1,0 +1,306 @@
+"""Vectors on a Chroma server or in Chroma Cloud.
+
+Collections stay if the server does not answer; faulty ones are rebuilt from the catalog.
+``chromadb.HttpClient`` has no timeouts and leaks memory, so `ChromaConnection` uses a lower layer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.errors import ConfigError, StoreUnreachableError, WorkspaceError
+from kbkit.stores.backend import VectorPayload
+from kbkit.stores.chroma_collections import (
+    HNSW,
+    OF_A_COLLECTION,
+    ChromaCollections,
+    import_chromadb,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+    from kbkit.stores.chroma_collections import Collection
+
+# default quotas of Chroma Cloud
+_RECORDS = 300
+_RESULTS = 300
+_DOCUMENT_BYTES = 16_384
+_METADATA_BYTES = 4_096
+
+
+class ChromaServer(ChromaCollections):
+    """A `kbkit.stores.backend.VectorStore` on a server."""
+
+    def __init__(self, address: ChromaAddress, workspace: str) -> None:
+        super().__init__()
+        self.address = address
+        self.suffix = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
+        self._connection: ChromaConnection | None = None
+
+    def close(self) -> None:
+        self._collections.clear()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def reopen(self) -> None:
+        """Forget the open collections; the connection recovers by itself."""
+        self._collections.clear()
+        with self._explained():
+            self._connected()
+
+    def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
+        return super().nearest(name, query, min(k, _RESULTS))
+
+    def _connected(self) -> ChromaConnection:
+        if self._connection is None:
+            self._connection = ChromaConnection(self.address)
+        return self._connection
+
+    def _max_batch(self) -> int:
+        return min(_RECORDS, self._connected().most)
+
+    def _create_collection(self, name: str) -> Collection:
+        return self._connected().create(name)
+
+    def _open_collection(self, name: str) -> Collection:
+        return self._connected().get(name)
+
+    def _drop_collection(self, name: str) -> None:
+        self._connected().drop(name)
+
+    def _fitting(self, payload: VectorPayload) -> VectorPayload:
+        fitting, left = {}, _METADATA_BYTES
+        for name, value in payload.metadata.items():
+            values = value if isinstance(value, list) else [value]
+            left -= len(name) + sum(len(str(each).encode()) for each in values)
+            if left < 0:
+                break
+            fitting[name] = value
+        return VectorPayload(
+            payload.text.encode()[:_DOCUMENT_BYTES].decode(errors="ignore"), fitting
+        )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except WorkspaceError:
+            raise
+        except Exception as error:
+            raise fault_of(error, self.address) from error
+
+
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 30.0
+
+
+class ChromaConnection:
+    """Collections of one database on a server; raises errors of chromadb and httpx."""
+
+    def __init__(self, address: ChromaAddress) -> None:
+        """Connect, and check that tenant and database exist."""
+        import httpx
+
+        chromadb = import_chromadb()
+        token = address.token
+        settings = chromadb.config.Settings(
+            anonymized_telemetry=False,
+            chroma_api_impl="chromadb.api.fastapi.FastAPI",
+            chroma_server_host=address.url,
+            chroma_server_http_port=address.port,
+            chroma_server_ssl_enabled=address.secure,
+            # the first is for Chroma Cloud, the second for proxies
+            chroma_server_headers=(
+                {"X-Chroma-Token": token, "Authorization": f"Bearer {token}"} if token else None
+            ),
+        )
+        system = chromadb.config.System(settings)
+        self._api: Any = system.instance(chromadb.api.ServerAPI)
+        self._session: httpx.Client = self._api._session
+        self._session.timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
+        self._missing: type[Exception] = chromadb.errors.NotFoundError
+        try:
+            self._place = {
+                "tenant": address.tenant or chromadb.config.DEFAULT_TENANT,
+                "database": address.database or chromadb.config.DEFAULT_DATABASE,
+            }
+            self.most = int(self._api.get_max_batch_size())
+            self._api.get_database(self._place["database"], self._place["tenant"])
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._session.close()
+
+    def create(self, name: str) -> Collection:
+        # the upper layer would add this key
+        wanted = {**HNSW, "embedding_function": None}
+        return self._wrapped(self._api.create_collection(name, configuration=wanted, **self._place))
+
+    def get(self, name: str) -> Collection:
+        return self._wrapped(self._api.get_collection(name, **self._place))
+
+    def drop(self, name: str) -> None:
+        with suppress(self._missing):
+            self._api.delete_collection(name, **self._place)
+
+    def _wrapped(self, model: Any) -> Collection:
+        from chromadb.api.models.Collection import Collection as Wrapper
+
+        return Wrapper(client=self._api, model=model, embedding_function=None)
+
+
+_KEPT = "written data is kept and searchable, and is passed on with a later write"
+_NO_CHROMA = "answers as no Chroma of version 1; name the address of one in KBKIT_CHROMA_URL"
+_MAX_LENGTH = 200
+
+
+def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
+    message = " ".join(str(error).split())
+    if address.token:
+        message = message.replace(address.token, "...")
+    message = message[:_MAX_LENGTH]
+    if type(error).__module__ == "chromadb.errors":
+        if message.startswith(("Tenant [", "Database [")):
+            reason = (
+                f"{message.partition('. ')[0]}; make it, or name another "
+                "(?tenant=NAME&database=NAME)"
+            )
+            return StoreUnreachableError(f"{address.place}: {reason}")
+        if type(error).__name__ in OF_A_COLLECTION:
+            return WorkspaceError(f"{address.place}: Chroma refused: {message}")
+    return StoreUnreachableError(f"{address.place}: {_reason(error, message, address)}; {_KEPT}")
+
+
+def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
+    import httpx
+
+    status = _status(error)
+    if status in (401, 403):
+        token = "is not taken" if address.token else "is not set"
+        return f"the server refuses ({status}): KBKIT_CHROMA_TOKEN {token}"
+    if status == 429 or type(error).__name__ == "QuotaError":
+        return f"the server refuses for now, its quota is used up ({text})"
+    if status is not None and status >= 500:
+        return f"Chroma failed ({status}: {text}); see its log"
+    if isinstance(error, httpx.TimeoutException):
+        return "no answer in time; check that the server runs and is reachable"
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return (
+            f"its certificate is not trusted ({text}); name the file of its authority in "
+            "SSL_CERT_FILE"
+        )
+    if "[SSL" in text:
+        return f"it does not speak TLS there ({text}); write http:// where it has none"
+    if isinstance(error, httpx.NetworkError):
+        return f"cannot be reached ({text}); see that the server runs, or mend KBKIT_CHROMA_URL"
+    if isinstance(error, httpx.ProtocolError | ValueError | KeyError | TypeError) or status:
+        return _NO_CHROMA
+    return f"Chroma failed ({type(error).__name__}: {text})"
+
+
+def _status(error: Exception) -> int | None:
+    if type(error).__module__ == "chromadb.errors":
+        code: int = error.code()  # type: ignore[attr-defined]
+        return code
+    import httpx
+
+    cause = error.__context__  # chromadb raises a bare exception for HTTP errors
+    return cause.response.status_code if isinstance(cause, httpx.HTTPStatusError) else None
+
+
+_ADVICE = "write http://HOST:PORT or https://HOST, with ?tenant=NAME&database=NAME where needed"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaAddress:
+    """Address of a Chroma server; empty fields mean the server's defaults."""
+
+    url: str
+    tenant: str = ""
+    database: str = ""
+    token: str = field(default="", repr=False)
+
+    @property
+    def secure(self) -> bool:
+        return self.url.startswith("https:")
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or (443 if self.secure else 80)
+
+    @property
+    def place(self) -> str:
+        """The address without the token, for `parse`."""
+        return self.url + self._query
+
+    @property
+    def _query(self) -> str:
+        names = {"tenant": self.tenant, "database": self.database}
+        query = urlencode({name: value for name, value in names.items() if value})
+        return f"?{query}" if query else ""
+
+    @classmethod
+    def parse(cls, url: str, token: str = "") -> ChromaAddress:
+        try:
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            query = parts.query
+            names = dict(
+                parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else ()
+            )
+        except ValueError:
+            usable, names = False, {}
+        if not url.isascii() or not url.isprintable() or " " in url or not usable:
+            raise ConfigError(f"KBKIT_CHROMA_URL is no address of a server; {_ADVICE}")
+        if parts.username is not None or parts.password is not None:
+            raise ConfigError(
+                "KBKIT_CHROMA_URL contains a user or a password; leave them out, and set the "
+                "server's token as KBKIT_CHROMA_TOKEN"
+            )
+        if parts.fragment or not names.keys() <= {"tenant", "database"}:
+            raise ConfigError(
+                f"KBKIT_CHROMA_URL: nothing but tenant and database may follow it; {_ADVICE}"
+            )
+        if not all(_NAME.fullmatch(name) for name in names.values()):
+            raise ConfigError(
+                "KBKIT_CHROMA_URL: a tenant and a database have 3 to 128 letters, digits, "
+                "'.', '_' or '-', with a letter or a digit at both ends"
+            )
+        address = cls(
+            f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", **names, token=token
+        )
+        address._check_token(parts.hostname or "")
+        return address
+
+    def _check_token(self, host: str) -> None:
+        if not self.token.isascii() or not self.token.isprintable() or " " in self.token:
+            raise ConfigError(
+                "KBKIT_CHROMA_TOKEN has characters that no token has; copy it as it was shown"
+            )
+        if self.token and not self.secure and not _is_loopback(host):
+            raise ConfigError(
+                f"KBKIT_CHROMA_URL: KBKIT_CHROMA_TOKEN would be sent to {host} unencrypted; "
+                "write https://, or leave out the token if the server needs none"
+            )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,1 +1,0 @@
-"""PostgreSQL: advisory locks, arrays, text search."""

@@ -1,1 +1,0 @@
-"""SQLite: pragmas, FTS5, raw rows."""
