@@ -158,8 +158,8 @@ _MODEL_DENSE_WEIGHT = 0.6  # best or nearly best nDCG@10 for MiniLM on three col
 class RetrievalSpec(Spec):
     """Ranking of search."""
 
-    dense_weight: float = Field(default=0.3, ge=0, le=1)
-    """Share of the dense score in a chunk's own score; the rest is BM25. By default 0.3 for
+    dense_weight: float = Field(default=0.4, ge=0, le=1)
+    """Share of the dense score in a chunk's own score; the rest is BM25. By default 0.4 for
     `static` and 0.6 for other embedders."""
     document_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of the document's other passages; the chunk's own score has 1."""
@@ -167,7 +167,7 @@ class RetrievalSpec(Spec):
     """Weight of query words in the document's title."""
     heading_weight: float = Field(default=0.0, ge=0, le=5)
     """Weight of query words in the headings above the chunk."""
-    summary_weight: float = Field(default=1.5, ge=0, le=5)
+    summary_weight: float = Field(default=1.0, ge=0, le=5)
     """Weight of the document's summary (title, description, headings) by meaning."""
     page_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of query words anywhere in the document."""

@@ -32,7 +32,7 @@ _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 
 _FEW_DOCUMENTS = 10
 """Number of documents at which whole-document scores count half."""
-_STATIC_SUMMARIES = (0.2, 0.6)
+_STATIC_SUMMARIES = (0.3, 0.6)
 """Factors of `summary_weight` and `page_weight` with static vectors, tuned like the weights."""
 _COMPARED_BEST = 60
 """Maximum candidates compared for near duplicates."""

@@ -256,8 +256,8 @@ def test_document_scores_decide_between_like_chunks(retriever, weight, silent):
 def test_summaries_with_static_vectors_weigh_less():
     rows, scores = [(0.5, 5.0, "a"), (0.4, 5.0, "b")], {"summary": [0.1, 0.4], "page": [1.0, 2.0]}
     model, static = pool(*rows, **scores), pool(*rows, **scores, embedder="static:x")
-    less = FREE.model_copy(update={"summary_weight": 1.5 * 0.2, "page_weight": 0.3})
-    assert (FREE.summary_weight, FREE.page_weight) == (1.5, 0.5)
+    less = FREE.model_copy(update={"summary_weight": 0.3, "page_weight": 0.3})
+    assert (FREE.summary_weight, FREE.page_weight) == (1.0, 0.5)
     for mode in (Mode.HYBRID, Mode.DENSE):
         parts = [place.parts for place in rank([static], 9, mode)]
         assert parts == [place.parts for place in rank([model], 9, mode, less)]
@@ -270,7 +270,7 @@ def test_summaries_with_static_vectors_weigh_less():
 def test_document_scores_weigh_less_where_there_are_few_documents():
     row = (0.5, 5.0, "a")
     factors = document_factors([pool(row, of=10), pool(row, of=20, embedder="static:x")])
-    np.testing.assert_allclose(factors, [(0.75, 0.75), (0.15, 0.45)])
+    np.testing.assert_allclose(factors, [(0.75, 0.75), (0.225, 0.45)])
 
 
 def test_ranking_without_matches_is_empty():
