@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HOMES = {
-    "chromadb": ("stores/chroma/",),
+    "chromadb": ("stores/chroma_",),
     "trafilatura": ("sources/html/extract.py", "sources/web/readers.py"),
     "mkdocs": ("export/",),
     "ipywidgets": ("panels/",),

@@ -19,8 +19,8 @@ from kbkit.retrieval.candidates.base import EncodedQuery, filter_mask, top_indic
 from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.query import SummaryQueryEncoder
-from kbkit.stores.catalog import knowledge_bases, ratings
-from kbkit.stores.catalog.schema import chunks, outbox
+from kbkit.stores.catalog import knowledge_bases, outbox, ratings
+from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.vector_index import NearestIds
 from kbkit.text.analysis import analyzer
@@ -190,7 +190,7 @@ def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
     assert best <= ranked
     assert len(ranked - best) <= 5  # three by their words, and the best chunk of each retriever
     assert len(holding & ranked) >= min(3, len(holding))
-    page = candidates.pages.bm25()
+    page = candidates.pages.bm25(candidates.pages.statistics)
     assert (page > 0).tolist() == [known in holding for known in candidates.document_ids]
     assert candidates.pages.summary[candidates.pages.which] == pytest.approx(
         [cosines[snapshot.document_ids.index(known)] for known in candidates.document_ids], abs=1e-6

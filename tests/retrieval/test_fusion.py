@@ -47,7 +47,8 @@ def features(rows, extra=0):
     """Columns of rows; each document has ``extra`` chunks that are not among them."""
     documents = np.array([row["documents"] for row in rows], np.int64)
     columns = {name: np.array([row[name] for row in rows], float) for name in COLUMNS}
-    columns["index"] = np.zeros(len(rows))
+    for name in ("index", "bm25_full", "page_full", "summary_full"):
+        columns[name] = np.zeros(len(rows))
     sizes = np.array([np.sum(documents == document) + extra for document in documents], np.int64)
     return Features(**columns, documents=documents, sizes=sizes)
 
