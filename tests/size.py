@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 483, "code": 78_540, "docstrings": 9_160}
+BUDGET = {"modules": 402, "code": 77_500, "docstrings": 9_090}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
