@@ -166,7 +166,7 @@ def test_model_vectors_weigh_more_by_default():
     assert KnowledgeBaseSpec.model_validate(config.model_dump()) == config
     explicit = {"embedding": minilm, "retrieval": {"dense_weight": 0.4}}
     assert KnowledgeBaseSpec.model_validate(explicit).retrieval.dense_weight == 0.4
-    assert KnowledgeBaseSpec().retrieval.dense_weight == 0.4
+    assert KnowledgeBaseSpec().retrieval.dense_weight == 0.35
 
 
 def test_annotation_has_short_forms(tmp_path):

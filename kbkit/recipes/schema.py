@@ -158,8 +158,8 @@ _MODEL_DENSE_WEIGHT = 0.6  # best or nearly best nDCG@10 for MiniLM on three col
 class RetrievalSpec(Spec):
     """Ranking of search."""
 
-    dense_weight: float = Field(default=0.4, ge=0, le=1)
-    """Share of the dense score in a chunk's own score; the rest is BM25. By default 0.4 for
+    dense_weight: float = Field(default=0.35, ge=0, le=1)
+    """Share of the dense score in a chunk's own score; the rest is BM25. By default 0.35 for
     `static` and 0.6 for other embedders."""
     document_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of the document's other passages; the chunk's own score has 1."""

@@ -42,7 +42,7 @@ _NO_PARTS = ScoreParts(0.0, 0.0, 0.0, 0.0)
 _MAX_VERSIONS = 30
 _TRIES = 5
 """Attempts to read chunks while they change."""
-_SLOPE, _INTERCEPT = 7.76, -6.25
+_SLOPE, _INTERCEPT = 6.23, -4.47
 """Logistic regression of right passages on hybrid scores, by `benchmarks/reliability.py`."""
 MIN_CHUNKS = 300
 """Size of the smallest knowledge base in this regression."""

@@ -249,7 +249,7 @@ def test_changing_the_embedder_in_the_background(open_in, tmp_path):
         kb.improve(embedding="static", background=True)
     assert not kb.improve(embedding="static")
     assert kb.info().embedder.startswith("static:")
-    assert kb.spec.retrieval.dense_weight == 0.4
+    assert kb.spec.retrieval.dense_weight == 0.35
     with pytest.raises(EmbedderError, match="is not a known model"):
         kb.improve(embedding="maxilm")
     with pytest.raises(ConfigError, match="choose static, minilm or"):

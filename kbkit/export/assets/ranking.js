@@ -384,7 +384,7 @@ function dot(a, b) {
  * @param {Pool[]} pools  what was searched
  */
 function isWeak(score, pools) {
-  const probability = 1 / (1 + Math.exp(6.25 - 7.76 * score));
+  const probability = 1 / (1 + Math.exp(4.47 - 6.23 * score));
   return (
     probability < UNLIKELY &&
     pools.reduce((sum, pool) => sum + pool.statistics.chunks, 0) >= MEASURED
