@@ -193,7 +193,7 @@ def chunks(
         else:
             for chunk in collection:
                 path = " › ".join(chunk.heading_path)
-                say(f"{chunk.id}  {plain(path)}: {plain(chunk.text)[:100]}")
+                typer.echo(f"{chunk.id}  {plain(path)}: {plain(chunk.text)[:100]}")
 
 
 @app.command()

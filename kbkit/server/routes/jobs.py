@@ -43,12 +43,12 @@ def list_jobs(
     caller: Caller,
     limit: Annotated[int, Query(ge=1, le=500, description="Maximum jobs.")] = 50,
     cursor: Annotated[
-        str | None, Query(max_length=64, description="`next_cursor` of the previous page.")
-    ] = None,
+        str, Query(max_length=64, description="`next_cursor` of the previous page.")
+    ] = "",
 ) -> Paged[Job]:
     """List jobs, newest first."""
     visible = [job for job in jobs.list() if _may_see(caller, job)]
-    if cursor is not None:
+    if cursor:
         ids = [job.id for job in visible]
         if cursor not in ids:
             raise NotFoundError(f"cursor={cursor!r}: the job is gone; start without a cursor")
