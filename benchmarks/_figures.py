@@ -12,9 +12,10 @@ from _corpora import table
 
 from kbkit.feedback.statistics import Values, confidence_interval, difference
 
-FRESH = ("ncurses", "policy", "faq", "postfix", "mkdocs")
-"""Sets on which nothing of kbkit was ever chosen."""
-MANUALS = ("python", "sqlite", "apache", "django", "pandas", *FRESH)
+MANUALS = (
+    *("python", "sqlite", "apache", "django", "pandas"),
+    *("ncurses", "policy", "faq", "postfix", "mkdocs"),
+)
 """Sets whose questions are put as people put them, about pages."""
 KBKIT, BASELINE = "kbkit", "chunks alone"
 MEASURES = {"ndcg": "nDCG@10", "hit": "Hit@1", "mrr": "MRR@10"}
@@ -83,14 +84,14 @@ def _systems(figures: Figures) -> list[str]:
     for name, one in figures.sets.items():
         means = [None if (v := one.values(way)) is None else float(v.mean()) for way in heads]
         size = [f"{one.documents:,}", str(len(one.questions))]
-        rows.append([_shown(name), *size, *_best(means)])
-    for label, chosen in (("mean of manuals", MANUALS), ("mean of fresh sets", FRESH)):
-        there = [one for name, one in figures.sets.items() if name in chosen]
-        means = [_mean([one.values(way) for one in there]) for way in heads]
-        if there:
-            rows.append([label, "", str(sum(len(one.questions) for one in there)), *_best(means)])
+        rows.append([name, *size, *_best(means)])
+    there = [one for name, one in figures.sets.items() if name in MANUALS]
+    means = [_mean([one.values(way) for one in there]) for way in heads]
+    if there:
+        asked = str(sum(len(one.questions) for one in there))
+        rows.append(["mean of manuals", "", asked, *_best(means)])
     head = ["nDCG@10", "documents", "questions", *heads]
-    return [*table(head, rows), "", "Sets with a * are fresh: nothing was chosen on them."]
+    return table(head, rows)
 
 
 def _intervals(figures: Figures) -> list[str]:
@@ -103,19 +104,18 @@ def _intervals(figures: Figures) -> list[str]:
             if values is not None:
                 low, high = confidence_interval(values)
                 cells.append(f"{values.mean():.3f} [{low:.3f}, {high:.3f}]")
-        rows.append([_shown(name), *cells])
+        rows.append([name, *cells])
     return table([KBKIT, *MEASURES.values()], rows)
 
 
 def _paired(title: str, pairs: Sequence[tuple[str, Values | None, Values | None]]) -> list[str]:
     """Differences of the same questions, with a paired randomisation test."""
     both = [(name, a, b) for name, a, b in pairs if a is not None and b is not None]
-    rows = [[_shown(name), *_difference(ours, other)] for name, ours, other in both]
-    for label, chosen in (("all manuals", MANUALS), ("all fresh sets", FRESH)):
-        some = [(ours, other) for name, ours, other in both if name in chosen]
-        if len(some) > 1:
-            ours, others = (np.concatenate(one) for one in zip(*some, strict=True))
-            rows.append([label, *_difference(ours, others)])
+    rows = [[name, *_difference(ours, other)] for name, ours, other in both]
+    some = [(ours, other) for name, ours, other in both if name in MANUALS]
+    if len(some) > 1:
+        ours, others = (np.concatenate(one) for one in zip(*some, strict=True))
+        rows.append(["all manuals", *_difference(ours, others)])
     return table([title, "before", "difference of nDCG@10", "p", "better", "worse"], rows)
 
 
@@ -154,10 +154,6 @@ def _passages(figures: Figures) -> list[str]:
             if recall is not None and iou is not None:
                 rows.append([way, f"{100 * recall.mean():.1f}", f"{100 * iou.mean():.1f}"])
     return [*table(["chunking, first 5 passages", "recall %", "IoU %"], rows), ""] if rows else []
-
-
-def _shown(name: str) -> str:
-    return f"{name} *" if name in FRESH else name
 
 
 def _mean(values: Sequence[Values | None]) -> float | None:

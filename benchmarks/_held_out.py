@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 import numpy as np
 from _corpora import Corpus, Place, corpora, kept_folder, path_of, table
-from _figures import FRESH, MANUALS
+from _figures import MANUALS
 from quality import CHUNKS_ALONE, HITS, kbkit_search
 from scipy.stats import qmc
 
@@ -123,7 +123,7 @@ def held_out(names: Sequence[str]) -> Iterator[list[str]]:
         change = f"{found.mean:+.3f} [{found.low:+.3f}, {found.high:+.3f}]"
         cells = [f"{one.shipped.mean():.3f}", f"{figures.mean():.3f}", change]
         weights = [f"{value:.2f}" for value in pick]
-        rows.append([_shown(one.name), *cells, f"{found.p_value:.3f}", *weights])
+        rows.append([one.name, *cells, f"{found.p_value:.3f}", *weights])
         picks.append(pick)
         ours.append(float(figures.mean()))
         theirs.append(float(one.shipped.mean()))
@@ -180,7 +180,7 @@ def retrievers(names: Sequence[str]) -> Iterator[list[str]]:
         mean = f"{np.mean([row[name] for name in manuals]):.3f}" if manuals else ""
         rows.append([label, *cells, mean])
     if there:
-        head = ["nDCG@10", *map(_shown, there), "mean of manuals"]
+        head = ["nDCG@10", *there, "mean of manuals"]
         yield ["# What each retriever brings", "", *table(head, rows)]
 
 
@@ -220,7 +220,3 @@ def _evaluation(corpus: Corpus) -> EvaluationSet:
 
 def _with(present: RetrievalSpec, weights: Values) -> RetrievalSpec:
     return present.model_copy(update=dict(zip(RANGES, weights.tolist(), strict=True)))
-
-
-def _shown(name: str) -> str:
-    return f"{name} *" if name in FRESH else name
