@@ -1,4 +1,4 @@
-"""What a backend has beside the catalog: locks, vectors and pictures, and those of a folder.
+"""Locks, vectors and pictures of a backend, and those of a folder.
 
 Locks between processes are files in the workspace's ``locks`` folder, which the operating system
 frees when a process ends. `kbkit.stores.postgres_vectors` has locks between machines. Vector stores

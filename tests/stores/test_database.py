@@ -1,6 +1,7 @@
 """Transactions of SQLite, and its errors."""
 
 import sqlite3
+from itertools import islice
 
 import pytest
 import sqlalchemy as sa
@@ -103,6 +104,7 @@ def test_damaged_catalog_is_explained(database, tmp_path):
 
 def test_batches_without_progress_end_with_an_error(database):
     work = batches(database, lambda transaction: ["a", "b"])
-    assert next(work) == ["a", "b"]
+    again = list(islice(work, 21))  # others may change rows between two reads
+    assert again == [["a", "b"]] * 21
     with pytest.raises(WorkspaceError, match="rows that were just written are not found"):
         next(work)

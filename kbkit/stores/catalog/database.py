@@ -207,6 +207,10 @@ class Database(Protocol):
         """Close all connections."""
 
 
+_MAX_REPEATS = 20
+"""Times that a batch may come again, because others change its rows meanwhile."""
+
+
 def batches(
     database: Database, read: Callable[[Transaction], Sequence[_T]]
 ) -> Iterator[Sequence[_T]]:
@@ -215,15 +219,17 @@ def batches(
     The caller finishes a batch before it asks for the next one.
 
     Raises:
-        WorkspaceError: The same batch came twice, because an index of the catalog is damaged.
+        WorkspaceError: A batch came too often, because an index of the catalog is damaged.
     """
     before: Sequence[_T] = ()
+    repeats = 0
     while True:
         with database.read() as transaction:
             batch = read(transaction)
         if not batch:
             return
-        if batch == before:
+        repeats = repeats + 1 if batch == before else 0
+        if repeats > _MAX_REPEATS:
             raise WorkspaceError(
                 f"the catalog is damaged: rows that were just written are not found; {DAMAGED}"
             )
