@@ -61,6 +61,10 @@ def test_knowledge_bases_are_ranked_on_one_scale(workspace, mode):
     by_title = {hit.title: hit for hit in hits}
     assert by_title["tea kettle"].kb == "tools"
     assert by_title["green tea"].score > by_title["tea kettle"].score
+    if mode is Mode.DENSE:  # words that only others have make a knowledge base's own count more
+        alone = workspace["odd"].search("zebra green tea", mode=mode)[0].score
+        together = workspace.search("zebra green tea", mode=mode)
+        assert next(hit for hit in together if hit.kb == "odd").score <= alone + 1e-9
 
 
 @pytest.mark.slow
