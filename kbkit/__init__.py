@@ -35,11 +35,11 @@ _NAMES = {
         "Hits Improvement IngestReport KnowledgeBaseInfo Mode Rating SourceInfo Target"
     ),
     "recipes": (
-        "ChunkingSpec CrawlSource ExpandSpec FilesSource JsonlSource KnowledgeBaseSpec "
-        "LearningSpec LlamaIndexEmbedding MirrorSource MultilingualEmbedding OnnxEmbedding "
-        "OpenApiSource PackageSource PageSource ParquetSource PluginEmbedding PluginSource "
-        "PostprocessorSpec Question Recipe RetrievalSpec SiteSpec StaticEmbedding StorageSpec "
-        "load_recipe"
+        "AutoEmbedding ChunkingSpec CrawlSource ExpandSpec FilesSource JsonlSource "
+        "KnowledgeBaseSpec LearningSpec LlamaIndexEmbedding MirrorSource MultilingualEmbedding "
+        "OnnxEmbedding OpenApiSource PackageSource PageSource ParquetSource PluginEmbedding "
+        "PluginSource PostprocessorSpec Question Recipe RetrievalSpec SiteSpec StaticEmbedding "
+        "StorageSpec load_recipe"
     ),
     "sources.html.fidelity_report": "FidelityReport fidelity",
     "workflows.builder": "BuildReport build",

@@ -25,6 +25,7 @@ from kbkit.models import Mode as Mode
 from kbkit.models import Rating as Rating
 from kbkit.models import SourceInfo as SourceInfo
 from kbkit.models import Target as Target
+from kbkit.recipes import AutoEmbedding as AutoEmbedding
 from kbkit.recipes import ChunkingSpec as ChunkingSpec
 from kbkit.recipes import CrawlSource as CrawlSource
 from kbkit.recipes import ExpandSpec as ExpandSpec

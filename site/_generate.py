@@ -52,6 +52,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.PluginSource,
     *SHARED,
     recipes.ChunkingSpec,
+    recipes.AutoEmbedding,
     recipes.StaticEmbedding,
     recipes.MultilingualEmbedding,
     recipes.OnnxEmbedding,

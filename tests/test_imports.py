@@ -20,14 +20,14 @@ HEAVY = """
 """
 
 PUBLIC = """
-    Answer BuildReport Chunk ChunkingSpec CrawlSource Document DocumentInfo DocumentType
-    Evaluation ExpandSpec Expansion ExportReport FidelityReport FilesSource Filters Hit Hits
-    Improvement IngestReport JsonlSource Judgements KbkitError KnowledgeBase KnowledgeBaseInfo
-    KnowledgeBaseSpec LearningSpec LlamaIndexEmbedding MirrorSource Mode MultilingualEmbedding
-    OnnxEmbedding OpenApiSource PackageSource PageSource ParquetSource PluginEmbedding
-    PluginSource PostprocessorSpec PublishedIndex Question Rating Recipe RetrievalSpec SiteSpec
-    SourceInfo StaticEmbedding StorageSpec Target Workspace build connect fidelity load_recipe
-    migrate
+    Answer AutoEmbedding BuildReport Chunk ChunkingSpec CrawlSource Document DocumentInfo
+    DocumentType Evaluation ExpandSpec Expansion ExportReport FidelityReport FilesSource Filters
+    Hit Hits Improvement IngestReport JsonlSource Judgements KbkitError KnowledgeBase
+    KnowledgeBaseInfo KnowledgeBaseSpec LearningSpec LlamaIndexEmbedding MirrorSource Mode
+    MultilingualEmbedding OnnxEmbedding OpenApiSource PackageSource PageSource ParquetSource
+    PluginEmbedding PluginSource PostprocessorSpec PublishedIndex Question Rating Recipe
+    RetrievalSpec SiteSpec SourceInfo StaticEmbedding StorageSpec Target Workspace build connect
+    fidelity load_recipe migrate
 """
 
 

@@ -174,7 +174,7 @@ def _missing(store: FileStore, folder: str, name: str) -> bool:
 
 
 # embedders and annotators that need neither foreign code nor the network
-_SAFE_TYPES = frozenset({"static", "multilingual", "rules", "none"})
+_SAFE_TYPES = frozenset({"auto", "static", "multilingual", "rules", "none"})
 
 
 def restore_bundle(

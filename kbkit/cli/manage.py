@@ -66,7 +66,7 @@ def new(
     description: Annotated[str, typer.Option(help="Its description.")] = "",
     embedding: Annotated[
         str | None,
-        typer.Option(help="Embedding model: static, minilm or multilingual (default: static)."),
+        typer.Option(help="Embedding model: auto, static, minilm or multilingual (default: auto)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -211,7 +211,7 @@ def refresh(name: Name, as_json: AsJson = False) -> None:
 def improve(
     name: Name,
     embedding: Annotated[
-        str | None, typer.Option(help="New embedding model: static, or one of `kbkit models list`.")
+        str | None, typer.Option(help="New embedding model: auto, or one of `kbkit models list`.")
     ] = None,
     estimate: Annotated[
         bool,

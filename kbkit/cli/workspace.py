@@ -337,6 +337,7 @@ MEANINGS = {
     "browser": "Path of Chromium for the provider browser",
     "browser_sandbox": "Run Chromium in a sandbox",
     "improve": "When models embed: background, wait or off",
+    "minilm_chunks": "Chunks up to which `auto` embeds with MiniLM",
     "top_k": "Maximum passages of a context",
     "max_entities": "Maximum entities of a context",
     "max_entries": "Maximum entries of a context",

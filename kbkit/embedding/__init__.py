@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +19,7 @@ from kbkit.errors import ConfigError, EmbedderError, KbkitError
 from kbkit.recipes import (
     AnyEmbedding,
     LlamaIndexEmbedding,
+    ModelEmbedding,
     MultilingualEmbedding,
     OnnxEmbedding,
     PluginEmbedding,
@@ -68,7 +72,7 @@ def normalize(vectors: Matrix) -> None:
     np.divide(vectors, norms, out=vectors, where=norms > 0)
 
 
-def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
+def open_embedder(spec: ModelEmbedding, *, base: Path = Path()) -> Embedder:
     """Open the embedder of a recipe; imports only that embedder's libraries."""
     if isinstance(spec, StaticEmbedding):
         from kbkit.embedding.static import StaticEmbedder
@@ -105,7 +109,7 @@ _MIN_TEXTS = 16  # worth sending to a worker
 class EmbedTask:
     """Texts to embed; a `kbkit.runtime.processes.WorkerTask`."""
 
-    spec: AnyEmbedding
+    spec: ModelEmbedding
     fingerprint: str
     texts: tuple[str, ...]
 
@@ -129,16 +133,17 @@ class EmbedTask:
         return EmbedderError(f"texts cannot be embedded: {reason}")
 
 
-class SpreadEmbedder:
-    """Embeds passages in workers, and queries here."""
+_KEPT = 256  # vectors of queries; the next page of hits needs the same
 
-    def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: WorkerPool) -> None:
+
+class CachingEmbedder:
+    """Embeds a query once for the chunks and summaries of all knowledge bases."""
+
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.fingerprint = embedder.fingerprint
-        self.embed_query = embedder.embed_query
-        self._spec = spec
-        self._pool = pool
-        self.batch_size = batch_size(embedder) * pool.count
+        self._queries: OrderedDict[str, Future[Vector]] = OrderedDict()
+        self._lock = Lock()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)
@@ -146,6 +151,37 @@ class SpreadEmbedder:
     @property
     def dimensions(self) -> int:
         return self._embedder.dimensions
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        return self._embedder.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        with self._lock:
+            vector = self._queries.get(text)
+            is_new = vector is None
+            if vector is None:
+                vector = self._queries[text] = Future()
+                if len(self._queries) > _KEPT:
+                    self._queries.popitem(last=False)
+            self._queries.move_to_end(text)
+        if is_new:
+            try:
+                vector.set_result(self._embedder.embed_query(text))
+            except BaseException as error:
+                with self._lock:  # the next query tries again
+                    self._queries.pop(text, None)
+                vector.set_exception(error)
+        return vector.result()
+
+
+class SpreadEmbedder(CachingEmbedder):
+    """Embeds passages in workers, and queries here."""
+
+    def __init__(self, embedder: Embedder, spec: ModelEmbedding, pool: WorkerPool) -> None:
+        super().__init__(embedder)
+        self._spec = spec
+        self._pool = pool
+        self.batch_size = batch_size(embedder) * pool.count
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         if len(texts) < _MIN_TEXTS:
@@ -173,13 +209,17 @@ class Embedders:
         self._of_summaries: dict[bool, Embedder] = {}
 
     def open(self, spec: AnyEmbedding) -> Embedder:
-        key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
+        chosen = spec.chosen
+        key = json.dumps(chosen.model_dump(mode="json", exclude={"text"}), sort_keys=True)
         if key not in self._opened:
-            embedder = open_embedder(spec)
+            embedder = open_embedder(chosen)
             # services are called from this process, which has the key
-            if not self._engine.is_local and not isinstance(spec, LlamaIndexEmbedding):
-                embedder = SpreadEmbedder(embedder, spec, self._engine.pool())
-            self._opened[key] = embedder
+            is_spread = not (self._engine.is_local or isinstance(chosen, LlamaIndexEmbedding))
+            self._opened[key] = (
+                SpreadEmbedder(embedder, chosen, self._engine.pool())
+                if is_spread
+                else CachingEmbedder(embedder)
+            )
         return self._opened[key]
 
     def of_summaries(self, *, english: bool) -> Embedder:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -15,7 +16,15 @@ from types import TracebackType
 
 from kbkit.errors import ConflictError
 from kbkit.ingest.cutting import CutDocument, CutTask, digest, document_id
-from kbkit.ingest.embedding import Batch, IngestTarget, Origin, Prepared, RunCounters, vectors_of
+from kbkit.ingest.embedding import (
+    Batch,
+    IngestTarget,
+    Origin,
+    Prepared,
+    RunCounters,
+    Vectors,
+    vectors_of,
+)
 from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocument
 from kbkit.runtime.engine import perform
 from kbkit.sources.base import Outcome, SourceEvent
@@ -30,6 +39,7 @@ from kbkit.stores.stores import IndexWriter
 from kbkit.text.analysis import REVISION
 
 _CHARACTERS = 200_000
+_MANY = 1_000  # chunks that MiniLM embeds in half a minute; more get static vectors first
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +138,33 @@ class DocumentWriter(Batch):
         new: list[tuple[Document, Origin]],
         before: Mapping[str, StoredVersion],
     ) -> Prepared:
-        destination = self._destination
         with self._counters.timed("chunk"):
             cut, texts = self._cut(new)
         texts = self._to_embed(cut, texts)
+        if self._counters.counts["chunks_embedded"] > _MANY:
+            self._give_way()
+        vectors = self._embed(texts)
+        self._counters.counts["chunks_embedded"] += vectors.new
+        return Prepared(same, new, before, cut, texts, vectors)
+
+    def _embed(self, texts: Mapping[str, str]) -> Vectors:
+        destination = self._destination
         with self._counters.timed("embed"):
-            vectors = vectors_of(
+            return vectors_of(
                 destination.stores.database,
                 destination.kb_id,
                 destination.embedder,
                 texts,
                 keep=self.keeps_vectors,
             )
-        self._counters.counts["chunks_embedded"] += vectors.new
-        return Prepared(same, new, before, cut, texts, vectors)
+
+    def _give_way(self) -> None:
+        """Continue with a faster embedder, if there is one."""
+        give_way = self._destination.give_way
+        if give_way is None:
+            return
+        with self._counters.timed("embed"), suppress(ConflictError):  # another process changes it
+            self._destination = replace(self._destination, embedder=give_way(), give_way=None)
 
     def _keep(self, prepared: Prepared) -> bool:
         return self._store([prepared])
@@ -410,6 +433,14 @@ class WholeWriter(DocumentWriter):
     def _keep(self, prepared: Prepared) -> bool:
         self._prepared.append(prepared)
         return True
+
+    def _give_way(self) -> None:
+        before = self._destination.embedder
+        super()._give_way()
+        if self._destination.embedder is not before:
+            self._prepared = [
+                replace(each, vectors=self._embed(each.texts)) for each in self._prepared
+            ]
 
     def __exit__(
         self,

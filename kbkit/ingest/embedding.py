@@ -18,7 +18,7 @@ from kbkit.embedding import Embedder, Matrix, batch_size
 from kbkit.ingest.cutting import digest, embedded_text
 from kbkit.models import Chunk, Document, IngestReport, Labels, Problem, Progress, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS, POOR, fidelity_score, losses, poor_site
-from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.recipes import AutoEmbedding, KnowledgeBaseSpec
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import SourceEvent
@@ -100,6 +100,7 @@ class IngestTarget:
 
     Attributes:
         reopen: Returns the current embedder after another process changed it.
+        give_way: Switches to a faster embedder, and returns it; ``None`` if there is none.
     """
 
     stores: Stores
@@ -107,6 +108,7 @@ class IngestTarget:
     spec: KnowledgeBaseSpec
     embedder: Embedder
     reopen: Callable[[], Embedder] | None = field(default=None, kw_only=True)
+    give_way: Callable[[], Embedder] | None = field(default=None, kw_only=True)
     engine: Engine = field(default_factory=Engine, kw_only=True)
 
 
@@ -420,14 +422,12 @@ def _take_over(destination: IngestTarget) -> bool:
             transaction, kb_id, embedder.fingerprint, after=0, limit=1
         ):
             return False
-        chunk_vectors.take_over(transaction, row.id, embedder.fingerprint)
+        embedding = destination.spec.embedding
+        gives_way = isinstance(embedding, AutoEmbedding) and embedding.model == "static"
+        keep = row.embedder if gives_way else ""
+        chunk_vectors.take_over(transaction, row.id, embedder.fingerprint, keep)
         knowledge_bases.set_embedder(transaction, row.id, embedder.fingerprint, embedder.dimensions)
-        spec = destination.spec.embedding.model_dump(mode="json")
-        knowledge_bases.update(
-            transaction,
-            kb_id,
-            description=row.description,
-            config={**row.config, "embedding": spec},
-        )
+        spec = knowledge_bases.spec_of(row).embedded_by(embedding)
+        knowledge_bases.set_spec(transaction, row, spec)
         restart(transaction, row)
     return True

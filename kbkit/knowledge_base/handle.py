@@ -343,7 +343,7 @@ def new_knowledge_base(
                 f"a knowledge base named {name!r} exists; choose another name, or delete it"
             )
     embedder = resources.embedders.open(spec.embedding)
-    if isinstance(spec.embedding, OnnxEmbedding) and resources.settings.improve != "wait":
+    if isinstance(spec.embedding.chosen, OnnxEmbedding) and resources.settings.improve != "wait":
         # until the model has embedded everything
         embedder = resources.embedders.open(StaticEmbedding())
     enter = partial(

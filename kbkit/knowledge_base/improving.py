@@ -18,7 +18,7 @@ from kbkit.ingest.pipeline import Stop
 from kbkit.ingest.summaries import SummariesLeft
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
-from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, LlmAnnotation
+from kbkit.recipes import AnyEmbedding, AutoEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.runtime.processes import start_module
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.stores.catalog import chunk_vectors, corpus, knowledge_bases, reading, summaries
@@ -67,12 +67,13 @@ class Improving:
         summaries_left = self._make_summaries(renew, on_progress, stop, seconds)
         if self._is_annotated_at_once():
             self._annotate_now(on_progress, stop)
+        models = self._handle.resources.settings.improve == "wait"
+        if models or mode == "background":
+            self._choose_model()
         left = replace(self._handle.info().waiting, seconds=summaries_left.seconds)
-        if not left:
-            return None
-        if wait or mode == "wait":
-            left = self.improve(on_progress=on_progress, stop=stop)
-        elif mode == "background" and not stop():
+        if left and (wait or mode == "wait"):
+            left = self.improve(models=models, on_progress=on_progress, stop=stop)
+        if left and mode == "background" and not stop():
             left = replace(left, running=self._start())
         return left or None
 
@@ -86,7 +87,10 @@ class Improving:
         if self._is_annotated_at_once():
             self._annotate_now(None, lambda: False)
         mode = self._mode
-        if mode == "off" or not (left.summaries or self._is_left()):
+        if mode == "off":
+            return
+        self._choose_model()
+        if not (left.summaries or self._is_left()):
             return
         if mode == "wait":
             self.improve()
@@ -137,30 +141,80 @@ class Improving:
         *,
         embedding: AnyEmbedding | None = None,
         background: bool = False,
+        models: bool = True,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement:
+        """Do the remaining work; ``models=False`` leaves out the model that `auto` chose."""
         if embedding is not None:
             self._choose(embedding, background, on_progress, stop)
-        left = self.left
+        if models:
+            self._choose_model()
+        left = self._left(models)
         if background and self._stores.address is not None:
             return replace(left, running=self._start()) if left else left
         with progress_bar(on_progress) as tell:
             before = None
             while left != before and not stop():  # includes documents that were added meanwhile
                 try:
-                    self.once(tell, stop)
+                    self.once(tell, stop, models=models)
                 except ConflictError:  # another process works on it, or just did
-                    self._watch(tell, stop)
-                    if left := self.left:
+                    self._watch(tell, stop, models)
+                    if left := self._left(models):
                         continue
                     break
-                before, left = left, self.left
-        return left
+                before, left = left, self._left(models)
+        return self.left
 
-    def once(self, on_progress: OnProgress | None = None, stop: Stop = lambda: False) -> None:
+    def _left(self, models: bool) -> Improvement:
+        left = self.left
+        return left if models or not self._awaits_choice() else replace(left, chunks=0)
+
+    def _awaits_choice(self) -> bool:
+        """Whether static vectors serve until the model that `auto` chose has finished."""
+        row = self._handle.row()
+        return row.waits and isinstance(spec_of(row).embedding, AutoEmbedding)
+
+    def _choose_model(self) -> None:
+        """Choose the model of `auto` by the number of chunks; twice the limit keeps MiniLM."""
+        from kbkit.embedding.onnx import minilm_fingerprint  # a search needs none
+
+        limit = self._handle.resources.settings.minilm_chunks
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self._handle.id)
+            spec = spec_of(row)
+            if not isinstance(spec.embedding, AutoEmbedding):
+                return
+            limit *= 1 if spec.embedding.model == "static" else 2
+            few = 0 < corpus.some_chunks(transaction, row.id, limit + 1) <= limit
+            model = "minilm" if few and row.summary_model == minilm_fingerprint() else "static"
+            if model == spec.embedding.model:
+                return
+            if model == "minilm" or row.waits:
+                chosen = spec.embedding.model_copy(update={"model": model})
+                knowledge_bases.set_spec(transaction, row, spec.embedded_by(chosen))
+                return
+        self.use_static()
+
+    def use_static(self) -> Embedder:
+        """Return to static vectors, so that an ingest need not wait for a model.
+
+        The vectors of the model stay pending, for the background process.
+        """
+        spec = self._handle.spec
+        static = spec.embedded_by(AutoEmbedding(text=spec.embedding.text))
+        self.reembed(static, None, lambda: False)
+        return self._handle.embedder(self._handle.row())
+
+    def once(
+        self,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+        *,
+        models: bool = True,
+    ) -> None:
         with self._stores.locks.hold(self._lock, wait=0):
-            self._embed_all(on_progress, stop)
+            self._embed_all(on_progress, stop, models)
 
     def reembed(
         self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
@@ -218,7 +272,8 @@ class Improving:
     ) -> None:
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
-        spec = spec_of(row).embedded_by(embedding)
+        old = spec_of(row)
+        spec = old.embedded_by(embedding).keep_choice(old)
         # searches use the old vectors until the new ones are complete
         if not row.embedder.startswith("static:"):
             if background:
@@ -230,22 +285,20 @@ class Improving:
                 if self.reembed(spec, on_progress, stop).interrupted:
                     return
         with self._stores.database.write() as transaction:
-            row = knowledge_bases.get_by_id(transaction, row.id)
-            knowledge_bases.update(
-                transaction,
-                row.id,
-                description=row.description,
-                config=spec.model_dump(mode="json"),
+            knowledge_bases.set_spec(
+                transaction, knowledge_bases.get_by_id(transaction, row.id), spec
             )
 
-    def _embed_all(self, on_progress: OnProgress | None, stop: Stop) -> None:
+    def _embed_all(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
         left = SummariesLeft(1)
         while left.summaries and not stop():  # documents may be added meanwhile
             left = self._handle.summaries.make(on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         self._annotate(on_progress, stop)
         build_waiting(self._stores, stop=stop)
-        self._embed_chunks(on_progress, stop)
+        self._embed_statements(on_progress, stop)
+        if models or not self._awaits_choice():
+            self._embed_chunks(on_progress, stop)
 
     def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:
         """Annotate chunks, unless a language model would get more than the recipe's limit."""
@@ -270,14 +323,13 @@ class Improving:
         self._stores.vectors.apply(row.id)
 
     def _embed_chunks(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        self._embed_statements(on_progress, stop)
         if not stop() and not self.reembed(self._handle.spec, on_progress, stop).interrupted:
             self.fit_encoder()
             self._stores.snapshots.save(self._handle.id)
 
-    def _watch(self, on_progress: OnProgress | None, stop: Stop) -> None:
+    def _watch(self, on_progress: OnProgress | None, stop: Stop, models: bool) -> None:
         """Report the progress of another process until it is done."""
-        first = left = self.left
+        first = left = self._left(models)
         while left and not stop() and self._stores.locks.is_held(self._lock):
             if on_progress is not None:
                 kind = next(kind for kind in _STAGES if getattr(left, kind))
@@ -285,7 +337,7 @@ class Improving:
                 done = total - getattr(left, kind)
                 on_progress(Progress(stage, max(0, done), total, "in the background"))
             time.sleep(_POLL)
-            left = self.left
+            left = self._left(models)
 
     def _start(self) -> bool:
         """Start a background process unless one runs; return whether one runs."""

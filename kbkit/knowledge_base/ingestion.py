@@ -14,7 +14,7 @@ from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle, check_spec
 from kbkit.knowledge_base.improving import Improving
 from kbkit.models import IngestReport, SourceDocument
-from kbkit.recipes import AnySource, KnowledgeBaseSpec, parse_source
+from kbkit.recipes import AnySource, AutoEmbedding, KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.sources import open_reader
 from kbkit.sources.base import DiskPlace, SourceEvent
@@ -127,11 +127,14 @@ class Ingestion:
     ) -> IngestReport:
         self._handle.spec.check_version(if_match)
         check_spec(spec)  # first, since missing parts would break searches
-        report = self.improving.reembed(spec, on_progress, stop)
-        if report.interrupted:
-            return report
         before = self._handle.row()
         old = spec_of(before)
+        spec = spec.keep_choice(old)
+        report = IngestReport()
+        if not (before.waits and isinstance(spec.embedding, AutoEmbedding)):
+            report = self.improving.reembed(spec, on_progress, stop)
+        if report.interrupted:
+            return report
         if (old.chunking, old.language) != (spec.chunking, spec.language):
             # before the settings are stored, so that a killed change is repeated
             renewed = self.pipeline(spec).renew(on_progress=on_progress, stop=stop)
@@ -166,12 +169,16 @@ class Ingestion:
         return replace(report, seconds={**report.seconds, "fit": seconds})
 
     def pipeline(self, spec: KnowledgeBaseSpec | None = None) -> Pipeline:
+        row = self._handle.row()
+        spec = spec or self._handle.spec
+        slow = isinstance(spec.embedding, AutoEmbedding) and not row.embedder.startswith("static:")
         return Pipeline(
             self._stores,
             self.id,
-            spec or self._handle.spec,
-            self._handle.embedder(self._handle.row()),
+            spec,
+            self._handle.embedder(row),
             self._resources.settings,
+            give_way=self.improving.use_static if slow else None,
             reopen=lambda: self._handle.embedder(self._handle.row()),
             engine=self._resources.engine,
         )

@@ -349,7 +349,7 @@ class KnowledgeBase(Searches):
         from kbkit.export.publishing.publisher import Publisher
 
         if self._ingestion.improving.left:  # a site shows the final state of search
-            self.improve(on_progress=on_progress)
+            self._ingestion.improving.improve(models=False, on_progress=on_progress)
         publisher = Publisher(
             self._stores,
             self.id,

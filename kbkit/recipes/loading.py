@@ -14,6 +14,7 @@ from kbkit.models.documents import variables
 from kbkit.recipes.base import LlmAnnotation, PluginAnnotation, RecipeProblem, find_problems
 from kbkit.recipes.schema import (
     AnyEmbedding,
+    AutoEmbedding,
     LlamaIndexEmbedding,
     MultilingualEmbedding,
     OnnxEmbedding,
@@ -142,19 +143,20 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
 
 
 def parse_embedding(name: str) -> AnyEmbedding:
-    """Return the embedding of a name: ``static``, ``multilingual`` or a preset.
+    """Return the embedding of a name: ``auto``, ``static``, ``multilingual`` or a preset.
 
     Raises:
         ConfigError: The preset does not exist.
     """
-    if name in ("static", "multilingual"):
-        return StaticEmbedding() if name == "static" else MultilingualEmbedding()
+    for kind in (AutoEmbedding, StaticEmbedding, MultilingualEmbedding):
+        if name == kind.model_fields["type"].default:
+            return kind()
     try:
         return OnnxEmbedding.model_validate({"preset": name})
     except ValidationError:
         raise ImpossibleError(
-            f"embedding={name!r}: choose static, minilm or multilingual, or describe another as a "
-            "recipe does"
+            f"embedding={name!r}: choose auto, static, minilm or multilingual, or describe another "
+            "as a recipe does"
         ) from None
 
 

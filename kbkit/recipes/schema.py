@@ -66,9 +66,14 @@ class _Embedding(Spec):
     """Text to embed for a chunk: its text, its annotations (several statements are added up), or
     `both` in one vector. Chunks without annotations use their text. Queries stay unchanged."""
 
+    @property
+    def chosen(self) -> ModelEmbedding:
+        """The embedding to open; differs from this one for `auto`."""
+        return self  # type: ignore[return-value]
+
 
 class StaticEmbedding(_Embedding):
-    """The offline default: static word vectors, fast and small."""
+    """Static word vectors, fast and small."""
 
     type: Literal["static"] = "static"
 
@@ -103,6 +108,24 @@ class OnnxEmbedding(_Embedding):
         return self
 
 
+class AutoEmbedding(_Embedding):
+    """The default: static word vectors, replaced by MiniLM's while the knowledge base is small.
+
+    After an ingest MiniLM embeds the chunks in the background, if they are English and at most
+    `KBKIT_MINILM_CHUNKS` (20,000).
+    """
+
+    type: Literal["auto"] = "auto"
+    model: Literal["static", "minilm"] = "static"
+    """Current choice; kbkit changes it."""
+
+    @property
+    def chosen(self) -> ModelEmbedding:
+        if self.model == "static":
+            return StaticEmbedding(text=self.text)
+        return OnnxEmbedding(preset=self.model, text=self.text)
+
+
 class MultilingualEmbedding(_Embedding):
     """A local sentence encoder of 15 languages (extra `multilingual`)."""
 
@@ -133,11 +156,14 @@ class PluginEmbedding(_Embedding):
     """Keyword arguments of the embedder."""
 
 
-AnyEmbedding = Annotated[
+ModelEmbedding = Annotated[
     StaticEmbedding | MultilingualEmbedding | OnnxEmbedding | LlamaIndexEmbedding | PluginEmbedding,
     Field(discriminator="type"),
 ]
 """An embedder by ``type``."""
+
+AnyEmbedding = Annotated[AutoEmbedding | ModelEmbedding, Field(discriminator="type")]
+"""An embedder by ``type``, or `auto`."""
 
 
 class PostprocessorSpec(Spec):
@@ -160,7 +186,7 @@ class RetrievalSpec(Spec):
 
     dense_weight: float = Field(default=0.35, ge=0, le=1)
     """Share of the dense score in a chunk's own score; the rest is BM25. By default 0.35 for
-    `static` and 0.6 for other embedders."""
+    static vectors and 0.6 for others."""
     document_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of the document's other passages; the chunk's own score has 1."""
     title_weight: float = Field(default=0.0, ge=0, le=5)
@@ -281,9 +307,9 @@ class KnowledgeBaseSpec(VersionedSpec):
     """Language of its text, for stemming and stop words (a Snowball name)."""
     chunking: ChunkingSpec = ChunkingSpec.defaults()
     """Splitting of documents."""
-    embedding: AnyEmbedding = StaticEmbedding.defaults()
+    embedding: AnyEmbedding = AutoEmbedding.defaults()
     """Embedding of chunks."""
-    summary_embedding: AnyEmbedding | None = None
+    summary_embedding: ModelEmbedding | None = None
     """Embedding of document summaries; by default MiniLM for English, else `multilingual` if its
     extra is installed, else `static`."""
     retrieval: RetrievalSpec = RetrievalSpec.defaults()
@@ -311,9 +337,17 @@ class KnowledgeBaseSpec(VersionedSpec):
             values["retrieval"] = RetrievalSpec(**settings)
         return KnowledgeBaseSpec(**{**values, "embedding": embedding})
 
+    def keep_choice(self, old: KnowledgeBaseSpec) -> KnowledgeBaseSpec:
+        """Return the settings with the model that `auto` chose before."""
+        if not isinstance(self.embedding, AutoEmbedding):
+            return self
+        was_minilm = getattr(old.embedding.chosen, "preset", None) == "minilm"
+        model = "minilm" if was_minilm else "static"
+        return self.embedded_by(self.embedding.model_copy(update={"model": model}))
+
     @field_validator("summary_embedding")
     @classmethod
-    def _check_summary_text(cls, value: AnyEmbedding | None) -> AnyEmbedding | None:
+    def _check_summary_text(cls, value: ModelEmbedding | None) -> ModelEmbedding | None:
         if value is not None and value.text != "chunk":
             raise ValueError("text: is for chunks only; remove it from summary_embedding")
         return value
@@ -334,7 +368,7 @@ class KnowledgeBaseSpec(VersionedSpec):
     @model_validator(mode="after")
     def _weigh_vectors(self) -> Self:
         explicit = "dense_weight" in self.retrieval.model_fields_set
-        if not explicit and not isinstance(self.embedding, StaticEmbedding):
+        if not explicit and not isinstance(self.embedding.chosen, StaticEmbedding):
             weighed = self.retrieval.model_copy(update={"dense_weight": _MODEL_DENSE_WEIGHT})
             object.__setattr__(self, "retrieval", weighed)  # frozen
         return self

@@ -52,7 +52,7 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     new one is due when a fifth of the chunks or the method of kbkit changed.
     """
     config = spec_of(row)
-    wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
+    wanted = config.retrieval.query_encoder == "fitted" or config.embedding.chosen.type in _REMOTE
     return wanted and is_outdated(transaction, row)
 
 
@@ -86,12 +86,13 @@ def fit_encoder(
         corpus = _read(transaction, row, analyzer(config.language).terms)
     if not corpus.terms:
         raise ImpossibleError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
+    embedding = config.embedding.chosen
     prior = words = None
     with suppress(EmbedderError):  # optional; the report states whether they were used
         if len(corpus.terms) >= PRIOR_BELOW:
-            if config.embedding.type != "static":  # its chunk vectors contain the word vectors
+            if embedding.type != "static":  # its chunk vectors contain the word vectors
                 words = _term_vectors(database, row, config, StaticEmbedder())
-        elif config.embedding.type in _LOCAL:
+        elif embedding.type in _LOCAL:
             prior = _term_vectors(database, row, config, embedder(row))
     fitted = fit(
         corpus.vectors,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from threading import Lock
 from typing import Any, NamedTuple
 
 from kbkit.embedding import Embedder, Vector
@@ -247,27 +245,16 @@ class QueryEncoder:
         return fitted
 
 
-_KEPT = 256
-"""Cached query vectors; queries are often repeated, for example by the next page of hits."""
-
-
 @dataclass(slots=True)
 class SummaryQueryEncoder:
     """Embeds the queries of one knowledge base for its summaries."""
 
     embedder: Callable[[KnowledgeBaseRow], Embedder]
-    _kept: OrderedDict[tuple[str, str], Vector] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
 
     def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
         """Return a future of the query's vector, or of the reason why there is none."""
         if not chunks.summary_embedder:
             return _resolved(QueryVector())
-        key = (chunks.summary_embedder, text)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return _resolved(QueryVector(self._kept[key]))
         # the embedder of these chunks, because the row may be newer
         shown = replace(row, summary_embedder=chunks.summary_embedder)
         return _threads().submit(self._embed, shown, text)
@@ -283,14 +270,9 @@ class SummaryQueryEncoder:
                         f"installed; `kbkit refresh {row.name}` embeds them again"
                     )
                 )
-            vector = embedder.embed_query(text)
+            return QueryVector(embedder.embed_query(text))
         except (ConfigError, EmbedderError) as error:
             return QueryVector(note=f"{row.name}: summaries were not searched, since {error}")
-        with self._lock:
-            self._kept[row.summary_embedder, text] = vector
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        return QueryVector(vector)
 
 
 def _resolved(vector: QueryVector) -> Future[QueryVector]:

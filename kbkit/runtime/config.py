@@ -59,6 +59,8 @@ class Settings:
         improve: ``KBKIT_IMPROVE``, when models embed many new summaries and chunks: in the
             ``background`` (the default), before an ingest returns (``wait``), or only with `kbkit
             improve` (``off``). Until then static vectors serve searches.
+        minilm_chunks: ``KBKIT_MINILM_CHUNKS``, up to how many chunks the embedding ``auto`` uses
+            MiniLM, which embeds some 30 a second; default 20,000, and 0 for never.
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
         models: ``KBKIT_MODELS``, folder of fetched embedding models; by default in the user's data
             folder.
@@ -82,6 +84,7 @@ class Settings:
     browser: str = ""
     browser_sandbox: bool = True
     improve: str = "background"
+    minilm_chunks: int = 20_000
     top_k: int = 3
     max_entities: int = 5
     max_entries: int = 20
@@ -293,6 +296,7 @@ _SETTINGS: dict[str, _Setting] = {
     "browser": _Setting(_text, str, in_file=False),
     "browser_sandbox": _Setting(_on_or_off, lambda: True, in_file=False),
     "improve": _Setting(_one_of(*IMPROVE_MODES), lambda: IMPROVE_MODES[0]),
+    "minilm_chunks": _Setting(_count(0), lambda: 20_000),
     "top_k": _Setting(_count(1), lambda: 3),
     "max_entities": _Setting(_count(0), lambda: 5),
     "max_entries": _Setting(_count(0), lambda: 20),

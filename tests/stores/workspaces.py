@@ -14,7 +14,7 @@ DRINKS = ["green tea", "black coffee", "cold milk", "red wine", "rum"]
 
 def opened(folder, database="", **settings):
     """Open a workspace whose catalog may be on a server."""
-    loaded = replace(Settings.load({}), database_url=database, **settings)
+    loaded = replace(Settings.load(), database_url=database, **settings)
     return kbkit.Workspace(folder, settings=loaded)
 
 

@@ -217,7 +217,11 @@ class IngestPanel(JobPanel):
         self.embedding_box = control(
             widgets.Dropdown,
             "Embedder of a new one",
-            options=[("Static vectors: fast", "static"), ("MiniLM: better, slower", "minilm")],
+            options=[
+                ("Automatic: MiniLM if small", "auto"),
+                ("Static vectors: fast", "static"),
+                ("MiniLM: better, slower", "minilm"),
+            ],
         )
         if self.kb_box is None:
             show(self.embedding_box, visible=False)

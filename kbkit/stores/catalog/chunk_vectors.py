@@ -183,8 +183,8 @@ def _without(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
     return chunks.c.kb_id == kb_id, ~pending
 
 
-def take_over(transaction: Transaction, kb_id: str, embedder: str) -> None:
-    """Replace all chunk vectors with the pending ones.
+def take_over(transaction: Transaction, kb_id: str, embedder: str, keep: str = "") -> None:
+    """Replace all chunk vectors with the pending ones; those of the embedder ``keep`` stay pending.
 
     The caller makes sure that no chunk lacks one, sets the embedder and starts a new collection.
     """
@@ -199,8 +199,23 @@ def take_over(transaction: Transaction, kb_id: str, embedder: str) -> None:
         .scalar_subquery()
     )
     own = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
+    if keep:
+        _keep(transaction, kb_id, keep)
     transaction.update(vectors, vectors.c.chunk_seq.in_(own), vector=vector)
-    transaction.delete(embedded, embedded.c.kb_id == kb_id)
+    transaction.delete(embedded, embedded.c.kb_id == kb_id, embedded.c.embedder != keep)
+
+
+def _keep(transaction: Transaction, kb_id: str, embedder: str) -> None:
+    known = sa.select(embedded.c.embed_hash).where(*_pending_of(kb_id, embedder))
+    made_of = sa.select(
+        sa.literal(kb_id), sa.literal(embedder), EMBED_HASH, sa.func.min(vectors.c.vector)
+    ).join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+    transaction.execute(
+        embedded.insert().from_select(
+            ["kb_id", "embedder", "embed_hash", "vector"],
+            made_of.where(chunks.c.kb_id == kb_id, EMBED_HASH.not_in(known)).group_by(EMBED_HASH),
+        )
+    )
 
 
 def _pending_of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:

@@ -83,7 +83,8 @@ class KnowledgeBaseRow:
     @property
     def waits(self) -> bool:
         """Whether static vectors are used until another embedder has finished."""
-        wanted = self.config.get("embedding", {}).get("type", "static")
+        embedding = self.config.get("embedding", {})
+        wanted = embedding.get("model" if embedding.get("type") == "auto" else "type", "static")
         return wanted != "static" and self.embedder.startswith("static:")
 
 
@@ -188,6 +189,11 @@ def update(
 ) -> None:
     now = datetime.now(UTC)
     change(transaction, kb_id, description=description, config=dict(config), updated_at=now)
+
+
+def set_spec(transaction: Transaction, row: KnowledgeBaseRow, spec: KnowledgeBaseSpec) -> None:
+    config = spec.model_dump(mode="json")
+    update(transaction, row.id, description=row.description, config=config)
 
 
 def rename(transaction: Transaction, kb_id: str, name: str) -> None:
