@@ -49,7 +49,6 @@ class Manifest:
     Attributes:
         nav: Navigation with all documents; see `kbkit.export.pages.home_page`.
         history: Revision of each document, by URI; see `kbkit.export.pages.outline`.
-        fingerprints: Of each page's input and output, by path; see `kbkit.export.pages.writer`.
     """
 
     kb: str
@@ -58,7 +57,6 @@ class Manifest:
     files: tuple[str, ...] = ()
     nav: tuple[dict[str, Any], ...] = ()
     history: Mapping[str, str] = field(default_factory=dict)
-    fingerprints: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
@@ -78,7 +76,6 @@ class Manifest:
                 files=tuple(str(page) for page in values["files"]),
                 nav=tuple(values["nav"]),
                 history=_texts(values.get("history", {})),
-                fingerprints=_texts(values.get("fingerprints", {})),
             )
         except FileNotFoundError:
             return cls("", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -25,39 +24,16 @@ from kbkit.text.markdown.structure import RELATIVE
 IMAGES = "images"
 
 
-@dataclass(frozen=True, slots=True)
-class PageLayout:
-    """Everything around a document on its page."""
-
-    front_matter: str
-    breadcrumbs: str
-    byline: str
-    footer: str
-    files: str = ""
-
-    @classmethod
-    def of(cls, entry: OutlineEntry, outline: SiteOutline, links: LinkMap) -> PageLayout:
-        path = outline.paths[entry.uri]
-        return cls(
-            front_matter(_meta(entry, outline)),
-            breadcrumbs(outline, outline.ancestors[entry.uri], path),
-            " · ".join(_byline(entry, outline, path)),
-            _footer(entry, outline, links, path),
-            _files(entry, outline, path),
-        )
-
-
 def document_page(
     document: Document,
-    title: str,
-    layout: PageLayout,
+    entry: OutlineEntry,
+    outline: SiteOutline,
     links: LinkMap,
-    path: str,
     *,
     dead: list[str],
 ) -> str:
     """Write a document's page; relative links without a target stay, and are added to ``dead``."""
-    images = document.images
+    images, path = document.images, outline.paths[entry.uri]
 
     def rewrite(href: str) -> str | None:
         if name := images.get(href):
@@ -68,13 +44,16 @@ def document_page(
             return href
         return target
 
-    body = prepare(document.content, title=title, rewrite=rewrite)
+    body = prepare(document.content, title=entry.title, rewrite=rewrite)
     anchor = f" {{#{body.anchor}}}" if body.anchor else ""
     # the renderer relies on this order: breadcrumbs, title, byline; the footer after the last rule
     return (
-        f"{layout.front_matter}\n{layout.breadcrumbs}\n\n# {escape(title)}{anchor}\n\n"
-        f"{layout.byline}\n\n"
-        f"{body.text}\n\n{layout.files}---\n\n{layout.footer}\n"
+        f"{front_matter(_meta(entry, outline))}\n"
+        f"{breadcrumbs(outline, outline.ancestors[entry.uri], path)}\n\n"
+        f"# {escape(entry.title)}{anchor}\n\n"
+        f"{' · '.join(_byline(entry, outline, path))}\n\n"
+        f"{body.text}\n\n{_files(entry, outline, path)}---\n\n"
+        f"{_footer(entry, outline, links, path)}\n"
     )
 
 

@@ -6,18 +6,16 @@
 
 from __future__ import annotations
 
-import filecmp
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ExportError
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import SiteOutline
-from kbkit.models import Document, KnowledgeBaseInfo, License
+from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, License
 from kbkit.models.values import plain, without_controls
 
 INDEX = "llms.txt"
@@ -86,35 +84,24 @@ def read_documents(directory: Path) -> dict[str, Any]:
     return documents
 
 
-@contextmanager
-def full_text(path: Path, outline: SiteOutline) -> Iterator[Callable[[Document], None]]:
-    """Write whole documents in order of URI into a file, up to `FULL_TEXT_SIZE` characters.
+def full_text(documents: Iterable[Document], outline: SiteOutline) -> str:
+    """Return whole documents, up to `FULL_TEXT_SIZE` characters.
 
-    The first lines give the number of omitted documents. An unchanged file is not touched.
+    The first lines give the number of omitted documents.
     """
     room = FULL_TEXT_SIZE
-    chosen: set[str] = set()
-    for uri, entry in outline.entries.items():
+    parts = []
+    for document in documents:
+        entry = outline.entries.get(document.uri)
+        if entry is None or document.state is DocumentState.GONE:
+            continue
         room -= entry.size
         if room < 0:
             break
-        chosen.add(uri)
-    draft = path.with_name(f".{path.name}.part")
-    with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.write(_full_text_head(outline, len(chosen)))
-
-        def add(document: Document) -> None:
-            if document.uri in chosen:
-                entry = outline.entries[document.uri]
-                origin = f"Source: {plain(document.uri)}\n{_license(entry.license)}"
-                content = without_controls(document.content).strip()
-                file.write(f"\n# {plain(entry.title)}\n\n{origin}\n{content}\n")
-
-        yield add
-    if path.exists() and filecmp.cmp(draft, path, shallow=False):
-        draft.unlink()
-    else:
-        draft.replace(path)
+        origin = f"Source: {plain(document.uri)}\n{_license(entry.license)}"
+        content = without_controls(document.content).strip()
+        parts.append(f"\n# {plain(entry.title)}\n\n{origin}\n{content}\n")
+    return "".join([_full_text_head(outline, len(parts)), *parts])
 
 
 def _full_text_head(outline: SiteOutline, chosen: int) -> str:

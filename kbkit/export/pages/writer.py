@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple, replace
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,7 +15,7 @@ from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import Facts
 from kbkit.export.manifest import MANIFEST, Manifest, write_file, writing
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT, about_page, charts, figures_page
-from kbkit.export.pages.document_page import IMAGES, PageLayout, document_page
+from kbkit.export.pages.document_page import IMAGES, document_page
 from kbkit.export.pages.home_page import graph_pages, home_page, list_pages, navigation
 from kbkit.export.pages.machine_readable import documents_json, full_text
 from kbkit.export.pages.outline import (
@@ -28,7 +25,6 @@ from kbkit.export.pages.outline import (
     GRAPH,
     GRAPH_DATA,
     HOME,
-    OutlineEntry,
     SiteOutline,
     make_outline,
     read_entries,
@@ -37,45 +33,6 @@ from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Document, DocumentState, ExportReport, KnowledgeBaseInfo, Progress
 from kbkit.recipes import SiteSpec
 from kbkit.runtime.progress import OnProgress
-
-_REVISION = 3
-"""Raise it when the page of an unchanged document changes."""
-
-
-class PageFingerprints:
-    """The fingerprints of the pages of an export and the previous one."""
-
-    def __init__(self, directory: Path, before: Mapping[str, str], outline: SiteOutline) -> None:
-        self._directory = directory
-        self._before = before
-        links = json.dumps(dict(outline.paths), sort_keys=True)
-        self._common = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
-        self.current: dict[str, str] = {}
-
-    def of_sources(self, entry: OutlineEntry, layout: PageLayout) -> str:
-        parts = (self._common, entry.revision.digest, *astuple(layout))
-        return _digest("\0".join(parts).encode("utf-8", "replace"))
-
-    def keep(self, path: str, sources: str) -> bool:
-        """Whether a page is up to date; if so, keep its fingerprint."""
-        sources_before, _, output_before = self._before.get(path, "").partition(" ")
-        if sources_before != sources:
-            return False
-        try:
-            same = _digest((self._directory / path).read_bytes()) == output_before
-        except OSError:
-            return False
-        if same:
-            self.current[path] = self._before[path]
-        return same
-
-    def add(self, path: str, sources: str, text: str) -> None:
-        self.current[path] = f"{sources} {_digest(text.encode('utf-8', 'replace'))}"
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=10).hexdigest()
-
 
 _MAX_LOGGED = 5  # links of a page without a target
 _log = logging.getLogger(__name__)
@@ -132,18 +89,13 @@ def export_pages(
         # the manifest lists every file before it is written, so that a killed export can resume; it
         # keeps the previous history, so that unwritten changes still count as new then
         claimed = tuple(sorted(paths | set(before.files)))
-        replace(
-            manifest, files=claimed, history=before.history, fingerprints=before.fingerprints
-        ).write(directory)
-        fingerprints = PageFingerprints(directory, before.fingerprints, outline)
-        written = unchanged = 0
-        with full_text(directory / FULL_TEXT, outline) as add:
-            for path, text in _texts(documents, add, outline, lists, fingerprints):
-                changed = text is not None and _write(directory / path, text)
-                written += changed
-                unchanged += not changed
-                if on_progress:
-                    on_progress(Progress("export", written + unchanged, len(paths) - 1, path))
+        replace(manifest, files=claimed, history=before.history).write(directory)
+        written = done = 0
+        for done, (path, text) in enumerate(_texts(documents, outline, lists), 1):
+            written += _write(directory / path, text)
+            if on_progress:
+                on_progress(Progress("export", done, len(paths) - 1, path))
+        _write(directory / FULL_TEXT, full_text(documents, outline))
         for name in names:  # names depend on content, so existing files are current
             target = directory / IMAGES / name
             if target.exists():
@@ -156,10 +108,10 @@ def export_pages(
             _write(directory / path, archive())
         removed = sum(_remove(directory, path) for path in sorted(set(before.files) - paths))
         files, nav = tuple(sorted(paths)), tuple(navigation(outline))
-        replace(manifest, files=files, nav=nav, fingerprints=fingerprints.current).write(directory)
+        replace(manifest, files=files, nav=nav).write(directory)
     seconds = {"pages": time.perf_counter() - start}
     return ExportReport(
-        directory, None, len(outline.paths), written, unchanged, removed, seconds=seconds
+        directory, None, len(outline.paths), written, done - written, removed, seconds=seconds
     )
 
 
@@ -195,34 +147,22 @@ def _writing_pages(directory: Path) -> Iterator[None]:
 
 
 def _texts(
-    documents: Iterable[Document],
-    add: Callable[[Document], None],
-    outline: SiteOutline,
-    lists: Mapping[str, str],
-    fingerprints: PageFingerprints,
-) -> Iterator[tuple[str, str | None]]:
-    """Yield the path and text of every page; ``None`` for an unchanged page."""
+    documents: Iterable[Document], outline: SiteOutline, lists: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the path and text of every page."""
     links = LinkMap(outline.paths)
     yield from lists.items()
     for document in documents:
-        add(document)
         entry = outline.entries.get(document.uri)
         if entry is None or document.state is DocumentState.GONE:
             continue
         path = outline.paths[document.uri]
-        layout = PageLayout.of(entry, outline, links)
-        sources = fingerprints.of_sources(entry, layout)
-        if fingerprints.keep(path, sources):
-            yield path, None
-            continue
         dead: list[str] = []
-        text = document_page(document, entry.title, layout, links, path, dead=dead)
+        yield path, document_page(document, entry, outline, links, dead=dead)
         if dead:
             _log.warning(
                 "%s: links that lead nowhere: %s", document.uri, ", ".join(dead[:_MAX_LOGGED])
             )
-        fingerprints.add(path, sources, text)
-        yield path, text
 
 
 def _write(path: Path, content: str | bytes) -> bool:
