@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ExportError
+from kbkit.models.values import from_dict
+
+ASSET_FILES = Path(__file__).parent / "assets"
+
+
+def asset(name: str) -> str:
+    return (ASSET_FILES / name).read_text("utf-8")
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -69,14 +76,7 @@ class Manifest:
                     f"{path}: written by another version of kbkit; "
                     "export into a new folder, or upgrade kbkit"
                 )
-            manifest = cls(
-                kb=str(values["kb"]),
-                title=str(values["title"]),
-                documents=_texts(values["documents"]),
-                files=tuple(str(page) for page in values["files"]),
-                nav=tuple(values["nav"]),
-                history=_texts(values.get("history", {})),
-            )
+            manifest = from_dict(cls, values)
         except FileNotFoundError:
             return cls("", "")
         except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
@@ -116,10 +116,6 @@ class Manifest:
         browse = paths.index(_BROWSE) if _BROWSE in paths else len(paths)
         first, last = self.nav[:_MAX_TOP], self.nav[browse:]
         return [*first, *(item for item in last if item not in first)]
-
-
-def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    return {str(key): str(value) for key, value in values.items()}
 
 
 def _lines(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Panels for notebooks, built with ipywidgets.
 
 Panels do not import each other; ``dashboard`` shows them in tabs. They share `Panel`, `JobPanel`
-and `View` (``panel``), ``controls``, ``render`` and ``text_rendering`` for documents, and
-``updates`` for changes by other panels and processes. ``static`` has the ES modules of views.
+and `View` (``panel``), ``controls``, which has changes by other panels and processes, too, ``render``
+and ``text_rendering`` for documents. ``static`` has the ES modules of views.
 """
 
 from kbkit.extras import extra
@@ -10,14 +10,14 @@ from kbkit.lazy import lazy_names
 
 _NAMES = {
     "dashboard": "Dashboard",
-    "documents.panel": "DocumentsPanel",
+    "documents": "DocumentsPanel",
     "entries": "EntriesPanel",
     "evaluation": "EvalPanel",
     "files": "FilesPanel",
     "graph": "GraphPanel",
-    "ingest.panel": "IngestPanel",
+    "ingest": "IngestPanel",
     "judging": "JudgePanel",
-    "search.panel": "SearchPanel",
+    "search": "SearchPanel",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(

@@ -1,9 +1,9 @@
 from kbkit.panels.dashboard import Dashboard as Dashboard
-from kbkit.panels.documents.panel import DocumentsPanel as DocumentsPanel
+from kbkit.panels.documents import DocumentsPanel as DocumentsPanel
 from kbkit.panels.entries import EntriesPanel as EntriesPanel
 from kbkit.panels.evaluation import EvalPanel as EvalPanel
 from kbkit.panels.files import FilesPanel as FilesPanel
 from kbkit.panels.graph import GraphPanel as GraphPanel
-from kbkit.panels.ingest.panel import IngestPanel as IngestPanel
+from kbkit.panels.ingest import IngestPanel as IngestPanel
 from kbkit.panels.judging import JudgePanel as JudgePanel
-from kbkit.panels.search.panel import SearchPanel as SearchPanel
+from kbkit.panels.search import SearchPanel as SearchPanel

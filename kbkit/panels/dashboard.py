@@ -10,9 +10,19 @@ import ipywidgets as widgets
 from traitlets import Bunch
 
 from kbkit.panels import render
-from kbkit.panels.controls import KnowledgeBaseSelector, button, buttons, control, row, stylesheet
+from kbkit.panels.controls import (
+    AnyBase,
+    AnyWorkspace,
+    KnowledgeBaseSelector,
+    Topic,
+    button,
+    buttons,
+    control,
+    home_of,
+    row,
+    stylesheet,
+)
 from kbkit.panels.panel import Panel
-from kbkit.panels.updates import AnyBase, AnyWorkspace, Topic, home_of
 
 if TYPE_CHECKING:
     from kbkit.models import Hit
@@ -48,7 +58,6 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._workspace = workspace
         self._tabs = [*_tabs_of(workspace, base, rater, self.show), *more]
         self._panels: dict[int, Any] = {}
-        self._kb = ""
         self.tabs = widgets.Tab(
             children=[widgets.VBox().add_class("kbkit-tab") for _ in self._tabs],
             titles=[title for title, _ in self._tabs],
@@ -76,9 +85,10 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.panel("Documents").show(document, anchor)
 
     def _on_tab(self, change: Bunch) -> None:
-        self._remember(change["old"])
         if change["new"] is not None:
-            self._choose(self._make(change["new"]))
+            panel = self._make(change["new"])
+            if (selector := getattr(panel, "_selector", None)) is not None:
+                selector.follow()
 
     def _make(self, place: int) -> Any:
         if place not in self._panels:
@@ -90,18 +100,6 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._panels[place] = panel
             self.tabs.children[place].children = (panel,)
         return self._panels[place]
-
-    def _remember(self, place: int | None) -> None:
-        box = None if place is None else getattr(self._panels.get(place), "kb_box", None)
-        if box is not None and box.value:
-            self._kb = box.value
-
-    def _choose(self, panel: Any) -> None:
-        box = getattr(panel, "kb_box", None)
-        if box is None or box.disabled or box.value in (self._kb, ""):
-            return  # an empty value means all
-        if self._kb in _names(box.options):
-            box.value = self._kb
 
 
 class PanelLauncher(Panel):
@@ -177,7 +175,3 @@ def _tabs_of(
         ("Judge", judge),
         ("Evaluate", evaluate),
     ]
-
-
-def _names(options: Sequence[Any]) -> list[str]:
-    return [each[1] if isinstance(each, tuple) else each for each in options]

@@ -23,11 +23,18 @@ from kbkit.errors import (
 )
 from kbkit.models import Entry, EntryFile, EntryInfo, EntryStatus
 from kbkit.panels import render
-from kbkit.panels.controls import MutedUpdates, control, row
+from kbkit.panels.controls import (
+    AnyWorkspace,
+    Debouncer,
+    MutedUpdates,
+    Topic,
+    control,
+    home_of,
+    row,
+)
 from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
 from kbkit.panels.render import ABOUT_LENGTH, PATH_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
-from kbkit.panels.updates import AnyWorkspace, Debouncer, Topic, home_of
 from kbkit.runtime.config import Settings
 
 _TEXTS = ("title", "description", "category", "status", "prompt", "readme")

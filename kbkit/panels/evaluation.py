@@ -16,9 +16,8 @@ from kbkit.feedback.evaluation_set import EvaluationQuery, is_page, query_of
 from kbkit.feedback.judgements import GroundTruth, Judgements, load_ground_truth
 from kbkit.models import Hit, Mode, Progress
 from kbkit.panels import render
-from kbkit.panels.controls import button, buttons, control, mode_box, row
+from kbkit.panels.controls import AnyBase, Topic, button, buttons, control, home_of, mode_box, row
 from kbkit.panels.panel import JobPanel, View
-from kbkit.panels.updates import AnyBase, Topic, home_of
 from kbkit.recipes import Question, RetrievalSpec
 
 if TYPE_CHECKING:

@@ -23,11 +23,10 @@ from kbkit.errors import (
 from kbkit.models import Document, FileInfo, Hit
 from kbkit.models.files import FILES
 from kbkit.panels import render
-from kbkit.panels.controls import control, row
+from kbkit.panels.controls import AnyWorkspace, Debouncer, Topic, control, home_of, row
 from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, PanelText, is_rendered, render_file, render_text
-from kbkit.panels.updates import AnyWorkspace, Debouncer, Topic, home_of
 from kbkit.sources.formats import FORMATS, MULTIPLE
 
 if TYPE_CHECKING:

@@ -29,9 +29,8 @@ from kbkit.models import (
 )
 from kbkit.models.values import pluralize
 from kbkit.panels import render
-from kbkit.panels.controls import KnowledgeBaseSelector, control, row
+from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic, control, is_local, row
 from kbkit.panels.panel import Answer, AskingView, JobPanel, text_in, texts_in
-from kbkit.panels.updates import AnyTarget, Topic, is_local
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import plain_text
 
@@ -232,7 +231,6 @@ class GraphPanel(JobPanel):
         self._seen: dict[str, Entity] = {}
         self._relations: dict[int, Relation] = {}
         self._hits: dict[str, Hit] = {}
-        self._again = False
         self._version = 0
         self._revisions: object = None
         sizes = sorted({*_SIZES, limit})
@@ -257,9 +255,9 @@ class GraphPanel(JobPanel):
         self._redraw()
 
     def _redraw(self) -> None:
-        self._again = True
-        if not self.running:
-            self._start(self._read)
+        if not self.keeps_outcome:
+            self.error = None
+        self._repeat(self._read)
 
     def show(self, entity: str) -> None:
         """Select an entity by id or name."""
@@ -289,9 +287,7 @@ class GraphPanel(JobPanel):
 
     def _read(self) -> None:
         with self.unasked():
-            while self._again and not self._cancelled.is_set():
-                self._again = False
-                self._read_once()
+            self._read_once()
 
     def _read_once(self) -> None:
         self._revisions = self._current_revisions()

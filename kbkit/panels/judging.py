@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from kbkit.panels import render
-from kbkit.panels.panel import Panel, View
-from kbkit.panels.updates import AnyBase, Topic, home_of
+from kbkit.panels.controls import AnyBase, Topic, home_of
+from kbkit.panels.panel import JobPanel, View
 
 if TYPE_CHECKING:
     from kbkit.feedback.judgements import Queries
     from kbkit.feedback.judging import JudgingRound
-
-
-_INTERVAL = 0.3
-"""Seconds between updates of the score."""
 
 
 class JudgeView(View, module="judge.js"):
@@ -29,7 +24,7 @@ class JudgeView(View, module="judge.js"):
     pool = traitlets.Dict(help="The candidates of a query.").tag(sync=True)
 
 
-class JudgePanel(Panel):
+class JudgePanel(JobPanel):
     """Judges how well passages answer queries: 1 to 5, one passage at a time.
 
     ::
@@ -58,17 +53,13 @@ class JudgePanel(Panel):
         seed: int = 0,
         rater: str = "",
     ) -> None:
-        self._changed = threading.Condition(threading.RLock())
         self.judging: JudgingRound = kb.feedback.judging(
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
         self._kb = kb
-        self._thread: threading.Thread | None = None
-        self._closed = False
         self._requested: list[int] = []  # queries whose pools the page waits for
         self._counted = 0
         self._due = True  # whether figures are outdated
-        self._measured = 0.0  # time of the last figures
         self._state: dict[str, Any] = {
             "kb": kb.name,
             "rater": self.judging.rater,
@@ -83,7 +74,7 @@ class JudgePanel(Panel):
             {"judge": self._judge, "request": self._request_pools},
             queries=[render.plain(query, 1000) for query in self.judging.queries],
         )
-        super().__init__(home_of(kb), "judge-panel")
+        super().__init__(home_of(kb), "judge-panel", "Stop counting")
         self.fill([self.view])
         if not self.judging.scores(0):  # otherwise `_count` finds where to continue
             self._state["start"] = 0
@@ -92,18 +83,8 @@ class JudgePanel(Panel):
 
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait up to ``timeout`` seconds for counts and figures; return whether they are ready."""
-        end = time.monotonic() + timeout
-        with self._changed:
-            while self._thread is not None and (left := end - time.monotonic()) > 0:
-                self._changed.wait(left)
-            return self._thread is None
-
-    def close(self) -> None:
-        """Close the panel; background work ends."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        super().close()
+        self._join(timeout)
+        return not self.running
 
     # Messages of the page, which are untrusted.
 
@@ -119,7 +100,7 @@ class JudgePanel(Panel):
                 self.judging.judge(place, chunk_id, score)
             else:
                 self.judging.unjudge(place, chunk_id)
-        with self._changed:
+        with self.lock:
             self._state["stored"] = {
                 "place": place,
                 "id": chunk_id,
@@ -135,7 +116,7 @@ class JudgePanel(Panel):
         places = message.get("places")
         if isinstance(places, list):
             new = [place for place in places[:4] if self._is_place(place)]
-            with self._changed:
+            with self.lock:
                 self._requested = new + [one for one in self._requested if one not in new][:4]
             self._wake()
 
@@ -147,7 +128,7 @@ class JudgePanel(Panel):
             return
         with self.shown_errors():
             self.judging.refresh(documents=topic == "documents")
-        with self._changed:
+        with self.lock:
             self._state["version"] += 1
             if topic == "documents":
                 self._counted = 0
@@ -158,46 +139,31 @@ class JudgePanel(Panel):
     # Work in the background: pools that the page waits for first, then figures, then counts.
 
     def _wake(self) -> None:
-        with self._changed:
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._work, daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+        if not self._cancelled.is_set():
+            self._repeat(self._work)
 
     def _work(self) -> None:
-        """Do all jobs in the thread. Never raises."""
-        shown = time.monotonic()
-        while True:
-            with self._changed:
-                job = self._next_job()
-                if job is None:
-                    self._thread = None
+        with self.unasked():
+            while (job := self._next_job()) is not None:
+                with self.shown_errors():
+                    job()
+                if self._is_due():
                     self._show()
-                    self._changed.notify_all()
-                    return
-            act, *place = job
-            with self.shown_errors(), self.unasked():
-                act(*place)
-            if act != self._count or time.monotonic() - shown > _INTERVAL:
-                shown = time.monotonic()
-                self._show()
+            self._show()
 
-    def _next_job(self) -> tuple[Any, ...] | None:
-        if self._closed:
+    def _next_job(self) -> Callable[[], None] | None:
+        with self.lock:
+            if self._cancelled.is_set():
+                return None
+            if self._requested:
+                return partial(self._send_pool, self._requested.pop(0))
+            if self._due:
+                self._due = False
+                return self._measure
+            if self._counted < len(self.judging.queries):
+                self._counted += 1
+                return partial(self._count, self._counted - 1)
             return None
-        if self._requested:
-            return self._send_pool, self._requested.pop(0)
-        if self._due and time.monotonic() - self._measured >= _INTERVAL:
-            self._due = False
-            return (self._measure,)
-        if self._counted < len(self.judging.queries):
-            self._counted += 1
-            return self._count, self._counted - 1
-        return (self._pause,) if self._due else None
-
-    def _pause(self) -> None:
-        with self._changed:
-            self._changed.wait(0.05)
 
     def _send_pool(self, place: int) -> None:
         scores = self.judging.scores(place)
@@ -227,10 +193,9 @@ class JudgePanel(Panel):
             else {"ndcg": interim.ndcg, "judged": interim.judged, "queries": interim.queries}
         )
         self._state["agreement"] = agreement.to_dict() if agreement.passages else None
-        self._measured = time.monotonic()
 
     def _show(self) -> None:
-        with self._changed:
+        with self.lock:
             places = range(len(self.judging.queries))
             counts = [
                 [self.judging.judged(place), self.judging.pool_size(place)] for place in places

@@ -20,9 +20,17 @@ import ipywidgets as widgets
 import traitlets
 
 from kbkit.errors import ConfigError, KbkitError
-from kbkit.panels import updates
-from kbkit.panels.controls import StatusLine, button, stylesheet
-from kbkit.panels.updates import Home, Topic, Watch
+from kbkit.panels.controls import (
+    Home,
+    StatusLine,
+    Topic,
+    Watch,
+    button,
+    publish,
+    running_loop,
+    stylesheet,
+    subscribe,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -50,13 +58,13 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def __init__(self, home: Home, name: str) -> None:
         self._home = home
-        self._loop = updates.running_loop()
+        self._loop = running_loop()
         self.lock = threading.RLock()
         self.status_line = StatusLine()
         self.is_outcome = False
         super().__init__()
         self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
-        updates.subscribe(home, self._receive)
+        subscribe(home, self._receive)
 
     def fill(self, children: Sequence[Any]) -> None:
         """Put widgets into the panel."""
@@ -113,14 +121,14 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def publish(self, topic: Topic) -> None:
         """Notify other panels of the workspace."""
-        updates.publish(self._home, topic, sender=self)
+        publish(self._home, topic, sender=self)
 
     def _show_error(self, error: Exception) -> None:
         self.status_line.fail(error, beside=self.keeps_outcome)
 
     def _receive(self, topic: Topic) -> None:
         """Handle a change in the panel's thread; publishers may be in another one."""
-        if self._loop is not None and self._loop is not updates.running_loop():
+        if self._loop is not None and self._loop is not running_loop():
             self._loop.call_soon_threadsafe(self._receive, topic)
         else:
             with self.acting(), self.unasked():
@@ -210,6 +218,8 @@ class JobPanel(Panel):
     def __init__(self, home: Home, name: str, hint: str) -> None:
         self._cancelled = threading.Event()
         self._thread: threading.Thread | None = None
+        self._switching = threading.RLock()  # held while a job starts or ends
+        self._again = False
         self._updated = 0.0
         self.cancel_button = button("Cancel", hint, self.cancel)
         self.cancel_button.disabled = True
@@ -228,18 +238,33 @@ class JobPanel(Panel):
         super().close()
 
     def _start(self, job: Callable[[], None]) -> None:
-        self._cancelled.clear()
         if not self.keeps_outcome:
             self.error = None
+        self._launch(job)
+
+    def _repeat(self, job: Callable[[], None]) -> None:
+        """Start a job, or run it once more when it ends; an earlier error stays."""
+        with self._switching:
+            self._again = self.running
+            if not self.running:
+                self._launch(job)
+
+    def _launch(self, job: Callable[[], None]) -> None:
+        self._cancelled.clear()
         self._set_running(True)
         self._thread = threading.Thread(target=self._run, args=(job,), daemon=True)
         self._thread.start()
 
     def _run(self, job: Callable[[], None]) -> None:
         """Run the job in the thread. Never raises."""
-        with self.shown_errors():
-            job()
-        self._set_running(False)
+        while True:
+            with self.shown_errors():
+                job()
+            with self._switching:
+                if not self._again or self._cancelled.is_set():
+                    self._set_running(False)
+                    return
+                self._again = False
 
     def _join(self, timeout: float | None) -> None:
         if self._thread is not None:

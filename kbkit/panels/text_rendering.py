@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape, unescape
+from html import escape
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from kbkit.export.pages.paths import LinkMap
@@ -26,7 +26,6 @@ MAX_LENGTH = 200_000
 
 _FILE = "#file-"
 _MISSING = "#missing-"
-_HREF = re.compile(r'<a href="([^"]+)"')
 _DOCUMENT = "#document-"
 _WEB = ("http", "https", "mailto")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -63,10 +62,7 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
     targets: dict[str, LinkTarget] = {}
 
     def address(target: LinkTarget) -> str:
-        mark = _FILE if target.exists else _MISSING
-        href = f"{mark}{quote(target.name)}" + (f"#{quote(target.anchor)}" if target.anchor else "")
-        targets[href] = target
-        return href
+        return _address(_FILE if target.exists else _MISSING, target, targets)
 
     def named(name: str, heading: str) -> str:
         linked = path_of.get(name.lstrip("/"), "")
@@ -95,6 +91,12 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> PanelText:
     return PanelText(html, targets, max(0, len(text) - MAX_LENGTH))
 
 
+def _address(mark: str, target: LinkTarget, targets: dict[str, LinkTarget]) -> str:
+    href = f"{mark}{quote(target.name)}" + (f"#{quote(target.anchor)}" if target.anchor else "")
+    targets[href] = target
+    return href
+
+
 def render_text(path: str, text: str) -> PanelText:
     cut = text[:MAX_LENGTH]
     marks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", cut)), default=0))
@@ -109,51 +111,30 @@ class DocumentRenderer:
 
     def __init__(self, documents: Iterable[Document]) -> None:
         self._uris = {document.uri: document.id for document in documents}
-        self._ids = set(self._uris.values())
 
     @cached_property
     def _pages(self) -> LinkMap:
         return LinkMap(self._uris)
 
     def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> PanelText:
-        if chunks is None:
-            html = self._html(document, document.content[:MAX_LENGTH])
-        else:
-            html = "".join(self._pieces(document, chunks))
-        links = {}
-        for href in set(_HREF.findall(html)):
-            if link := self._link(unescape(href)):
-                links[unescape(href)] = link
-        return PanelText(html, links, max(0, len(document.content) - MAX_LENGTH))
-
-    def _pieces(self, document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
-        end = 0
-        for number, chunk in enumerate(chunks, 1):
-            if chunk.start >= MAX_LENGTH:
-                return
-            yield self._html(document, document.content[end : chunk.start])
-            end = max(end, chunk.end)
-            path = plain(" › ".join(chunk.heading_path), PATH_LENGTH)
-            page = f", page {chunk.page}" if chunk.page is not None else ""
-            label = f"Passage {number} of {len(chunks)}, {len(chunk.text):,} characters{page}"
-            yield (
-                f'<section class="chunk" aria-label="{escape(label)}"><p class="chunk-of">'
-                f"<b>{number}</b> <bdi>{escape(path)}</bdi> {len(chunk.text):,} characters{page}"
-                f"</p>{self._html(document, chunk.text)}</section>"
-            )
-        yield self._html(document, document.content[end:MAX_LENGTH])
-
-    def _html(self, document: Document, markdown: str) -> str:
-        if not markdown.strip():
-            return ""
+        targets: dict[str, LinkTarget] = {}
 
         def resolve(href: str) -> str | None:
-            return self._resolve(href, document)
+            return self._resolve(href, document, targets)
 
-        prepared = prepare(markdown, title=document.title, rewrite=resolve)
-        return render(prepared.text, resolve).html
+        def rendered(markdown: str) -> str:
+            if not markdown.strip():
+                return ""
+            prepared = prepare(markdown, title=document.title, rewrite=resolve)
+            return render(prepared.text, resolve).html
 
-    def _resolve(self, href: str, document: Document) -> str | None:
+        if chunks is None:
+            html = rendered(document.content[:MAX_LENGTH])
+        else:
+            html = "".join(_pieces(document, chunks, rendered))
+        return PanelText(html, targets, max(0, len(document.content) - MAX_LENGTH))
+
+    def _resolve(self, href: str, document: Document, targets: dict[str, LinkTarget]) -> str | None:
         if href.startswith("#"):
             return href
         try:
@@ -163,11 +144,26 @@ class DocumentRenderer:
             return None
         document_id = self._pages.page(address) or self._pages.page(href)
         if document_id is not None:
-            return f"{_DOCUMENT}{document_id}#{address.partition('#')[2]}"
+            target = LinkTarget(document_id, unquote(address.partition("#")[2]))
+            return _address(_DOCUMENT, target, targets)
         return address if scheme in _WEB else None
 
-    def _link(self, href: str) -> LinkTarget | None:
-        if not href.startswith(_DOCUMENT):
-            return None
-        document_id, _, anchor = href.removeprefix(_DOCUMENT).partition("#")
-        return LinkTarget(document_id, anchor) if document_id in self._ids else None
+
+def _pieces(
+    document: Document, chunks: Sequence[Chunk], rendered: Callable[[str], str]
+) -> Iterator[str]:
+    end = 0
+    for number, chunk in enumerate(chunks, 1):
+        if chunk.start >= MAX_LENGTH:
+            return
+        yield rendered(document.content[end : chunk.start])
+        end = max(end, chunk.end)
+        path = plain(" › ".join(chunk.heading_path), PATH_LENGTH)
+        page = f", page {chunk.page}" if chunk.page is not None else ""
+        label = f"Passage {number} of {len(chunks)}, {len(chunk.text):,} characters{page}"
+        yield (
+            f'<section class="chunk" aria-label="{escape(label)}"><p class="chunk-of">'
+            f"<b>{number}</b> <bdi>{escape(path)}</bdi> {len(chunk.text):,} characters{page}"
+            f"</p>{rendered(chunk.text)}</section>"
+        )
+    yield rendered(document.content[end:MAX_LENGTH])

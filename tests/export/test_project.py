@@ -10,7 +10,7 @@ import yaml
 
 from kbkit.errors import ConfigError, ExportError
 from kbkit.export import build_site, export_pages, serve_site, write_project
-from kbkit.export.mkdocs.build import CONFIG, SEPARATOR, name_parts
+from kbkit.export.mkdocs.build import CONFIG, SEPARATOR
 from kbkit.recipes import SiteSpec
 from tests.export.conftest import elements
 
@@ -75,7 +75,7 @@ def test_built_page_of_a_hostile_document_has_nothing_active(built):
 def test_build_from_cached_pages_gives_the_same_site(built, tmp_path):
     project = tmp_path / "copy"
     shutil.copytree(built, project)
-    assert (project / ".cache/plugin/kbkit/pages.sqlite").is_file()
+    assert list((project / ".cache/plugin/kbkit").glob("*.json"))
     shutil.rmtree(project / "site")
     site = build_site(project)
     pages = sorted(path.relative_to(site) for path in site.rglob("*.html"))
@@ -121,20 +121,6 @@ def test_search_index_has_the_pages_and_their_anchors(built):
 def test_search_separator_splits_names(text, parts):
     # JavaScript and Python read this pattern alike
     assert [part for part in re.split(SEPARATOR, text) if part] == parts
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("appendEvent", "Event append"),
-        ("pandas.DataFrame.to_csv", "Data Frame"),
-        ("parse HTMLParser, getHTTPResponseCode", "Code HTML HTTP Parser Response get"),
-        ("Plain words and CAPITALS, v1 x2", ""),
-        ("a" * 50_000, ""),
-    ],
-)
-def test_parts_of_camel_case_names_are_indexed(text, parts):
-    assert name_parts(text) == parts
 
 
 def test_failed_build_names_the_reason(tmp_path, info):

@@ -15,7 +15,7 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
-from kbkit.panels.search.results import (
+from kbkit.panels.search_results import (
     Highlighter,
     RatingSummary,
     ago,

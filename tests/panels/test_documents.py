@@ -7,7 +7,7 @@ import pytest
 import kbkit
 from kbkit.errors import KbkitError
 from kbkit.panels import DocumentsPanel
-from kbkit.panels.documents.panel import MAX_FOUND, DocumentTree
+from kbkit.panels.documents import MAX_FOUND, DocumentTree
 from kbkit.panels.text_rendering import MAX_LENGTH
 from kbkit.text.markdown.structure import plain_text
 from tests.panels.conftest import status, text_of

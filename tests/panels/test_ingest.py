@@ -10,8 +10,8 @@ from kbkit.errors import ConfigError
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Improvement, Problem
 from kbkit.panels import IngestPanel
-from kbkit.panels.ingest.panel import MAX_PROBLEMS, problems
-from kbkit.panels.ingest.source_form import SourceForm, source_models
+from kbkit.panels.ingest import MAX_PROBLEMS, problems
+from kbkit.panels.source_form import SourceForm, source_models
 from tests.panels.conftest import status, text_of
 from tests.waiting import until
 

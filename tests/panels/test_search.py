@@ -8,7 +8,7 @@ import pytest
 import kbkit
 from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
-from kbkit.panels.updates import publish
+from kbkit.panels.controls import publish
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import ratings
 from tests.panels.event_loop import LoopClock

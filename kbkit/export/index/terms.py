@@ -25,6 +25,7 @@ from kbkit.export.index.packing import (
     pack_varints,
     to_base64,
 )
+from kbkit.export.manifest import asset
 from kbkit.extras import missing
 from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import RetrievalSpec
@@ -293,36 +294,6 @@ _BY_TABLE = frozenset(
 # an added prefix outside of endings: "internal" and "intern" have one stem
 _ENGLISH_SINCE_3_1 = ('["later",-1,-1]', '["inter",-1,-1],["later",-1,-1]')
 
-# the license requires this notice in copies
-_LICENSE = """\
-/*! Stemmers of the Snowball project, https://snowballstem.org/, minified by the Sphinx project.
-Copyright (c) 2001, Dr Martin Porter
-Copyright (c) 2004,2005, Richard Boulton
-Copyright (c) 2013, Yoshiki Shibukawa
-Copyright (c) 2006-2025, Olly Betts
-All rights reserved.
-
-Redistribution and use in source and binary forms, with or without modification, are permitted
-provided that the following conditions are met:
-1. Redistributions of source code must retain the above copyright notice, this list of conditions
-   and the following disclaimer.
-2. Redistributions in binary form must reproduce the above copyright notice, this list of
-   conditions and the following disclaimer in the documentation and/or other materials provided
-   with the distribution.
-3. Neither the name of the Snowball project nor the names of its contributors may be used to
-   endorse or promote products derived from this software without specific prior written permission.
-
-THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS" AND ANY EXPRESS OR
-IMPLIED WARRANTIES, INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND
-FITNESS FOR A PARTICULAR PURPOSE ARE DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT OWNER OR
-CONTRIBUTORS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL, SPECIAL, EXEMPLARY, OR CONSEQUENTIAL
-DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR SERVICES; LOSS OF USE,
-DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY, WHETHER
-IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT
-OF THE USE OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
-*/
-"""
-
 # JavaScript's stemmers count UTF-16 units, Python's code points, so characters of two units are
 # replaced by one unit without other uses.
 _STEM = """\
@@ -360,7 +331,8 @@ def stemmer_source(language: str, texts: Iterable[str]) -> str:
     if analyzer.language in _BY_TABLE:
         body = f"const table = {json.dumps(_pack_table(stem_table(texts, language)))};\n{_UNPACK}"
         return _script(language, body)
-    return _LICENSE + _script(language, _snowball_script(language))
+    # the license requires its notice in copies
+    return asset("snowball-license.txt") + _script(language, _snowball_script(language))
 
 
 def stem_table(texts: Iterable[str], language: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import yaml
 
 from kbkit.errors import ExportError
-from kbkit.export.manifest import MANIFEST, write_file, writing
+from kbkit.export.manifest import MANIFEST, asset, write_file, writing
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import plain
 from kbkit.recipes import SiteSpec, load_recipe
@@ -31,7 +31,7 @@ HTML = "site"
 
 SEPARATOR = r"[\s\-_,:;!?=+*/\\|\[\](){}\"'`~^%$#@<>]+|\.(?!\d)|&(?:lt|gt|amp|quot);"
 """Separators of the site search: ``append_event`` and ``os.path.join`` match as a whole and in
-parts, ``3.11`` only as a whole. The plugin adds parts of ``appendEvent``."""
+parts, ``3.11`` only as a whole."""
 
 _ADDRESS = "%:/?#[]@!$&()*+,;=~"  # safe characters
 
@@ -93,61 +93,11 @@ def is_ours(project: Path) -> bool:
     return config.is_file() and config.read_text(encoding="utf-8").startswith(_HEADER)
 
 
-_README = f"""\
-# A site made by kbkit
-
-The pages in `{DOCS}` were exported from a knowledge base; `{DOCS}/about.md` says where they come
-from. To build the site into `{HTML}`, with Python 3.11 or newer:
-
-    python -m pip install -r requirements.txt
-    python -m mkdocs build --strict
-
-Then put `{HTML}` on any web server. On GitHub, the workflow publishes it to Pages.
-"""
-
-_WORKFLOW = f"""\
-name: Publish the site
-
-on:
-  push:
-    branches: [main]
-  workflow_dispatch:
-
-permissions:
-  contents: read
-  pages: write
-  id-token: write
-
-concurrency:
-  group: pages
-
-jobs:
-  publish:
-    runs-on: ubuntu-latest
-    environment:
-      name: github-pages
-      url: ${{{{ steps.deployment.outputs.page_url }}}}
-    steps:
-      - uses: actions/checkout@v4
-      - uses: actions/setup-python@v5
-        with:
-          python-version: "3.13"
-          cache: pip
-          cache-dependency-path: requirements.txt
-      - run: python -m pip install -r requirements.txt
-      - run: python -m mkdocs build --strict
-      - uses: actions/upload-pages-artifact@v3
-        with:
-          path: {HTML}
-      - id: deployment
-        uses: actions/deploy-pages@v4
-"""
-
 _FILES = {
     "requirements.txt": f"kbkit[site]=={version('kbkit')}\n",
     ".gitignore": f"/{HTML}/\n*.lock\n",
-    "README.md": _README,
-    ".github/workflows/site.yml": _WORKFLOW,
+    "README.md": asset("standalone-readme.md"),
+    ".github/workflows/site.yml": asset("standalone-workflow.yml"),
 }
 
 
@@ -246,31 +196,6 @@ def _error_lines(output: str) -> str:
     lines = [line for line in lines if line.strip()]
     errors = [line for line in lines if re.match(r"(WARNING|ERROR|CRITICAL|Error|Aborted)", line)]
     return "\n".join((errors or lines)[-20:])
-
-
-_MIXED = re.compile(r"\b(?=\w*[a-z0-9][A-Z]|\w*[A-Z]{2}[a-z])[A-Za-z0-9]+")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
-
-def add_name_parts(path: Path) -> None:
-    """Add parts of names such as ``appendEvent`` to the search, in a separate field.
-
-    The theme's separator before capitals would lose whole names such as ``DataFrame``.
-    """
-    if not path.exists():
-        return
-    index = json.loads(path.read_text(encoding="utf-8"))
-    index["config"]["fields"]["names"] = {"boost": 10.0}
-    for entry in index["docs"]:
-        if parts := name_parts(f"{entry['title']} {entry['text']}"):
-            entry["names"] = parts
-    path.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
-
-
-def name_parts(text: str) -> str:
-    """Return the parts of mixed-case names in a text, each once."""
-    parts = {part for name in _MIXED.findall(text) for part in _HUMP.split(name)}
-    return " ".join(sorted(part for part in parts if len(part) > 1))
 
 
 def take_entries(path: Path) -> list[dict[str, Any]]:

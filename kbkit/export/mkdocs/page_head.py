@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from kbkit.embedding.models import Layer, ModelWeights, minilm_vocabulary, minilm_weights
 from kbkit.errors import ExportError
 from kbkit.export.index.packing import encode_call, encode_shard
+from kbkit.export.manifest import asset
 from kbkit.export.pages.outline import GRAPH_DATA
 
-_ASSETS = Path(__file__).parents[1] / "assets"
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";[^\n]*\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
 _COMMENT = re.compile(
@@ -46,7 +46,7 @@ _PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")  # single 
 def scripts() -> dict[str, tuple[str, bytes]]:
     texts = {f"{name}.js": bundle(entry) for name, entry in _ENTRIES.items()}
     texts |= {
-        f"{name}.js": _INDENTED.sub("", _COMMENT.sub("", _read(f"{name}.js"))) for name in _PLAIN
+        f"{name}.js": _INDENTED.sub("", _COMMENT.sub("", asset(f"{name}.js"))) for name in _PLAIN
     }
     texts["pages.css"] = _compact("pages.css")
     texts["graph.css"] = _compact("graph.css") + _compact("graphpage.css")
@@ -62,14 +62,14 @@ def write_scripts(folder: Path) -> None:
 def bundle(entry: str) -> str:
     """Bundle a module with its imports as one classic script that defines a global object."""
     parts = [_as_function(name) for name in _dependencies(entry, [])]
-    if _EXPORT.search(_read(f"{entry}.js")):
+    if _EXPORT.search(asset(f"{entry}.js")):
         name = "kbkitAnnotations" if entry == "annotations" else "kbkit"
         parts.append(f"globalThis.{name} = {_MODULE}{entry};\n")
     return _INDENTED.sub("", "(() => {\n" + "".join(parts) + "})();\n")
 
 
 def _dependencies(name: str, before: list[str]) -> list[str]:
-    for _, needed in _IMPORT.findall(_read(f"{name}.js")):
+    for _, needed in _IMPORT.findall(asset(f"{name}.js")):
         if needed not in before:
             _dependencies(needed, before)
     before.append(name)
@@ -77,7 +77,7 @@ def _dependencies(name: str, before: list[str]) -> list[str]:
 
 
 def _as_function(name: str) -> str:
-    text = _COMMENT.sub("", _read(f"{name}.js"))
+    text = _COMMENT.sub("", asset(f"{name}.js"))
     exported: list[str] = _EXPORT.findall(text)
     text = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_MODULE}{found[2]};\n", text)
     text = _EXPORT.sub("", text)
@@ -85,11 +85,7 @@ def _as_function(name: str) -> str:
 
 
 def _compact(name: str) -> str:
-    return _SPACE.sub(" ", _STYLE_COMMENT.sub("", _read(name)))
-
-
-def _read(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")
+    return _SPACE.sub(" ", _STYLE_COMMENT.sub("", asset(name)))
 
 
 def _hashed(name: str, data: bytes) -> tuple[str, bytes]:
@@ -151,7 +147,7 @@ def add_head(output: str, theirs: re.Pattern[str], *, assets: str = "") -> str:
         ends = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'
         ends += f'<script src="{assets}/{scripts()["contents.js"][0]}" defer></script>'
     else:
-        ends = f"<style>{_compact('pages.css')}{_read('search.css')}</style>"
+        ends = f"<style>{_compact('pages.css')}{asset('search.css')}</style>"
     return output.replace("</head>", f"{ends}</head>", 1)
 
 
@@ -245,7 +241,6 @@ WORDS = 64
 """Tokens of a file of 25 kB; a query reads about ten files."""
 MAX_LENGTH = 256
 """Tokens read of a text."""
-_LICENSE = Path(__file__).parents[1] / "assets" / "minilm-license.txt"
 
 
 def write_browser_model(folder: Path) -> str:
@@ -261,7 +256,7 @@ def write_browser_model(folder: Path) -> str:
 
 
 def _files(weights: ModelWeights) -> Iterator[tuple[str, bytes]]:
-    yield "LICENSE.txt", _LICENSE.read_bytes()
+    yield "LICENSE.txt", asset("minilm-license.txt").encode()
     yield "vocabulary.txt", "\n".join(minilm_vocabulary()).encode()
     norm = weights.norm
     numbers = [weights.kind, norm.weights, norm.biases, weights.place_scales[:MAX_LENGTH]]

@@ -24,7 +24,7 @@ from mkdocs.structure.pages import Page
 
 from kbkit.errors import KbkitError
 from kbkit.export.manifest import MANIFEST, Manifest
-from kbkit.export.mkdocs.build import add_name_parts, export_recipe
+from kbkit.export.mkdocs.build import export_recipe
 from kbkit.export.mkdocs.page_head import FOLDER as GRAPHS
 from kbkit.export.mkdocs.page_head import (
     add_head,
@@ -217,7 +217,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         output = self.search.add_box(output)
         return add_head(output, self.scripts) if ours else output
 
-    # After the search plugin, which writes the index
+    # after the search plugin, which writes the index
     @event_priority(-100)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         if self.exports:
@@ -238,8 +238,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             titles = {file.url: _title(file) for file in self.files.documentation_pages()}
             directories = config.use_directory_urls
             self.search.write(Path(config.site_dir), name, titles, directories=directories)
-        else:
-            add_name_parts(Path(config.site_dir, "search", "search_index.json"))
 
     def _others(self) -> list[tuple[str, str]]:
         homes = {prefix: self._url(prefix, HOME) for prefix in self.exports if prefix != "."}

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.static import StaticEmbedder, word_encoder
@@ -27,7 +28,7 @@ from kbkit.export.index import (
 )
 from kbkit.export.index.packing import decode_shard, decode_varints, encode_shard
 from kbkit.export.index.writer import DESCRIPTOR, FOLDER, index_folder
-from kbkit.export.manifest import Manifest
+from kbkit.export.manifest import ASSET_FILES, Manifest
 from kbkit.export.mkdocs.build import take_entries
 from kbkit.export.mkdocs.page_head import (
     scripts,
@@ -37,63 +38,19 @@ from kbkit.export.mkdocs.page_head import (
 )
 from kbkit.models import DocumentType
 from kbkit.recipes import RetrievalSpec
+from kbkit.stores.snapshots.chunk_table import owner_columns
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text.analysis import Analyzer, analyzer
 
 _MAX_TAGS = 100
-_STARS = [(str(number), f"{number} of 5") for number in (2, 3, 4, 5)]
-_AGES = [("7", "week"), ("31", "month"), ("183", "half year"), ("366", "year")]
-_CURRENT = (
-    '<label class="kb-check"><input type="checkbox" name="state" value="current">'
-    "Without pages that may be out of date</label>"
-)
-_SUBJECTS = (
-    '<label>Topic<input data-adds="subject" list="kb-subjects" maxlength="200" '
-    'placeholder="any topic"></label><datalist id="kb-subjects"></datalist>'
-    '<label>Mentions<input data-adds="entity" list="kb-entities" maxlength="200" '
-    'placeholder="any name"></label><datalist id="kb-entities"></datalist>'
+_HEADING = re.compile(r"<h1>404[^<]*</h1>")
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(ASSET_FILES), autoescape=True, keep_trailing_newline=True
 )
 
-_QUERY = """<label class="kb-query">Question or words
-<input type="search" name="query" maxlength="1000" spellcheck="false" autocapitalize="off">"""
-_PAGE = """<div id="kb-page">
-<h1>Search</h1>
-<noscript><p>Searching needs JavaScript; without it, the navigation leads to every page.</p>
-</noscript>
-<form id="kb-search" class="kb-form" role="search" action="" autocomplete="off">
-{query}</label>
-{fields}
-<div id="kb-chosen" class="kb-chosen" role="group" aria-label="Only passages that"></div>
-</form>
-<p id="kb-status" class="kb-status" role="status"></p>
-<button id="kb-drop" class="kb-more" type="button" hidden>Search without filters</button>
-<ol id="kb-results" class="kb-results"></ol>
-<button id="kb-more" class="kb-more" type="button" hidden>More</button>
-</div>
-<script src="{script}" defer></script>
-"""
-_NOT_FOUND = """<div id="kb-missing">
-<h1>Nothing is here</h1>
-<p>There is no page at <code id="kb-lost">this address</code>. It may have moved, or what it was
-made from is gone.</p>
-<form class="kb-form" role="search" action="{root}search/{index}" autocomplete="off">
-{query}</label>
-<button class="kb-more">Search</button>
-</form>
-<div id="kb-near" hidden>
-<h2>Pages with a similar address</h2>
-<ul></ul>
-</div>
-<p><a href="{root}{index}">Home</a></p>
-</div>
-<script src="{root}{script}" defer></script>
-"""
-_HEADING = re.compile(r"<h1>404[^<]*</h1>")
-_HOME_FORM = """<form class="kb-home-search" role="search" action="{up}search/{index}"
-autocomplete="off">{kb}<input type="search" name="query" maxlength="1000" spellcheck="false"
-autocapitalize="off" aria-label="Question or words" placeholder="Ask a question, or type words">
-<button>Search</button></form>
-"""
+
+def _html(macro: str, **values: Any) -> str:
+    return str(getattr(_TEMPLATES.get_template("search.html.j2").module, macro)(**values))
 
 
 def _document_counts(
@@ -111,20 +68,6 @@ def _document_counts(
 
 def _counted(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str, str]]:
     return [(name, f"{name} ({counts[name]:,})") for name in names]
-
-
-def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:
-    """Return a field to choose an option, or any; empty for fewer than two options."""
-    if len(options) < 2:
-        return ""
-    values = "".join(
-        f'<option value="{html.escape(value)}">{html.escape(text)}</option>'
-        for value, text in options
-    )
-    return (
-        f'<label>{label}<select name="{name}"><option value="">any</option>{values}</select>'
-        "</label>"
-    )
 
 
 ASSETS = "assets/kbkit"
@@ -190,9 +133,8 @@ class SiteSearch:
         return _add_boot_script(output)
 
     def form(self, prefix: str, up: str, *, directories: bool) -> str:
-        kb = self._only(prefix)
-        only = f'<input type="hidden" name="kb" value="{html.escape(kb)}">' if kb else ""
-        return _HOME_FORM.format(up=up, index="" if directories else "index.html", kb=only)
+        index = "" if directories else "index.html"
+        return _html("home_form", up=up, index=index, kb=self._only(prefix))
 
     def about(self, prefix: str, names: Sequence[str], up: str, *, directories: bool) -> str:
         """Return the HTML of a page's topics, linked to the search page."""
@@ -216,24 +158,17 @@ class SiteSearch:
 
     def page(self) -> str:
         kinds, tags, frames = _document_counts(self.cores)
-        fields = []
-        if len(self.kbs) > 1:
-            fields.append(
-                _choice("kb", "Knowledge base", [(kb["name"], kb["title"]) for kb in self.kbs])
-            )
         types = _counted(kinds, sorted(kinds, key=lambda kind: (kind == DocumentType.OTHER, kind)))
-        fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
-        fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_MAX_TAGS])))
-        if frames:
-            fields.append(_choice("frame", "Kind of statement", _counted(frames, frames)))
-            fields.append(_SUBJECTS)
-        if any(core["ratings"] for core in self.cores):
-            fields.append(_choice("rating", "Rated at least", _STARS))
-        fields.append(_choice("fresh", "Fetched in the last", _AGES))
-        if any(core["stale"] for core in self.cores):
-            fields.append(_CURRENT)
-        script = f"../{ASSETS}/{scripts()['page.js'][0]}"
-        return _PAGE.format(query=_QUERY, fields="".join(fields), script=script)
+        return _html(
+            "page",
+            kbs=[(kb["name"], kb["title"]) for kb in self.kbs],
+            kinds=[(kind, text.replace("_", " ")) for kind, text in types],
+            tags=_counted(tags, sorted(tags)[:_MAX_TAGS]),
+            frames=_counted(frames, frames),
+            rated=any(core["ratings"] for core in self.cores),
+            stale=any(core["stale"] for core in self.cores),
+            script=f"../{ASSETS}/{scripts()['page.js'][0]}",
+        )
 
     def delay_copy_buttons(self, output: str) -> str:
         worker = _WORKER.search(output)
@@ -247,11 +182,11 @@ class SiteSearch:
         match = _WORKER.search(output)
         if match is None:
             return output
-        page = _NOT_FOUND.format(
+        page = _html(
+            "missing_page",
             root=match[2],
-            query=_QUERY,
-            script=f"{ASSETS}/{scripts()['missing.js'][0]}",
             index="" if directories else "index.html",
+            script=f"{ASSETS}/{scripts()['missing.js'][0]}",
         )
         output, replaced = _HEADING.subn(lambda _: page, output, count=1)
         return output.replace("<title>", "<title>Nothing is here - ", replaced)
@@ -310,98 +245,91 @@ def guides_content(
     entries: Sequence[Mapping[str, Any]], title: str, language: str
 ) -> IndexContent | None:
     """Return the index content of a site's other pages, if any."""
-    sections = [_Section(entry) for entry in entries]
-    pages: dict[str, str] = {}
-    for section in sections:
-        pages.setdefault(section.page, section.title)
-    sections = [section for section in sections if section.text or section.anchor]
-    sections.sort(key=lambda section: list(pages).index(section.page))
-    if not sections:
+    titles: dict[str, str] = {}
+    chunks_of: dict[str, list[IndexedChunk]] = {}
+    for entry in entries:
+        page, _, anchor = str(entry["location"]).partition("#")
+        heading, text = (text_of_html(str(entry[name])) for name in ("title", "text"))
+        titles.setdefault(page, heading)
+        if text or anchor:
+            chunk = IndexedChunk(text or heading, heading if anchor else "", anchor)
+            chunks_of.setdefault(page, []).append(chunk)
+    if not chunks_of:
         return None
-    chunks = [
-        IndexedChunk(s.text or s.title, s.title if s.anchor else "", s.anchor) for s in sections
+    titles = {page: heading for page, heading in titles.items() if page in chunks_of}
+    chunks = [chunk for page in titles for chunk in chunks_of[page]]
+    texts = [
+        f"{heading}\n{chunk.heading}\n{chunk.text}"
+        for page, heading in titles.items()
+        for chunk in chunks_of[page]
     ]
-    indexed = list(dict.fromkeys(section.page for section in sections))
-    counts = Counter(section.page for section in sections)
-    owners = [indexed.index(section.page) for section in sections]
-    titles = [pages[page] for page in indexed]
-    snapshot, encoder = _snapshot(chunks, owners, titles, analyzer(language))
+    of = analyzer(language)
+    encoder = word_encoder(texts, of.terms)
+    sizes = [len(chunks_of[page]) for page in titles]
     return IndexContent(
         name=NAME,
         title=title,
         language=language,
-        snapshot=snapshot,
+        snapshot=_snapshot(chunks, texts, sizes, list(titles.values()), of=of, encoder=encoder),
         rows=np.arange(len(chunks)),
         prior=np.zeros(len(chunks)),
         documents=[
-            IndexedDocument(page, pages[page], "manual", (), 0, False, 0.0, counts[page])
-            for page in indexed
+            IndexedDocument(page, heading, "manual", (), 0, False, 0.0, len(chunks_of[page]))
+            for page, heading in titles.items()
         ],
         chunks=chunks,
         encoder=encoder,
-        summaries=None if encoder is None else _summaries(chunks, owners, titles, encoder),
-        stop_words=sorted(analyzer(language).stop_words),
+        summaries=None if encoder is None else _summaries(titles, chunks_of, encoder),
+        stop_words=sorted(of.stop_words),
         retrieval=RetrievalSpec(),
     )
 
 
-class _Section:
-    def __init__(self, entry: Mapping[str, Any]) -> None:
-        self.page, _, self.anchor = str(entry["location"]).partition("#")
-        self.title = text_of_html(str(entry["title"]))
-        self.text = text_of_html(str(entry["text"]))
-
-
 def _summaries(
-    chunks: Sequence[IndexedChunk],
-    owners: Sequence[int],
-    titles: Sequence[str],
+    titles: Mapping[str, str],
+    chunks_of: Mapping[str, Sequence[IndexedChunk]],
     encoder: FittedEncoder,
 ) -> IndexedSummaries:
     texts = []
-    for number, title in enumerate(titles):
-        of_page = [chunk for chunk, owner in zip(chunks, owners, strict=True) if owner == number]
-        headings = "; ".join(filter(None, (chunk.heading for chunk in of_page)))
-        texts.append(f"{title}. {of_page[0].text[:_LEAD]} {headings}"[:_SUMMARY])
+    for page, title in titles.items():
+        headings = "; ".join(filter(None, (chunk.heading for chunk in chunks_of[page])))
+        texts.append(f"{title}. {chunks_of[page][0].text[:_LEAD]} {headings}"[:_SUMMARY])
     vectors = StaticEmbedder().embed_passages(texts)
     return IndexedSummaries(vectors, encoder.embedder, encoder)
 
 
 def _snapshot(
-    chunks: Sequence[IndexedChunk], owners: Sequence[int], titles: Sequence[str], of: Analyzer
-) -> tuple[Snapshot, FittedEncoder | None]:
-    texts = [
-        f"{titles[owner]}\n{chunk.heading}\n{chunk.text}"
-        for owner, chunk in zip(owners, chunks, strict=True)
-    ]
-    terms_of_chunks = [of.terms(text) for text in texts]
-    headings = [chunk.heading for chunk in chunks]
-    encoder = word_encoder(texts, of.terms)
-    embedder = "" if encoder is None else encoder.embedder
-    vectors = np.zeros((len(chunks), 2), np.float32)
-    if encoder is not None:
-        vectors = StaticEmbedder().embed_passages(texts)
-    terms = sorted(set(chain.from_iterable(terms_of_chunks)))
+    chunks: Sequence[IndexedChunk],
+    texts: Sequence[str],
+    sizes: Sequence[int],
+    titles: Sequence[str],
+    *,
+    of: Analyzer,
+    encoder: FittedEncoder | None,
+) -> Snapshot:
+    counted = [Counter(of.terms(text)) for text in texts]
+    terms = sorted(set(chain.from_iterable(counted)))
     numbers = {term: number for number, term in enumerate(terms)}
     postings = sorted(
         (numbers[term], row, count)
-        for row, chunk_terms in enumerate(terms_of_chunks)
-        for term, count in Counter(chunk_terms).items()
+        for row, counts in enumerate(counted)
+        for term, count in counts.items()
     )
     columns = np.array(postings, np.int64).reshape(-1, 3)
-    lengths = np.array([len(chunk_terms) for chunk_terms in terms_of_chunks], np.int32)
-    snapshot = Snapshot(
+    headings = [chunk.heading for chunk in chunks]
+    owners = np.repeat(np.arange(len(titles), dtype=np.int32), sizes)
+    lengths = np.array([counts.total() for counts in counted], np.int32)
+    return Snapshot(
         version=0,
-        embedder=embedder,
+        embedder="" if encoder is None else encoder.embedder,
         seqs=np.arange(len(chunks)),
         ids=[str(row) for row in range(len(chunks))],
-        owners=np.array(owners, np.int32),
-        lengths=lengths,
         headings=np.arange(len(chunks), dtype=np.int32),
-        vectors=vectors,
+        vectors=np.zeros((len(chunks), 2), np.float32)
+        if encoder is None
+        else StaticEmbedder().embed_passages(texts),
         document_ids=[str(number) for number in range(len(titles))],
         titles=titles,
-        sizes=np.bincount(np.array(owners, np.int64), minlength=len(titles)),
         heading_texts=headings,
         title_terms=_term_lists(map(of.terms, titles), numbers),
         heading_terms=_term_lists(map(of.terms, headings), numbers),
@@ -409,13 +337,11 @@ def _snapshot(
         starts=np.searchsorted(columns[:, 0], np.arange(len(terms) + 1)),
         rows=columns[:, 1].astype(np.int32),
         counts=np.minimum(columns[:, 2], 65_535).astype(np.uint16),
-        average_length=float(lengths.mean()),
-        document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
+        **owner_columns(owners, lengths, len(titles)),
         summaries_version=0,
         summary_embedder="",
         summary_vectors=np.zeros((len(titles), 0), np.float32),
     )
-    return snapshot, encoder
 
 
 def _term_lists(texts: Iterable[Iterable[str]], numbers: Mapping[str, int]) -> Lists:

@@ -11,9 +11,8 @@ import html
 import json
 import posixpath
 import re
-import sqlite3
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +26,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
 from kbkit.export.index.packing import encode_call
+from kbkit.export.manifest import write_file
 from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
@@ -35,23 +35,17 @@ from kbkit.export.pages.paths import digest
 from kbkit.text.markdown import extensions, rendering, sanitizing
 from kbkit.text.markdown.rendering import Picture, Rendered, ResolvePage, dated, render
 
-_DATABASE = "pages.sqlite"
 _LIBRARIES = ("kbkit", "markdown-it-py", "nh3", "pygments")
-_TABLE = """
-    create table if not exists pages
-    (path text primary key, key blob not null, page blob not null) without rowid
-"""
-_WAIT = 0.1  # seconds to wait for another build of the site, which then stores pages instead
 
 
 class RenderCache:
-    """A cache of a site's rendered pages; works without storage, too."""
+    """A cache of a site's rendered pages, a file each; works without storage, too."""
 
     def __init__(self, folder: Path | None) -> None:
         self.hits = 0
         self._used: set[str] = set()
         self._renderer_version = _renderer_version()
-        self._database = None if folder is None else _open(folder)
+        self._folder = folder
 
     def render(
         self,
@@ -64,62 +58,50 @@ class RenderCache:
         document: bool,
     ) -> Rendered:
         """Render a page, or return it from the cache."""
-        self._used.add(path)
+        name = f"{hashlib.sha256(path.encode('utf-8', 'replace')).hexdigest()}.json"
+        self._used.add(name)
         source = f"{self._renderer_version} {document} {text}".encode("utf-8", "replace")
-        key = hashlib.blake2b(source, digest_size=16).digest()
-        cached = self._load(path, key)
+        key = hashlib.blake2b(source, digest_size=16).hexdigest()
+        cached = self._load(name, key)
         finders = {"links": resolve, "pictures": picture, "images": image}
         if cached and all(
             find(href) == target
-            for name, find in finders.items()
-            for href, target in cached[name].items()
+            for kind, find in finders.items()
+            for href, target in cached[kind].items()
         ):
             self.hits += 1
             return Rendered(
                 cached["plain"], cached["html"], cached["toc"], anchors=frozenset(cached["anchors"])
             )
-        targets: dict[str, dict[str, str | None]] = {name: {} for name in finders}
+        targets: dict[str, dict[str, str | None]] = {kind: {} for kind in finders}
         links, pictures, images = (
-            _recording(find, targets[name]) for name, find in finders.items()
+            _recording(find, targets[kind]) for kind, find in finders.items()
         )
         page = render(text, links, document=document, picture=pictures, image=images)
-        values = {**targets, "plain": page.plain, "html": page.html}
-        self._store(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
+        values = {"key": key, **targets, "plain": page.plain, "html": page.html, "toc": page.toc}
+        if self._folder is not None:
+            with suppress(OSError):  # a full disk only slows the next build
+                data = json.dumps({**values, "anchors": sorted(page.anchors)})
+                write_file(self._folder / name, data.encode())
         return page
 
     def close(self) -> None:
-        if self._database is None:
-            return
-        try:
-            with self._database:
-                paths = [path for (path,) in self._database.execute("select path from pages")]
-                unused = [(path,) for path in paths if path not in self._used]
-                self._database.executemany("delete from pages where path = ?", unused)
-        except sqlite3.Error:
-            pass  # a full disk only slows the next build
-        self._database.close()
-        self._database = None
+        """Remove pages that this build did not render."""
+        if self._folder is not None:
+            with suppress(OSError):
+                (self._folder / ".gitignore").write_text("*\n", encoding="utf-8")
+                for path in self._folder.iterdir():
+                    if path.suffix == ".json" and path.name not in self._used:
+                        path.unlink()
 
-    def _load(self, path: str, key: bytes) -> dict[str, Any] | None:
-        if self._database is None:
+    def _load(self, name: str, key: str) -> dict[str, Any] | None:
+        if self._folder is None:
             return None
-        query = "select page from pages where path = ? and key = ?"
         try:
-            row = self._database.execute(query, (path, key)).fetchone()
-            values: dict[str, Any] | None = row and json.loads(zlib.decompress(row[0]))
-        except (sqlite3.Error, zlib.error, ValueError):
+            values: dict[str, Any] = json.loads((self._folder / name).read_bytes())
+            return values if values["key"] == key else None
+        except (OSError, ValueError, LookupError, TypeError):
             return None
-        return values
-
-    def _store(self, path: str, key: bytes, values: Mapping[str, Any]) -> None:
-        if self._database is None:
-            return
-        page = zlib.compress(json.dumps(values).encode(), 1)
-        try:
-            self._database.execute("replace into pages values (?, ?, ?)", (path, key, page))
-        except sqlite3.Error:
-            self._database.close()
-            self._database = None
 
 
 def _renderer_version() -> str:
@@ -127,30 +109,6 @@ def _renderer_version() -> str:
     code = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     versions = " ".join(map(version, _LIBRARIES))
     return f"{versions} {hashlib.blake2b(code, digest_size=16).hexdigest()}"
-
-
-def _open(folder: Path) -> sqlite3.Connection | None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-        return _database(folder / _DATABASE)
-    except (OSError, sqlite3.OperationalError):
-        return None
-
-
-def _database(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_WAIT)
-    try:
-        connection.execute(_TABLE)
-    except sqlite3.OperationalError:
-        connection.close()
-        raise
-    except sqlite3.DatabaseError:  # damaged
-        connection.close()
-        path.unlink()
-        connection = sqlite3.connect(path, timeout=_WAIT)
-        connection.execute(_TABLE)
-    return connection
 
 
 def _recording(

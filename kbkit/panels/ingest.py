@@ -15,11 +15,19 @@ from kbkit.errors import ConfigError
 from kbkit.models import IngestReport, Problem, Progress, SourceInfo
 from kbkit.models.values import pluralize
 from kbkit.panels import render
-from kbkit.panels.controls import KnowledgeBaseSelector, button, buttons, control, row, show
-from kbkit.panels.ingest.source_form import SourceForm, add_files, source_label, source_models
+from kbkit.panels.controls import (
+    AnyTarget,
+    KnowledgeBaseSelector,
+    Topic,
+    button,
+    buttons,
+    control,
+    row,
+    show,
+)
 from kbkit.panels.panel import JobPanel, Panel
 from kbkit.panels.render import PATH_LENGTH, TITLE_LENGTH, plain
-from kbkit.panels.updates import AnyTarget, Topic
+from kbkit.panels.source_form import SourceForm, add_files, source_label, source_models
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

@@ -15,12 +15,11 @@ from kbkit.export.pages.sections import natural_key
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Document, DocumentState, Hit
 from kbkit.models.values import pluralize
-from kbkit.panels.controls import KnowledgeBaseSelector, button, control, row
-from kbkit.panels.documents.editor import DocumentEditor
+from kbkit.panels.controls import AnyTarget, KnowledgeBaseSelector, Topic, button, control, row
+from kbkit.panels.document_editor import DocumentEditor
 from kbkit.panels.panel import Panel, View
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import DocumentRenderer
-from kbkit.panels.updates import AnyTarget, Topic
 from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import passage_ends
 
@@ -58,7 +57,6 @@ class DocumentTree:
         self._root = _Folder("", "")
         self._folders = {"": self._root}
         _insert(self._folders, self.documents.values())
-        self._words: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -85,54 +83,39 @@ class DocumentTree:
         return [] if document is None else _ancestor_keys(uri_parts(document.uri)[0])
 
     def search(self, text: str) -> tuple[list[Row], int]:
-        if not self._words:
-            self._words = {
-                document_id: f"{document.title} {document.uri}".casefold()
-                for document_id, document in self.documents.items()
-            }
         words = text.casefold().split()
-        hits = [
-            document_id
-            for document_id, text_words in self._words.items()
-            if all(word in text_words for word in words)
-        ]
+        hits = []
+        for document in self.documents.values():
+            named = f"{document.title} {document.uri}".casefold()
+            if all(word in named for word in words):
+                hits.append(document)
         root = _Folder("", "")
-        _insert({"": root}, [self.documents[document_id] for document_id in hits[:MAX_FOUND]])
-        return _expanded(root), len(hits)
+        _insert({"": root}, hits[:MAX_FOUND])
+        return list(_rows(root, expanded=True)), len(hits)
 
 
 def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
-    chains: dict[str, list[_Folder]] = {}
     for document in documents:
-        # `uri_parts` is slow: call it once a folder
-        prefix = document.uri.rpartition("/")[0]
-        if "?" in document.uri or "#" in document.uri or prefix.count("/") < 2:
-            prefix = document.uri
-        chain = chains.get(prefix)
-        if chain is None:
-            chain = chains[prefix] = _make_folders(folders, uri_parts(document.uri)[0])
-        for folder in chain:
+        folder = folders[""]
+        folder.count += 1
+        parts = uri_parts(document.uri)[0]
+        for name, key in zip(parts, _ancestor_keys(parts), strict=True):
+            if key not in folders:
+                folders[key] = folder.folders[key] = _Folder(key, name)
+            folder = folders[key]
             folder.count += 1
-        chain[-1].documents.append(document)
-
-
-def _make_folders(folders: dict[str, _Folder], parts: tuple[str, ...]) -> list[_Folder]:
-    chain = [folders[""]]
-    for name, key in zip(parts, _ancestor_keys(parts), strict=True):
-        if key not in folders:
-            folders[key] = chain[-1].folders[key] = _Folder(key, name)
-        chain.append(folders[key])
-    return chain
+        folder.documents.append(document)
 
 
 def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
     return ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
 
 
-def _rows(folder: _Folder) -> Iterator[Row]:
+def _rows(folder: _Folder, *, expanded: bool = False) -> Iterator[Row]:
     for inner in sorted(folder.folders.values(), key=lambda each: natural_key(each.name)):
         shown = inner.collapsed()
-        yield {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
+        row: Row = {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
+        yield row | ({"rows": list(_rows(shown, expanded=True))} if expanded else {})
     for document in sorted(folder.documents, key=lambda each: natural_key(each.uri)):
         name = plain(document.title, TITLE_LENGTH) or plain(document.uri, TITLE_LENGTH)
         about = plain(document.description, ABOUT_LENGTH)
@@ -140,18 +123,6 @@ def _rows(folder: _Folder) -> Iterator[Row]:
         if document.state is not DocumentState.CURRENT:
             row["state"] = document.state.value
         yield row
-
-
-def _expanded(folder: _Folder) -> list[Row]:
-    rows = list(_rows(folder))
-    shown = {
-        folder_row.key: folder_row
-        for folder_row in (each.collapsed() for each in folder.folders.values())
-    }
-    for each in rows:
-        if "count" in each:
-            each["rows"] = _expanded(shown[each["id"]])
-    return rows
 
 
 class TreeView(View, module="tree_view.js"):

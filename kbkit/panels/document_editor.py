@@ -12,10 +12,9 @@ from traitlets import Bunch
 from kbkit.models import Document, DocumentState, DocumentType, Rating
 from kbkit.models.values import pluralize
 from kbkit.panels import render
-from kbkit.panels.controls import MutedUpdates, button, control, row, show, toggle
+from kbkit.panels.controls import MutedUpdates, Topic, button, control, row, show, toggle
 from kbkit.panels.panel import Panel, View
 from kbkit.panels.text_rendering import MAX_LENGTH, DocumentRenderer, LinkTarget, PanelText
-from kbkit.panels.updates import Topic
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

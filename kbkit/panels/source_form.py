@@ -19,7 +19,7 @@ from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.recipes.base import meanings
 
 if TYPE_CHECKING:
-    from kbkit.panels.updates import AnyBase
+    from kbkit.panels.controls import AnyBase
     from kbkit.runtime.progress import OnProgress
 
 

@@ -13,11 +13,19 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.models.values import pluralize
 from kbkit.panels import render
-from kbkit.panels.controls import KnowledgeBaseSelector, MutedUpdates, control, mode_box, row
+from kbkit.panels.controls import (
+    AnyTarget,
+    Debouncer,
+    KnowledgeBaseSelector,
+    MutedUpdates,
+    Topic,
+    control,
+    mode_box,
+    row,
+)
 from kbkit.panels.panel import Panel
-from kbkit.panels.search.filters import FilterBox
-from kbkit.panels.search.results import Results, ResultSet
-from kbkit.panels.updates import AnyTarget, Debouncer, Topic
+from kbkit.panels.search_filters import FilterBox
+from kbkit.panels.search_results import Results, ResultSet
 from kbkit.runtime.config import Settings
 
 _Request = tuple[str, str, str, Filters]
