@@ -39,7 +39,7 @@ from urllib.parse import unquote, urlsplit
 from _corpora import Corpus, Place, Question, bench_folder, corpora, kept_folder, report, table
 from _sites import MODEL, Loads, Site, compressed, ours, peers, served
 
-from kbkit.export.manifest import Manifest
+from kbkit.export.facts import Manifest
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
 
 BOX = "input.md-search__input"

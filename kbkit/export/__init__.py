@@ -2,9 +2,9 @@
 
 ::
 
-    facts, manifest          inputs and files of an export
+    facts                    inputs and files of an export
     pages/                   Markdown pages, their links and order, and files for programs
-    index/                   the search index that browsers read
+    index_*                  the search index that browsers read
     mkdocs/                  plugin, project, search box, build
     assets/                  scripts and styles of the site
 """

@@ -1,7 +1,7 @@
 """Panels for notebooks, built with ipywidgets.
 
 Panels do not import each other; ``dashboard`` shows them in tabs. They share `Panel`, `JobPanel`
-and `View` (``panel``), ``controls``, which has changes by other panels and processes, too, ``render``
+and `View` (``panel``), ``controls`` (with changes by other panels and processes), ``render``
 and ``text_rendering`` for documents. ``static`` has the ES modules of views.
 """
 

@@ -53,6 +53,7 @@ class JudgePanel(JobPanel):
         seed: int = 0,
         rater: str = "",
     ) -> None:
+        super().__init__(home_of(kb), "judge-panel", "Stop counting")
         self.judging: JudgingRound = kb.feedback.judging(
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
@@ -74,7 +75,6 @@ class JudgePanel(JobPanel):
             {"judge": self._judge, "request": self._request_pools},
             queries=[render.plain(query, 1000) for query in self.judging.queries],
         )
-        super().__init__(home_of(kb), "judge-panel", "Stop counting")
         self.fill([self.view])
         if not self.judging.scores(0):  # otherwise `_count` finds where to continue
             self._state["start"] = 0

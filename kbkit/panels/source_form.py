@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args
 
 import ipywidgets as widgets
 from pydantic.fields import FieldInfo
 from traitlets import Bunch
 
-from kbkit.errors import ConfigError, NotFoundError, SourceError
-from kbkit.models import IngestReport, Problem, Progress
+from kbkit.errors import ConfigError, SourceError
+from kbkit.models import IngestReport, Problem, SourceDocument
 from kbkit.panels.controls import control, row, show, toggle
 from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.recipes.base import meanings
@@ -58,10 +56,15 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
 
     def __init__(self, model: type[SourceSpec]) -> None:
         self._model = model
-        fields = {name: field for name, field in model.model_fields.items() if name != "type"}
-        help_texts = meanings(model)
+        schema, help_texts = model.model_json_schema(by_alias=False), meanings(model)
+        self._shapes = {
+            name: _shapes(each, schema.get("$defs", {}))
+            for name, each in schema["properties"].items()
+        }
         self.controls = {
-            name: _make(name, field, help_texts[name]) for name, field in fields.items()
+            name: _make(name, field, self._shapes[name], help_texts[name])
+            for name, field in model.model_fields.items()
+            if name != "type"
         }
         places = [box for name, box in self.controls.items() if name in _PLACES]
         others = [box for name, box in self.controls.items() if name not in _PLACES]
@@ -86,7 +89,7 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
                 value = value.strip()
                 if not value:
                     continue
-                if _is_list(self._model.model_fields[name].annotation):
+                if _is_list(self._shapes[name]):
                     value = [part.strip() for part in value.split(",") if part.strip()]
             values[name] = value
         try:
@@ -107,20 +110,20 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
         self.more.description = "Fewer options" if change["new"] else "More options"
 
 
-def _make(name: str, field: FieldInfo, meaning: str) -> Any:
+def _make(name: str, field: FieldInfo, shapes: Sequence[Mapping[str, Any]], meaning: str) -> Any:
     label = _label(name)
     hint = " ".join(meaning.split())
-    choices = _choices(field.annotation)
-    if bool in _parts(field.annotation):
+    if any(shape.get("type") == "boolean" for shape in shapes):
         on = bool(field.default)
         box = control(widgets.Checkbox, label, value=on, tooltip=hint, indent=False)
         return box.add_class("kbkit-check")
-    if choices:
+    if all("enum" in shape or shape.get("type") == "null" for shape in shapes):
         unset = ("Detected" if name == "document_type" else "Default", "")
-        named = [(str(one).replace("_", " "), str(one)) for one in choices if one is not None]
+        choices = [str(one) for shape in shapes for one in shape.get("enum", ())]
+        named = [(one.replace("_", " "), one) for one in choices]
         return control(widgets.Dropdown, label, options=[unset, *named], value="", tooltip=hint)
     default = "" if field.is_required() or field.default in (None, (), "") else str(field.default)
-    if _is_list(field.annotation):
+    if _is_list(shapes):
         default = "separated by commas"
     return control(widgets.Text, label, placeholder=default, tooltip=hint)
 
@@ -129,30 +132,17 @@ def _label(name: str) -> str:
     return _WORDS.get(name, name.replace("_", " ").capitalize())
 
 
-def _parts(annotation: Any) -> tuple[Any, ...]:
-    if get_origin(annotation) in (Union, types.UnionType):
-        return tuple(part for inner in get_args(annotation) for part in _parts(inner))
-    if get_origin(annotation) is Annotated:
-        return _parts(get_args(annotation)[0])
-    return (annotation,)
+def _shapes(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the alternatives of a field's JSON schema."""
+    if "$ref" in schema:
+        return _shapes(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:
+        return [shape for each in schema["anyOf"] for shape in _shapes(each, definitions)]
+    return [schema]
 
 
-def _choices(annotation: Any) -> list[Any]:
-    choices: list[Any] = []
-    for part in _parts(annotation):
-        if part is type(None):
-            choices.append(None)
-        elif get_origin(part) is Literal:
-            choices += get_args(part)
-        elif isinstance(part, type) and issubclass(part, StrEnum):
-            choices += list(part)
-        else:
-            return []
-    return choices
-
-
-def _is_list(annotation: Any) -> bool:
-    return any(get_origin(part) is tuple for part in _parts(annotation))
+def _is_list(shapes: Sequence[Mapping[str, Any]]) -> bool:
+    return any(shape.get("type") == "array" for shape in shapes)
 
 
 def add_files(
@@ -164,37 +154,16 @@ def add_files(
     """Ingest files, given by name and content; one of the same name is replaced."""
     from kbkit.sources.files import read_file
 
-    new = changed = same = 0
+    documents: list[SourceDocument] = []
     skipped: list[Problem] = []
-    report = IngestReport()
-    for number, (name, data) in enumerate(files, 1):
+    for name, data in files:
         if stop():
-            return replace(report, interrupted=True)
+            return IngestReport(interrupted=True)
         try:
-            documents = read_file(name, data)
+            documents += (replace(each, uri=f"upload:{each.uri}") for each in read_file(name, data))
         except SourceError as error:
             skipped.append(Problem(name, str(error).removeprefix(f"{name}: ")))
-            documents = []
-        for document in documents:
-            uri = f"upload:{document.uri}"
-            try:
-                before = kb.documents[uri].content_hash
-            except NotFoundError:
-                before = ""
-            kb.add(
-                document.title,
-                document.content,
-                source=uri,
-                document_type=document.document_type,
-                tags=document.tags,
-                metadata=document.metadata,
-            )
-            after = kb.documents[uri].content_hash
-            new += not before
-            changed += bool(before) and before != after
-            same += before == after
-        report = IngestReport(
-            new=new, changed=changed, same=same, fetched=number, skipped=tuple(skipped)
-        )
-        on_progress(Progress("store", number, len(files), name, report))
-    return report
+    report = IngestReport()
+    if documents:
+        report = kb.ingest(documents, remember=False, on_progress=on_progress, stop=stop)
+    return replace(report, skipped=(*report.skipped, *skipped))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kbkit.export.index import write_index
-from kbkit.export.manifest import Manifest
+from kbkit.export.facts import Manifest
+from kbkit.export.index_writer import write_index
 from kbkit.export.publishing.index_content import index_content
 from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import Document, DocumentState, DocumentType, KnowledgeBaseInfo

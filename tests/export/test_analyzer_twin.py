@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import Stemmer
 
-from kbkit.export.index.terms import stemmer_source
+from kbkit.export.index_terms import stemmer_source
 from kbkit.text import stop_words
 from kbkit.text.analysis import Analyzer
 from tests.export.conftest import JS, QUESTIONS, run_node

@@ -7,8 +7,8 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError
-from kbkit.export.index import remove_index
-from kbkit.export.manifest import Manifest
+from kbkit.export.facts import Manifest
+from kbkit.export.index_writer import remove_index
 from kbkit.export.publishing.index_content import index_state
 from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import StatementType, SubjectKind

@@ -17,7 +17,7 @@ import yaml
 
 from kbkit.embedding import static
 from kbkit.export import export_pages
-from kbkit.export.manifest import MANIFEST
+from kbkit.export.facts import MANIFEST
 from kbkit.export.mkdocs.build import SEPARATOR, theme
 from kbkit.recipes import SiteSpec, load_recipe
 from kbkit.runtime import config

@@ -7,8 +7,7 @@ from filelock import FileLock
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export import Facts, export_pages
-from kbkit.export.facts import ExampleQuestion, RelatedPassage, SourceFacts
-from kbkit.export.manifest import MANIFEST, Manifest
+from kbkit.export.facts import MANIFEST, ExampleQuestion, Manifest, RelatedPassage, SourceFacts
 from kbkit.models import DocumentState, DocumentType
 from kbkit.recipes import SiteSpec
 from tests.export.conftest import body_of, front_matter, times_of

@@ -12,7 +12,7 @@ import pytest
 from kbkit.export import Facts, build_site, export_pages, write_project
 from kbkit.export.facts import RelatedPassage, SourceFacts
 from kbkit.export.mkdocs.page_head import content_security_policy, theme_scripts
-from kbkit.export.pages.machine_readable import read_documents
+from kbkit.export.pages.writer import read_documents
 from kbkit.models import DocumentState
 from kbkit.recipes import SiteSpec
 from kbkit.text.markdown.sanitizing import escape

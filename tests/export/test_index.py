@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import kbkit
 from kbkit.errors import ExportError
-from kbkit.export.index import packing, write_index
-from kbkit.export.index.packing import quantize
-from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
-from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, is_written
-from kbkit.export.manifest import Manifest
+from kbkit.export import index_packing as packing
+from kbkit.export.facts import Manifest
+from kbkit.export.index_packing import quantize
+from kbkit.export.index_terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
+from kbkit.export.index_writer import DESCRIPTOR, TEXT_BYTES, is_written, write_index
 from kbkit.export.publishing.index_content import index_content, index_state
 from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import SourceDocument

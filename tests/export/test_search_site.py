@@ -12,9 +12,10 @@ import pytest
 import kbkit
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ExportError
-from kbkit.export.index import IndexedSummaries, write_index
-from kbkit.export.index.packing import VectorForm
-from kbkit.export.manifest import Manifest
+from kbkit.export.facts import Manifest
+from kbkit.export.index_packing import VectorForm
+from kbkit.export.index_terms import IndexedSummaries
+from kbkit.export.index_writer import write_index
 from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
 from kbkit.export.mkdocs.search import SiteSearch, guides_content
 from kbkit.export.publishing.index_content import index_content
@@ -82,7 +83,7 @@ def test_engine_ranks_like_python(node, index, tmp_path):
 @pytest.mark.parametrize("embedder", ["onnx:m", pytest.param("static:m", marks=pytest.mark.slow)])
 def test_engine_ranks_by_summaries_like_python(node, tmp_path, monkeypatch, embedder):
     # random vectors, so that only summaries can find a document, and few of them are read
-    monkeypatch.setattr("kbkit.export.index.writer.SUMMARIES", VectorForm(dimensions=16, cluster=3))
+    monkeypatch.setattr("kbkit.export.index_writer.SUMMARIES", VectorForm(dimensions=16, cluster=3))
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("guides")
         kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))

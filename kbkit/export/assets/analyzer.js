@@ -126,7 +126,7 @@ class Analyzer {
    * @param {string} options.language  a Snowball language name, such as `english`
    * @param {Iterable<string>} options.stopWords  folded stop words of Python's analyzer
    * @param {(word: string) => string} options.stem  Snowball's stemmer of the language, written by
-   *   kbkit/export/index/terms.py
+   *   kbkit/export/index_terms.py
    * @param {boolean} [options.asks]  return one form of each word, for queries
    */
   constructor({ language, stopWords, stem, asks = false }) {

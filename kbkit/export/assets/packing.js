@@ -1,4 +1,4 @@
-// Decodes the numbers in shards; kbkit/export/index/packing.py encodes them.
+// Decodes the numbers in shards; kbkit/export/index_packing.py encodes them.
 
 const BEFORE = "kbkitShard(";
 const BEHIND = ");\n";

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import yaml
 
 from kbkit.errors import ExportError
-from kbkit.export.manifest import MANIFEST, asset, write_file, writing
+from kbkit.export.facts import MANIFEST, asset, write_file, writing
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import plain
 from kbkit.recipes import SiteSpec, load_recipe
@@ -39,29 +39,8 @@ _HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not 
 
 
 def theme() -> dict[str, Any]:
-    def palette(scheme: str, media: str, icon: str, other: str) -> dict[str, Any]:
-        toggle = {"icon": icon, "name": f"Switch to {other} mode"}
-        colours = {"primary": "indigo", "accent": "indigo"}
-        return {"media": media, "scheme": scheme, **colours, "toggle": toggle}
-
-    return {
-        "name": "material",
-        "font": False,
-        "palette": [
-            palette("default", "(prefers-color-scheme: light)", "material/weather-night", "dark"),
-            palette("slate", "(prefers-color-scheme: dark)", "material/weather-sunny", "light"),
-        ],
-        # pruning keeps the whole navigation out of thousands of pages
-        "features": [
-            "navigation.sections",
-            "navigation.prune",
-            "navigation.top",
-            "toc.follow",
-            "search.suggest",
-            "search.highlight",
-            "content.code.copy",
-        ],
-    }
+    values: dict[str, Any] = yaml.safe_load(asset("theme.yml"))
+    return values
 
 
 def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.models import Layer, ModelWeights, minilm_vocabulary, minilm_weights
 from kbkit.errors import ExportError
-from kbkit.export.index.packing import encode_call, encode_shard
-from kbkit.export.manifest import asset
+from kbkit.export.facts import asset
+from kbkit.export.index_packing import encode_call, encode_shard
 from kbkit.export.pages.outline import GRAPH_DATA
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";[^\n]*\n', re.MULTILINE)

@@ -23,7 +23,7 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 from kbkit.errors import KbkitError
-from kbkit.export.manifest import MANIFEST, Manifest
+from kbkit.export.facts import MANIFEST, Manifest
 from kbkit.export.mkdocs.build import export_recipe
 from kbkit.export.mkdocs.page_head import FOLDER as GRAPHS
 from kbkit.export.mkdocs.page_head import (
@@ -43,8 +43,8 @@ from kbkit.export.mkdocs.site_pages import (
     with_sidebar,
 )
 from kbkit.export.pages.document_page import IMAGES
-from kbkit.export.pages.machine_readable import publish_documents, read_documents
 from kbkit.export.pages.outline import GRAPH, GRAPH_DATA, HOME
+from kbkit.export.pages.writer import publish_documents, read_documents
 
 
 class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half typed

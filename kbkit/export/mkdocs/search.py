@@ -19,16 +19,10 @@ from jinja2 import Environment, FileSystemLoader
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.static import StaticEmbedder, word_encoder
 from kbkit.errors import EmbedderError, ExportError
-from kbkit.export.index import (
-    IndexContent,
-    IndexedChunk,
-    IndexedDocument,
-    IndexedSummaries,
-    write_index,
-)
-from kbkit.export.index.packing import decode_shard, decode_varints, encode_shard
-from kbkit.export.index.writer import DESCRIPTOR, FOLDER, index_folder
-from kbkit.export.manifest import ASSET_FILES, Manifest
+from kbkit.export.facts import ASSET_FILES, Manifest
+from kbkit.export.index_packing import decode_shard, decode_varints, encode_shard
+from kbkit.export.index_terms import IndexContent, IndexedChunk, IndexedDocument, IndexedSummaries
+from kbkit.export.index_writer import DESCRIPTOR, FOLDER, index_folder, write_index
 from kbkit.export.mkdocs.build import take_entries
 from kbkit.export.mkdocs.page_head import (
     scripts,

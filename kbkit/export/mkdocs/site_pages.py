@@ -25,8 +25,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
-from kbkit.export.index.packing import encode_call
-from kbkit.export.manifest import write_file
+from kbkit.export.facts import write_file
+from kbkit.export.index_packing import encode_call
 from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT

@@ -10,8 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from kbkit.export.facts import Facts
-from kbkit.export.manifest import Manifest
+from kbkit.export.facts import Facts, Manifest
 from kbkit.export.pages.contents import ContentsLink, contents_links
 from kbkit.export.pages.paths import assign_paths, digest, natural_path
 from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, TreeSection, section_tree

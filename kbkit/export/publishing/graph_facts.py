@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace
-from kbkit.export.index.packing import Integers
+from kbkit.export.index_packing import Integers
 from kbkit.graph.building import first_sentence
 from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.models import (

@@ -17,7 +17,9 @@ from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.onnx import minilm_fingerprint
 from kbkit.embedding.static import word_encoder
 from kbkit.errors import EmbedderError
-from kbkit.export.index import (
+from kbkit.export.facts import Manifest
+from kbkit.export.index_packing import Integers
+from kbkit.export.index_terms import (
     IndexContent,
     IndexedAnnotations,
     IndexedChunk,
@@ -25,8 +27,6 @@ from kbkit.export.index import (
     IndexedSubject,
     IndexedSummaries,
 )
-from kbkit.export.index.packing import Integers
-from kbkit.export.manifest import Manifest
 from kbkit.models import Chunk, Document, DocumentState, RatingTotal, StatementType, SubjectKind
 from kbkit.models.values import disambiguated, plain
 from kbkit.recipes import NameSpec

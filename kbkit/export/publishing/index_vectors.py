@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ConfigError
-from kbkit.export.index.packing import Integers, decode_bytes, decode_nibbles, decode_varints
-from kbkit.export.index.terms import UNIT, utf16_key
-from kbkit.export.index.writer import KINDS
+from kbkit.export.index_packing import Integers, decode_bytes, decode_nibbles, decode_varints
+from kbkit.export.index_terms import UNIT, utf16_key
+from kbkit.export.index_writer import KINDS
 from kbkit.models import DocumentState, Filters, SubjectKind
 from kbkit.text import subject_key
 

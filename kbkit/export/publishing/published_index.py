@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ExportError
-from kbkit.export.index.packing import (
+from kbkit.export.index_packing import (
     Integers,
     decode_bytes,
     decode_nibbles,
     decode_shard,
     decode_varints,
 )
-from kbkit.export.index.terms import UNIT, utf16_key
-from kbkit.export.index.writer import FORMAT, SETTINGS, index_folder
+from kbkit.export.index_terms import UNIT, utf16_key
+from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.export.publishing.index_vectors import (
     CHUNK_CLUSTERS,
     MODEL_CLUSTERS,

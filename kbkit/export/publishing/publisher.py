@@ -16,10 +16,9 @@ from urllib.parse import quote
 
 from kbkit.errors import EmbedderError
 from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
-from kbkit.export.facts import Download, GraphFacts, SiteSection
-from kbkit.export.index import is_written, remove_index, write_index
-from kbkit.export.index.terms import check_stemmers
-from kbkit.export.manifest import Manifest
+from kbkit.export.facts import Download, GraphFacts, Manifest, SiteSection
+from kbkit.export.index_terms import check_stemmers
+from kbkit.export.index_writer import is_written, remove_index, write_index
 from kbkit.export.mkdocs.build import DOCS
 from kbkit.export.pages.home_page import kept_pages
 from kbkit.export.pages.paths import safe_name

@@ -3,7 +3,7 @@
 import pytest
 
 import kbkit
-from kbkit.export.index.writer import index_folder
+from kbkit.export.index_writer import index_folder
 from kbkit.export.publishing.published_index import PublishedIndex
 
 TEXTS = {

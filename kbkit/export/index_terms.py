@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.models import distribution_file
 from kbkit.errors import ExportError
-from kbkit.export.index.packing import (
+from kbkit.export.facts import asset
+from kbkit.export.index_packing import (
     LEVELS,
     Integers,
     QuantizedVectors,
@@ -25,7 +26,6 @@ from kbkit.export.index.packing import (
     pack_varints,
     to_base64,
 )
-from kbkit.export.manifest import asset
 from kbkit.extras import missing
 from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import RetrievalSpec

@@ -1,4 +1,26 @@
-"""Write the search index of a published knowledge base."""
+"""Write the search index of a published knowledge base, which is read in parts.
+
+``assets/engine.js`` searches it in the browser,
+`kbkit.export.publishing.published_index` in Python.
+
+The index is a folder of *shards*, scripts with one call ``kbkitShard({...})``. Browsers fetch them,
+or load them as scripts under ``file://``.
+
+- ``core``: data for each query: lengths, documents and clusters of all chunks, projection scales,
+  centroids, stop words, the first term of each shard, the chunks of each text shard.
+- ``t/N``: terms in order: postings, and the rows of the query encoders for chunks and summaries.
+- ``v/N`` and ``c/N``: vectors of one cluster of chunks, or of summaries.
+- ``e/N``: vectors of summaries with all dimensions, in 8 bits, for browsers with the model.
+- ``m``: scales of ``e``, and the map from the model's vectors to those of chunks.
+- ``x/N``: texts of chunks in order.
+- ``a``: statement types of each chunk, the most common subjects, the first subject of each shard.
+- ``s/N``: subjects in order, and their chunks.
+
+Shards of terms, texts or subjects have a target size: smaller shards cost the writer and servers,
+larger ones each query. ``stem`` is a script with the stemmer of the language.
+
+Binary columns are base64 of little endian numbers; *varints* are base 128, low bits first.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
-from kbkit.export.index.packing import (
+from kbkit.export.facts import write_changed, writing
+from kbkit.export.index_packing import (
     OCTET,
     SUMMARIES,
     Integers,
@@ -27,7 +50,7 @@ from kbkit.export.index.packing import (
     quantize,
     round_summaries,
 )
-from kbkit.export.index.terms import (
+from kbkit.export.index_terms import (
     IndexContent,
     IndexedAnnotations,
     IndexedDocument,
@@ -38,7 +61,6 @@ from kbkit.export.index.terms import (
     term_shards,
     utf16_key,
 )
-from kbkit.export.manifest import write_file, writing
 from kbkit.models import StatementType, SubjectKind
 from kbkit.text import stop_words
 
@@ -149,16 +171,14 @@ def write_index(content: IndexContent, directory: Path, state: str = "") -> Inde
     with writing(top, "the search index"):
         shutil.rmtree(top / _DRAFT, ignore_errors=True)  # of a killed export
         name, shards, size = _write_shards(content, top / _DRAFT)
-        before = _read_descriptor(top)
-        written = before.get("folder") != name
+        written = _read_descriptor(top).get("folder") != name
         if written:
             shutil.rmtree(top / name, ignore_errors=True)
             (top / _DRAFT).replace(top / name)
         else:
             shutil.rmtree(top / _DRAFT)
         about = {"format": FORMAT, "folder": name, "state": state}
-        if before != about:  # `mkdocs serve` builds again when a file is touched
-            write_file(top / DESCRIPTOR, json.dumps(about).encode())
+        write_changed(top / DESCRIPTOR, json.dumps(about))
         for other in top.iterdir():
             if other.is_dir() and other.name != name:
                 shutil.rmtree(other)
