@@ -9,12 +9,10 @@ from datetime import date
 from itertools import cycle, pairwise
 from pathlib import PurePosixPath
 
-from kbkit.export.facts import SourceFacts
-from kbkit.export.pages.document_page import address_link, license_link, unsearched_page
-from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, SiteOutline
+from kbkit.export.pages.document_page import address_link, filled, license_link, unsearched_page
+from kbkit.export.pages.outline import ABOUT, FIGURES, SiteOutline
 from kbkit.export.pages.paths import relative
-from kbkit.models import KnowledgeBaseInfo, License, telling_types
-from kbkit.models.values import pluralize
+from kbkit.models import KnowledgeBaseInfo, telling_types
 from kbkit.text.markdown.sanitizing import escape
 
 COLOURS = ("#1b9e77", "#66a61e", "#c8b400", "#e69100", "#d95f02", "#a0522d")
@@ -122,35 +120,21 @@ def _length_chart(lengths: Sequence[int]) -> str:
 
 
 def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequence[str]) -> str:
-    lines = _table(info, outline)
-    for path in pictures:
-        label = PurePosixPath(path).stem.replace("-", " ").capitalize()
-        lines += [f"## {escape(label)}", "", f"![{escape(label)}]({path})", ""]
-    return unsearched_page(outline, FIGURES, "Figures", lines)
-
-
-def _table(info: KnowledgeBaseInfo, outline: SiteOutline) -> list[str]:
     entries = outline.entries.values()
-    days = sorted(entry.day for entry in entries)
-    stale = sum(entry.stale for entry in entries)
-    rows = [
-        ("Documents", f"[{len(entries):,}]({BROWSE})"),
-        ("Chunks", f"{info.chunks:,}"),
-        ("Sections", f"{len(outline.section_paths) - 1:,}"),
-        ("Sources", f"[{escape(', '.join(info.source_types)) or 'none'}]({ABOUT})"),
-    ]
-    if types := _types(outline):
-        rows.insert(3, ("Types", types))
-    if stale:
-        rows.append(("Not reached lately", pluralize(stale)))
-    if outline.facts.ratings:
-        averages = [average for average, _ in outline.facts.ratings.values()]
-        rated = f"{pluralize(len(averages))}, {sum(averages) / len(averages):.1f} of 5 on average"
-        rows.append(("Rated", rated))
-    if days:
-        rows.append(("Fetched", days[-1] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"))
-    table = [f"| {name} | {value or '-'} |" for name, value in rows]
-    return ["| What | Figure |", "| --- | --- |", *table, ""]
+    text = filled(
+        "figures.md.j2",
+        info=info,
+        count=len(entries),
+        sections=len(outline.section_paths) - 1,
+        types=_types(outline),
+        stale=sum(entry.stale for entry in entries),
+        ratings=[average for average, _ in outline.facts.ratings.values()],
+        days=sorted(entry.day for entry in entries),
+        pictures=[
+            (PurePosixPath(path).stem.replace("-", " ").capitalize(), path) for path in pictures
+        ],
+    )
+    return unsearched_page(outline, FIGURES, "Figures", [text])
 
 
 def _types(outline: SiteOutline) -> str:
@@ -180,82 +164,30 @@ _KINDS = {
 
 def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
     entries = outline.entries.values()
-    days = sorted(entry.day for entry in entries)
-    lines = [
-        "The pages of this part of the site were made by kbkit from the sources below, and belong "
-        "to their authors. The foot of each page names its source and license, which applies "
-        "here, too.",
-        "",
-        "## Sources",
-        "",
-    ]
-    if outline.facts.sources:
-        lines += ["| Source | Place | Last read |", "| --- | --- | --- |"]
-        lines += [
-            f"| {escape(source.type)} | {address_link(source.place)} | {source.day or '-'} |"
-            for source in outline.facts.sources
-        ]
-    else:
-        lines += ["Documents were added one by one."]
-    lines += ["", "## Licenses", "", *_licenses([entry.license for entry in entries])]
-    lines += ["", "## Days", ""]
-    if days:
-        stale = sum(entry.stale for entry in entries)
-        lines += [
-            f"Fetched on {days[0]}."
-            if days[0] == days[-1]
-            else f"Fetched from {days[0]} to {days[-1]}.",
-            f"{pluralize(stale)} could not be fetched again since; their pages say so."
-            if stale
-            else "All could be fetched when they were last asked for.",
-            "A page shows since when it has its text; "
-            f"[{DOCUMENTS}]({DOCUMENTS}) has the last fetch of each.",
-            "",
-        ]
-    lines += ["## How faithful the text is", "", *_fidelity(outline.facts.sources), ""]
-    lines += [
-        "## How it is searched",
-        "",
-        f"{pluralize(info.chunks, 'chunk')} of {pluralize(len(entries))}, embedded by "
-        f"{escape(info.embedder)} ({info.dimensions:,} dimensions).",
-        "",
-        "## For programs",
-        "",
-        f"[{DOCUMENTS}]({DOCUMENTS}) lists all documents; [{FULL_TEXT}]({FULL_TEXT}) has their "
-        "text for language models.",
-    ]
-    return unsearched_page(outline, ABOUT, "Where this comes from", lines)
-
-
-def _licenses(stated: Sequence[License]) -> list[str]:
-    counts = Counter(stated).most_common()
-    rows = [
-        f"| {license_link(license) if license else 'none stated'} "
-        f"| {escape(license.attribution) or '-'} | {number:,} |"
-        for license, number in counts[:LICENSES]
-    ]
-    lines = ["| License | Credit | Documents |", "| --- | --- | --- |", *rows]
-    if left := sum(number for _, number in counts[LICENSES:]):
-        lines += ["", f"{pluralize(left)} state others; [{DOCUMENTS}]({DOCUMENTS}) has them."]
-    if not all(stated):
-        lines += ["", "Where none is stated, assume that all rights are reserved."]
-    return lines if rows else ["There are no documents."]
-
-
-def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
-    retained: dict[str, int] = {}
-    total: dict[str, int] = {}
-    for source in sources:
+    licenses = Counter(entry.license for entry in entries).most_common()
+    kept: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for source in outline.facts.sources:
         for kind, (one, other) in source.fidelity.items():
-            retained[kind] = retained.get(kind, 0) + one
-            total[kind] = total.get(kind, 0) + other
-    rows = [
-        f"| {label} | {retained[kind]:,} of {total[kind]:,} | {retained[kind] / total[kind]:.1%} |"
-        for kind, label in _KINDS.items()
-        if total.get(kind)
-    ]
-    if not rows:
-        return ["It was not measured: these sources are no web pages."]
-    pages = pluralize(total.get("pages", 0), "page")
-    head = f"How much of the sources the pages keep, measured on {pages}."
-    return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]
+            kept[kind] += one
+            total[kind] += other
+    text = filled(
+        "about.md.j2",
+        address_link=address_link,
+        license_link=license_link,
+        sources=outline.facts.sources,
+        licenses=licenses[:LICENSES],
+        others=sum(number for _, number in licenses[LICENSES:]),
+        unstated=not all(license for license, _ in licenses),
+        days=sorted(entry.day for entry in entries),
+        stale=sum(entry.stale for entry in entries),
+        fidelity=[
+            (label, kept[kind], total[kind]) for kind, label in _KINDS.items() if total[kind]
+        ],
+        pages=total["pages"],
+        info=info,
+        count=len(entries),
+        documents_json=DOCUMENTS,
+        full_text=FULL_TEXT,
+    )
+    return unsearched_page(outline, ABOUT, "Where this comes from", [text])

@@ -5,21 +5,24 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import yaml
 
-from kbkit.export.facts import RelatedPassage
+from kbkit.export.facts import ASSET_FILES, RelatedPassage
 from kbkit.export.pages.outline import HOME, OutlineEntry, SiteOutline
 from kbkit.export.pages.paths import LinkMap, in_page, relative
 from kbkit.export.pages.sections import TreeSection
 from kbkit.models import Document, DocumentType, License
-from kbkit.models.values import plain
+from kbkit.models.values import plain, pluralize
 from kbkit.text.markdown.rendering import NEXT, PREVIOUS
 from kbkit.text.markdown.sanitizing import escape, prepare
 from kbkit.text.markdown.structure import RELATIVE
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 IMAGES = "images"
 
@@ -179,6 +182,25 @@ def breadcrumbs(outline: SiteOutline, above: Sequence[TreeSection], here: str) -
         if section.label
     ]
     return " › ".join(steps)
+
+
+@cache
+def _templates() -> Environment:
+    from jinja2 import Environment, FileSystemLoader  # slow to import
+
+    environment = Environment(  # noqa: S701 - these are Markdown, where `md` escapes
+        loader=FileSystemLoader(ASSET_FILES),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"md": escape, "number": "{:,}".format, "pluralize": pluralize}
+    return environment
+
+
+def filled(template: str, **values: Any) -> str:
+    """Return a template of ``assets`` with values, without its last line end."""
+    return _templates().get_template(template).render(values).removesuffix("\n")
 
 
 def unsearched_page(

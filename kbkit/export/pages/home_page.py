@@ -6,12 +6,19 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kbkit.export.facts import GraphFacts, GraphPlace
 from kbkit.export.pages.contents import introduces
-from kbkit.export.pages.document_page import front_matter, html_title, stars, unsearched_page
+from kbkit.export.pages.document_page import (
+    filled,
+    front_matter,
+    html_title,
+    stars,
+    unsearched_page,
+)
 from kbkit.export.pages.outline import (
     ABOUT,
     BROWSE,
@@ -39,24 +46,34 @@ CHANGES = 10
 
 
 def home_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> dict[str, str]:
-    root = outline.root
+    root, facts = outline.root, outline.facts
     more: dict[str, str] = {}
-    lines = [f"# {escape(outline.title)}", ""]
-    if about := plain(info.description) or _front_description(outline):
-        lines += [escape(about), ""]
-    lines += _questions(outline)
-    lines += _sections(outline)
-    lines += _best(outline)
-    if root.documents and not outline.facts.best:
-        label = "More documents" if root.sections else "Documents"
-        lines += [f"## {label}", "", *document_list(outline, root.documents[:MAX_DOCUMENTS], HOME)]
     if len(root.documents) > MAX_DOCUMENTS:
         path = outline.section_paths[root.key]
         more = section_pages(outline, TreeSection(root.key, items=list(root.documents)), (), path)
-        lines += [f"[All {pluralize(len(root.documents))}]({relative(path, HOME)})", ""]
-    lines += [*_changes(outline), *_other_sections(outline), *_end(outline)]
+    text = filled(
+        "home.md.j2",
+        outline=outline,
+        about=plain(info.description) or _front_description(outline),
+        questions=list(_questions(outline))[:QUESTIONS],
+        sections=[
+            (section, relative(outline.page_of(section), HOME), _about_section(outline, section))
+            for section in root.sections
+        ],
+        best=list(_best(outline)),
+        documents=[
+            document_line(outline, uri, HOME)
+            for uri in ([] if facts.best else root.documents[:MAX_DOCUMENTS])
+        ],
+        more=relative(next(iter(more)), HOME) if more else "",
+        changes=[
+            (_link(outline, uri, HOME), revision)
+            for uri, revision in latest_changes(outline.history(), CHANGES)
+        ],
+        day=max((source.day for source in facts.sources), default=""),
+    )
     meta = {"title": html_title(outline.title)}
-    return {HOME: "\n".join([front_matter(meta), *lines, ""]), **more}
+    return {HOME: "\n".join([front_matter(meta), text, ""]), **more}
 
 
 def _front_description(outline: SiteOutline) -> str:
@@ -66,72 +83,25 @@ def _front_description(outline: SiteOutline) -> str:
     return ""
 
 
-def _questions(outline: SiteOutline) -> list[str]:
-    lines = []
+def _questions(outline: SiteOutline) -> Iterator[tuple[str, list[str]]]:
     for example in outline.facts.questions:
-        answers = [uri for uri in example.uris if uri in outline.paths]
+        answers = [_link(outline, uri, HOME) for uri in example.uris if uri in outline.paths]
         if answers and plain(example.question):
-            links = ", ".join(
-                f"[{escape(outline.entries[uri].label)}]({relative(outline.paths[uri], HOME)})"
-                for uri in answers[:2]
-            )
-            lines.append(f"- {escape(plain(example.question))} → {links}")
-    return ["## Questions that it answers", "", *lines[:QUESTIONS], ""] if lines else []
+            yield plain(example.question), answers[:2]
 
 
-def _sections(outline: SiteOutline) -> list[str]:
-    lines = []
-    for section in outline.root.sections:
-        link = relative(outline.page_of(section), HOME)
-        about = about_line(outline, section.page) if section.page else ""
-        titles = (outline.entries[uri].label for uri in section.documents[:NAMED])
-        about = about or ", ".join(map(escape, titles))
-        size = pluralize(section.size)
-        lines.append(f"- [{escape(section.label)}]({link})  ")
-        lines.append(f"  {about} ({size})" if about else f"  {size}")
-    return ["## Sections", "", *lines, ""] if lines else []
+def _about_section(outline: SiteOutline, section: TreeSection) -> str:
+    about = about_line(outline, section.page) if section.page else ""
+    titles = (outline.entries[uri].label for uri in section.documents[:NAMED])
+    return about or ", ".join(map(escape, titles))
 
 
-def _changes(outline: SiteOutline) -> list[str]:
-    lines = [
-        f"- [{escape(outline.entries[uri].label)}]({relative(outline.paths[uri], HOME)}): "
-        f"{revision.change} {revision.day}"
-        for uri, revision in latest_changes(outline.history(), CHANGES)
-    ]
-    return ["## Newest changes", "", *lines, ""] if lines else []
-
-
-def _best(outline: SiteOutline) -> list[str]:
+def _best(outline: SiteOutline) -> Iterator[str]:
     entries = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
-    rows = []
     for entry in entries[:MAX_DOCUMENTS]:
-        line = document_list(outline, [entry.uri], HOME)[0]
         average, people = outline.facts.ratings.get(entry.id, (0.0, 0))
         rated = f" {stars(average)} ({people:,})" if people else ""
-        rows.append(f"{line}{rated}")
-    return ["## The best first", "", *rows, ""] if rows else []
-
-
-def _other_sections(outline: SiteOutline) -> list[str]:
-    return [
-        line
-        for each in outline.facts.sections
-        for line in (f"## [{escape(each.title)}]({each.path})", "", escape(each.about), "")
-    ]
-
-
-def _end(outline: SiteOutline) -> list[str]:
-    documents = pluralize(len(outline.entries))
-    day = max((source.day for source in outline.facts.sources), default="")
-    documents += f", last refreshed {day}" if day else ""
-    graph = f"[knowledge graph]({GRAPH}) · " if outline.facts.graph is not None else ""
-    return [
-        "---",
-        "",
-        f"{documents}: [by type and tag]({BROWSE}) · {graph}[where they come from]({ABOUT}) · "
-        f"[figures]({FIGURES})",
-        "",
-    ]
+        yield document_line(outline, entry.uri, HOME) + rated
 
 
 LISTED = 200
@@ -166,30 +136,16 @@ def _digest(page: str) -> str:
 
 
 def _page(graph: GraphFacts, outline: SiteOutline) -> str:
-    shown = len(graph.nodes)
-    of = f"the {shown:,} most related of {graph.total:,}" if graph.total > shown else f"{shown:,}"
-    lines = [
-        f"This graph shows {of} names in these documents, with "
-        f"{pluralize(len(graph.edges), 'relation')}. The picture opens with those that are "
-        "related most.",
-        "",
-        "## Most related",
-        "",
-    ]
+    listed = []
     for node in graph.nodes[:LISTED]:
         place = next((place for place in node.places if place.uri in outline.paths), None)
-        label = escape(node.name)
-        lines.append(
-            f"- {f'[{label}]({_link(place, outline)})' if place else label} "
-            f"({escape(node.type)}){f': {escape(node.description)}' if node.description else ''}"
-        )
+        anchor = in_page(place.anchor) if place and place.anchor else ""
+        link = relative(outline.paths[place.uri], GRAPH) + anchor if place else ""
+        listed.append((node, link))
+    values = {"nodes": graph.nodes, "total": graph.total, "edges": len(graph.edges)}
+    text = filled("graph.md.j2", **values, listed=listed)
     # a table of contents with one entry would take space from the picture
-    return unsearched_page(outline, GRAPH, "Knowledge graph", lines, meta={"hide": ["toc"]})
-
-
-def _link(place: GraphPlace, outline: SiteOutline) -> str:
-    anchor = in_page(place.anchor) if place.anchor else ""
-    return relative(outline.paths[place.uri], GRAPH) + anchor
+    return unsearched_page(outline, GRAPH, "Knowledge graph", [text], meta={"hide": ["toc"]})
 
 
 def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
@@ -356,22 +312,16 @@ def numbered(path: str, number: int) -> str:
 
 def _browse_page(outline: SiteOutline) -> str:
     entries = outline.entries.values()
-    types = Counter(entry.document_type for entry in entries)
     tags = Counter(tag for entry in entries for tag in entry.tags)
-    lines = ["## Types", ""]
-    lines += [
-        f"- [{escape(kind.replace('_', ' '))}]({path}) ({pluralize(types[kind])})"
-        for kind, path in outline.type_paths.items()
-    ]
-    if outline.tag_paths:
-        lines += ["", "## Tags", ""]
-        lines += [
-            f"- [{escape(tag)}]({relative(path, BROWSE)}) ({pluralize(tags[tag])})"
-            for tag, path in outline.tag_paths.items()
-        ]
-    if len(tags) > len(outline.tag_paths):
-        lines += ["", f"{len(tags) - len(outline.tag_paths):,} rarer tags have no page."]
-    return unsearched_page(outline, BROWSE, "By type and tag", lines)
+    text = filled(
+        "browse.md.j2",
+        outline=outline,
+        relative=partial(relative, path=BROWSE),
+        types=Counter(entry.document_type for entry in entries),
+        tags=tags,
+        rarer=len(tags) - len(outline.tag_paths),
+    )
+    return unsearched_page(outline, BROWSE, "By type and tag", [text])
 
 
 def section_line(outline: SiteOutline, section: TreeSection, here: str) -> str:
@@ -387,10 +337,12 @@ def document_list(outline: SiteOutline, uris: Sequence[str], here: str) -> list[
 
 
 def document_line(outline: SiteOutline, uri: str, here: str) -> str:
-    entry = outline.entries[uri]
-    line = f"- [{escape(entry.label)}]({relative(outline.paths[uri], here)})"
-    about = about_line(outline, uri)
+    line, about = f"- {_link(outline, uri, here)}", about_line(outline, uri)
     return f"{line}: {about}" if about else line
+
+
+def _link(outline: SiteOutline, uri: str, here: str) -> str:
+    return f"[{escape(outline.entries[uri].label)}]({relative(outline.paths[uri], here)})"
 
 
 def about_line(outline: SiteOutline, uri: str) -> str:
