@@ -28,7 +28,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -155,50 +154,41 @@ TEXT_BYTES = 8_000
 _DRAFT = ".draft"  # MkDocs ignores names with a leading dot
 
 
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """Files written for an index."""
+def write_index(content: IndexContent, directory: Path, state: str = "") -> Path:
+    """Replace the index of an export if it changed.
 
-    folder: Path
-    shards: int
-    size: int
-    written: bool
-
-
-def write_index(content: IndexContent, directory: Path, state: str = "") -> IndexReport:
-    """Replace the index of an export if it changed; its folder's name is a hash, for caches."""
+    Returns:
+        Its folder, whose name is a hash, for caches.
+    """
     top = directory / FOLDER
     with writing(top, "the search index"):
         shutil.rmtree(top / _DRAFT, ignore_errors=True)  # of a killed export
-        name, shards, size = _write_shards(content, top / _DRAFT)
-        written = _read_descriptor(top).get("folder") != name
-        if written:
+        name = _write_shards(content, top / _DRAFT)
+        if _read_descriptor(top).get("folder") == name:
+            shutil.rmtree(top / _DRAFT)
+        else:
             shutil.rmtree(top / name, ignore_errors=True)
             (top / _DRAFT).replace(top / name)
-        else:
-            shutil.rmtree(top / _DRAFT)
         about = {"format": FORMAT, "folder": name, "state": state}
         write_changed(top / DESCRIPTOR, json.dumps(about))
         for other in top.iterdir():
             if other.is_dir() and other.name != name:
                 shutil.rmtree(other)
-    return IndexReport(top / name, shards, size, written)
+    return top / name
 
 
 def is_written(directory: Path, state: str) -> bool:
     return _read_descriptor(directory / FOLDER).get("state") == state != ""
 
 
-def _write_shards(content: IndexContent, folder: Path) -> tuple[str, int, int]:
+def _write_shards(content: IndexContent, folder: Path) -> str:
     digest = hashlib.blake2b(digest_size=8)
-    shards = size = 0
     for kind in ("t", "v", "c", "e", "x", "s"):
         (folder / kind).mkdir(parents=True)
     for name, data in _shards(content):
         digest.update(f"{name} {len(data)}\n".encode() + data)
         (folder / f"{name}.js").write_bytes(data)
-        shards, size = shards + 1, size + len(data)
-    return digest.hexdigest(), shards, size
+    return digest.hexdigest()
 
 
 def remove_index(directory: Path) -> None:

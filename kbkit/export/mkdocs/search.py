@@ -198,7 +198,7 @@ class SiteSearch:
         content = guides_content(entries, name, str(self.cores[0]["language"]))
         guides = []
         if content is not None:
-            folder = write_index(content, target / _GUIDES).folder.relative_to(site).as_posix()
+            folder = write_index(content, target / _GUIDES).relative_to(site).as_posix()
             guides = [{"name": content.name, "title": name, "base": "", "folder": folder}]
         about = {
             "kbs": [*self.kbs, *guides],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import cycle, pairwise
 from pathlib import PurePosixPath
@@ -24,55 +23,38 @@ _NUMBERS = 60
 _ROW = 24
 _TOP = 50
 _LEGEND = 26
-_SWATCH = 105
 
 
 def bar_chart(
     title: str, unit: str, rows: Sequence[tuple[str, Mapping[str, int]]], names: Sequence[str]
 ) -> str:
     """Return horizontal bars as SVG, each with a label and parts in the order of `names`."""
-    most = max((sum(parts.values()) for _, parts in rows), default=0) or 1
-    total = sum(sum(parts.values()) for _, parts in rows)
-    legend = _LEGEND if len(names) > 1 else 0
-    height = _TOP + legend + _ROW * len(rows) + 6
-    name = html.escape(f"{title}: {total:,} {unit}")
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{name}" '
-        'font-family="sans-serif" font-size="13" fill="currentColor" color="#767676">',
-        _text(0, 16, title, 'font-weight="bold"'),
-        _text(0, 35, f"{total:,} {unit}", 'opacity="0.8"'),
-    ]
+    sums = [sum(parts.values()) for _, parts in rows]
+    scale = (_WIDTH - _LABELS - _NUMBERS) / (max(sums, default=0) or 1)
     colours = dict(zip(names, cycle(COLOURS), strict=False))
-    for number, (part, colour) in enumerate(colours.items() if legend else ()):
-        x = number * _SWATCH
-        lines.append(f'<rect x="{x}" y="{_TOP - 1}" width="12" height="12" fill="{colour}"/>')
-        lines.append(_text(x + 17, _TOP + 10, part))
-    for number, (label, parts) in enumerate(rows):
-        lines += _bar(label, parts, colours, most, _TOP + legend + _ROW * number)
-    return "\n".join([*lines, "</svg>\n"])
-
-
-def _bar(
-    label: str, parts: Mapping[str, int], colours: Mapping[str, str], limit: int, y: int
-) -> Iterator[str]:
-    yield _text(_LABELS - 8, y + 15, label, 'text-anchor="end"')
-    scale = (_WIDTH - _LABELS - _NUMBERS) / limit
-    x = float(_LABELS)
-    for part, colour in colours.items():
-        width = parts.get(part, 0) * scale
-        if width:
-            yield (
-                f'<rect x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_ROW - 6}" '
-                f'fill="{colour}"><title>{html.escape(part)}: {parts[part]:,}</title></rect>'
-            )
-        x += width
-    yield _text(round(x) + 6, y + 15, f"{sum(parts.values()):,}")
-
-
-def _text(x: int, y: int, text: str, more: str = "") -> str:
-    attributes = f" {more}" if more else ""
-    return f'<text x="{x}" y="{y}"{attributes}>{html.escape(text)}</text>'
+    bars = []
+    for (label, parts), total in zip(rows, sums, strict=True):
+        bar, x = [], float(_LABELS)
+        for part, colour in colours.items():
+            if count := parts.get(part, 0):
+                bar.append((part, count, x, count * scale, colour))
+                x += count * scale
+        bars.append((label, bar, total, round(x) + 6))
+    top = _TOP + (_LEGEND if len(names) > 1 else 0)
+    chart = filled(
+        "chart.svg.j2",
+        title=title,
+        unit=unit,
+        total=sum(sums),
+        legend=list(colours.items()) if len(names) > 1 else [],
+        rows=bars,
+        top=top,
+        width=_WIDTH,
+        height=top + _ROW * len(rows) + 6,
+        labels=_LABELS,
+        row=_ROW,
+    )
+    return f"{chart}\n"
 
 
 FOLDER = "plots"

@@ -186,10 +186,11 @@ def breadcrumbs(outline: SiteOutline, above: Sequence[TreeSection], here: str) -
 
 @cache
 def _templates() -> Environment:
-    from jinja2 import Environment, FileSystemLoader  # slow to import
+    from jinja2 import Environment, FileSystemLoader, select_autoescape  # slow to import
 
-    environment = Environment(  # noqa: S701 - these are Markdown, where `md` escapes
+    environment = Environment(
         loader=FileSystemLoader(ASSET_FILES),
+        autoescape=select_autoescape(["svg.j2"], default=False),  # `md` escapes in Markdown
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
