@@ -2,8 +2,8 @@
 
 ::
 
-    publisher        pages, search index and site of one knowledge base
-    facts            facts in addition to the documents
+    publisher        pages with their facts, search index and site of one knowledge base
+    graph_facts      the published part of the graph
     index_content    content of the search index
     published_index  search of that index, as in browsers
 """
