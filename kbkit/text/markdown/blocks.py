@@ -11,11 +11,9 @@ with an ambiguous start; regular expressions recognize most others. Beyond Commo
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache, lru_cache
-from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -84,8 +82,6 @@ _BLOCK = re.compile(
       (?=\n(?:{_MARKER}[ \t]|{_HASHES}|{_TICKS}|(?>(?:[ \t]*+\n)+)[^ \t\n])|[ \t\n]*+\Z)
     | [ ]{{0,3}}(?P<fence>{_TICKS})[^\n]*+
     | (?P<table>(?>(?:\|[^\n]*+(?:\n|\Z))+))(?=[ \t]*+(?:\n|\Z))
-    | [ ]{{0,3}}(?P<raw>{_RAW})
-    | [ ]{{0,3}}(?P<rule>(?P<mark>[-*_])(?>(?:[ \t]*+(?P=mark)){{2,}})[ \t]*+$)
     """,
     re.MULTILINE | re.VERBOSE,
 )
@@ -97,14 +93,6 @@ _FRONT_MATTER = re.compile(
     r"---[ \t]*\n(?=[A-Za-z_][\w -]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?=\n|\Z)"
 )
 _BREAKS = re.compile(r"\r\n|\r|^\f+", re.MULTILINE)
-_MARK = re.compile(rf"[ ]{{0,3}}(?:(?P<quote>>)|{_MARKER}[ ]{{1,4}}(?=[^ \t\n]))")
-_QUOTE_MARK = re.compile("^[ ]{0,3}>[ ]?")
-_END_OF_NESTED = re.compile(
-    r"(?![ ]*\t)(?:(?<=\n\n)|(?<=\n[ ]\n)|\Z|[ ]*+(?:\n|\Z)"
-    rf"|[ ]{{0,3}}(?:{_MARKER}[ ]|{_HASHES}|{_TICKS}|{_RAW}))",
-    re.MULTILINE,
-)
-_MAX_DEPTH = 8
 _TEXT_ANCHOR = re.compile(r"(?<=\S)[ \t]+\{#([^\s{}\"'<>`]{1,200})\}[ \t\r\n]*\Z")
 _LINE_FEED = re.compile(r"\n")
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
@@ -128,7 +116,7 @@ def blocks(content: str) -> Iterator[Block]:
     yield from _scan(text, front.end() if front else 0)
 
 
-def _scan(text: str, at: int, depth: int = 0) -> Iterator[Block]:
+def _scan(text: str, at: int) -> Iterator[Block]:
     while at < len(text):
         match = _BLOCK.match(text, at)
         if match and match.lastgroup == "blank":
@@ -137,7 +125,7 @@ def _scan(text: str, at: int, depth: int = 0) -> Iterator[Block]:
             yield block
             at = block.end + 1
         else:
-            parsed, end = _nested(text, at, depth) or _parsed(text, at)
+            parsed, end = _parsed(text, at)
             yield from parsed
             at = max(end, parsed[-1].end + 1 if parsed else 0)
 
@@ -180,13 +168,6 @@ def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
         if "|" in match[0] and _DASHES.match(text, end):
             return None
         return _reaching(Block(Kind.FENCE, at, end, markup=match["fence"]), text)
-    if kind == "raw":
-        line = text.find("\n", end)
-        if line >= 0 and "|" in text[at:line] and _DASHES.match(text, line):
-            return None
-        return _reaching(Block(Kind.HTML, at, end), text)
-    if kind == "rule":
-        return Block(Kind.RULE, at, end)
     return Block(Kind.TABLE, at, end - (text[end - 1] == "\n")) if _is_table(match[0]) else None
 
 
@@ -217,13 +198,6 @@ def _reaching(block: Block, text: str) -> Block:
 
 
 @lru_cache(maxsize=64)
-def _lines_of(width: int) -> re.Pattern[str]:
-    if not width:
-        return re.compile(r"(?>(?:[ ]{0,3}>[^\n]*+(?:\n|\Z))+)")
-    return re.compile(rf"[^\n]*+(?:\n|\Z)(?>(?:[ ]{{{width}}}[^\n]*+(?:\n|\Z)|[ \t]*+\n)*)")
-
-
-@lru_cache(maxsize=64)
 def _fence_end(markup: str) -> re.Pattern[str]:
     return re.compile(rf"\n[ ]{{0,3}}{markup}{markup[0]}*[ \t]*(?=\n|\Z)")
 
@@ -250,39 +224,6 @@ _LEAVES = {
     "paragraph_open": Kind.TEXT,
     "hr": Kind.RULE,
 }
-
-
-def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
-    mark = _MARK.match(text, at)
-    if mark is None or depth > _MAX_DEPTH:
-        return None
-    width = 0 if mark["quote"] else mark.end() - at
-    body = _lines_of(width).match(text, at)
-    assert body is not None
-    end = body.end()
-    ends = _END_OF_NESTED.match(text, end)
-    if ends is None or "\t" in body[0]:
-        return None
-    lines = body[0].removesuffix("\n").split("\n")
-    inner = [line[width:] if width else _QUOTE_MARK.sub("", line) for line in lines]
-    outside = list(accumulate((len(line) + 1 for line in lines), initial=at))
-    inside = list(accumulate((len(line) + 1 for line in inner), initial=0))
-    inner_blocks = [
-        Block(
-            kind,
-            outside[bisect_right(inside, start) - 1],
-            outside[bisect_right(inside, stop)] - 1,
-            level,
-            title,
-            markup,
-            item or (start == 0 and width > 0),
-            False,
-        )
-        for kind, start, stop, level, title, markup, item, _ in _scan(
-            "\n".join(inner), 0, depth + 1
-        )
-    ]
-    return inner_blocks, end
 
 
 def _parsed(text: str, start: int) -> tuple[list[Block], int]:

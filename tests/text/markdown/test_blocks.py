@@ -106,11 +106,7 @@ def test_blocks_of_odd_texts_are_those_of_the_parser(text):
         ("A\nb\n===", [Kind.HEADING]),
         ("```py\n- z\n```", [Kind.FENCE]),
         ("- x\n- `y`\n\nz", [Kind.TEXT, Kind.TEXT, Kind.TEXT]),
-        ("1.  x\n\n    ```\n    y\n    ```\n2.  z", [Kind.TEXT, Kind.FENCE, Kind.TEXT]),
-        ("> a\n>\n> - b", [Kind.TEXT, Kind.TEXT]),
         ("| a |\n|---|\n| b |", [Kind.TABLE]),
-        ("<!-- a\n\nb -->\nc", [Kind.HTML, Kind.TEXT]),
-        ("---", [Kind.RULE]),
     ],
 )
 def test_simple_blocks_are_read_without_the_parser(text, kinds, monkeypatch):
