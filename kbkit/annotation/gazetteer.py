@@ -94,11 +94,6 @@ class NameGazetteer:
         rules.add_suffixes(self.types)
         self._rules = rules.by_fold
         self._patterns = list(self._rules)
-        # most words of a text are ordinary: their conditions are checked first
-        self._ordinary = [
-            all(rule.marked for rule in same_fold) and fold.count(MARK) == 2
-            for fold, same_fold in self._rules.items()
-        ]
         self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.LeftmostLongest)
 
     def _take(self, rules: Spellings, group: _GroupOf, *, curated: bool = False) -> None:
@@ -153,21 +148,11 @@ class NameGazetteer:
 
     def _search(self, text: str, offset: int, look: _Look) -> Iterator[Mention]:
         at = place = 0
-        plain = look.plain
         for number, start, _ in self._automaton.find_matches_as_indexes(text):
             place += start - at - text.count(MARK, at, start)
             at = start
             fold = self._patterns[number]
             begin = offset + place
-            if self._ordinary[number]:
-                behind = begin + len(fold) - 2
-                before = plain[begin - 1 : begin]
-                if (
-                    before not in "`["
-                    and plain[behind : behind + 1] not in "`("
-                    and (begin, behind) not in look.headings
-                ):
-                    continue
             behind = begin + len(fold) - fold.count(MARK)
             rule = self._rule(fold, begin, behind, look)
             if rule is not None:

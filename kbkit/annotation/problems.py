@@ -67,16 +67,6 @@ _STRONG = re.compile(
 )
 
 
-_HINTS = AhoCorasick(
-    str.split("""
-        fail crash deadlock dead-lock corrupt race memory vulnerab work unable problem bug hang
-        break segfault overflow denial injection wrong loss security error misbehav unexpected fix
-        solve resolve mend correct avoid prevent remedy overcome solution answer sure try instead
-        mitigat
-        """)
-)
-
-
 def problems_and_resolutions(
     text: str, path: Sequence[str], reading: Reading, entities: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -90,8 +80,7 @@ def problems_and_resolutions(
         for match in _ERROR_TEXT.finditer(text):
             problems[_cut(match[0].strip(" >\t"), _MAX_LENGTH)] = None
     low = folded(text) if reading.sentences else ""
-    hinted = reading.sentences if _HINTS.find_matches_as_indexes(low) else ()
-    for sentence in hinted:
+    for sentence in reading.sentences:
         bad = _TROUBLE.search(low, sentence.start, sentence.end)
         good = _MENDING.search(low, sentence.start, sentence.end)
         if good and (
@@ -126,13 +115,11 @@ _MAX_CONTEXTS = 8
 _MAX_DOMAINS = 5
 _MAX_LABEL = 80
 
-_NUMBER = re.compile(r"\d\.\d")
 _VERSION = re.compile(
     r"(?:\b(?P<product>[A-Z][A-Za-z+#]*(?:\s[A-Z][A-Za-z+#]*)?)\s(?:[Vv]ersions?\s)?"
     r"|\b(?:versions?|since|release|prior to|as of)\s(?:version\s)?)"
     r"v?(?P<number>\d+\.\d+(?:\.\d+)*)"
 )
-_BEFORE = 45
 _NO_PRODUCT = frozenset(
     str.split("""
         Version Versions Since Release In The See Section Figure Table Chapter Changed New Added
@@ -168,21 +155,11 @@ def contexts_of(text: str, path: Sequence[str]) -> tuple[str, ...]:
 
 
 def _versions(text: str) -> Iterator[str]:
-    end = 0
-    for number in _NUMBER.finditer(text):
-        if number.start() < end:
-            continue
-        for match in _VERSION.finditer(text, max(end, number.start() - _BEFORE)):
-            if match.start("number") <= number.start() < match.end():
-                end = match.end()
-                product = (match["product"] or "").split()
-                if product and product[0] in _PLACES:
-                    break
-                named = (
-                    " ".join(product) if product and product[0] not in _NO_PRODUCT else "version"
-                )
-                yield f"{named} {match['number']}"
-            break
+    for match in _VERSION.finditer(text):
+        product = (match["product"] or "").split()
+        if not product or product[0] not in _PLACES:
+            known = product and product[0] not in _NO_PRODUCT
+            yield f"{' '.join(product) if known else 'version'} {match['number']}"
 
 
 def _platforms_in(text: str) -> Iterator[str]:

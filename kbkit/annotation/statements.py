@@ -224,9 +224,9 @@ def read(text: str, path: Sequence[str] = ()) -> Reading:
     low = folded(text)
     if "](" in low:
         low = _LINK_TARGET.sub(lambda target: " " * len(target[0]), low)
-    if not prose or not _is_english(" ".join(low[block.start : block.end] for block in prose)):
-        return Reading([], _no_weights(), False)
     sentences = [sentence for block in prose for sentence in _sentences(text, block)]
+    if not sentences or not _is_english(" ".join(low[block.start : block.end] for block in prose)):
+        return Reading([], _no_weights(), False)
     _weigh(low, sentences)
     return Reading(sentences, _scores(text, sentences, path), True)
 

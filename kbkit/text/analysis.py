@@ -65,36 +65,16 @@ _MAX_REMEMBERED = 300_000
 
 _UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060-\u2064\ufeff]")
 _LETTER = r"[^\W\d_]"
-_BLOCKS_WITH_MARKS = (
-    (0x300, 0x370),
-    (0x483, 0x48A),
-    (0x591, 0x1E00),
-    (0x20D0, 0x2100),
-    (0x2CEF, 0x2E00),
-    (0x302A, 0x3030),
-    (0x3099, 0x309B),
-    (0xA66F, 0xAC00),
-    (0xFB1E, 0xFB1F),
-    (0xFE00, 0xFE30),
-    (0x101FD, 0x11FFF),
-    (0x16AF0, 0x17000),
-    (0x1BC9D, 0x1EFFF),
-    (0xE0100, 0xE01F0),
-)
 
 
 def _marks() -> str:
     r"""Return ``\p{M}``, which `re` lacks, as content of a character class."""
-    marks = [
-        point
-        for start, stop in _BLOCKS_WITH_MARKS
-        for point in range(start, stop)
-        if unicodedata.category(chr(point))[0] == "M"
-    ]
+    points = (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
+    marks = [point for point in points if unicodedata.category(chr(point))[0] == "M"]
     runs = []
-    for _, run in groupby(enumerate(marks), lambda pair: pair[1] - pair[0]):
-        points = [point for _, point in run]
-        runs.append(f"{chr(points[0])}-{chr(points[-1])}")
+    for _, group in groupby(enumerate(marks), lambda pair: pair[1] - pair[0]):
+        run = [chr(point) for _, point in group]
+        runs.append(f"{run[0]}-{run[-1]}")
     return "".join(runs)
 
 

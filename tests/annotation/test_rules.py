@@ -22,6 +22,11 @@ def annotations(text, path=(), **about):
     return statements
 
 
+def test_item_without_text_states_nothing():
+    (whole,) = annotations("- \u00a0")  # the item of a list that begins with code
+    assert whole.frame is None
+
+
 INSTALL = "To install it, run the following command:\n\n```sh\npip install x\n```\n"
 
 
