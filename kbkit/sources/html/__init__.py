@@ -31,6 +31,8 @@ _IN_HEAD = frozenset(
 PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 
 _HEADING = re.compile(r"<(/?)h([1-6])(?=[\s/>])", re.IGNORECASE)
+# HTTP headers of a response that was saved whole
+HTTP_HEAD = re.compile(r"\A\s*(?:[A-Za-z][\w-]*:[^\n<]*\n)+\s*(?=<!doctype|<html)", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from lxml import etree
 
@@ -123,14 +122,9 @@ def clean(body: Element) -> None:
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
             # the link holds the heading's anchor, so only its pilcrow goes
             link.text = None
-    verdicts: dict[tuple[Any, ...], bool] = {}
     navigation: list[Element] = []
     for element in _MARKED(body):
-        key = (element.tag, *element.attrib.values(), *element.attrib)
-        boilerplate = verdicts.get(key)
-        if boilerplate is None:
-            boilerplate = verdicts[key] = _is_boilerplate(element)
-        if (boilerplate and not _holds_sections(element)) or numbers_lines(element):
+        if (_is_boilerplate(element) and not _holds_sections(element)) or numbers_lines(element):
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)

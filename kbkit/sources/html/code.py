@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from itertools import islice, takewhile
 from urllib.parse import unquote_plus
 
@@ -141,7 +140,6 @@ def pops_up(element: Element) -> bool:
     return _is_named(element.get("class"), _POPUP) or numbers_lines(element)
 
 
-@lru_cache(maxsize=10_000)
 def _is_named(names: str | None, pattern: re.Pattern[str]) -> bool:
     return any(map(pattern.search, (names or "").split()))
 

@@ -16,6 +16,7 @@ from kbkit.models import DocumentType, License
 from kbkit.models.documents import Navigation
 from kbkit.models.values import plain
 from kbkit.sources.html import (
+    HTTP_HEAD,
     Element,
     anchor,
     articles,
@@ -53,8 +54,6 @@ _PLACEHOLDER = re.compile(r"<?(?:no title|untitled(?: document| page)?)>?(?=$|\s
 _FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # not a title
 _RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around the content
 _BODY = re.compile("<body", re.IGNORECASE)
-# HTTP headers of a response that was saved whole
-_HTTP_HEAD = re.compile(r"\A\s*(?:[A-Za-z][\w-]*:[^\n<]*\n)+\s*(?=<!doctype|<html)", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # most characters of a description
@@ -120,7 +119,7 @@ def extract(
     alone: bool = True,
     drawings: bool = False,
 ) -> ExtractedPage:
-    html = _HTTP_HEAD.sub("", html)
+    html = HTTP_HEAD.sub("", html)
     root = parse(html) if html.strip() else None
     if root is None:
         return ExtractedPage(reason="empty page")

@@ -29,7 +29,6 @@ class InlineWriter:
     def __init__(self, base: str, *, relative: bool = False) -> None:
         self._base = base
         self._relative = relative
-        self._urls: dict[str, str] = {}
         self._plain = False  # inside a heading or term: no emphasis
         self._linkless = False  # no links either
         self._place: str | None = None  # anchor of the current heading; links to it are dropped
@@ -182,12 +181,7 @@ class InlineWriter:
         return f"{before}[{inner}]({url}){after}"
 
     def _safe(self, href: str) -> str:
-        url = self._urls.get(href)
-        if url is None:
-            url = self._urls[href] = (
-                safe_url(href, self._base, relative=self._relative) if href else ""
-            )
-        return url
+        return safe_url(href, self._base, relative=self._relative) if href else ""
 
     def _emphasised(self, element: Element, mark: str) -> str:
         if mark in self._emphasis:

@@ -1,8 +1,8 @@
 """Measure how much of a page its Markdown keeps.
 
-Independent of the extractor, even in parsing HTML and Markdown, so that neither hides the other's
-mistakes. Shared text of a site's pages, landmarks, links and headings identify the content. `runs`
-and `page_content` read pages; here Markdown is read, and compared with them.
+Independent of the extractor, except for parsing HTML, so that neither hides the other's mistakes.
+Shared text of a site's pages, landmarks, links and headings identify the content. `runs` and
+`page_content` read pages; here Markdown is read, and compared with them.
 """
 
 from __future__ import annotations

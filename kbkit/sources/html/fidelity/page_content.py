@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import accumulate, islice
-from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
+from kbkit.sources.html import HEADINGS, Element
 from kbkit.sources.html.fidelity.runs import (
-    HEADINGS,
     Runs,
     TextRun,
     classes,
@@ -21,8 +20,6 @@ from kbkit.sources.html.fidelity.runs import (
     squashed,
     words,
 )
-
-Element = Any  # lxml ships no types
 
 _AROUND = 3  # ancestors of a heading whose ids name it
 # least share and number of pages with a text of the template
@@ -105,9 +102,6 @@ class _Reading:
                 (page.words if state is State.CONTENT else page.spare).update(words(run.text))
         for text in (*self._read_runs.formulas, self._read_runs.title):
             page.spare.update(words(text))
-        for text in self._read_runs.aside:
-            page.spare.subtract(words(text))
-        page.spare = +page.spare
         page.headings = list(self._headings())
         for element in self._codes():
             if (code := code_text(element)).strip():
@@ -204,10 +198,7 @@ class _Reading:
         return any(around in self._fences for around in (block, *block.iterancestors()))
 
     def _leads_to_itself(self, link: Element, address: str) -> bool:
-        titles = (*HEADINGS, "dt")
-        if next(link.iter(*HEADINGS), None) is not None:
-            return True
-        heading = next(link.iterancestors(*titles), None)
+        heading = next(link.iterancestors(*HEADINGS, "dt"), None)
         page, _, place = address.partition("#")
         if heading is None or page != unquote(self._base.partition("#")[0]):
             return False
@@ -304,29 +295,6 @@ class PageStates:
             if state is not State.CONTENT:
                 self.states[first:last] = [max(state, old) for old in self.states[first:last]]
         self._repeated()
-        self._contents_alone()
-
-    def _contents_alone(self) -> None:
-        """Count the links under a page's only heading as content."""
-        texts = (
-            run.size
-            for run, state in zip(self._runs, self.states, strict=True)
-            if state is State.CONTENT and not _level(run)
-        )
-        if sum(texts) > _STEPS:
-            return
-        for element, (first, last) in self._read_runs.spans.items():
-            around = (element, *element.iterancestors())
-            in_menu = any(one.tag == "nav" or one.get("role") for one in around)
-            if element.tag not in ("ul", "ol", "dl", "div") or in_menu or not 0 < first < last:
-                continue
-            size, _, same = self._figures(first, last)
-            if same >= _SAME * size:
-                continue
-            links = [one.get("href") or "#" for one in element.iter("a")]
-            if _level(self._runs[first - 1]) == 1 and sum(one[0] != "#" for one in links) > 2:
-                self.states[first:last] = [State.CONTENT] * (last - first)
-                break
 
     def _verdict(self, element: Element, first: int, last: int, fragments: set[str]) -> State:
         tag, role = element.tag, element.get("role") or ""
@@ -339,8 +307,6 @@ class PageStates:
         named = not _NAVIGATION_NAMES.isdisjoint(classes(element))
         if tag == "aside" and named and linked >= _LINKED * size:
             return State.BOILERPLATE  # a menu below the site's name
-        if next(element.iter("h1"), None) is not None:
-            return State.CONTENT
         foreign = same >= _SAME * size or linked >= _LINKED * size
         frames = named or tag == "footer" or (tag == "header" and linked)
         if role == "contentinfo" or (foreign and frames):
@@ -371,13 +337,8 @@ class PageStates:
 
     def _mark_outside(self, main: Element) -> None:
         first, last = self._read_runs.spans[main]
-        title = squashed(self._read_runs.title)
-        headed = next(main.iter("h1"), None) is not None
         for place, run in enumerate(self._runs):
             if first <= place < last:
-                continue
-            names = run.holder.tag == "h1" and not headed and squashed(run.text) in title
-            if names:
                 continue
             foreign = self._same[place] or run.linked >= _LINKED * run.size
             self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
@@ -456,9 +417,7 @@ class PageStates:
                 in_text = (
                     run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
                 )
-                # the explanation of a term belongs to it, even if other pages repeat it
-                explains = next(run.holder.iterancestors("dd"), None) is not None
-                foreign = (outside and not explains) or (self._is_linked(place) and not in_text)
+                foreign = outside or (self._is_linked(place) and not in_text)
                 foreign = foreign and not heads_row
                 self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
         for place in heads:
@@ -481,8 +440,6 @@ class PageStates:
         after = self.states[place + 1 : place + 2]
         if after and after[0] is not State.CONTENT and self._is_linked(place + 1):
             return False  # names a menu
-        if level == 1 and after == [State.BOILERPLATE]:
-            return False  # the site's name above its menu
         for other in range(place + 1, len(self._runs)):
             if 0 < _level(self._runs[other]) <= level:
                 return False

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import unquote_plus
 from zlib import crc32
 
-from lxml import etree
+from kbkit.sources.html import BLOCKS, HEADINGS, HTTP_HEAD, PREFORMATTED, Element, drop_tree, parse
 
-from kbkit.sources.html import drop_tree
-
-Element = Any  # lxml ships no types
-
-HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    str.split("""
-        address article aside blockquote body caption center dd details dialog dir div dl dt
-        fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html
-        legend li listing main menu nav ol optgroup option p plaintext pre search section
-        summary table tbody td tfoot th thead title tr ul xmp
-        """)
-)
+_BLOCKS = BLOCKS | {"dialog", "optgroup", "option", "search", "title"}
 _UNSEEN = frozenset(
     str.split("""
         applet audio button canvas datalist dialog embed frame head iframe input link meta noframes
@@ -50,7 +37,6 @@ _SOURCE_LINKS = frozenset(
     str.split("source [source] [docs] src [src] viewsource editthispage editongithub editpage", " ")
 )
 _SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the source code"))
-_PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
 _PROGRAM = 60  # characters from which an address may hold a program
 _UNFOLDING = 3  # most words of a link to "#" beside a name that unfolds something
@@ -86,7 +72,6 @@ class Runs:
 
     Attributes:
         spans: Index of each block's first run, and of the one after its last.
-        aside: Texts of links to source code: visible, but no content.
         formulas: Texts of formulas and pictures, which may be written differently.
         codes: Code blocks, ``pre`` or not.
         base: Declared base address of its links.
@@ -95,28 +80,14 @@ class Runs:
     root: Element
     runs: list[TextRun] = field(default_factory=list)
     spans: dict[Element, tuple[int, int]] = field(default_factory=dict)
-    aside: list[str] = field(default_factory=list)
     formulas: list[str] = field(default_factory=list)
     codes: list[Element] = field(default_factory=list)
     title: str = ""
     base: str = ""
 
 
-def parse(html: str) -> Element | None:
-    text = re.sub("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]", "", html)
-    # HTTP headers of a response that was saved whole
-    text = re.sub(
-        r"^\s*(?:[\w-]+: [^\n<]*\n)+\s*(?=<!DOCTYPE|<html)", "", text, count=1, flags=re.I
-    )
-    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    try:
-        return etree.fromstring(text.encode("utf-8", "replace"), parser)
-    except (etree.LxmlError, ValueError):
-        return None
-
-
 def read(html: str) -> Runs | None:
-    root = parse(html) if html.strip() else None
+    root = parse(HTTP_HEAD.sub("", html)) if html.strip() else None
     if root is None:
         return None
     runs = Runs(root)
@@ -126,10 +97,7 @@ def read(html: str) -> Runs | None:
     for element in list(root.iter()):
         if element is root or not (element in sources or _unseen(element)):
             continue
-        if element.tag == "a" and (element.get("id") or element.get("name")):
-            _blank(element)  # it holds a heading's anchor
-        else:
-            drop_tree(element)
+        drop_tree(element)
     _Reader(runs).block(root, code=False)
     return runs
 
@@ -146,7 +114,7 @@ class _Reader:
     def block(self, element: Element, *, code: bool) -> None:
         runs = self._result.runs
         first = len(runs)
-        if not code and (element.tag in _PREFORMATTED or _holds_lines(element)):
+        if not code and (element.tag in PREFORMATTED or _holds_lines(element)):
             self._result.codes.append(element)
             code = True
         self._text(element.text)
@@ -169,7 +137,6 @@ class _Reader:
             elif tag == "math" or "math" in _classes(child):
                 self._result.formulas.append("".join(child.itertext()))
             elif tag == "a" and not code and (_is_source_link(child) or _runs_code(child)):
-                self._result.aside.append("".join(child.itertext()))
                 child.set("data-aside", "source")
             elif tag == "code" and not code and _has_lines(child):
                 self._result.codes.append(child)
@@ -303,7 +270,7 @@ def _has_lines(code: Element) -> bool:
 def code_text(element: Element) -> str:
     if element.tag == "code":
         return _folded_lines(element)
-    if element.tag not in _PREFORMATTED and _holds_lines(element):
+    if element.tag not in PREFORMATTED and _holds_lines(element):
         lines = [
             "".join(_copied(line)).removesuffix("\n")
             for line in element
@@ -352,10 +319,3 @@ def _classes(element: Element) -> list[str]:
 
 def classes(element: Element) -> list[str]:
     return [*_classes(element), (element.get("id") or "").lower()]
-
-
-def _blank(element: Element) -> None:
-    element.text = None
-    for child in list(element):
-        element.remove(child)
-    element.attrib.pop("href", None)
