@@ -266,8 +266,6 @@ class _Look:
 
     @cached_property
     def headings(self) -> frozenset[tuple[int, int]]:
-        if "#" not in self.plain and "[" not in self.plain:
-            return frozenset()
         return frozenset(
             match.span(match.lastindex or 0) for match in _HEADING.finditer(self.plain)
         )

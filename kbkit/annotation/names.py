@@ -99,9 +99,8 @@ def of_prose(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
         else:
             yield from _candidates(words, path)
     plain = ADDRESS.sub(" ", LINK.sub(r"\1", plain))
-    if "**" in plain:
-        for bold in _BOLD.finditer(plain):
-            yield from _candidates(inline_text(bold[1]).rstrip(":"), path)
+    for bold in _BOLD.finditer(plain):
+        yield from _candidates(inline_text(bold[1]).rstrip(":"), path)
     yield from _of_words(plain.replace("\\", "").replace("*", " "), path)
 
 
@@ -134,10 +133,9 @@ def _candidates(words: str, path: tuple[str, ...]) -> Iterator[Mark]:
 
 
 def of_spans(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    if "`" in text:
-        for span in SPAN.finditer(text):
-            linked = text[span.start() - 1 : span.start()] == "["
-            yield from of_span(span[2], path, linked=linked)
+    for span in SPAN.finditer(text):
+        linked = text[span.start() - 1 : span.start()] == "["
+        yield from of_span(span[2], path, linked=linked)
 
 
 def of_span(

@@ -76,9 +76,8 @@ def problems_and_resolutions(
     troubled = bool(_TROUBLE_TITLE.search(leaf))
     if troubled:
         problems[leaf] = None
-    if "rror" in text or "RROR" in text or "xception" in text or "atal" in text or "anic" in text:
-        for match in _ERROR_TEXT.finditer(text):
-            problems[_cut(match[0].strip(" >\t"), _MAX_LENGTH)] = None
+    for match in _ERROR_TEXT.finditer(text):
+        problems[_cut(match[0].strip(" >\t"), _MAX_LENGTH)] = None
     low = folded(text) if reading.sentences else ""
     for sentence in reading.sentences:
         bad = _TROUBLE.search(low, sentence.start, sentence.end)

@@ -221,9 +221,7 @@ class Reading:
 def read(text: str, path: Sequence[str] = ()) -> Reading:
     parsed = list(blocks(text))
     prose = [block for block in parsed if block.kind is Kind.TEXT]
-    low = folded(text)
-    if "](" in low:
-        low = _LINK_TARGET.sub(lambda target: " " * len(target[0]), low)
+    low = _LINK_TARGET.sub(lambda target: " " * len(target[0]), folded(text))
     sentences = [sentence for block in prose for sentence in _sentences(text, block)]
     if not sentences or not _is_english(" ".join(low[block.start : block.end] for block in prose)):
         return Reading([], _no_weights(), False)

@@ -257,9 +257,7 @@ _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af"
 )
-_SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
 _WORD = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
-_WORDS = re.compile(r"(\w+)")
 # full-width letters and digits of Chinese and Japanese texts
 _WIDE = re.compile("[\uff01-\uff5e\u3000]")
 
@@ -289,8 +287,6 @@ def folded(text: str) -> str:
 
 def marked(text: str) -> str:
     """Mark words of a folded text; each character of a script without spaces is a word."""
-    if text.isascii() or not _SPACELESS_CHARACTER.search(text):
-        return MARK.join(_WORDS.split(text))
     return _WORD.sub(lambda word: MARK + word[0] + MARK, text)
 
 
