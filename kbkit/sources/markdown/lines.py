@@ -1,11 +1,15 @@
-"""Lines of Markdown: indentation, options, written blocks."""
+"""Pieces of Markdown: lines and written blocks of dialects, and descriptions in other formats."""
 
 from __future__ import annotations
 
 import csv
 import re
+from functools import lru_cache
 from itertools import zip_longest
+from typing import Any
 
+from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed
+from kbkit.text.markdown.sanitizing import html_as_text
 from kbkit.text.markdown.writing import admonition, indent
 
 _OPTION = re.compile(r"[ \t]*:(?P<name>[\w-]+):[ \t]*(?P<value>.*)$")
@@ -153,3 +157,97 @@ def _table(rows: list[list[str]]) -> list[str]:
         " | ".join(cell.replace("|", "\\|") for cell in row) for row in zip(*columns, strict=True)
     ]
     return [f"| {head} |", "|" + " --- |" * width, *(f"| {row} |" for row in rest)]
+
+
+_MAX_LENGTH = 100_000
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.|\n(?!\s*\n)){1,2000}?(?<!`)\1(?!`)")
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
+_IS_HTML = re.compile(
+    r"\s*<(?:p|div|ul|ol|dl|h[1-6]|table|section|span|b|strong|em|i|a|code|pre)\b[^>]*>.*</\w+>",
+    re.DOTALL | re.IGNORECASE,
+)
+_UNSAFE_LINK = re.compile(r"\]\(\s*<?\s*(?:javascript|vbscript|data)\s*:", re.IGNORECASE)
+
+
+def block_markdown(text: Any, level: int) -> str:
+    """Convert a description to Markdown blocks.
+
+    Headings are lowered to the level, HTML becomes Markdown or text, and open fences are closed.
+    """
+    if not isinstance(text, str) or not text.strip():
+        return ""
+    return _converted(text[:_MAX_LENGTH], level)
+
+
+@lru_cache(maxsize=2048)  # fields of a schema are written wherever it is used
+def _converted(text: str, level: int) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
+    if _IS_HTML.match(text):
+        from kbkit.sources.html.extract import markdown_of  # few descriptions need it
+
+        text = markdown_of(text) or text
+    written = _UNSAFE_LINK.sub("](", _shifted(text.expandtabs(4).strip("\n"), level))
+    return written.strip("\n")
+
+
+def inline_markdown(text: Any) -> str:
+    if not isinstance(text, str):
+        return ""
+    written = block_markdown(text, 6)
+    return " ".join(" ".join(_in_line(block, written) for block in blocks(written)).split())
+
+
+def _in_line(block: Block, written: str) -> str:
+    piece = written[block.start : block.end]
+    if block.kind is Kind.HEADING:
+        return f"**{block.title}**" if block.title else ""
+    if block.kind is Kind.FENCE:  # a line can hold its code only
+        lines = piece.split("\n")
+        return " ".join(lines[1 : -1 if is_closed(block, written) else None])
+    return piece
+
+
+def labelled(head: str, text: str) -> str:
+    return f"{head}: {text}" if text else head
+
+
+def table_cell(text: str) -> str:
+    return " ".join(re.sub(r"(?<!\\)\|", r"\\|", text).split())
+
+
+def _shifted(text: str, level: int) -> str:
+    parsed = list(blocks(text))
+    levels = [block.level for block in parsed if block.kind is Kind.HEADING and block.outermost]
+    shift = level - min(levels, default=1)
+    out = []
+    at = 0
+    for block in parsed:
+        piece = text[block.start : block.end]
+        if block.kind is Kind.HEADING and block.outermost:
+            hashes = "#" * max(1, min(6, block.level + shift))
+            piece = f"{hashes} {_prose(' '.join(block.title.split()))}".rstrip()
+        elif block.kind in {Kind.HTML, Kind.FRONT_MATTER}:
+            piece = html_as_text(block, piece, _without_html)
+        elif not block.is_verbatim:
+            piece = _prose(piece)
+        elif block.kind is Kind.FENCE and block.outermost and not is_closed(block, text):
+            piece += f"\n{block.markup}"
+        out += [text[at : block.start], piece]
+        at = block.end
+    return "".join((*out, text[at:]))
+
+
+def _prose(text: str) -> str:
+    out = []
+    end = 0
+    for match in _CODE_SPAN.finditer(text):
+        out.append(_without_html(text[end : match.start()]))
+        out.append(match[0])
+        end = match.end()
+    out.append(_without_html(text[end:]))
+    return "".join(out)
+
+
+def _without_html(text: str) -> str:
+    return _TAG.sub("&lt;", _BREAK.sub("  \n", text))

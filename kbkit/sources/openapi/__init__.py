@@ -20,15 +20,9 @@ from kbkit.recipes import OpenApiSource
 from kbkit.regular_files import bytes_of
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.openapi.jsonschema import Schemas
+from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled
 from kbkit.sources.openapi.operations import MAX_EXAMPLE_LENGTH, Operation, Operations, Security
-from kbkit.sources.openapi.references import (
-    Node,
-    References,
-    block_markdown,
-    inline_markdown,
-    labelled,
-)
+from kbkit.sources.openapi.schemas import Node, References, Schemas
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.robots import Robots

@@ -11,15 +11,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from kbkit.sources.openapi.jsonschema import Schemas
-from kbkit.sources.openapi.references import (
-    Node,
-    References,
-    block_markdown,
-    inline_markdown,
-    labelled,
-    table_cell,
-)
+from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled, table_cell
+from kbkit.sources.openapi.schemas import Node, References, Schemas
 from kbkit.text.markdown.writing import code_span, escape, fence
 
 

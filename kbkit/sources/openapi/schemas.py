@@ -1,13 +1,147 @@
-"""Write JSON schemas of API descriptions (OpenAPI 3.0 and 3.1) as text and examples."""
+"""Resolve ``$ref`` in API descriptions, and write JSON schemas (OpenAPI 3.0 and 3.1) as text.
+
+References lead to the description itself and to files next to it.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from kbkit.sources.openapi.references import Node, References, inline_markdown, labelled
+from kbkit.regular_files import bytes_of
+from kbkit.sources.decode import decode
+from kbkit.sources.markdown.lines import inline_markdown, labelled
+from kbkit.sources.untrusted import load_values
 from kbkit.text.markdown.writing import code_span, escape
+
+_CHAIN = 20  # most references in a row
+_FILES = 200
+_FILE_BYTES = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of a description and its file.
+
+    Attributes:
+        file: Path of its file, or ``None`` for the description itself.
+        name: Last part of the reference that led here, or ``""``.
+        ref: Absolute reference that led here; ``""`` for an inline part.
+    """
+
+    value: Any
+    file: Path | None = None
+    name: str = ""
+    ref: str = ""
+
+    def get(self, key: str) -> Node:
+        """Return a member; ``Node(None)`` if it is missing."""
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return Node(value, self.file)
+
+    def items(self) -> list[tuple[str, Node]]:
+        """Return the members of a mapping; ``[]`` for other values."""
+        if not isinstance(self.value, dict):
+            return []
+        return [(str(key), Node(value, self.file)) for key, value in self.value.items()]
+
+    def parts(self) -> list[Node]:
+        """Return the members of a list; ``[]`` for other values."""
+        if not isinstance(self.value, list):
+            return []
+        return [Node(value, self.file) for value in self.value]
+
+    def text(self, key: str) -> str:
+        """Return a text or number as one line; ``""`` for other values."""
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            return ""
+        return " ".join(str(value).split())[:1000]
+
+
+@dataclass(slots=True)
+class References:
+    """The references of one description."""
+
+    root: Any
+    path: Path | None = None
+    problems: dict[str, str] = field(default_factory=dict)
+    _files: dict[Path, Any] = field(default_factory=dict)
+
+    def resolve(self, node: Node) -> Node:
+        """Return a part, or the target of its ``$ref``.
+
+        Members next to a ``$ref`` override those of the target. A broken reference is noted in
+        ``problems`` and gives an empty mapping.
+        """
+        siblings: dict[str, Any] = {}
+        first: Node | None = None
+        for _ in range(_CHAIN):
+            value = node.value
+            if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
+                break
+            ref = value["$ref"]
+            siblings = {**{k: v for k, v in value.items() if k != "$ref"}, **siblings}
+            node = self._follow(ref, node.file)
+            first = first or node
+        else:
+            self.problems.setdefault(node.ref, "references that lead in a circle")
+            node = Node({}, node.file)
+        if first is None:
+            return node
+        value = node.value
+        if siblings and isinstance(value, dict):
+            value = {**value, **siblings}
+        return Node(value, node.file, first.name, first.ref)
+
+    def _follow(self, ref: str, file: Path | None) -> Node:
+        place, _, pointer = ref.partition("#")
+        name = unquote(pointer.rpartition("/")[2]).replace("~1", "/").replace("~0", "~")
+        target = file
+        try:
+            if place:
+                target = self._file(place, file)
+                name = name or Path(place).stem
+            value = self.root if target is None else self._load(target)
+            for part in pointer.split("/")[1:]:
+                key = unquote(part).replace("~1", "/").replace("~0", "~")
+                value = value[int(key)] if isinstance(value, list) else value[key]
+        except (LookupError, TypeError, ValueError) as error:
+            reason = error if isinstance(error, ValueError) else "leads nowhere"
+            self.problems.setdefault(ref, f"{ref}: {reason}")
+            return Node({}, target, name, ref)
+        return Node(value, target, name, f"{target or ''}#{pointer}")
+
+    def _file(self, place: str, file: Path | None) -> Path | None:
+        if self.path is None or urlsplit(place).scheme or place.startswith("//"):
+            raise ValueError(
+                "leads to another file or address, which is not fetched; put the description into "
+                "one file"
+            )
+        folder = self.path.resolve().parent
+        start = folder if file is None else file.parent
+        target = (start / unquote(place)).resolve()
+        if not target.is_relative_to(folder):
+            raise ValueError("leads out of the description's folder")
+        return None if target == self.path.resolve() else target
+
+    def _load(self, path: Path) -> Any:
+        if path not in self._files:
+            if len(self._files) >= _FILES:
+                raise ValueError(f"more than {_FILES} files belong to the description")
+            self._files[path] = None  # read once, even if it fails
+            try:
+                data = bytes_of(path, _FILE_BYTES + 1)
+                if len(data) > _FILE_BYTES:
+                    raise ValueError(f"larger than {_FILE_BYTES / 1e6:g} MB")
+                self._files[path] = load_values(decode(data, markup=False))
+            except OSError as error:
+                raise ValueError(f"cannot be read ({error.strerror})") from None
+        return self._files[path]
+
 
 _LINES = 300  # of one schema; deeper fields are in the documents of their schemas
 _DEEP = 4
