@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from urllib.parse import unquote_plus
 
 from lxml import etree
 
@@ -21,7 +22,7 @@ from kbkit.sources.html import (
     names_place,
     normalized_text,
 )
-from kbkit.sources.html.code import labels_of_code, numbers_lines, runs_code
+from kbkit.sources.html.inline import language, numbers_lines
 from kbkit.sources.html.navigation import (
     CONTENTS_TITLES,
     contents,
@@ -97,7 +98,9 @@ _MARKED = etree.XPath(
 
 
 _ICONS = re.compile("[\ue000-\uf8ff]+")  # private use area, where icon fonts put their signs
-_WORD = re.compile(r"\w")
+_WORD = re.compile(r"\w+")
+_LONG = 60  # fewest characters of an address that carries a program
+_CARRIED = 0.9  # share of the code's words in the address of a link that runs it
 
 
 def clean(body: Element) -> None:
@@ -117,7 +120,7 @@ def clean(body: Element) -> None:
             doomed.append(_wrapping(link))
         elif _jumps(link):
             doomed.append(_jump_line(link))
-        elif _leads_nowhere(link) or _leads_to_top(link) or runs_code(link):
+        elif _leads_nowhere(link) or _leads_to_top(link) or _runs_code(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
             # the link holds the heading's anchor, so only its pilcrow goes
@@ -138,7 +141,7 @@ def clean(body: Element) -> None:
         _drop(found(body), body)
     drop_step_lines(body)
     _drop(repeated_links(body), body)
-    _drop(labels_of_code(body), body)
+    _drop(_labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
 
 
@@ -365,3 +368,25 @@ def _keep_checkbox(element: Element) -> None:
     parent = element.getparent()
     if parent.tag in ("li", "label", "p") and element.getprevious() is None:
         element.tail = ("[x] " if "checked" in element.attrib else "[ ] ") + (element.tail or "")
+
+
+def _labels_of_code(body: Element) -> list[Element]:
+    labels = []
+    for pre in body.iter("pre"):
+        for sibling in (pre.getprevious(), pre.getnext()):
+            if sibling is None or sibling.tag not in ("span", "div", "small", "em"):
+                continue
+            text = normalized_text(sibling).lower()
+            if text and text == language(pre) and not (sibling.tail or "").strip():
+                labels.append(sibling)
+    return labels
+
+
+def _runs_code(link: Element) -> bool:
+    href = link.get("href") or ""
+    if len(href) < _LONG or "%" not in href:
+        return False
+    code = next(link.getparent().iterchildren("pre"), None)
+    words = _WORD.findall(normalized_text(code)) if code is not None else []
+    carried = set(_WORD.findall(unquote_plus(href)))
+    return bool(words) and sum(word in carried for word in words) >= _CARRIED * len(words)

@@ -32,15 +32,13 @@ _IMAGE = re.compile(
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _SVG = f"{{{_NAMESPACE}}}"
 _XLINK = "{http://www.w3.org/1999/xlink}href"
-_ELEMENTS = frozenset(
-    _SVG + name
-    for name in str.split("""
-        svg g defs symbol use path rect circle ellipse line polyline polygon text tspan textPath
-        title desc linearGradient radialGradient stop clipPath mask pattern marker filter
-        feBlend feColorMatrix feComposite feFlood feGaussianBlur feMerge feMergeNode feOffset
-        feDropShadow feComponentTransfer feFuncA feFuncB feFuncG feFuncR style switch
-    """)
-)
+_NAMES = str.split("""
+    svg g defs symbol use path rect circle ellipse line polyline polygon text tspan textPath
+    title desc linearGradient radialGradient stop clipPath mask pattern marker filter
+    feBlend feColorMatrix feComposite feFlood feGaussianBlur feMerge feMergeNode feOffset
+    feDropShadow feComponentTransfer feFuncA feFuncB feFuncG feFuncR style switch
+""")
+_ELEMENTS = frozenset(_SVG + name for name in _NAMES)
 _ATTRIBUTE = re.compile(r"(?!on)(?:[a-z][\w-]*|\{http://www\.w3\.org/XML/1998/namespace\}space)")
 _FETCHES = re.compile(r"url\(\s*['\"]?(?!#)|@import|@font-face|expression|javascript:|\\", re.I)
 
@@ -154,14 +152,15 @@ _ALT = 300  # characters
 
 _CAPITALS = {
     name.lower(): name
-    for name in str.split("""
-        clipPath linearGradient radialGradient textPath feBlend feColorMatrix feComposite feFlood
-        feGaussianBlur feMerge feMergeNode feOffset feDropShadow feComponentTransfer feFuncA
-        feFuncB feFuncG feFuncR viewBox preserveAspectRatio gradientUnits gradientTransform
-        spreadMethod clipPathUnits maskUnits maskContentUnits patternUnits patternContentUnits
-        patternTransform markerUnits markerWidth markerHeight refX refY stdDeviation textLength
-        lengthAdjust startOffset pathLength filterUnits primitiveUnits
-    """)
+    for name in (
+        *_NAMES,
+        *str.split("""
+            viewBox preserveAspectRatio gradientUnits gradientTransform spreadMethod clipPathUnits
+            maskUnits maskContentUnits patternUnits patternContentUnits patternTransform markerUnits
+            markerWidth markerHeight refX refY stdDeviation textLength lengthAdjust startOffset
+            pathLength filterUnits primitiveUnits
+            """),
+    )
 }
 """SVG names by their lower-case form, which HTML parsers yield."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from lxml import etree
 
 from kbkit.sources.html import HEADINGS, Element, classes, drop_tree, normalized_text
-from kbkit.sources.html.code import code_text
+from kbkit.sources.html.inline import code_text
 from kbkit.text.markdown.writing import KINDS, bold, indent
 
 _ESCAPED = re.compile(r"\\.|\|")

@@ -23,8 +23,15 @@ from kbkit.sources.html import (
     tables,
     valid_anchor,
 )
-from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
-from kbkit.sources.html.inline import InlineWriter, escape_bang
+from kbkit.sources.html.inline import (
+    InlineWriter,
+    broken_code,
+    code_text,
+    escape_bang,
+    language,
+    lines_of_code,
+    pops_up,
+)
 from kbkit.text.markdown.blocks import without_text_anchor
 from kbkit.text.markdown.writing import (
     bold,
