@@ -35,11 +35,11 @@ def _ssl_context() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)  # slow: loads all certificates
 
 
-class GuardedTransport(httpx.BaseTransport):
+class GuardedTransport(httpx.HTTPTransport):
     """An httpx transport on a connection pool whose backend checks addresses."""
 
     def __init__(self, backend: GuardedBackend, connections: int) -> None:
-        self._pool = httpcore.ConnectionPool(
+        self._pool = httpcore.ConnectionPool(  # httpx has no argument for a backend
             ssl_context=_ssl_context(),
             max_connections=connections,
             max_keepalive_connections=connections,
@@ -49,42 +49,10 @@ class GuardedTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; return the response before its body is read."""
-        inner = httpcore.Request(
-            method=request.method,
-            url=httpcore.URL(
-                scheme=request.url.raw_scheme,
-                host=request.url.raw_host,
-                port=request.url.port,
-                target=request.url.raw_path,
-            ),
-            headers=request.headers.raw,
-            extensions=request.extensions,
-        )
-        response = self._pool.handle_request(inner)
-        return httpx.Response(
-            status_code=response.status,
-            headers=[
-                # httpx would fail on redirects to addresses that it cannot parse
-                (LOCATION.encode() if name.lower() == b"location" else name, value)
-                for name, value in response.headers
-            ],
-            stream=_Body(response),
-            extensions={"network_stream": response.extensions.get("network_stream")},
-        )
-
-    def close(self) -> None:
-        self._pool.close()
-
-
-class _Body(httpx.SyncByteStream):
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._response.iter_stream()
-
-    def close(self) -> None:
-        self._response.close()
+        response = super().handle_request(request)
+        if (location := response.headers.pop("location", None)) is not None:
+            response.headers[LOCATION] = location
+        return response
 
 
 def decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
@@ -295,19 +263,19 @@ class Fetcher:
                 return self._read(url, raw, limit, truncate)
         except ForbiddenAddressError as error:
             return Response(url, Outcome.SKIPPED, str(error))
-        except (httpcore.ConnectTimeout, httpx.ConnectTimeout):
+        except httpx.ConnectTimeout:
             reason, again = f"{host} does not answer (timeout)", False
-        except (httpcore.TimeoutException, httpx.TimeoutException):
+        except httpx.TimeoutException:
             reason, again = f"no complete answer within {self._timeout:g} s", False
-        except (httpcore.ConnectError, httpx.ConnectError, ssl.SSLError) as error:
+        except (httpx.ConnectError, ssl.SSLError) as error:
             text = str(error)
             unknown = "resolve" in text or "CERTIFICATE" in text.upper() or "SSL" in text.upper()
             reason, again = f"cannot connect to {host} ({text})", not unknown
-        except (httpcore.NetworkError, httpx.NetworkError) as error:
+        except httpx.NetworkError as error:
             stopped = self._stop()
             reason = "stopped" if stopped else f"the connection broke ({error})"
             again = not stopped
-        except (httpcore.ProtocolError, httpx.ProtocolError) as error:
+        except httpx.ProtocolError as error:
             reason, again = f"the answer is not proper HTTP ({error})", True
         except (httpx.InvalidURL, httpx.HTTPError, ValueError, OSError, RuntimeError) as error:
             reason, again = f"cannot be fetched ({error})", False
