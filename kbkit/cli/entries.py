@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace, takes
-from kbkit.cli.terminal import print_done, print_rows, printed, progress, say
+from kbkit.cli.terminal import print_done, print_listing, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
 from kbkit.models.values import plain, pluralize
@@ -96,7 +96,7 @@ def list_(
             limit=limit,
             offset=offset,
         )
-    print_rows(
+    print_listing(
         page.entries,
         as_json,
         ("rating", "votes", "slug", "title", "status", "tags", "updated (UTC)"),
@@ -275,7 +275,7 @@ def undelete(
             _print_entry(workspace.entries.undelete(slug, to=to), "restored", as_json)
             return
         deleted = workspace.entries.trash()
-    print_rows(
+    print_listing(
         deleted,
         as_json,
         ("deleted (UTC)", "slug", "id"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.cli.terminal import print_done, print_rows, printed, progress, say
+from kbkit.cli.terminal import print_done, print_listing, printed, progress, say
 from kbkit.models.values import plain, without_controls
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def ls(path: FolderPath = "", as_json: AsJson = False) -> None:
     """List a folder."""
     with open_workspace() as workspace:
         infos = workspace.files.list(path)
-    print_rows(
+    print_listing(
         infos,
         as_json,
         ("name", "bytes", "changed (UTC)"),
@@ -137,7 +137,7 @@ def undelete(
             _print_file(workspace.files.undelete(path, to=to), "restored", as_json)
             return
         deleted = workspace.files.trash()
-    print_rows(
+    print_listing(
         deleted,
         as_json,
         ("deleted (UTC)", "what", "path", "id"),

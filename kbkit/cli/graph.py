@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, Within, app, open_workspace
-from kbkit.cli.terminal import print_done, print_figures, print_pairs, print_rows, printed, say
+from kbkit.cli.terminal import print_done, print_listing, print_pairs, print_table, printed, say
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain
 
@@ -45,7 +45,7 @@ def entities(
     """List entities, the most mentioned first."""
     with open_workspace() as workspace:
         matches = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
-    print_rows(
+    print_listing(
         matches,
         as_json,
         ("entity", "type", "chunks", "documents", "description"),
@@ -114,7 +114,7 @@ def list_relations(
         relations = workspace.graph.relations(target, name=name, by=by, limit=limit)
         ends = [end for each in relations for end in (each.source, each.target)]
         names = workspace.graph.names(ends)
-    print_rows(
+    print_listing(
         relations,
         as_json,
         ("source", "relation", "target", "weight", "by", "evidence", "note"),
@@ -145,7 +145,7 @@ def gaps(
     """List gaps in the documentation."""
     with open_workspace() as workspace:
         listed = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
-    print_rows(
+    print_listing(
         listed,
         as_json,
         ("of", "gap", "reason", "start with"),
@@ -158,7 +158,7 @@ def suggestions(limit: Limit = 20, as_json: AsJson = False) -> None:
     """List entities that may be duplicates."""
     with open_workspace() as workspace:
         pairs = workspace.graph.suggestions(limit=limit)
-    print_rows(
+    print_listing(
         pairs,
         as_json,
         ("keep", "merge", "score", "evidence"),
@@ -178,7 +178,7 @@ def export(
 
 
 def _print_steps(steps: Sequence[Step]) -> None:
-    print_figures(
+    print_table(
         ("to", "type", "by", "depth", "weight", "evidence"),
         (
             (
@@ -320,7 +320,7 @@ def edits(
     """List edits of the graph, the latest first."""
     with open_workspace() as workspace:
         listed = workspace.graph.edits(by=by, limit=limit)
-    print_rows(
+    print_listing(
         listed,
         as_json,
         ("edit", "by", "at", "what"),

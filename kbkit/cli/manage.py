@@ -162,7 +162,7 @@ def documents(
     if printed([_listed(document) for document in listed], as_json):
         return
     rows = ((d.document_type, d.state, plain(d.title), plain(d.uri)) for d in listed)
-    print_table(("type", "state", "title", "URI"), rows, fold=[2, 3])
+    print_table(("type", "state", "title", "URI"), rows)
 
 
 @app.command()

@@ -12,8 +12,8 @@ import typer
 from kbkit.cli.app import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace
 from kbkit.cli.terminal import (
     print_evaluation,
-    print_figures,
     print_hits,
+    print_table,
     print_tuning,
     printed,
     progress,
@@ -276,7 +276,7 @@ def fidelity(
     if printed(report, as_json):
         return
     header, *rows = report.rows()
-    print_figures(header, rows)
+    print_table(header, rows)
     say(f"{report.titles:.1%} of the titles are unique to their page")
     if report.warning:
         say(f"poorly read: {report.warning}")

@@ -277,5 +277,4 @@ def _print(infos: list[SourceInfo], as_json: bool, empty: str = "") -> None:
             source.location,
         ),
         empty=empty,
-        fold=[-1],
     )

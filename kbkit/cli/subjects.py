@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, Name, Within, Yes, app, open_workspace
-from kbkit.cli.terminal import print_figures, print_rows, print_table, printed, say
+from kbkit.cli.terminal import print_listing, print_table, printed, say
 from kbkit.models.values import plain, pluralize
 
 MAX_STATEMENT_LENGTH = 300
@@ -28,7 +28,7 @@ def list_subjects(
     """List subjects and how many chunks mention them."""
     with open_workspace() as workspace:
         listed = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
-    print_rows(
+    print_listing(
         listed,
         as_json,
         ("subject", "kind", "type", "chunks", "documents", "also"),
@@ -64,7 +64,7 @@ def about(
             f"{pluralize(subject.documents)}"
         )
     typer.echo()
-    print_figures(
+    print_table(
         ("document", "passages", "", "URI"),
         (
             (plain(each.title), f"{each.chunks:,}", "defines it" if each.defines else "", each.uri)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote
 
 import typer
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-_WIDE = (0, 2, 0, 0)
 _PIPED_WIDTH = 10_000
 """Columns of output to a program, so that nothing is wrapped or cut."""
 
@@ -83,29 +82,27 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_table(
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    fold: Sequence[int] = (),
-    padding: tuple[int, ...] = (0, 1),
-    styles: Iterable[str] = repeat(""),
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, styles: Iterable[str] = repeat("")
 ) -> None:
-    """Print a table; long texts of the columns ``fold`` are wrapped instead of cut."""
+    """Print a table: long texts are wrapped, figures stand on the right."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header, box=None, padding=padding, show_header=any(header))  # type: ignore[arg-type]
-    for column in fold:
-        table.columns[column].overflow = "fold"
-    for row in rows:
-        table.add_row(*map(Text, row, styles))
+    lines = [tuple(map(plain, row)) for row in rows]
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=any(header))
+    for column, name in enumerate(header):
+        worded = column == 0 or any(_WORD.match(line[column]) for line in lines)
+        side: Literal["left", "right"] = "left" if worded else "right"
+        table.add_column(name, justify=side, no_wrap=not worded, overflow="fold")
+    for line in lines:
+        table.add_row(*map(Text, line, styles))
     terminal = console()
     with terminal.capture() as captured:
         terminal.print(table)
-    lines = without_controls(captured.get(), colours=True).split("\n")
+    printed_lines = without_controls(captured.get(), colours=True).split("\n")
     if not terminal.is_terminal:
-        lines = [line.rstrip() for line in lines]
-    typer.echo("\n".join(lines), nl=False, color=terminal.is_terminal or None)
+        printed_lines = [line.rstrip() for line in printed_lines]
+    typer.echo("\n".join(printed_lines), nl=False, color=terminal.is_terminal or None)
 
 
 def say(text: str) -> None:
@@ -145,7 +142,7 @@ def print_done(value: Any, as_json: bool, message: str) -> None:
 
 
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
-    print_table(("", ""), pairs, fold=[1], padding=_WIDE, styles=["bold", ""])
+    print_table(("", ""), pairs, styles=["bold", ""])
 
 
 def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
@@ -194,7 +191,7 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
                 f"{difference.p_value:.4f}",
             ]
         rows.append(row)
-    print_table(header, rows, padding=_WIDE)
+    print_table(header, rows)
     say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions without a judged answer")
@@ -207,7 +204,7 @@ def print_tuning(report: TuneReport) -> None:
     both = (report.present, report.proposed)
     rows = [(name, *(f"{getattr(each, name):.2f}" for each in both)) for name in report.weights]
     ndcg = (f"{figures[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
-    print_table(("", "present", "proposed"), [*rows, ("nDCG@10", *ndcg)], padding=_WIDE)
+    print_table(("", "present", "proposed"), [*rows, ("nDCG@10", *ndcg)])
     say(f"{report.queries:,} questions, {report.tried:,} settings tried")
     say(report.reason)
     for note in report.notes:
@@ -222,7 +219,7 @@ def _print_queries(evaluation: Evaluation) -> None:
         first = f"{1 / result.reciprocal_rank:.0f}" if result.reciprocal_rank else "none"
         other = [] if others is None else [f"{others.results[i].ndcg:.3f}"]
         rows.append((f"{result.ndcg:.3f}", *other, f"{result.recall:.3f}", first, result.query))
-    print_table(header, rows, fold=[-1], padding=_WIDE)
+    print_table(header, rows)
 
 
 def say_notes(notes: Iterable[str]) -> None:
@@ -274,49 +271,6 @@ def _repeats(description: str, snippet: str) -> bool:
     return bool(begin) and description.startswith(begin[: len(description)])
 
 
-def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table; names in the first column get their own line if the terminal is narrow."""
-    lines = [tuple(map(plain, row)) for row in (header, *rows)]
-    # other rows have a text instead of figures
-    with_figures = [row for row in lines if any(row[2:])]
-    widths = [len(max(column, key=len)) for column in zip(*with_figures, strict=True)]
-    widths[0] = max(len(row[0]) for row in lines)
-    words = [any(map(_WORD.match, column)) for column in zip(*with_figures[1:], strict=True)]
-    sides = ["<" if worded else ">" for worded in words[1:]] or [">"] * (len(header) - 1)
-    figures = [
-        "".join(
-            f"  {cell:{side}{width}}"
-            for cell, width, side in zip(row[1:], widths[1:], sides, strict=True)
-        )
-        if row in with_figures
-        else f"  {row[1]}"
-        for row in lines
-    ]
-    if widths[0] + len(figures[0]) <= console().width:
-        figures = [f"{row[0]:{widths[0]}}{rest}" for row, rest in zip(lines, figures, strict=True)]
-    else:
-        figures[1:] = [
-            f"{row[0]}\n{rest}" for row, rest in zip(lines[1:], figures[1:], strict=True)
-        ]
-    typer.echo("\n".join(line.rstrip() for line in figures))
-
-
-def print_rows(
-    rows: Sequence[_T],
-    as_json: bool,
-    header: Sequence[str],
-    row: Callable[[_T], Sequence[str]],
-    *,
-    empty: str = "",
-) -> None:
-    """Print values as JSON or as a table, with a message if there are none."""
-    if printed(list(rows), as_json):
-        return
-    if empty and not rows:
-        say(empty)
-    print_figures(header, map(row, rows))
-
-
 def print_listing(
     rows: Sequence[_T],
     as_json: bool,
@@ -324,14 +278,13 @@ def print_listing(
     row: Callable[[_T], Sequence[str]],
     *,
     empty: str = "",
-    fold: Sequence[int] = (),
 ) -> None:
     """Print values as JSON or as a table, or only a message if there are none."""
     if printed(rows, as_json):
         return
-    if rows:
-        print_table(header, map(row, rows), fold=fold)
-    elif empty:
+    if rows or not empty:
+        print_table(header, map(row, rows))
+    else:
         say(empty)
 
 
