@@ -24,7 +24,7 @@ from pydantic_core import PydanticUndefined
 import kbkit.cli
 import kbkit.errors
 from kbkit import recipes
-from kbkit.cli.app import load_commands
+from kbkit.cli import load_commands
 from kbkit.recipes import Spec, golden_questions, load_recipe
 from kbkit.recipes.base import meanings
 from kbkit.recipes.sources import FetchSpec, SourceSpec, WebSpec

@@ -101,7 +101,7 @@ def test_search_loads_only_needed_modules(tmp_path):
     assert "kbkit.retrieval.retriever" in loaded
     assert not set(SEARCH_NEEDS_NO.split()).intersection(loaded)
     commands = {name for name in loaded if name.startswith("kbkit.cli.")}
-    assert commands == {"kbkit.cli.app", "kbkit.cli.query", "kbkit.cli.terminal"}
+    assert commands == {"kbkit.cli.query", "kbkit.cli.terminal"}
 
 
 def test_help_lists_commands_in_a_fixed_order():
@@ -124,7 +124,7 @@ def test_help_lists_commands_in_a_fixed_order():
 
 
 def test_every_command_module_is_loaded():
-    code = "from kbkit.cli.app import load_commands; load_commands()"
+    code = "from kbkit.cli import load_commands; load_commands()"
     files = {path.stem for path in Path(kbkit.__file__).with_name("cli").glob("[!_]*.py")}
     commands = files - {"dashboard"}  # `kbkit panel` imports it when it runs
     assert {f"kbkit.cli.{name}" for name in commands} <= set(modules_of(code))

@@ -7,15 +7,29 @@ nothing at all; 4 an evaluation below its floor; 130 interrupted.
 from __future__ import annotations
 
 import gc
+import inspect
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from inspect import Parameter, signature
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
-from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app
-from kbkit.cli.terminal import complain, to_options
+import typer
+from typer.core import TyperArgument, TyperGroup
+from typer.main import get_group
+from typer.models import ArgumentInfo, CommandInfo, OptionInfo, TyperInfo
+
+from kbkit.cli.terminal import complain, print_ingest, set_verbosity, to_options
 from kbkit.errors import KbkitError
+from kbkit.runtime.logs import configure as configure_logs
+
+if TYPE_CHECKING:
+    from kbkit.models import IngestReport
+    from kbkit.workspace import Workspace
 
 __all__ = ["EXIT_BELOW_FLOOR", "EXIT_ERROR", "EXIT_NOTHING_READ", "app", "main"]
 _GC_THRESHOLD = 200_000
@@ -62,3 +76,302 @@ def _run() -> NoReturn:
         complain(f"kbkit: {error}")
         sys.exit(EXIT_ERROR)
     sys.exit(0)
+
+
+EXIT_ERROR = 1
+EXIT_NOTHING_READ = 3
+EXIT_BELOW_FLOOR = 4
+
+_MODULES = (
+    ("workspace", "bundle backup restore"),
+    ("workspace", "doctor rebuild runs"),
+    ("manage", "new add list show documents chunks refresh improve expand annotate"),
+    ("workspace", "mcp"),
+    ("workspace", "migrate"),
+    ("publish", "build notebook export serve-site watch panel"),
+    ("query", "search context eval tune fidelity"),
+    ("recipes", "init"),
+    ("serve", "serve"),
+    ("graph", "subjects about"),
+    ("files", "delete undelete trash compact rename describe"),
+    ("workspace", "config"),
+    ("entries", "entries"),
+    ("files", "files"),
+    ("graph", "graph"),
+    ("sources", "sources"),
+    ("workspace", "models"),
+    ("recipes", "recipes"),
+    ("serve", "token"),
+)
+_MODULE_OF = {name: module for module, names in _MODULES for name in names.split()}
+"""The module of each command, in the order of the help."""
+
+
+# click's class, which newer versions of typer vendor
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class _Commands(TyperGroup):
+    """Commands whose modules are imported on demand."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands:
+            load_commands(cmd_name if cmd_name in _MODULE_OF else None)
+            self.commands = get_group(app).commands
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        load_commands()
+        self.commands = get_group(app).commands
+        return super().list_commands(ctx)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Ctrl+C at a prompt interrupts it."""
+        try:
+            return super().invoke(ctx)
+        except typer.Abort as aborted:
+            if isinstance(aborted.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from aborted
+            raise
+        except UsageError as error:
+            error.message = _plain_message(error.message)
+            option = getattr(error, "option_name", "")  # of NoSuchOption
+            if option and any(option in each.opts for each in self.params):
+                error.possibilities = []
+                error.message += (
+                    f". Write it before the command: kbkit {option} ... {ctx.invoked_subcommand}"
+                )
+            if not ctx.params.get("log_json"):
+                raise
+            configure_logs(as_json=True)  # not yet configured if the command is unknown
+            complain(error.format_message())
+            raise typer.Exit(error.exit_code) from None
+
+
+_PHRASES = (
+    (r"Input should be greater than or equal to (\S+)", r"give \1 or more"),
+    (r"Input should be less than or equal to (\S+)", r"give \1 or less"),
+    (r"Input should be a valid integer.*", "give a whole number"),
+    (r"Input should be a valid number.*", "give a number"),
+    (r"Input should be ", "give "),
+    (r"Value error, ", ""),
+)
+"""pydantic's messages in typer, and their replacements."""
+_SYNONYMS = {
+    "ask": "context",
+    "check": "doctor",
+    "crawl": "new",
+    "create": "new",
+    "fetch": "models fetch",
+    "import": "restore",
+    "info": "show",
+    "ingest": "add",
+    "ls": "list",
+    "remove": "delete",
+    "rm": "delete",
+    "status": "show",
+    "sync": "refresh",
+    "update": "refresh",
+    "verify": "doctor",
+}
+"""Commands of other tools, with the equivalent of kbkit."""
+
+
+def _plain_message(message: str) -> str:
+    for phrase, plain in _PHRASES:
+        message = re.sub(phrase, plain, message)
+    unknown = re.fullmatch(r"No such command '(\w+)'\.", message)
+    if unknown and unknown[1] in _SYNONYMS:
+        message += f" Use `kbkit {_SYNONYMS[unknown[1]]}`."
+    return message
+
+
+def _usage_name(argument: Any) -> str:
+    name: str = argument.display_name_raw
+    if "[" in name or "..." in name:
+        return name
+    return (name if argument.required else f"[{name}]") + ("..." if argument.nargs != 1 else "")
+
+
+app = typer.Typer(
+    cls=_Commands,
+    help="Turn documentation into knowledge bases that answer, and publish them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge base.")]
+UntilClosed = Annotated[
+    bool,
+    typer.Option(
+        "--until-stdin-closes", help="Stop when standard input closes, for programs that start it."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Within = Annotated[
+    list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+AllowPrivate = Annotated[
+    bool, typer.Option("--allow-private", help="Allow loopback and private addresses.")
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from kbkit import __version__
+
+        typer.echo(f"kbkit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def workspace_option(
+    workspace: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the workspace (default: KBKIT_WORKSPACE, kbkit.toml, ./kb)."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every step.")] = False,
+    log_json: Annotated[
+        bool,
+        typer.Option(
+            "--log-json", help="Log steps and errors as JSON lines; secrets are left out."
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print only results and errors.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Turn documentation into knowledge bases that answer, and publish them."""
+    if verbose and quiet:
+        raise typer.BadParameter("give either --verbose or --quiet")
+    set_verbosity(verbose - quiet)
+    configure_logs(verbose - quiet, as_json=log_json)
+    _Chosen.workspace = workspace
+
+
+@contextmanager
+def resumable(command: str) -> Iterator[None]:
+    """After an interruption, print the command that continues the work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        complain(f"interrupted; finished work is kept, and `{command}` continues it")
+        raise
+
+
+def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[..., None]]:
+    """Give a command the options of a function, whose result is the argument ``into``."""
+    options = inspect.signature(options_of).parameters
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**arguments: Any) -> None:
+            selected = {name: arguments.pop(name) for name in options}
+            command(**arguments, **{into: options_of(**selected)})
+
+        # typer reads the signature
+        late = {"AnySource": object}  # imported for type checkers only
+        hints = {
+            **get_type_hints(options_of, None, late, include_extras=True),
+            **get_type_hints(command, None, late, include_extras=True),
+        }
+        parameters: list[inspect.Parameter] = []
+        for name, parameter in inspect.signature(command).parameters.items():
+            parameters += options.values() if name == into else [parameter]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [
+                each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
+                for each in parameters
+            ]
+        )
+        run.__annotations__ = {each.name: hints[each.name] for each in parameters}
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        return run
+
+    return decorate
+
+
+_METAVARS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
+
+
+def name_values(commands: typer.Typer) -> None:
+    """Set the metavars of options and arguments in help."""
+    # no types of arguments, which newer versions of typer add
+    TyperArgument.display_type_rich = lambda self, ctx: ""  # type: ignore[method-assign]
+    TyperArgument._usage_display_name = _usage_name  # type: ignore[assignment, method-assign]
+    callbacks = [command.callback for command in commands.registered_commands]
+    if commands.registered_callback is not None:
+        callbacks.append(commands.registered_callback.callback)
+    for callback in filter(None, callbacks):
+        hints = get_type_hints(callback, include_extras=True)
+        parameters = signature(callback).parameters
+        callback.__annotations__ = hints  # typer must see these notes, not parse text again
+        for name, hint in hints.items():
+            if get_origin(hint) is not Annotated:
+                continue
+            kind, *notes = get_args(hint)
+            kinds = {kind, *get_args(kind)}
+            kinds |= {inner for each in get_args(kind) for inner in get_args(each)}  # of a list
+            value = next((_METAVARS[each] for each in kinds if each in _METAVARS), None)
+            for note in notes:
+                if not isinstance(note, OptionInfo | ArgumentInfo):
+                    continue
+                if name in parameters and parameters[name].default in (None, Parameter.empty):
+                    note.show_default = False  # the help text states it
+                if not note.metavar:
+                    note.metavar = name.upper() if isinstance(note, ArgumentInfo) else value
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            name_values(group.typer_instance)
+
+
+def load_commands(name: str | None = None) -> None:
+    """Import the modules of all commands or of one, which registers them with `app`."""
+    for module in [_MODULE_OF[name]] if name else _MODULE_OF.values():
+        import_module(f"kbkit.cli.{module}")
+    names = list(_MODULE_OF)
+    for infos in (app.registered_commands, app.registered_groups):
+        infos.sort(key=lambda info: names.index(_name(info)))  # not in the order of imports
+    name_values(app)
+
+
+def _name(info: CommandInfo | TyperInfo) -> str:
+    return str(info.name or getattr(info.callback, "__name__", "").replace("_", "-"))
+
+
+def finish(report: IngestReport, as_json: bool, name: str) -> None:
+    """Print the report; exit with 3 if nothing was read or a source failed."""
+    print_ingest(report, as_json, name)
+    if report.nothing_read or report.failed_sources:
+        raise typer.Exit(EXIT_NOTHING_READ)
+
+
+class _Chosen:
+    workspace: Path | None = None
+
+
+def chosen_workspace() -> Path | None:
+    return _Chosen.workspace
+
+
+def open_workspace() -> Workspace:
+    from kbkit.workspace import Workspace
+
+    return Workspace(_Chosen.workspace)
+
+
+def workspace_folder() -> Path:
+    from kbkit.runtime.config import Settings
+
+    return Path(_Chosen.workspace or Settings.load().workspace).absolute()
+
+
+name_values(app)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AsJson, app, open_workspace, takes
+from kbkit.cli import AsJson, app, open_workspace, takes
 from kbkit.cli.terminal import print_done, print_listing, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus

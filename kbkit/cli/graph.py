@@ -1,17 +1,18 @@
-"""Commands for the knowledge graph."""
+"""Commands for the knowledge graph, and for subjects, its names."""
 
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AsJson, Within, app, open_workspace
+from kbkit.cli import AsJson, Within, app, open_workspace
 from kbkit.cli.terminal import print_done, print_listing, print_pairs, print_table, printed, say
 from kbkit.errors import ConfigError
-from kbkit.models.values import plain
+from kbkit.models.values import plain, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -355,3 +356,72 @@ def _properties(pairs: Sequence[str] | None) -> dict[str, Any] | None:
         except ValueError:
             properties[name.strip()] = value
     return properties
+
+
+MAX_STATEMENT_LENGTH = 300
+
+
+@app.command("subjects")
+def list_subjects(
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Only this kind: domain, entity, problem, resolution or context."),
+    ] = None,
+    like: Annotated[str, typer.Option(help="Only names that contain this.")] = "",
+    kb: Within = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of subjects.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List subjects and how many chunks mention them."""
+    with open_workspace() as workspace:
+        listed = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
+    print_listing(
+        listed,
+        as_json,
+        ("subject", "kind", "type", "chunks", "documents", "also"),
+        lambda each: (
+            each.name,
+            each.kind,
+            each.type,
+            f"{each.chunks:,}",
+            f"{each.documents:,}",
+            ", ".join(each.aliases),
+        ),
+        empty="no subjects; `kbkit improve NAME` annotates the remaining chunks",
+    )
+
+
+@app.command()
+def about(
+    query: Annotated[str, typer.Argument(help="A name, such as an option, a term or a function.")],
+    kb: Within = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of each.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show documents and chunks about a subject."""
+    with open_workspace() as workspace:
+        answer = workspace.about(query, kbs=kb or None, limit=limit)
+    if printed(answer, as_json):
+        return
+    for subject in answer.subjects:
+        also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
+        typer.echo(
+            f"{plain(subject.name)} ({plain(subject.type) or subject.kind}{also}): "
+            f"in {pluralize(subject.chunks, 'passage')} of "
+            f"{pluralize(subject.documents)}"
+        )
+    typer.echo()
+    print_table(
+        ("document", "passages", "", "URI"),
+        (
+            (plain(each.title), f"{each.chunks:,}", "defines it" if each.defines else "", each.uri)
+            for each in answer.documents
+        ),
+    )
+    for chunk in answer.chunks:
+        place = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
+        kind = f" ({chunk.frame.value})" if chunk.frame else ""
+        statement = textwrap.shorten(plain(chunk.statement), MAX_STATEMENT_LENGTH, placeholder=" …")
+        typer.echo(f"\n{place}{kind}\n    {statement}")
+    if answer.entities:
+        typer.echo(f"\nrelated: {', '.join(plain(each.name) for each in answer.entities)}")

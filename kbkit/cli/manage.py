@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import (
+from kbkit.cli import (
     AsJson,
     Name,
     Yes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace
+from kbkit.cli import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace
 from kbkit.cli.terminal import (
     print_evaluation,
     print_hits,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
+from kbkit.cli import EXIT_ERROR, AllowPrivate, AsJson, app
 from kbkit.cli.terminal import complain, print_listing, printed, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize

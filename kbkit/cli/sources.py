@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AllowPrivate, AsJson, Name, app, open_workspace, takes
+from kbkit.cli import AllowPrivate, AsJson, Name, app, open_workspace, takes
 from kbkit.cli.terminal import print_listing, say
 from kbkit.models.values import pluralize
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import (
+from kbkit.cli import (
     EXIT_ERROR,
     AllowPrivate,
     AsJson,

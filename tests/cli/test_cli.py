@@ -16,7 +16,7 @@ import yaml
 
 import kbkit
 from kbkit import cli
-from kbkit.cli.app import load_commands
+from kbkit.cli import load_commands
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.testing import serve_folder
 
