@@ -6,7 +6,6 @@ import codecs
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
 
 import webencodings
 
@@ -53,13 +52,7 @@ _MIN_ACCENTS = 2  # accented letters
 _ROMANIAN = re.compile("(?=.*[ăşţ])(?=.*[Ľľ¤])", re.DOTALL | re.IGNORECASE)
 """Romanian letters of ISO-8859-16, read as ISO-8859-2."""
 _MULTIPLE = frozenset({"cp932", "euc_jp", "iso2022_jp", "gb18030", "big5hkscs", "cp949"})
-_MAX_MIXED = 0.2
 _LATIN = ("LATIN", "MICRO SIGN", "FEMININE", "MASCULINE")
-_FOREIGN_WORD = re.compile("[al]*f[alf]*")
-_MIXED_WORD = re.compile("[al]+f[alf]*|f+[al][alf]*")
-_FOREIGN = re.compile("f+")
-_LONE = re.compile("(?<=a)f(?!f)|(?<!f)f(?=a)")
-_LONE_LETTER = re.compile("(?<![al])l(?![al])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +95,8 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
     """Decode text without failing, and note guesses.
 
     The order is: byte order mark, valid UTF-8, the header's charset, the markup's charset, each if
-    the bytes fit. Then the guess of Firefox's detector, if the result looks like words of one
-    alphabet; then Windows-1252.
+    the bytes fit. Then the guess of Firefox's detector, if the result has enough letters for it;
+    then Windows-1252.
     """
     for bom, name in _BOMS:
         if body.startswith(bom):
@@ -205,7 +198,7 @@ def _guessed(body: bytes, why: str) -> Decoded:
     if name == "iso8859-2" and text is not None and _ROMANIAN.search(text):
         name = "iso8859-16"
         text = _try(body, name)
-    if text is None or (text is not western and not _credible(text, western, name)):
+    if text is None or (text is not western and not _credible(text, name)):
         return Decoded(western, f"{why}, and none is certain: read as {_WESTERN} ({name}?)")
     return Decoded(text, f"{why}: read as {name}")
 
@@ -220,31 +213,15 @@ def _detected(body: bytes) -> str:
     return codecs.lookup(detector.guess(tld=None, allow_utf8=False)).name
 
 
-def _credible(text: str, western: str, name: str) -> bool:
+def _credible(text: str, name: str) -> bool:
+    """Whether a text has enough letters beyond ASCII for a guess."""
     if name.startswith("iso2022"):
         return True  # no other text has its escape sequences
-    kinds = "".join(map(_kind, text))
-    if "f" in kinds:
-        multiple = name in _MULTIPLE
-        # ideographic languages put foreign words right between ideographs, but a lone
-        # ideograph in a Latin word is two misread letters
-        words, mixed = (_FOREIGN, _LONE) if multiple else (_FOREIGN_WORD, _MIXED_WORD)
-        enough = kinds.count("f") >= _MIN_LETTERS[1 + multiple]
-        most = _MAX_MIXED * len(words.findall(kinds))
-        return enough and len(mixed.findall(kinds)) <= most
-    if len(text) != len(western) or kinds.count("l") < _MIN_ACCENTS:
-        return False
-    # a lone letter is probably a sign in another charset
-    return not any(not western[match.start()].isalpha() for match in _LONE_LETTER.finditer(kinds))
-
-
-@lru_cache(maxsize=4096)
-def _kind(char: str) -> str:
-    if not char.isalpha():
-        return " "
-    if char.isascii():
-        return "a"
-    return "l" if unicodedata.name(char, "").startswith(_LATIN) else "f"
+    letters = [char for char in text if char > "\x7f" and char.isalpha()]
+    foreign = sum(not unicodedata.name(char, "").startswith(_LATIN) for char in letters)
+    if foreign:
+        return foreign >= _MIN_LETTERS[1 + (name in _MULTIPLE)]
+    return len(letters) >= _MIN_ACCENTS
 
 
 def _wide(body: bytes) -> str:
