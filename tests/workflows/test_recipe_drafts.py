@@ -132,6 +132,8 @@ def test_newest_version_is_kept():
     paths += [f"/docs/stable/{n}" for n in range(3)]
     found = [each.pattern for each in exclusions("/docs/", paths, "", "en")]
     assert sorted(found) == ["/docs/v1/**", "/docs/v10/**", "/docs/v2/**"]
+    only_unreleased = exclusions("/docs/", ["/docs/dev/a", "/docs/next/b"], "", "en")
+    assert [each.pattern for each in only_unreleased] == ["/docs/next/**"]
 
 
 def test_single_folders_of_two_letters_are_no_languages():

@@ -13,7 +13,7 @@ from kbkit.models import Progress
 from kbkit.models.values import plain
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.decode import decode
 from kbkit.sources.html import Element, links, normalized_text, parse
 from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
@@ -134,7 +134,6 @@ _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*(?:\.x)?|v\d+")
 _UNRELEASED = frozenset(
     {"next", "dev", "nightly", "unstable", "main", "master", "develop", "devel"}
 )
-_CURRENT = frozenset({"latest", "stable", "current"})
 
 
 def draft_of_site(
@@ -273,25 +272,16 @@ def exclusions(
 
 
 def _versions(first: Counter[str]) -> list[str]:
-    numbered = [name for name in first if _VERSION.fullmatch(name)]
-    current = [name for name in first if name in _CURRENT]
+    """List folders of versions, except the current one: named so, else outside, else the newest."""
+    numbered = sorted(name for name in first if _VERSION.fullmatch(name))
+    current = [name for name in ("stable", "latest", "current") if name in first]
     unreleased = [name for name in first if name in _UNRELEASED]
-    if not numbered and len(current) + len(unreleased) < 2:
-        return (
-            unreleased
-            if current or sum(first.values()) > sum(first[one] for one in unreleased)
-            else []
-        )
-    rest = sum(
-        number for name, number in first.items() if name not in (*numbered, *current, *unreleased)
-    )
-    if current:
-        keep = next(one for one in ("stable", "latest", "current") if one in current)
-        return [name for name in (*sorted(numbered), *current, *unreleased) if name != keep]
-    if rest:  # the current version has no separate folder
-        return [*sorted(numbered), *unreleased] if len(numbered) > 1 or unreleased else []
-    newest = max(numbered, key=_order)
-    return [name for name in (*sorted(numbered), *unreleased) if name != newest]
+    names = [*numbered, *current, *unreleased]
+    outside = first.total() > sum(first[name] for name in names)
+    if outside and names == numbered[:1]:
+        return []
+    keep = current[:1] if current or outside else sorted(numbered, key=_order)[-1:] or names[:1]
+    return [name for name in names if name not in keep]
 
 
 def _order(version: str) -> tuple[int, ...]:
