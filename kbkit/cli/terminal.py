@@ -20,6 +20,7 @@ from kbkit.models.values import escaped_controls, plain, plain_lines, pluralize,
 from kbkit.runtime.logs import is_json
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from kbkit.feedback.evaluation_report import Evaluation
@@ -171,32 +172,23 @@ def say_improvement(left: Improvement, name: str) -> None:
 
 def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
     if verbose:
-        _print_queries(evaluation)
-    labels = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "hit@1": "Hit@1"}
-    header, rows = ["", evaluation.label, "95 %"], []
-    others = evaluation.against
-    other_means = {} if others is None else others.means()
-    if others is not None:
-        header += [others.label, "difference", "95 %", "p"]
-    means, differences = evaluation.means(), evaluation.differences()
-    for name, (low, high) in evaluation.intervals().items():
-        row = [labels.get(name, name.capitalize()), f"{means[name]:.3f}", f"{low:.3f}-{high:.3f}"]
-        if name in differences:
-            difference = differences[name]
-            ends = f"{difference.low:+.3f} to {difference.high:+.3f}"
-            row += [
-                f"{other_means[name]:.3f}",
-                f"{difference.mean:+.3f}",
-                ends,
-                f"{difference.p_value:.4f}",
-            ]
-        rows.append(row)
-    print_table(header, rows)
-    say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}")
+        _print_frame(evaluation.to_frame())
+    _print_frame(evaluation.summary())
+    compared = f", {evaluation.label}"
+    if evaluation.against is not None:
+        compared += f" against {evaluation.against.label}"
+    say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}{compared}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions without a judged answer")
     for note in evaluation.notes:
         say(note)
+
+
+def _print_frame(frame: pd.DataFrame) -> None:
+    """Print the figures of a table, with 95 % intervals as ``low`` and ``high``."""
+    figures = frame.select_dtypes("number")
+    rows = ([str(row[0]), *(f"{each:.4f}" for each in row[1:])] for row in figures.itertuples())
+    print_table((str(frame.index.name), *figures.columns), rows)
 
 
 def print_tuning(report: TuneReport) -> None:
@@ -209,17 +201,6 @@ def print_tuning(report: TuneReport) -> None:
     say(report.reason)
     for note in report.notes:
         say(note)
-
-
-def _print_queries(evaluation: Evaluation) -> None:
-    others = evaluation.against
-    compared = [] if others is None else [others.label]
-    header, rows = ("nDCG@10", *compared, "recall", "first right", "question"), []
-    for i, result in enumerate(evaluation.results):
-        first = f"{1 / result.reciprocal_rank:.0f}" if result.reciprocal_rank else "none"
-        other = [] if others is None else [f"{others.results[i].ndcg:.3f}"]
-        rows.append((f"{result.ndcg:.3f}", *other, f"{result.recall:.3f}", first, result.query))
-    print_table(header, rows)
 
 
 def say_notes(notes: Iterable[str]) -> None:

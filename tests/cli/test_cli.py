@@ -523,7 +523,7 @@ def test_eval_prints_figures_and_fails_below_a_floor(ask, tmp_path):
     figures = ask("eval", "drinks", "--questions", path, "--json").json
     assert (figures["queries"], figures["ndcg@10"], figures["recall@10"]) == (2, 1, 1)
     assert figures["intervals"]["ndcg@10"] == [1, 1]
-    assert "nDCG@10" in ask("eval", "drinks", "--questions", path).out
+    assert "ndcg@10" in ask("eval", "drinks", "--questions", path).out
     good = ("eval", "drinks", "--questions", path, "--fail-under", "0.9")
     assert ask(*good).code == 0
     path.write_text("how long does black tea steep\tcoffee.html\n")
