@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kbkit.recipes import MirrorSource
 from kbkit.sources.archives import MirrorReader
-from kbkit.sources.base import SourceContext
+from kbkit.sources import SourceContext
 
 LABELS = Path(__file__).parent / "data/document-types.tsv"
 

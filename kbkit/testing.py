@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kbkit.models import SourceDocument
 from kbkit.runtime.web_server import serve_folder
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent
 
 if TYPE_CHECKING:
     from kbkit.embedding import Matrix, Vector

@@ -10,7 +10,7 @@ from llama_index.core import Settings
 from llama_index.core.llms import MockLLM
 
 import kbkit
-from kbkit.models.answers import Answer
+from kbkit.models.searches import Answer
 
 ATTACK = "<script>alert(1)</script>"
 

@@ -8,7 +8,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, ConflictError, ExportError
 from kbkit.knowledge_base.chunks import write_chunks, write_documents
-from kbkit.sources.base import SourceContext
+from kbkit.sources import SourceContext
 from kbkit.sources.tables import ParquetReader
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.database import unpack

@@ -8,7 +8,7 @@ import pytest
 
 from kbkit.errors import ConfigError
 from kbkit.models import SourceDocument
-from kbkit.sources.base import SourceContext
+from kbkit.sources import SourceContext
 from kbkit.testing import DocumentsReader, HashEmbedder, serve_folder
 
 

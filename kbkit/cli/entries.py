@@ -13,7 +13,7 @@ from kbkit.cli import AsJson, app, open_workspace, takes
 from kbkit.cli.terminal import print_done, print_listing, printed, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
-from kbkit.models.values import plain, pluralize
+from kbkit.models.values import plain, plain_line, pluralize
 
 if TYPE_CHECKING:
     from kbkit.models import Entry, EntryInfo
@@ -163,11 +163,6 @@ def show(
     for text in (entry.readme, entry.prompt):
         if text.strip():
             typer.echo("\n" + "\n".join(plain_line(line) for line in text.strip().split("\n")))
-
-
-def plain_line(line: str) -> str:
-    """Return a line with indentation, without terminal controls."""
-    return line[: len(line) - len(line.lstrip(" "))] + plain(line)
 
 
 @entries.command()

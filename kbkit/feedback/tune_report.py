@@ -41,18 +41,6 @@ class Fold:
     tuned: float
 
 
-class FoldDict(TypedDict):
-    """A fold as JSON values."""
-
-    repeat: int
-    fold: int
-    held_out: str
-    queries: int
-    weights: dict[str, float]
-    present: float
-    tuned: float
-
-
 TuneDict = TypedDict(
     "TuneDict",
     {
@@ -70,7 +58,7 @@ TuneDict = TypedDict(
         "kept": bool,
         "reason": str,
         "notes": list[str],
-        "folds": list[FoldDict],
+        "folds": list[Fold],
     },
 )
 """A report as JSON values."""
@@ -157,7 +145,7 @@ class TuneReport:
             "kept": self.kept,
             "reason": self.reason,
             "notes": list(self.notes),
-            "folds": [cast(FoldDict, asdict(fold)) for fold in self.folds],
+            "folds": cast("list[Fold]", [asdict(fold) for fold in self.folds]),
         }
 
     @classmethod

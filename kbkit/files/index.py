@@ -24,7 +24,7 @@ from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Problem, Progress, SourceDocument, SyncReport
 from kbkit.models.files import FILES
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources import Outcome, SourceEvent
 from kbkit.sources.files import read_file
 from kbkit.sources.formats import FileParser, format_of
 from kbkit.sources.untrusted import UnreadableError

@@ -27,7 +27,7 @@ from kbkit.ingest.embedding import (
 )
 from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocument
 from kbkit.runtime.engine import perform
-from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources import Outcome, SourceEvent
 from kbkit.sources.parts import detect
 from kbkit.stores.catalog import chunk_vectors, knowledge_bases, runs, trash, writing
 from kbkit.stores.catalog.chunk_vectors import CHUNK

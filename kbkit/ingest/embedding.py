@@ -21,7 +21,7 @@ from kbkit.models.ingest_report import MAX_DOCUMENTS, POOR, fidelity_score, loss
 from kbkit.recipes import AutoEmbedding, KnowledgeBaseSpec
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.base import SourceEvent
+from kbkit.sources import SourceEvent
 from kbkit.stores.catalog import chunk_vectors, database, knowledge_bases, outbox, reading
 from kbkit.stores.catalog.chunk_vectors import CHUNK, Source
 from kbkit.stores.catalog.database import Database, Transaction, batches

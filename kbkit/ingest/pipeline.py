@@ -14,7 +14,7 @@ from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
+from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.runs import SourceRow

@@ -26,7 +26,7 @@ from kbkit.recipes import ExpandSpec
 from kbkit.runtime.language_models import open_llm
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_json, check_text, explained
-from kbkit.sources.base import published_uri
+from kbkit.sources import published_uri
 from kbkit.stores.catalog import reading, trash, writing
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from kbkit.runtime import plugins
 from kbkit.runtime.config import Settings
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.validation import check_text
-from kbkit.sources.base import published_uri
+from kbkit.sources import published_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable

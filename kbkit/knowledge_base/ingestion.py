@@ -16,8 +16,7 @@ from kbkit.knowledge_base.improving import Improving
 from kbkit.models import IngestReport, SourceDocument
 from kbkit.recipes import AnySource, AutoEmbedding, KnowledgeBaseSpec, parse_source
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.sources import open_reader
-from kbkit.sources.base import DiskPlace, SourceEvent
+from kbkit.sources import DiskPlace, SourceEvent, open_reader
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import spec_of

@@ -7,7 +7,6 @@ _NAMES = {
         "About AnnotatedChunk Annotation ChunkSummary EntityType StatementType Name RelatedChunk "
         "SpeakingChunk SpeakingDocument StatedRelation Subject SubjectKind"
     ),
-    "answers": "Answer Citation Context ContextPiece",
     "documents": (
         "Chunk ChunkSpan Document DocumentInfo DocumentPart DocumentState DocumentType Image "
         "Json Labels PageRecord SourceDocument telling_types"
@@ -16,14 +15,14 @@ _NAMES = {
         "DeletedFile Entry EntryFile EntryInfo EntryPage EntryRating EntrySource EntryStatus "
         "EntrySyncReport FileInfo FileKind FileLink FileTree SyncReport Vote"
     ),
-    "filters": "Filters",
     "graph": (
         "Entity Gap GapKind GraphEdit GraphLayout LayoutEdge LayoutNode MergeSuggestion "
         "Relation Step"
     ),
     "hits": "Hit Hits Mode ScoreParts",
-    "ingest_report": "ImportReport IngestReport Progress",
-    "jobs": "Job JobError JobProgress JobState TokenInfo",
+    "ingest_report": (
+        "ImportReport IngestReport Job JobError JobProgress JobState Progress TokenInfo"
+    ),
     "licenses": "License",
     "problems": "Finding Health Problem Run",
     "reports": (
@@ -32,6 +31,7 @@ _NAMES = {
         "MigratedTable Migration Rating RatingTotal Restoration RestoredKnowledgeBase "
         "SiteArchive SourceInfo"
     ),
+    "searches": "Answer Citation Context ContextPiece Filters",
     "values": "Target TargetKind Value from_dict schema to_json",
 }
 

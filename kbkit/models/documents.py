@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -200,18 +200,8 @@ class DocumentInfo(Value):
     @classmethod
     def of(cls, document: Document, chunks: int) -> DocumentInfo:
         """Return the facts of a stored document."""
-        return cls(
-            document.id,
-            document.uri,
-            document.title,
-            document.document_type,
-            document.tags,
-            document.state,
-            document.fetched_at,
-            chunks,
-            document.description,
-            document.content_hash,
-        )
+        names = [field.name for field in fields(cls) if field.name != "chunks"]
+        return cls(chunks=chunks, **{name: getattr(document, name) for name in names})
 
 
 @dataclass(frozen=True, slots=True)

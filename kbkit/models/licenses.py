@@ -32,22 +32,10 @@ _ACTIVE = re.compile(r"(?:javascript|vbscript|data|file|blob)\s*:", re.IGNORECAS
 _ARCHIVED = re.compile(r"^https?://web\.archive\.org/web/\w+/(?=https?://)")
 _PARENTHESES = re.compile(r"\([^()]{0,100}\)")
 _IGNORED_WORDS = frozenset(
-    {
-        "the",
-        "a",
-        "license",
-        "licence",
-        "licenses",
-        "version",
-        "v",
-        "international",
-        "universal",
-        "generic",
-        "unported",
-        "software",
-        "public",
-        "gnu",
-    }
+    str.split("""
+        the a license licence licenses version v international universal generic unported software
+        public gnu
+    """)
 )
 _CREATIVE = re.compile(
     r"(?:creativecommons|cc)(?:attribution|by)(noncommercial|nc)?"

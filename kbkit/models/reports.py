@@ -53,8 +53,18 @@ class Improvement(Value):
         return ", ".join(parts)
 
 
+class _Estimate(Value):
+    __slots__ = ()
+    input_tokens: int
+    output_tokens: int
+
+    def price(self, input_price: float, output_price: float) -> float:
+        """Estimate the cost of what is left, by prices of a million tokens."""
+        return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
+
+
 @dataclass(frozen=True, slots=True)
-class Expansion(Value):
+class Expansion(_Estimate):
     """Documents described by a language model, and documents left.
 
     Attributes:
@@ -74,10 +84,6 @@ class Expansion(Value):
     written: int = 0
     failed: tuple[Problem, ...] = ()
 
-    def price(self, input_price: float, output_price: float) -> float:
-        """Estimate the cost of what is left, by prices of a million tokens."""
-        return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
-
     def __str__(self) -> str:
         if not self.documents:
             return f"nothing is left for {self.model}"
@@ -89,7 +95,7 @@ class Expansion(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotationReport(Value):
+class AnnotationReport(_Estimate):
     """Chunks annotated in this run, and chunks left for a language model.
 
     All but the first two are 0 if rules annotate.
@@ -115,10 +121,6 @@ class AnnotationReport(Value):
     used_input_tokens: int = 0
     used_output_tokens: int = 0
     failed: tuple[Problem, ...] = ()
-
-    def price(self, input_price: float, output_price: float) -> float:
-        """Estimate the cost of what is left, by prices of a million tokens."""
-        return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
 
     def __str__(self) -> str:
         if not self.chunks:

@@ -233,6 +233,10 @@ def valid(text: str) -> str:
     return text
 
 
+def without_nul(text: str) -> str:
+    return valid(text).replace("\0", "")
+
+
 def valid_values(value: Any) -> Any:
     if isinstance(value, str):
         return valid(value)
@@ -243,10 +247,15 @@ def valid_values(value: Any) -> Any:
     return value
 
 
+def plain_line(line: str) -> str:
+    """Return a line as `plain` text with its indentation."""
+    return " " * (len(line) - len(line.lstrip(" "))) + plain(line)
+
+
 def plain_lines(text: str, limit: int = 8) -> list[str]:
     """Return the first lines of a text as `plain` lines, with their indentation."""
     lines = [line.rstrip() for line in text.split("\n")]
-    shown = [" " * (len(line) - len(line.lstrip(" "))) + plain(line) for line in lines if line]
+    shown = [plain_line(line) for line in lines if line]
     return shown if len(shown) <= limit else [*shown[: limit - 1], f"{shown[limit - 1]} …"]
 
 

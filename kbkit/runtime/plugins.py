@@ -20,7 +20,7 @@ from kbkit.errors import ImpossibleError, KbkitError
 from kbkit.runtime.third_party import safe_message
 
 SOURCES = "kbkit.sources"
-"""Group of factories of a `kbkit.sources.base.SourceReader`."""
+"""Group of factories of a `kbkit.sources.SourceReader`."""
 EMBEDDERS = "kbkit.embedders"
 """Group of factories of a `kbkit.embedding.Embedder`."""
 ANNOTATORS = "kbkit.annotators"

@@ -372,4 +372,4 @@ TASKS: dict[str, JobTask] = {
     "bundle": bundle,
     "restore": restore,
 }
-"""Tasks by kind, see `kbkit.models.jobs.KINDS`."""
+"""Tasks by kind, see `kbkit.models.ingest_report.KINDS`."""

@@ -1,19 +1,27 @@
-"""Sources of documents, and the source ``plugin`` of another installed package."""
+"""Interface of sources, which yield one document at a time, and the source ``plugin``."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from kbkit.errors import ConfigError, KbkitError, SourceError
-from kbkit.models import License, SourceDocument
+from kbkit.globs import split_glob
+from kbkit.models import License, PageRecord, SourceDocument
 from kbkit.recipes import AnySource, PluginSource, SourceSpec
+from kbkit.runtime.engine import Engine
 from kbkit.runtime.plugins import SOURCES, make
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader, published_uri
-
-__all__ = ["open_reader"]
 
 _READERS = {
     "crawl": ("kbkit.sources.web.readers", "CrawlReader"),
@@ -103,3 +111,196 @@ class LicensedReader:
 def _each(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
     """Make a generator of events, which can be closed."""
     yield from events
+
+
+# Drive letters and backslashes are paths only on Windows; elsewhere `C:/docs` is a name.
+_LOCAL = re.compile(r"file:|[A-Z]:[\\/]|[\\/]" if os.name == "nt" else "file:|/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskPlace:
+    """A folder or file that a source names.
+
+    Attributes:
+        root: Absolute path; never leaves this machine.
+        name: Name in URIs, with forward slashes; ``""`` for the base folder.
+    """
+
+    root: Path
+    name: str
+
+    @classmethod
+    def of(cls, path: str, base: Path) -> DiskPlace:
+        """Return the place of a path or glob, named relative to the base folder.
+
+        Places elsewhere are named by their last part only, to keep user and machine private.
+        """
+        full = Path(path).expanduser()
+        if not (base / full).exists():
+            full = Path(split_glob(path.replace(os.sep, "/"))[0]).expanduser()
+        root, start = _absolute(base / full), _absolute(base)
+        if root.is_relative_to(start) and start != Path(start.anchor):
+            inside = root.relative_to(start).as_posix()
+            return cls(root, "" if inside == "." else inside)
+        return cls(root, "" if root == _absolute(Path.home()) else root.name)
+
+    def uri(self, path: Path) -> str:
+        """Return the URI of the place or of a file in it."""
+        inside = _absolute(path).relative_to(self.root).as_posix()
+        return "/".join(part for part in (self.name, inside) if part not in ("", "."))
+
+    def apart(self, others: Iterable[DiskPlace]) -> DiskPlace:
+        """Return this place with a number in its name, if its URIs would clash with others."""
+        taken = list(others)
+        place, number = self, 1
+        while any(place._clashes(other) for other in taken):
+            number += 1
+            name = PurePosixPath(self.name or self.root.name or "files")
+            place = replace(self, name=str(name.with_stem(f"{name.stem}-{number}")))
+        return place
+
+    def _clashes(self, other: DiskPlace) -> bool:
+        if self.name == other.name:
+            return self.root != other.root
+        for outer, inner in ((self, other), (other, self)):
+            name = PurePosixPath(inner.name)
+            if name.is_relative_to(outer.name):
+                overlapping = outer.root / name.relative_to(outer.name)
+                return overlapping != inner.root and overlapping.exists()
+        return False
+
+
+def published_uri(uri: str, base: Path | None = None) -> str:
+    """Replace a local path by a URI that does not reveal its folder.
+
+    Paths below ``base`` become relative to it, others their last two parts with a digest of the
+    folder. Other URIs stay, and so do paths without a file (``/guide/a.html``), which may be pages
+    of a site.
+    """
+    if not _LOCAL.match(uri):
+        return uri
+    is_file = uri.lower().startswith("file:")
+    try:
+        bare, hash_, fragment = uri.partition("#") if is_file else (uri, "", "")
+        path = Path(url2pathname(urlsplit(bare).path) if is_file else bare)
+        if not path.is_absolute():
+            return uri
+        full = _absolute(path)
+        if base is not None and _absolute(base) in full.parents:
+            return full.relative_to(_absolute(base)).as_posix() + hash_ + fragment
+        if not is_file and not full.exists():
+            return uri
+    except ValueError:
+        return uri
+    mark = hashlib.blake2b(os.fsencode(full.parent), digest_size=4).hexdigest()
+    return f"{full.parent.name or 'files'}-{mark}/{full.name}{hash_}{fragment}"
+
+
+def without_machine(text: str) -> str:
+    """Replace local paths in a program's output by ``~`` (the user's folder) or ``...``."""
+    if "/" not in text and "\\" not in text:
+        return text
+    for folder, sign in ((sys.prefix, "..."), (Path.cwd(), "..."), (Path.home(), "~")):
+        if len(Path(folder).parts) > 2:  # "/usr" and the like reveal nothing
+            text = re.sub(rf"{re.escape(str(folder))}(?![\w-])", sign, text)
+    return text
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - keeps the names of links
+
+
+class Outcome(StrEnum):
+    """Outcome of reading an address or file."""
+
+    FETCHED = "fetched"
+    """Read; the event has the document."""
+    UNCHANGED = "unchanged"
+    """The server reports no change (304); stored content stays."""
+    SKIPPED = "skipped"
+    """Reachable but not a document: binary, empty, too large, forbidden by robots.txt."""
+    FAILED = "failed"
+    """Not readable now; stored content stays and becomes stale."""
+    GONE = "gone"
+    """The server reports that it is gone (404, 410)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEvent:
+    """An event while a source is read.
+
+    uri: Its address or file.
+    document: Set exactly if the outcome is ``FETCHED``.
+    reason: Why it was skipped, failed or is gone, in one line. Empty if another event sums up.
+    record: Record for the next visit; only from sources that fetch.
+    """
+
+    uri: str
+    outcome: Outcome
+    document: SourceDocument | None = None
+    reason: str = ""
+    record: PageRecord | None = None
+
+
+class CrawlMemory(Protocol):
+    """Records of earlier visits, which the pipeline stores from events."""
+
+    def visited(self) -> Iterable[PageRecord]:
+        """Return pages already handled by an interrupted run; empty for a new run."""
+        return ()
+
+    def page(self, url: str) -> PageRecord | None:
+        """Return a page's last visit in any run, finished or not."""
+        return None
+
+    def known(self) -> Iterable[PageRecord]:
+        """Return every page that any run visited."""
+        return ()
+
+
+class NoMemory(CrawlMemory):
+    """Empty memory, for a first visit."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """Services that a source may use while it is read.
+
+    Attributes:
+        memory: Records of earlier visits.
+        stop: Polled often; true ends the source soon and cleanly.
+        base: Folder that relative paths of a recipe start from.
+        place: Path and URI name of a source on disk; by default from `DiskPlace.of`.
+        timeout: Seconds per request.
+        provider: Default provider of pages.
+        browser: Path of the browser for the provider ``browser``; by default searched for.
+        engine: Engine that fetches and parses.
+    """
+
+    memory: CrawlMemory = field(default_factory=NoMemory)
+    stop: Callable[[], bool] = lambda: False
+    base: Path = field(default_factory=Path)
+    place: DiskPlace | None = None
+    user_agent: str = "kbkit"
+    timeout: float = 30.0
+    provider: str = "trafilatura"
+    browser: str = ""
+    browser_sandbox: bool = True
+    engine: Engine = field(default_factory=Engine)
+
+
+class SourceReader(Protocol):
+    """Reads the documents of a recipe's source.
+
+    Attributes:
+        type: Source type of recipes (``crawl``, ``page``, ``package``, ...).
+        exhaustive: A full read yields every document, so missing ones are gone. False for a crawl,
+            where only 404 and 410 mean that.
+    """
+
+    type: str
+    exhaustive: bool
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Read the source, one event at a time."""
+        ...

@@ -28,7 +28,7 @@ from kbkit.globs import admits
 from kbkit.models import SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.regular_files import bytes_of, open_file
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import charset_of
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import MANY, SiteExtractor

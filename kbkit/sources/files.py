@@ -20,7 +20,7 @@ from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.models.documents import Navigation
 from kbkit.recipes import FilesSource
 from kbkit.regular_files import bytes_of
-from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
+from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, format_of
 from kbkit.sources.html.images import collect, local_reader
 from kbkit.sources.parts import MAX_BYTES, Part, detect, title_from_name

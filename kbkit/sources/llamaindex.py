@@ -15,8 +15,9 @@ from typing import Any, cast
 
 from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
+from kbkit.models.values import without_nul
 from kbkit.recipes import AnySource, SourceSpec, parse_source
-from kbkit.sources.base import Outcome, SourceEvent, published_uri
+from kbkit.sources import Outcome, SourceEvent, published_uri
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.parts import json_value, with_front_matter
 
@@ -126,8 +127,8 @@ def _part(item: Any) -> _Part:
     source = (values.get("relationships") or {}).get(_SOURCE) or {}
     ids = (source.get("node_id"), *(values.get(name) for name in ("id_", "doc_id", "id")))
     return _Part(
-        id=_clean(str(next((id_ for id_ in ids if id_), ""))),
-        text=_clean(text),
+        id=without_nul(str(next((id_ for id_ in ids if id_), ""))),
+        text=without_nul(text),
         metadata=json_value(metadata),
         media=next((name for kind, name in _MEDIA.items() if values.get(f"{kind}_resource")), ""),
         start=_offset(values.get("start_char_idx")),
@@ -207,7 +208,7 @@ def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> Source
             metadata[key] = published_uri(path, base)
     name = next(_texts(first, ("file_name",)), uri)
     read = with_front_matter(text, " ".join(text.split())[:80] if uri.startswith("text:") else name)
-    title = _clean(next(_texts(metadata, ("title",)), read.title))
+    title = without_nul(next(_texts(metadata, ("title",)), read.title))
     tags = metadata.pop("tags", None)
     labels = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else ()
     try:
@@ -228,12 +229,8 @@ def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> Source
 
 def _texts(metadata: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
     values = (metadata.get(key) for key in keys)
-    return (_clean(value) for value in values if isinstance(value, str) and value.strip())
+    return (without_nul(value) for value in values if isinstance(value, str) and value.strip())
 
 
 def _offset(value: Any) -> int:
     return value if isinstance(value, int) else -1
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode().replace("\0", "")

@@ -19,7 +19,7 @@ from kbkit.models.values import valid_values
 from kbkit.recipes import JsonlSource, ParquetSource
 from kbkit.regular_files import open_file
 from kbkit.runtime.processes import Workers
-from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
+from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
 from kbkit.sources.parts import detect
 
 KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)

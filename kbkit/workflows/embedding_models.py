@@ -31,7 +31,7 @@ from kbkit.errors import ConflictError, EmbedderError, EmbedderUnreachableError,
 from kbkit.models import Progress, Value
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.web import Fetcher, Response
 
 

@@ -33,13 +33,12 @@ from kbkit.recipes import (
 )
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources import open_reader
-from kbkit.sources.base import DiskPlace, Outcome, SourceContext
+from kbkit.sources import DiskPlace, Outcome, SourceContext, open_reader
 from kbkit.sources.files import files_of
 from kbkit.sources.web import Fetcher, refused_url
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import folder, origin
-from kbkit.workflows.drafts.looking import is_package
+from kbkit.workflows.drafts import is_package
 
 QUESTIONS = 8
 """Minimum number of golden questions for a reliable evaluation."""

@@ -23,7 +23,7 @@ from kbkit.export.pages.paths import PATH_BYTES, assign_paths, safe_name
 from kbkit.files.paths import fault, parts_of
 from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
-from kbkit.models.filters import Filters
+from kbkit.models.searches import Filters
 from kbkit.recipes import ChunkingSpec, CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
 from kbkit.server.app import application
 from kbkit.sources.html.site_extractor import ExtractTask, extract_page

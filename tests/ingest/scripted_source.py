@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from kbkit.models import PageRecord
-from kbkit.sources.base import SourceContext, SourceEvent
+from kbkit.sources import SourceContext, SourceEvent
 
 
 class ScriptedSource:

@@ -13,7 +13,7 @@ from kbkit.ingest.embedding import RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS
 from kbkit.recipes import JsonlSource, PluginSource
-from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources import Outcome, SourceEvent
 
 SCRIPTED = PluginSource(name="scripted")
 

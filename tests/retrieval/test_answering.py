@@ -5,7 +5,7 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
 import kbkit
 from kbkit.errors import LanguageModelError
-from kbkit.models.answers import Answer
+from kbkit.models.searches import Answer
 
 
 class Model(CustomLLM):

@@ -15,7 +15,7 @@ from kbkit.runtime.plugins import EMBEDDERS, SOURCES, installed
 
 CODE = """
 from kbkit.models import SourceDocument
-from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources import Outcome, SourceEvent
 
 class Wiki:
     type = "wiki"

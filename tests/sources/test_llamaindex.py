@@ -8,7 +8,7 @@ from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import MediaResource, NodeWithScore, TextNode
 
 from kbkit.models import DocumentType, SourceDocument
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.llamaindex import document_events, split_sources
 
 BASE = Path("/base")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.sources.base import DiskPlace, published_uri, without_machine
+from kbkit.sources import DiskPlace, published_uri, without_machine
 
 
 @pytest.fixture

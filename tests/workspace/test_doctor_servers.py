@@ -13,7 +13,7 @@ from kbkit.access import Tokens
 from kbkit.cli import app
 from kbkit.errors import TokenError, WorkspaceError
 from kbkit.models import JobState
-from kbkit.models.jobs import KINDS
+from kbkit.models.ingest_report import KINDS
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS
 from kbkit.stores.snapshots import snapshot as codes

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StrictBool, WithJsonSchema
 from kbkit.access import Scope
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedDocument, Document, DocumentInfo, DocumentPart, Expansion
-from kbkit.models.filters import OF_DOCUMENTS
+from kbkit.models.searches import OF_DOCUMENTS
 from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf, base_of, holder_of
 from kbkit.server.parameters import (
     MAX,

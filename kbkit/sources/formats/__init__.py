@@ -57,7 +57,7 @@ _MODULES = {
     "csv": "sheet",
     "data": "code",
     **dict.fromkeys(("docx", "pptx"), "office"),
-    **dict.fromkeys(("markdown", "text", "html", "rst", "notebook"), "text"),
+    **dict.fromkeys(("markdown", "text", "html", "rst", "notebook", "epub"), "text"),
 }
 _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
 _SELF_DECLARING = frozenset({"html", "code"})  # may declare their charset

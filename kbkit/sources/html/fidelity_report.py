@@ -14,7 +14,7 @@ from kbkit.models import Progress
 from kbkit.models.ingest_report import POOR, poor_site
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.decode import decode
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.site_extractor import SiteExtractor

@@ -18,7 +18,7 @@ from kbkit.errors import SourceError
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.regular_files import bytes_of
-from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
+from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled
 from kbkit.sources.openapi.operations import MAX_EXAMPLE_LENGTH, Operation, Operations, Security

@@ -18,7 +18,7 @@ from kbkit.globs import matches
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.models.licenses import known_name
 from kbkit.recipes import PackageSource
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.package.docstrings import signature, summary, to_markdown
 from kbkit.sources.package.introspection import (
     PublicObject,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kbkit.errors import SourceError
-from kbkit.sources.base import without_machine
+from kbkit.sources import without_machine
 
 _MAX_DEFAULT_LENGTH = 80
 _MAX_DEEP = 2  # levels of class members: an accessor, and a class in it

@@ -23,7 +23,7 @@ import httpx
 
 from kbkit.errors import ForbiddenAddressError
 from kbkit.models import License
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.decode import charset_of
 from kbkit.sources.web.addresses import Deadline, GuardedBackend, Private
 

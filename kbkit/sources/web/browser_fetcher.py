@@ -16,7 +16,7 @@ from urllib.parse import urldefrag
 from kbkit.errors import SourceError
 from kbkit.models import Image
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
 from kbkit.sources.html import parse
 from kbkit.sources.html.articles import is_shell

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource
-from kbkit.sources.base import CrawlMemory, Outcome, SourceContext, SourceEvent
+from kbkit.sources import CrawlMemory, Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.articles import NEEDS_BROWSER
 from kbkit.sources.html.extract import NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor

@@ -22,7 +22,7 @@ from kbkit.errors import ClusterError
 from kbkit.models import PageRecord, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.runtime.engine import WorkerPool
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.images import kept_image
 from kbkit.sources.parts import detect

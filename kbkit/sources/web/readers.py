@@ -21,7 +21,7 @@ from kbkit.extras import extra
 from kbkit.models import PageRecord
 from kbkit.models.values import plain
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decoded
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.parts import with_front_matter

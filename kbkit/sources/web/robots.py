@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 from xml.sax.saxutils import unescape
 
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.web import Fetcher, Response, pause
 from kbkit.sources.web.urls import CrawlScope, origin
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from kbkit.globs import admits
-from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources import Outcome, SourceEvent
 from kbkit.sources.web import refused_url
 from kbkit.text.markdown.writing import resolve
 

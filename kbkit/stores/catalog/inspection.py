@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from kbkit.errors import KbkitError
 from kbkit.models import DocumentState, DocumentType, JobError, JobState, TargetKind
 from kbkit.models.files import BUILT_IN
-from kbkit.models.jobs import KINDS
+from kbkit.models.ingest_report import KINDS
 from kbkit.stores.catalog import jobs as job_table
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog.database import Transaction, unpack

@@ -12,7 +12,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import JobState, Progress, from_dict
-from kbkit.models.jobs import Job, JobProgress
+from kbkit.models.ingest_report import Job, JobProgress
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS, JobRun, store_uploads, uploaded
 from kbkit.stores.catalog import jobs as job_table

@@ -15,8 +15,7 @@ from warcio.warcwriter import WARCWriter
 
 from kbkit.errors import ConfigError, SourceError
 from kbkit.recipes import MirrorSource
-from kbkit.sources import archives, open_reader
-from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources import Outcome, SourceContext, archives, open_reader
 
 BASE = "https://docs.example/v1/"
 NAMES = ("index.html", "guide/start.html", "guide/end.htm")

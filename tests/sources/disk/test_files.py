@@ -12,8 +12,7 @@ from kbkit.export.pages.sections import section_tree
 from kbkit.models import DocumentType
 from kbkit.models.documents import DEPTH, Crumb, Navigation
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
 
 
 def events(spec, base: Path) -> dict[str, SourceEvent]:

@@ -8,8 +8,7 @@ import pytest
 import kbkit
 from kbkit.errors import BundleError, SourceError
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource, OpenApiSource, ParquetSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources import Outcome, SourceContext, open_reader
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes"),

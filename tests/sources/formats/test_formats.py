@@ -11,8 +11,7 @@ from kbkit.errors import SourceError
 from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
 from kbkit.sources.files import read_file
 from kbkit.sources.formats import Part, UnreadableError, parse
 from tests.sources.formats import samples

@@ -12,8 +12,8 @@ from kbkit.errors import SourceError
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import KnowledgeBaseInfo, SourceDocument
 from kbkit.recipes import MirrorSource
+from kbkit.sources import SourceContext
 from kbkit.sources.archives import MirrorReader
-from kbkit.sources.base import SourceContext
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
 from kbkit.workflows.builder import BuildReport

@@ -12,8 +12,7 @@ import pytest
 
 from kbkit.models import License, PageRecord
 from kbkit.recipes import CrawlSource, PackageSource, PageSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources import Outcome, SourceContext, open_reader
 from kbkit.sources.formats import parse
 from kbkit.sources.formats.pdf import xmp_license
 from kbkit.sources.html.extract import extract

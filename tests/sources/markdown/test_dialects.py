@@ -9,8 +9,7 @@ import pytest
 from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import SourceContext
+from kbkit.sources import SourceContext, open_reader
 from kbkit.sources.formats import parse
 from kbkit.sources.markdown import commonmark
 from kbkit.text.markdown.rendering import render

@@ -12,8 +12,7 @@ import yaml
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType
 from kbkit.recipes import FilesSource, OpenApiSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources import Outcome, SourceContext, open_reader
 from kbkit.sources.openapi import documents, is_openapi
 from kbkit.sources.untrusted import load_values
 

@@ -10,8 +10,7 @@ import pytest
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType
 from kbkit.recipes import PackageSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import SourceContext
+from kbkit.sources import SourceContext, open_reader
 from kbkit.sources.package import repository
 from kbkit.sources.package.docstrings import rst
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
 
 
 class Memory:

@@ -9,7 +9,7 @@ import pytest
 
 from kbkit.errors import ConfigError, ForbiddenAddressError
 from kbkit.recipes import PageSource
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.addresses import refusal, resolve
 from tests.sources.web.crawls import redirect

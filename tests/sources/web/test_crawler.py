@@ -8,8 +8,7 @@ import pytest
 
 from kbkit.models import DocumentType
 from kbkit.recipes import CrawlSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import NoMemory, Outcome, SourceContext, SourceEvent
+from kbkit.sources import NoMemory, Outcome, SourceContext, SourceEvent, open_reader
 from kbkit.sources.web.crawler import Canonicals
 from kbkit.sources.web.pages import PageRequest
 from kbkit.sources.web.robots import directives

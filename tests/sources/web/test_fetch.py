@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 
-from kbkit.sources.base import Outcome
+from kbkit.sources import Outcome
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.web import Fetcher, Response
 from tests.sources.web.crawls import answer, in_turn, redirect

@@ -11,8 +11,7 @@ import pytest
 
 from kbkit.errors import SourceError
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
 
 pytest.importorskip("firecrawl")
 

@@ -14,8 +14,7 @@ from PIL import Image
 
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
 from kbkit.sources.web.browser_fetcher import illustrated
 from tests.sources.web.crawls import (
     Memory,
