@@ -7,11 +7,12 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kbkit.errors import ConfigError
 from kbkit.models import Rating
 from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query, latest_scores
+from kbkit.models.values import Several
 from kbkit.recipes import Question, Recipe, golden_questions, load_questions, load_recipe
 from kbkit.runtime.validation import check_integer, check_text
 
@@ -85,9 +86,10 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgements(Sequence[Judgement]):
+class Judgements(Several[Judgement]):
     """Judgements of chunks, at most one per query and chunk, grouped by query."""
 
+    _items: ClassVar = "judgements"
     judgements: tuple[Judgement, ...] = ()
 
     @classmethod
@@ -211,21 +213,6 @@ class Judgements(Sequence[Judgement]):
             for one in self.judgements
         ]
         return pd.DataFrame(rows, columns=columns).astype({"grade": int, "raters": int})
-
-    def __len__(self) -> int:
-        return len(self.judgements)
-
-    def __iter__(self) -> Iterator[Judgement]:
-        return iter(self.judgements)
-
-    @overload
-    def __getitem__(self, index: int) -> Judgement: ...
-    @overload
-    def __getitem__(self, index: slice) -> Judgements: ...
-    def __getitem__(self, index: int | slice) -> Judgement | Judgements:
-        if isinstance(index, slice):
-            return Judgements(self.judgements[index])
-        return self.judgements[index]
 
     def __repr__(self) -> str:
         return f"<Judgements: {len(self)} of {len(self.queries)} queries>"

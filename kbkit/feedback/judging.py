@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.evaluation_report import Evaluation, QueryResult
@@ -15,6 +15,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Agreement, agreement
 from kbkit.models import Hit, Progress, Rating, Target, TargetKind
 from kbkit.models.reports import fold_query
+from kbkit.models.values import Several
 from kbkit.runtime.progress import OnProgress
 from kbkit.runtime.validation import check_integer
 
@@ -44,9 +45,10 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgingPool(Sequence[Candidate]):
+class JudgingPool(Several[Candidate]):
     """Candidates for one query, in an order that hides how they were found."""
 
+    _items: ClassVar = "candidates"
     query: str
     candidates: tuple[Candidate, ...]
 
@@ -86,21 +88,6 @@ class JudgingPool(Sequence[Candidate]):
             for one in self.candidates
         ]
         return pd.DataFrame(rows, columns=columns).astype({"score": "Int64", "raters": int})
-
-    def __len__(self) -> int:
-        return len(self.candidates)
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return iter(self.candidates)
-
-    @overload
-    def __getitem__(self, index: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, index: slice) -> JudgingPool: ...
-    def __getitem__(self, index: int | slice) -> Candidate | JudgingPool:
-        if isinstance(index, slice):
-            return JudgingPool(self.query, self.candidates[index])
-        return self.candidates[index]
 
     def __repr__(self) -> str:
         rated = sum(one.score is not None for one in self.candidates)

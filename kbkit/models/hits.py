@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import quote, unquote
 
 from typing_extensions import TypedDict
 
 from kbkit.extras import whole
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.values import Value, disambiguated, plain, plain_lines, pluralize
+from kbkit.models.values import Several, Value, disambiguated, plain, plain_lines, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -308,32 +308,18 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Hits(Sequence[Hit]):
+class Hits(Several[Hit]):
     """The results of one search, best first.
 
     Attributes:
         notes: Notes for the reader, such as an unreachable embedder; usually empty.
     """
 
+    _items: ClassVar = "hits"
     query: str
     hits: tuple[Hit, ...]
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    @overload
-    def __getitem__(self, index: int) -> Hit: ...
-    @overload
-    def __getitem__(self, index: slice) -> Hits: ...
-    def __getitem__(self, index: int | slice) -> Hit | Hits:
-        if isinstance(index, slice):
-            return Hits(self.query, self.hits[index], self.seconds, self.notes)
-        return self.hits[index]
 
     def to_dict(self) -> HitsDict:
         """Return the search and its hits as JSON values."""

@@ -9,14 +9,14 @@ import html
 import json
 import re
 import secrets
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import date, datetime
 from enum import Enum, StrEnum
 from functools import cache
 from itertools import takewhile
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast, get_type_hints, overload
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+_Item = TypeVar("_Item")
 
 _MAX_LENGTH = 300
 """Maximum characters of a field shown to a person."""
@@ -54,6 +55,29 @@ class Value:
 
     def _repr_html_(self) -> str:
         return pairs_html(self.lines())
+
+
+class Several(Sequence[_Item]):
+    """Base of dataclasses that are sequences of one field; a slice is of the same class."""
+
+    __slots__ = ()
+    _items: ClassVar[str]
+
+    def __len__(self) -> int:
+        return len(getattr(self, self._items))
+
+    def __iter__(self) -> Iterator[_Item]:
+        return iter(getattr(self, self._items))
+
+    @overload
+    def __getitem__(self, index: int) -> _Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        items = getattr(self, self._items)[index]
+        if isinstance(index, slice):
+            return replace(self, **{self._items: items})  # type: ignore[type-var]
+        return items
 
 
 def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
