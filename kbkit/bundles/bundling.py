@@ -15,9 +15,8 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from kbkit.bundles import reader
+from kbkit.bundles import BundleWriter, bundle_path, reader
 from kbkit.bundles.reader import BundleReader, private_key, sign
-from kbkit.bundles.writer import BundleWriter, bundle_path
 from kbkit.entries.slugs import slug_fault
 from kbkit.entries.store import EntryStore
 from kbkit.errors import (

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from kbkit.bundles.writer import FORMAT, MANIFEST, SIGNATURE
+from kbkit.bundles import FORMAT, MANIFEST, SIGNATURE
 from kbkit.errors import BundleError, ConfigError, FilesError
 from kbkit.extras import extra
 from kbkit.files.paths import parts_of

@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from pydantic import TypeAdapter
 
 from kbkit.access import Caller
-from kbkit.bundles.writer import MANIFEST
+from kbkit.bundles import MANIFEST
 from kbkit.errors import (
     BundleError,
     ConfigError,

@@ -4,9 +4,8 @@
 
     gallery, drafts   recipes to copy, and recipes drafted from a site, a folder or a package
     recipe_checks     errors of a recipe, found before it is built
-    builder           build a recipe: read, evaluate, export
+    builder           build a recipe: read, evaluate, export; again while its sources change
     notebook          the notebook of a recipe
-    watching          update a site while its sources change
     migration         move a workspace to another database
     embedding_models  list, fetch and remove embedding models
 """
