@@ -92,9 +92,12 @@ def print_table(
     lines = [tuple(map(plain, row)) for row in rows]
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=any(header))
     for column, name in enumerate(header):
-        worded = column == 0 or any(_WORD.match(line[column]) for line in lines)
+        cells = [line[column] for line in lines]
+        worded = column == 0 or any(map(_WORD.match, cells))
         side: Literal["left", "right"] = "left" if worded else "right"
-        table.add_column(name, justify=side, no_wrap=not worded, overflow="fold")
+        whole = not worded or (column == 0 and not any(" " in cell for cell in cells))
+        width = None if worded else max(map(len, (name, *cells)))
+        table.add_column(name, justify=side, no_wrap=whole, min_width=width, overflow="fold")
     for line in lines:
         table.add_row(*map(Text, line, styles))
     terminal = console()
@@ -184,10 +187,20 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
         say(note)
 
 
+_SHORT = {
+    "reciprocal_rank": "1/rank",
+    "judged@10": "judged",
+    "against_ndcg@10": "against",
+    "difference_low": "from",
+    "difference_high": "to",
+    "p_value": "p",
+}
+
+
 def _print_frame(frame: pd.DataFrame) -> None:
     """Print the figures of a table, with 95 % intervals as ``low`` and ``high``."""
-    figures = frame.select_dtypes("number")
-    rows = ([str(row[0]), *(f"{each:.4f}" for each in row[1:])] for row in figures.itertuples())
+    figures = frame.select_dtypes("number").rename(columns=_SHORT)
+    rows = ([str(row[0]), *(f"{each:.3f}" for each in row[1:])] for row in figures.itertuples())
     print_table((str(frame.index.name), *figures.columns), rows)
 
 
