@@ -57,7 +57,7 @@ def check(stored, snapshot=None):
     snapshot = stored.snapshots.renew(stored.id) if snapshot is None else snapshot
     assert (snapshot.version, snapshot.summaries_version) == (row.version, row.summaries_version)
     with stored.database.read() as transaction:
-        expected = make(transaction, row, None)
+        expected = make(transaction, row)
     assert read(snapshot) == read(expected)
     assert snapshot.rows_of([*expected.ids, "gone"]).tolist() == list(range(len(expected)))
     scores = [
@@ -353,7 +353,7 @@ def test_segments_follow_only_their_own_catalog(stored):
     with stored.database.read() as transaction:
         # the last segment is small, so that only its chunks show the history
         parts = [
-            Segment(make(transaction, row, None, after=after, until=until))
+            Segment(make(transaction, row, after=after, until=until))
             for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
         ]
         last = outbox.last_removed(transaction, stored.id)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from kbkit.stores.catalog import chunk_vectors, corpus, outbox, summaries
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.snapshots.making import make, related
+from kbkit.stores.snapshots.chunk_table import summary_columns
+from kbkit.stores.snapshots.making import make, merged, related
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
     LaterSummaries,
@@ -69,16 +71,15 @@ def advanced(
     gone = outbox.removed_since(transaction, row.id, before.removed)
     if gone is None:
         return None
-    filed = [segment for segment in before.segments if segment.file and len(segment)]
-    after = int(filed[-1].snapshot.seqs[-1]) if filed else 0
     last_seq = int(before.segments[-1].snapshot.seqs[-1]) if len(before) else 0
+    added = corpus.count_chunks(transaction, row.id, after=last_seq)
     changed_summaries = (
         summaries.count_changed(transaction, row, before.summaries_version)
         if before.summary_embedder == row.summary_embedder
         else len(before.document_ids)
     )
     many = (
-        corpus.count_chunks(transaction, row.id, after=last_seq) > MAX
+        added > MAX
         or chunk_vectors.count_changed(transaction, row.id, before.version) > MAX
         or changed_summaries > _MAX_SUMMARIES
     )
@@ -92,35 +93,33 @@ def advanced(
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]
-    if many or corpus.count_chunks(transaction, row.id, after=last_seq):
-        segments = _with_later(
-            transaction, row, segments, last_seq if changed else after, keep if many else _in_memory
-        )
+    for low, high in slices(transaction, row, last_seq) if added else ():
+        made = Segment(make(transaction, row, after=low, until=high))
+        segments.append(keep(made) if many else made)
+    segments = _with_merged_end(transaction, row, segments)
     version = shown(row, gone.last)
     snapshot = joined(version, segments, before.numbers, before.summaries)
     return replace(snapshot, summaries=_summaries(transaction, row, before, snapshot))
 
 
-def _with_later(
-    transaction: Transaction,
-    row: KnowledgeBaseRow,
-    segments: Sequence[Segment],
-    after: int,
-    keep: Keep,
+def _with_merged_end(
+    transaction: Transaction, row: KnowledgeBaseRow, segments: Sequence[Segment]
 ) -> list[Segment]:
-    """Append later chunks to segments; rewrite a small last segment."""
-    result = [segment for segment in segments if segment.snapshot.seqs[-1] <= after]
-    rest = segments[len(result) :]
-    if sum(len(segment.snapshot) for segment in rest) > MAX:
-        result, rest, after = list(segments), [], int(segments[-1].snapshot.seqs[-1])
-    before = rest[0].snapshot if len(rest) == 1 else None
-    parts = slices(transaction, row, after)
-    for low, high in parts:
-        made = make(transaction, row, before, after=low, until=high)
-        before = None
-        if len(made):
-            result.append(keep(Segment(made)))
-    return result
+    """Merge the last segments in memory if they are small."""
+    first, size = len(segments), 0
+    while first and not segments[first - 1].file:
+        size += len(segments[first - 1].snapshot)
+        if size > 2 * MAX:
+            break
+        first -= 1
+    if len(segments) - first < 2:
+        return list(segments)
+
+    def summaries_of(ids: Sequence[str]) -> Mapping[str, Any]:
+        ordinals = {document_id: i for i, document_id in enumerate(ids)}
+        return summary_columns(transaction, row, ordinals, some=True)
+
+    return [*segments[:first], Segment(merged(segments[first:], summaries_of))]
 
 
 def slices(
@@ -169,7 +168,7 @@ def build(
 ) -> SegmentedSnapshot:
     last = outbox.last_removed(transaction, row.id)
     made = [
-        keep(Segment(make(transaction, row, None, after=low, until=high)))
+        keep(Segment(make(transaction, row, after=low, until=high)))
         for low, high in slices(transaction, row, 0)
     ]
     return joined(shown(row, last), made, DocumentNumbers())

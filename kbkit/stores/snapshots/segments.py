@@ -249,6 +249,13 @@ class SegmentedSnapshot(ChunkTable):
             vectors[places[summaries.numbers[known]]] = summaries.vectors[known]
         return vectors
 
+    def summary_columns_of(self, ids: Sequence[str]) -> dict[str, Any]:
+        return {
+            "summaries_version": self.summaries_version,
+            "summary_embedder": self.summary_embedder,
+            "summary_vectors": self.summaries_of(ids),
+        }
+
     def summary_parts(self) -> list[LaterSummaries]:
         """Return summaries of segments and later ones, oldest first."""
         own = [

@@ -10,7 +10,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
         yield "its snapshot has other chunks than the catalog"
         return
     for low, high in slices(transaction, row, 0):
-        made = make(transaction, row, None, after=low, until=high)
+        made = make(transaction, row, after=low, until=high)
         if not _same(current, made):
             yield "its snapshot differs from the catalog"
             return
@@ -197,12 +197,7 @@ class Snapshots:
 
     def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
         """Return the transaction's snapshot as one segment, whatever it takes."""
-        with self._making:
-            with self._advancing:
-                cached = self._newest(transaction, row)
-            fits = cached is not None and follows(transaction, row, cached) and len(cached.segments)
-            before = merged(cached.segments) if cached is not None and fits else None
-            return make(transaction, row, before)
+        return make(transaction, row)
 
     def renew(self, kb_id: str) -> SegmentedSnapshot:
         """Update the snapshot in memory, whatever it takes."""
@@ -255,14 +250,7 @@ class Snapshots:
 
     def _merged(self, kb_id: str, snapshot: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
         while (part := to_merge(snapshot.segments, limit)) is not None:
-            one = merged(snapshot.segments[part])
-            one = replace(
-                one,
-                version=snapshot.version,
-                summaries_version=snapshot.summaries_version,
-                summary_embedder=snapshot.summary_embedder,
-                summary_vectors=snapshot.summaries_of(one.document_ids),
-            )
+            one = merged(snapshot.segments[part], snapshot.summary_columns_of)
             segments = list(snapshot.segments)
             for segment in segments[part]:
                 forget_pages(segment.snapshot.vectors)
