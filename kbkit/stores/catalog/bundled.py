@@ -18,7 +18,6 @@ import sqlalchemy as sa
 from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, Table
 
 from kbkit.stores.catalog import copying, workspace_schema
-from kbkit.stores.catalog.copying import Row
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
     HEAD,
@@ -194,10 +193,15 @@ def _value(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def row_of(table: Table, values: Any) -> Row:
+def row_of(table: Table, values: Any) -> dict[str, Any]:
+    """Convert a row of a bundle.
+
+    Raises:
+        ValueError: A value is invalid.
+    """
     if not isinstance(values, dict) or values.keys() != set(table.c.keys()):
         raise ValueError(f"has not the columns {', '.join(table.c.keys())}")
-    return tuple(_checked(column, values[column.name]) for column in table.c)
+    return {column.name: _checked(column, values[column.name]) for column in table.c}
 
 
 def _checked(column: Column[Any], value: Any) -> Any:
@@ -208,9 +212,8 @@ def _checked(column: Column[Any], value: Any) -> Any:
     kind = column.type
     try:
         if isinstance(kind, Json):
-            text = json.dumps(checked_shape(value, kind.shape), allow_nan=False)
-            text.encode()
-            return text
+            json.dumps(checked_shape(value, kind.shape), allow_nan=False).encode()
+            return value
         if isinstance(kind, LargeBinary):
             return base64.b64decode(value, validate=True)
         if isinstance(kind, UtcDateTime):

@@ -11,9 +11,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -25,8 +26,8 @@ from kbkit.errors import ConflictError, WorkspaceError
 from kbkit.models import MigratedTable, Progress
 from kbkit.stores.backend import Locks
 from kbkit.stores.catalog import knowledge_bases, outbox, runs
-from kbkit.stores.catalog.database import UNFINISHED, VERSION, Database, Transaction, json_of
-from kbkit.stores.catalog.schema import HEAD, Json, chunks, metadata
+from kbkit.stores.catalog.database import UNFINISHED, VERSION, Database, Row, Transaction
+from kbkit.stores.catalog.schema import HEAD, chunks, metadata
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 
 _SHOWN = 3
@@ -211,9 +212,6 @@ def _is_same(one: Path, other: Path) -> bool:
     return other.is_file() and filecmp.cmp(one, other, shallow=False)
 
 
-Row = tuple[Any, ...]
-"""Values of a row; JSON as text."""
-
 _INDEX_TABLES = ("outbox", "dropped_collections")
 """Pending work of the source's vector index; the copy has an index of its own."""
 _LARGE = {
@@ -248,11 +246,10 @@ def numbered() -> list[Column[Any]]:
 
 def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
     """Iterate over rows in key order."""
-    shown = [sa.cast(c, sa.Text) if isinstance(c.type, Json) else c for c in table.c]
-    query = sa.select(*shown).order_by(*table.primary_key)
+    query = sa.select(table).order_by(*table.primary_key)
     at_once = _LARGE.get(table.name, _FETCHED)
     result = transaction.execute(query.execution_options(yield_per=at_once))
-    return map(tuple, result)
+    return (dict(row._mapping) for row in result)
 
 
 def batches(rows_read: Iterator[Row]) -> Iterator[list[Row]]:
@@ -260,7 +257,7 @@ def batches(rows_read: Iterator[Row]) -> Iterator[list[Row]]:
     size = 0
     for row in rows_read:
         batch.append(row)
-        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
         if size > _BATCH_BYTES or len(batch) == _BATCH_ROWS:
             yield batch
             batch, size = [], 0
@@ -274,30 +271,27 @@ def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None
     Self-references are set later, by `set_self_references`.
     """
     later = _self_references(table)
-    inserted = [(i, column) for i, column in enumerate(table.c) if column not in later]
-    values = {column.name: _bound(column) for _, column in inserted}
-    transaction.execute(
-        table.insert().values(values),
-        [{f"new_{column.name}": row[i] for i, column in inserted} for row in batch],
-    )
-    at = {column.name: i for i, column in enumerate(table.c)}
+    shown = [{name: value for name, value in row.items() if name not in later} for row in batch]
+    transaction.insert(table, shown)
     if table is bases:
         for row in batch:
-            transaction.lexical.create(row[at["id"]])
+            transaction.lexical.create(row["id"])
     if table is chunks:
         of_base: dict[str, list[tuple[int, str]]] = {}
         for row in batch:
-            of_base.setdefault(row[at["kb_id"]], []).append((row[at["seq"]], row[at["terms"]]))
+            of_base.setdefault(row["kb_id"], []).append((row["seq"], row["terms"]))
         for kb_id, terms in of_base.items():
             transaction.lexical.add(kb_id, terms)
 
 
 def set_self_references(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
-    at = {column.name: i for i, column in enumerate(table.c)}
-    for column in _self_references(table):
-        present = [row for row in batch if row[at[column.name]] is not None]
-        keys = [key.name for key in table.primary_key]
-        named = [{name: row[at[name]] for name in (*keys, column.name)} for row in present]
+    keys = table.primary_key.columns.keys()
+    for reference in _self_references(table):
+        named = [
+            {name: row[name] for name in (*keys, reference)}
+            for row in batch
+            if row[reference] is not None
+        ]
         transaction.update_each(table, keys, named)
 
 
@@ -305,15 +299,11 @@ def refers_to_itself(table: Table) -> bool:
     return bool(_self_references(table))
 
 
-def _self_references(table: Table) -> list[Column[Any]]:
-    return [c for c in table.c if any(key.column.table is table for key in c.foreign_keys)]
-
-
-def _bound(column: Column[Any]) -> sa.ColumnElement[Any]:
-    name = f"new_{column.name}"
-    if isinstance(column.type, Json):
-        return json_of(sa.bindparam(name, type_=sa.Text))
-    return sa.bindparam(name, type_=column.type)
+@cache
+def _self_references(table: Table) -> frozenset[str]:
+    return frozenset(
+        c.name for c in table.c if any(key.column.table is table for key in c.foreign_keys)
+    )
 
 
 class Digest:
@@ -325,26 +315,20 @@ class Digest:
 
     def add(self, row: Row) -> None:
         self.rows += 1
-        self._hash.update(repr(comparable(row)).encode())
+        self._hash.update(repr(comparable(row.values())).encode())
 
     def text(self) -> str:
         return self._hash.hexdigest()
 
 
-def comparable(row: Row) -> Row:
+def comparable(values: Iterable[Any]) -> list[Any]:
     """Replace NUL by a space, as PostgreSQL does."""
-    return tuple(
-        value.replace("\0", " ") if isinstance(value, str) and "\0" in value else value
-        for value in row
-    )
+    return [value.replace("\0", " ") if isinstance(value, str) else value for value in values]
 
 
-def beginning(table: Table, row: Row) -> Row:
+def beginning(table: Table, row: Row) -> list[Any]:
     later = _self_references(table)
-    if not later:
-        return comparable(row)
-    inserted = (v for column, v in zip(table.c, row, strict=True) if column not in later)
-    return comparable(tuple(inserted))
+    return comparable(value for name, value in row.items() if name not in later)
 
 
 def is_empty(transaction: Transaction) -> bool:

@@ -251,13 +251,6 @@ class byte_length(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - an SQL
     inherit_cache = True
 
 
-class json_of(sa.sql.functions.GenericFunction[Any]):  # noqa: N801 - an SQL function
-    """Convert JSON text to the database's JSON type."""
-
-    type = sa.JSON()
-    inherit_cache = True
-
-
 @compiles(place_of)
 def _place_of(element: place_of, compiler: SQLCompiler, **options: Any) -> str:
     name = "strpos" if compiler.dialect.name == "postgresql" else "instr"
@@ -270,12 +263,6 @@ def _byte_length(element: byte_length, compiler: SQLCompiler, **options: Any) ->
     if compiler.dialect.name == "postgresql":
         return f"octet_length{text}"
     return f"length(CAST({text} AS BLOB))"
-
-
-@compiles(json_of)
-def _json_of(element: json_of, compiler: SQLCompiler, **options: Any) -> str:
-    text = compiler.process(element.clause_expr, **options)
-    return f"CAST({text} AS JSON)" if compiler.dialect.name == "postgresql" else text
 
 
 UNFINISHED = "unfinished"

@@ -6,7 +6,6 @@ those that people deleted are not restored. Restoring twice changes nothing.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,8 +29,7 @@ from kbkit.stores.catalog import (
     workspace_schema,
 )
 from kbkit.stores.catalog.bundled import Values
-from kbkit.stores.catalog.copying import Row
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Row, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import (
     chunks,
@@ -134,14 +132,8 @@ class Restorer:
     def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
         later: list[Row] = []
         stored = 0
-
-        def rows() -> Iterator[Row]:
-            for values in self._checked(table):
-                converted = step(values)
-                if converted is not None:
-                    yield bundled.row_of(table, converted)
-
-        for batch in copying.batches(rows()):
+        converted = (step(values) for values in self._checked(table))
+        for batch in copying.batches(values for values in converted if values is not None):
             stored += len(batch)
             try:
                 copying.insert(self._transaction, table, batch)
@@ -152,8 +144,7 @@ class Restorer:
                 ) from None
             if copying.refers_to_itself(table):
                 later += batch
-        if later:
-            copying.set_self_references(self._transaction, table, later)
+        copying.set_self_references(self._transaction, table, later)
         for column in copying.numbered():
             if column.table is table and table in self._numbers:
                 self._transaction.number_after(column, self._numbers[table])
@@ -162,12 +153,12 @@ class Restorer:
     def _checked(self, table: Table) -> Iterator[Values]:
         for number, values in enumerate(self._rows(table.name), 1):
             try:
-                bundled.row_of(table, values)
+                row = bundled.row_of(table, values)
             except ValueError as error:
                 raise _bad(table, number, str(error)) from None
-            if fault := self._fault(table, values):
+            if fault := self._fault(table, row):
                 raise _bad(table, number, fault)
-            yield values
+            yield row
 
     def _fault(self, table: Table, values: Values) -> str:
         if table is bases:
@@ -191,8 +182,8 @@ class Restorer:
             return self._fault_of_vector((table, values["embedder"]), values["vector"])
         return ""
 
-    def _fault_of_vector(self, kind: Any, packed: str) -> str:
-        length = len(base64.b64decode(packed)) // 2
+    def _fault_of_vector(self, kind: Any, packed: bytes) -> str:
+        length = len(packed) // 2
         expected = self._dimensions.setdefault(kind, length)
         return "" if length and length == expected else "vector has not the length of the others"
 
@@ -229,7 +220,7 @@ class Restorer:
         base = _Base(old_id, new_id, None, values, shift=shift)
         shown = values | {"id": new_id, "name": name, "collection": f"{name}.{new_id[:8]}"}
         shown["version"] += base.shift
-        copying.insert(self._transaction, bases, [bundled.row_of(bases, shown)])
+        copying.insert(self._transaction, bases, [shown])
         return base
 
     def _existing_ids(self, kb_id: str) -> set[str]:
@@ -345,14 +336,9 @@ class Restorer:
         target = values["target"]
         target = self._chunks.get(target) or self._renamed(base, target)
         new = values | {"kb_id": base.id, "target": target}
-        row = bundled.row_of(all_ratings, new)
         if base.row is not None:
-            key = row[2:]
-            same = sa.and_(
-                all_ratings.c.kb_id == base.id,
-                *(c == value for c, value in zip(all_ratings.c[2:], key, strict=True)),
-            )
-            query = sa.select(all_ratings.c.id).where(same).limit(1)
+            same = (column == new[column.name] for column in all_ratings.c if column.name != "id")
+            query = sa.select(all_ratings.c.id).where(*same).limit(1)
             if self._transaction.execute(query).first():
                 return None
         base.ratings += 1
@@ -444,7 +430,7 @@ class Restorer:
         self._numbers[table] = (self._transaction.last_number(column) if last is None else last) + 1
         return self._numbers[table]
 
-    def _keys(self, table: Table) -> set[Row]:
+    def _keys(self, table: Table) -> set[tuple[Any, ...]]:
         query = sa.select(*table.primary_key)
         if "kb_id" in table.c:
             query = query.where(table.c.kb_id.in_([base.id for base in self._bases.values()]))

@@ -58,8 +58,8 @@ class Json(TypeDecorator[Any]):
     impl = JSON
     cache_ok = True
 
-    def __init__(self, shape: type, *, optional: bool = False, none_as_null: bool = False) -> None:
-        super().__init__(none_as_null=none_as_null)
+    def __init__(self, shape: type, *, optional: bool = False) -> None:
+        super().__init__(none_as_null=True)
         self.shape = shape
         self.optional = optional
 
@@ -192,7 +192,7 @@ documents = Table(
     Column("content_hash", String, nullable=False),
     # labels by a person override those of the source; empty without labels
     Column("given_type", String),
-    Column("given_tags", Json(list, optional=True, none_as_null=True)),
+    Column("given_tags", Json(list, optional=True)),
     # one line
     Column("description", Text, nullable=False, server_default=""),
     # mostly links, so search ranks it last; empty if an older kbkit stored the document
@@ -227,7 +227,7 @@ deleted_documents = Table(
     Column("tags", Json(list), nullable=False),
     Column("metadata", Json(dict), nullable=False),
     Column("given_type", String),
-    Column("given_tags", Json(list, optional=True, none_as_null=True)),
+    Column("given_tags", Json(list, optional=True)),
     Column("deleted_at", UtcDateTime, nullable=False),
     UniqueConstraint("kb_id", "uri"),
 )
