@@ -6,9 +6,8 @@ import json
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,21 +20,19 @@ from sqlalchemy.util import LRUCache
 from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.models import Chunk, Document
 from kbkit.stores.backend import Locks
-from kbkit.stores.catalog import inspection
+from kbkit.stores.catalog import inspection, reading
 from kbkit.stores.catalog.database import (
     DAMAGED,
     RESTORE,
     Condition,
     Postings,
     Transaction,
-    in_parts,
     is_current,
     lexical_table,
     migrate,
     revision_of,
 )
-from kbkit.stores.catalog.reading import hydrated
-from kbkit.stores.catalog.schema import HEAD, checked_shape, chunks
+from kbkit.stores.catalog.schema import HEAD, chunks
 
 _log = logging.getLogger(__name__)
 
@@ -193,15 +190,8 @@ class SqliteDatabase:
             return number
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        with explained(self.path):
-            return hydrated(chunk_rows(self._fetch, seqs))
-
-    def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with explained(self.path), closing(self._engine.raw_connection()) as pooled:
-            assert pooled.driver_connection is not None
-            cursor = pooled.driver_connection.execute(sql, parameters)
-            rows: list[tuple[Any, ...]] = cursor.fetchall()
-            return rows
+        with self.read() as transaction:
+            return reading.get_chunks(transaction, seqs)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -369,9 +359,6 @@ class Fts5Index:
         return postings
 
 
-Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
-
-
 class SqliteTransaction(Transaction):
     """A transaction in SQLite."""
 
@@ -398,54 +385,3 @@ class SqliteTransaction(Transaction):
         # one bound parameter, so that the statement is compiled once
         each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
         return column.in_(sa.select(each.c.value))
-
-    def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
-        return chunk_rows(self._connection.exec_driver_sql, seqs)
-
-    def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
-        for row in self._connection.exec_driver_sql(_DOCUMENTS, (kb_id,)):
-            yield (row[0], *_document(row[1:]))
-
-
-def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
-    for part in in_parts(seqs):
-        for row in fetch(_CHUNKS.format(",".join("?" * len(part))), tuple(part)):
-            if tuple(map(type, row[:9])) != _CHUNK_TYPES or type(row[9]) not in _PAGE_TYPES:
-                raise ValueError("a chunk of other types")
-            path = checked_shape(json.loads(row[7]), list)
-            yield row[:7] + (path, *row[8:10]) + _document(row[10:])  # noqa: RUF005 - faster
-
-
-# checked, because SQLite stores any type in any column
-_CHUNK_TYPES = (int, str, str, int, int, int, str, str, str)
-_PAGE_TYPES = (int, type(None))
-
-# the covering index has all columns, so SQLite does not read the text of documents
-_CHUNKS = (
-    "SELECT c.seq, c.id, c.document_id, c.position, c.start, c.end, c.text, c.heading_path,"
-    " c.anchor, c.page, d.uri, d.title, d.document_type, d.tags, d.metadata, d.state,"
-    " d.fetched_at, d.content_hash, d.description"
-    " FROM chunks c JOIN documents d INDEXED BY documents_shown"
-    " ON d.kb_id = c.kb_id AND d.id = c.document_id WHERE c.seq IN ({})"
-)
-_DOCUMENTS = (
-    "SELECT id, uri, title, document_type, tags, metadata, state, fetched_at, content_hash,"
-    " description FROM documents INDEXED BY documents_shown WHERE kb_id = ? ORDER BY uri"
-)
-
-
-def _document(row: Sequence[Any]) -> tuple[Any, ...]:
-    if set(map(type, row)) != {str}:
-        raise ValueError("a document of other types")
-    uri, title, document_type, tags, metadata, state, fetched_at, content_hash, description = row
-    return (
-        uri,
-        title,
-        document_type,
-        () if tags == "[]" else checked_shape(json.loads(tags), list),
-        {} if metadata == "{}" else checked_shape(json.loads(metadata), dict),
-        state,
-        datetime.fromisoformat(fetched_at).replace(tzinfo=UTC),
-        content_hash,
-        description,
-    )

@@ -61,7 +61,6 @@ def is_list_of_texts(value: object) -> bool:
 
 DOCUMENT_COLUMNS = [documents.c[each.name] for each in fields(Document)]
 CHUNK_COLUMNS = [chunks.c[each.name] for each in fields(Chunk)]
-_SHOWN = [column for column in DOCUMENT_COLUMNS if column.name not in ("id", "content")]
 
 
 def alive(kb_id: str) -> tuple[Condition, Condition]:
@@ -166,16 +165,6 @@ class Transaction(ABC):
     @abstractmethod
     def is_in(self, column: sa.ColumnElement[Any], values: Collection[Any]) -> Condition:
         """Return ``column IN values`` for any number of strings or integers."""
-
-    def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
-        columns = (chunks.c.seq, *CHUNK_COLUMNS, *_SHOWN)
-        query = sa.select(*columns).join(documents, documents.c.id == chunks.c.document_id)
-        return self.execute(query.where(self.is_in(chunks.c.seq, seqs)))
-
-    def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
-        """Return documents by URI: ``id``, then the columns after ``page`` in `chunk_rows`."""
-        query = sa.select(documents.c.id, *_SHOWN).where(documents.c.kb_id == kb_id)
-        return self.execute(query.order_by(documents.c.uri))
 
 
 class Database(Protocol):

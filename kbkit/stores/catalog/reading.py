@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -34,13 +34,21 @@ from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, kn
 from kbkit.stores.catalog.workspace_schema import annotation_subjects, entries, subjects
 from kbkit.text.markdown.structure import passage_ends
 
+_TYPES = {str(each): each for each in DocumentType}
+_STATES = {str(each): each for each in DocumentState}
 
-def document_of(row: Any) -> Document:
-    values = dict(row._mapping)
-    values["document_type"] = DocumentType(values["document_type"])
-    values["state"] = DocumentState(values["state"])
-    values["tags"] = tuple(values["tags"])
-    return Document(**values)
+
+def document_of(row: Sequence[Any]) -> Document:
+    """Return the document of a row of `DOCUMENT_COLUMNS`."""
+    values = [*row]
+    values[4], values[5], values[7] = _TYPES[row[4]], tuple(row[5]), _STATES[row[7]]
+    return Document(*values)
+
+
+def _chunk(row: Sequence[Any]) -> Chunk:
+    values = [*row]
+    values[6] = tuple(row[6])
+    return Chunk(*values)
 
 
 def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Document:
@@ -94,12 +102,6 @@ def undescribed(transaction: Transaction, kb_id: str, limit: int) -> list[Docume
         documents.c.kb_id == kb_id, documents.c.is_index.is_(None)
     )
     return [document_of(row) for row in transaction.execute(query.limit(limit))]
-
-
-def _chunk(row: Any) -> Chunk:
-    values = dict(row._mapping)
-    values["heading_path"] = tuple(values["heading_path"])
-    return Chunk(**values)
 
 
 def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:
@@ -204,31 +206,39 @@ def places_by_id(
 
 def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
     """Return existing chunks by ``seq``, with their documents (``content`` empty)."""
-    return hydrated(transaction.chunk_rows(seqs))
-
-
-def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]:
-    """Build chunks and documents from rows, by ``seq``; every search ends with it."""
-    found_documents: dict[str, Document] = {}
+    found: dict[str, Document] = {}
     passages: dict[int, tuple[Chunk, Document]] = {}
-    for row in rows:
-        seq, chunk_id, document_id, position, start, end, text, heading_path, anchor, page = row[
-            :10
-        ]
-        document = found_documents.get(document_id)
-        if document is None:
-            document = found_documents[document_id] = _listed(document_id, row[10:])
-        chunk = Chunk(
-            chunk_id, document_id, position, start, end, text, tuple(heading_path), anchor, page
-        )
-        passages[seq] = (chunk, document)
+    for row in transaction.execute(_PASSAGES.where(transaction.is_in(chunks.c.seq, seqs))):
+        if row[2] not in found:
+            found[row[2]] = document_of(row[10:])
+        passages[row[0]] = (_chunk(row[1:10]), found[row[2]])
     return passages
 
 
 def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
     """Iterate over documents by URI; ``content`` is empty."""
-    for row in transaction.document_rows(kb_id):
-        yield _listed(row[0], row[1:])
+    query = sa.select(*_SHOWN).where(documents.c.kb_id == kb_id).order_by(documents.c.uri)
+    for row in transaction.execute(_covered(query)):
+        yield document_of(row)
+
+
+_SHOWN = [
+    sa.literal("").label("content") if column.name == "content" else column
+    for column in DOCUMENT_COLUMNS
+]
+
+
+def _covered(query: sa.Select[Any]) -> sa.Select[Any]:
+    # the covering index has all columns, so SQLite does not read the text of documents
+    return query.with_hint(documents, "INDEXED BY documents_shown", "sqlite")
+
+
+_PASSAGES = _covered(
+    sa.select(chunks.c.seq, *CHUNK_COLUMNS, *_SHOWN).join(
+        documents,
+        sa.and_(documents.c.kb_id == chunks.c.kb_id, documents.c.id == chunks.c.document_id),
+    )
+)
 
 
 def documents_after(
@@ -240,35 +250,11 @@ def documents_after(
     content: bool = False,
 ) -> Iterator[Document]:
     """Iterate over documents with a greater URI, by URI; ``among`` are document ids."""
-    columns = [
-        column if content or column.name != "content" else sa.literal("").label("content")
-        for column in DOCUMENT_COLUMNS
-    ]
+    columns = DOCUMENT_COLUMNS if content else _SHOWN
     query = sa.select(*columns).where(documents.c.kb_id == kb_id, documents.c.uri > uri)
     for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
         if among is None or row.id in among:
             yield document_of(row)
-
-
-_TYPES = {str(each): each for each in DocumentType}
-_STATES = {str(each): each for each in DocumentState}
-
-
-def _listed(document_id: str, row: Sequence[Any]) -> Document:
-    uri, title, document_type, tags, metadata, state, fetched_at, content_hash, description = row
-    return Document(
-        document_id,
-        uri,
-        title,
-        "",
-        _TYPES[document_type],
-        tuple(tags),
-        metadata,
-        _STATES[state],
-        fetched_at,
-        content_hash,
-        description,
-    )
 
 
 def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
