@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -15,10 +14,10 @@ from kbkit.entries.votes import (
     KEY,
     YamlMapping,
     block_of,
+    leaf_end,
     rating_of,
     read_time,
     read_yaml,
-    span_of,
     time_text,
     united,
     with_votes,
@@ -47,7 +46,6 @@ _FIELDS = (
     "created_at",
     "updated_at",
 )
-_KEPT = "kept"
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -163,10 +161,8 @@ def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None)
     for key in _FIELDS:
         if key == KEY:
             lines.append(block_of(values.get(KEY) or EntryRating()).rstrip("\n"))
-        elif isinstance(value := values.get(key, ""), tuple | list):
-            lines.append(f"{key}: [{', '.join(map(scalar, value))}]")
         else:
-            lines.append(f"{key}: {scalar(value)}")
+            lines.append(f"{key}: {_value(values.get(key, ''))}")
     for key, value in (extra or {}).items():
         if isinstance(value, Mapping):
             lines.append(f"{scalar(key)}:")
@@ -192,21 +188,26 @@ def scalar(value: Any) -> str:
 def edited(text: str, changes: Mapping[str, Any]) -> str:
     """Change keys in a YAML text; comments, order and other keys stay."""
     mapping = read_yaml(text)
-    changes = {
-        key: time_text(value) if isinstance(value, datetime) else value
-        for key, value in changes.items()
-    }
-    expected = {**mapping.values, **{key: _plain(value) for key, value in changes.items()}}
-    if expected == mapping.values:
+    values = {key: _plain(value) for key, value in changes.items()}
+    changes = {key: changes[key] for key in values if mapping.values.get(key) != values[key]}
+    if not changes:
         return text
-    block, rest = _cut(text, mapping)
-    result = _edited(rest, mapping, changes)
-    if block:
-        result = re.sub(rf"^{KEY}: {_KEPT}$", lambda _: block, result, count=1, flags=re.MULTILINE)
-    if "\r\n" in text:
-        result = result.replace("\r\n", "\n").replace("\n", "\r\n")
+    result, end = text, "\r\n" if "\r\n" in text else "\n"
+    spans = ((*_span(text, mapping, key), key) for key in changes if key in mapping.values)
+    for start, stop, key in sorted(spans, reverse=True):
+        indent = " " * (mapping.places[key,].column - 1)
+        is_block = isinstance(mapping.values[key], list) and (key,) not in mapping.flow
+        if is_block and isinstance(changes[key], list | tuple) and changes[key]:
+            part = f"{end}{indent}".join(f"- {scalar(each)}" for each in changes[key])
+        else:
+            part = " " * (result[start - 1] == ":") + _value(changes[key])
+        result = result[:start] + part + result[stop:]
+    for key, value in changes.items():
+        if key not in mapping.values:
+            gap = "" if result.endswith("\n") else end
+            result += f"{gap}{key}: {_value(value)}{end}"
     try:
-        same = read_yaml(result).values == expected
+        same = read_yaml(result).values == {**mapping.values, **values}
     except EntryFormatError:
         same = False
     if not same:
@@ -217,95 +218,17 @@ def edited(text: str, changes: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return time_text(value)
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
-def _cut(text: str, mapping: YamlMapping) -> tuple[str, str]:
-    """Split a text into the block of votes and the rest, which a slow YAML parser reads.
-
-    One line stays in place of the block.
-    """
-    span = span_of(text, mapping)
-    if span is None:
-        return "", text
-    start, stop = span
-    return text[start:stop].replace("\r\n", "\n"), f"{text[:start]}{KEY}: {_KEPT}{text[stop:]}"
+def _span(text: str, mapping: YamlMapping, key: str) -> tuple[int, int]:
+    start = mapping.places[key,].start
+    return start, start + len(text[start : leaf_end(mapping, (key,))].rstrip())
 
 
-def _edited(text: str, front_matter: YamlMapping, changes: Mapping[str, Any]) -> str:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.resolver import VersionedResolver
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
-
-    class SkillTexts(VersionedResolver):
-        """Reads every scalar as text, so that numbers and times do not change."""
-
-        @property
-        def versioned_resolver(self) -> Any:
-            return {}
-
-    def quoted(value: str) -> str:
-        plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS
-        return value if plain or _is_time(value) else DoubleQuotedScalarString(value)
-
-    editor = YAML(typ="rt", pure=True)
-    editor.Resolver = SkillTexts
-    editor.preserve_quotes = True
-    editor.width = 1 << 20
-    mapping, offset = _indents(front_matter)
-    editor.indent(mapping=mapping, sequence=offset + 2, offset=offset)
-    try:
-        values = editor.load(text)
-        for key, value in changes.items():
-            if isinstance(value, str):
-                values[key] = quoted(value)
-                continue
-            items = [quoted(each) for each in value]
-            if isinstance(values.get(key), list) and values[key]:
-                values[key][:] = items
-            else:
-                values[key] = _flow(items)
-        written = io.StringIO()
-        editor.dump(values, written)
-    except (YAMLError, ValueError, AttributeError, TypeError, NotImplementedError) as error:
-        raise EntryFormatError(
-            f"{NAME}: cannot be changed ({' '.join(str(error).split())[:200]}); edit it by hand"
-        ) from None
-    return written.getvalue()
-
-
-def _flow(items: list[str]) -> Any:
-    from ruamel.yaml.comments import CommentedSeq
-
-    sequence = CommentedSeq(items)
-    sequence.fa.set_flow_style()
-    return sequence
-
-
-def _is_time(value: str) -> bool:
-    try:
-        read_time(value)
-    except ValueError:
-        return False
-    return ":" in value
-
-
-def _indents(front_matter: YamlMapping) -> tuple[int, int]:
-    mapping, offset = 2, 0
-    for path, place in front_matter.places.items():
-        if (
-            len(path) < 1
-            or path in front_matter.flow
-            or isinstance(path[-1], int)
-            or path[0] == KEY
-        ):
-            continue
-        value: Any = front_matter.values
-        for part in path:
-            value = value[part]
-        if isinstance(value, list) and value:
-            offset = max(0, place.column - front_matter.keys[path].column)
-        elif isinstance(value, dict) and value:
-            mapping = max(1, place.column - front_matter.keys[path].column)
-    return mapping, offset
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(scalar, value))}]"
+    return scalar(value)

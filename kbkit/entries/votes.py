@@ -276,7 +276,7 @@ def _written(text: str, mapping: YamlMapping, before: EntryRating, after: EntryR
     if new:
         if votes:
             column = places[_VOTES].column - 1
-            at = stop = _line_end(text, _leaf_end(mapping, (*_VOTES, len(votes) - 1)))
+            at = stop = _line_end(text, leaf_end(mapping, (*_VOTES, len(votes) - 1)))
         else:
             column = mapping.keys[_VOTES].column + 1
             at, stop = len(text[: places[_VOTES].start].rstrip(" ")), places[_VOTES].end
@@ -300,7 +300,7 @@ def span_of(text: str, mapping: YamlMapping) -> tuple[int, int] | None:
     """Return the span of the votes in a text; ``None`` without votes."""
     if _RATING not in mapping.keys:
         return None
-    return mapping.keys[_RATING].start, _line_end(text, _leaf_end(mapping, _RATING))
+    return mapping.keys[_RATING].start, _line_end(text, leaf_end(mapping, _RATING))
 
 
 def block_of(rating: EntryRating) -> str:
@@ -316,7 +316,7 @@ def _line(vote: Vote) -> str:
     return f"{{score: {vote.score}, timestamp: {time_text(vote.timestamp)}, rater: {rater}}}"
 
 
-def _leaf_end(mapping: YamlMapping, path: Path) -> int:
+def leaf_end(mapping: YamlMapping, path: Path) -> int:
     """Return the end of the last value below a path; a block's own end is after comments."""
     inside = [
         place.end
