@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kbkit.stores.catalog import chunk_vectors, knowledge_bases, outbox, summaries
 from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.snapshots import advancing, making
+from kbkit.stores.snapshots import making
 from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, SegmentedSnapshot, joined
 from tests.stores.test_snapshots import catalog, fresh, opened, put, remove, texts
@@ -158,8 +158,8 @@ steps = st.lists(
 @given(steps)
 def test_segments_equal_a_whole_snapshot(database, tmp_path, steps):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(advancing, "MAX", 4)
-        patched.setattr(advancing, "SLICE", 5)
+        patched.setattr(making, "MAX", 4)
+        patched.setattr(making, "SLICE", 5)
         patched.setattr(making, "_TIER", 2)
         patched.setattr(making, "_SMALLEST", 2)
         patched.setattr(making, "LARGEST", 9)
@@ -220,7 +220,7 @@ def test_search_gets_a_new_segment_after_small_changes(stored, monkeypatch):
         assert seen.snapshots.get(row) is snapshot
         with seen.database.read() as transaction:
             assert seen.snapshots.table(transaction, row) is snapshot
-    monkeypatch.setattr(advancing, "MAX", 1)
+    monkeypatch.setattr(making, "MAX", 1)
     put(stored, "more", "a", "b", "c")
     assert stored.snapshots.get(catalog(stored)[0]) is None
     check(stored)
@@ -229,13 +229,13 @@ def test_search_gets_a_new_segment_after_small_changes(stored, monkeypatch):
 def test_update_reads_and_writes_only_changes(stored, monkeypatch):
     stored.snapshots.save(stored.id)
     folder, read = stored.snapshots.folder, []
-    real = advancing.make
+    real = making.make
 
     def recorded(*arguments, **bounds):
         read.append(real(*arguments, **bounds))
         return read[-1]
 
-    monkeypatch.setattr(advancing, "make", recorded)
+    monkeypatch.setattr(making, "make", recorded)
     before = {path.name: path.stat().st_ino for path in folder.glob("*.safetensors")}
     put(stored, "new", "dd", "a")
     stored.snapshots.save(stored.id)
@@ -256,7 +256,7 @@ def test_other_process_maps_existing_segments(stored, monkeypatch):
     assert other.snapshots.get(catalog(stored)[0]) is not None
     put(stored, "new", "dd")
     stored.snapshots.save(stored.id)
-    monkeypatch.setattr(advancing, "make", None)
+    monkeypatch.setattr(making, "make", None)
     snapshot = other.snapshots.get(catalog(stored)[0])
     assert all(segment.file for segment in snapshot.segments)
     assert len(snapshot.segments) == 2
@@ -343,7 +343,7 @@ def test_restored_catalog_reuses_no_foreign_segment(stored):
         knowledge_bases.touch(transaction, stored.id)
     with stored.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, stored.id)
-        assert advancing.advanced(transaction, row, snapshot) is None
+        assert making.advanced(transaction, row, snapshot) is None
     check(stored)
 
 
@@ -357,11 +357,11 @@ def test_segments_follow_only_their_own_catalog(stored):
             for after, until in ((0, rows[-3]["seq"]), (rows[-3]["seq"], rows[-1]["seq"]))
         ]
         last = outbox.last_removed(transaction, stored.id)
-        snapshot = joined(advancing.shown(row, last), parts, DocumentNumbers())
+        snapshot = joined(making.shown(row, last), parts, DocumentNumbers())
         assert [len(segment) for segment in snapshot.segments] == [len(rows) - 2, 2]
 
         def follows(row=row, **different):
-            return advancing.follows(transaction, row, replace(snapshot, **different))
+            return making.follows(transaction, row, replace(snapshot, **different))
 
         assert last > 0
         assert follows()
@@ -373,4 +373,4 @@ def test_segments_follow_only_their_own_catalog(stored):
     with stored.database.write() as transaction:
         which = chunks.c.seq == rows[-1]["seq"]
         transaction.execute(chunks.update().where(which).values(id="restored"))
-        assert not advancing.follows(transaction, row, snapshot)
+        assert not making.follows(transaction, row, snapshot)

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -23,7 +23,18 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from kbkit.errors import WorkspaceError, WorkspaceVersionError
 from kbkit.models import Chunk, Document, DocumentState
-from kbkit.stores.catalog.schema import HEAD, OLDEST, chunks, documents, knowledge_bases, metadata
+from kbkit.stores.catalog.schema import (
+    HEAD,
+    OLDEST,
+    chunks,
+    documents,
+    knowledge_bases,
+    metadata,
+    name_uses,
+    removed_chunks,
+    summaries,
+    summary_vectors,
+)
 
 _T = TypeVar("_T")
 Condition = sa.ColumnElement[bool]
@@ -345,14 +356,38 @@ def _statements(dialect: str) -> list[str]:
     return statements
 
 
-def upgrade(connection: sa.Connection) -> None:
-    from alembic import command
-    from alembic.config import Config
+_RENAMED = (
+    "cards RENAME TO summaries",
+    "card_vectors RENAME TO summary_vectors",
+    "card_encoders RENAME TO summary_encoders",
+    "knowledge_bases RENAME COLUMN card_embedder TO summary_embedder",
+    "knowledge_bases RENAME COLUMN card_model TO summary_model",
+    "knowledge_bases RENAME COLUMN cards_version TO summaries_version",
+    "expansions RENAME COLUMN card TO summary",
+    "summaries ADD COLUMN version INTEGER DEFAULT '0' NOT NULL",
+    "summary_vectors ADD COLUMN version INTEGER DEFAULT '0' NOT NULL",
+)
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+
+def upgrade(connection: sa.Connection) -> None:
+    """Bring a catalog of `OLDEST` to `HEAD`; summaries were called cards."""
+    connection.exec_driver_sql("DROP INDEX cards_by_kb")
+    for change in _RENAMED:
+        connection.exec_driver_sql(f"ALTER TABLE {change}")
+    for table in (removed_chunks, name_uses):
+        table.create(connection)
+    for table in (summaries, summary_vectors):
+        for index in table.indexes:
+            index.create(connection)
+    for kb_id, config in connection.execute(
+        sa.select(knowledge_bases.c.id, knowledge_bases.c.config)
+    ).all():
+        text = json.dumps(config)
+        for name in ("embedding", "weight"):
+            text = text.replace(f'"card_{name}":', f'"summary_{name}":')
+        own = knowledge_bases.c.id == kb_id
+        connection.execute(knowledge_bases.update().where(own).values(config=json.loads(text)))
+    connection.execute(VERSION.update().values(version_num=HEAD))
 
 
 VERSION = sa.Table(

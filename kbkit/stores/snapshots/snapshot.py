@@ -267,7 +267,7 @@ def load(path: Path) -> Snapshot | None:
         for name in _TEXTS:
             values[name] = MappedTexts(values[name])
         values["document_ids"] = list(values["document_ids"])  # every search reads them
-        snapshot = Snapshot(
+        return Snapshot(
             version=int(about["version"]),
             embedder=about["embedder"],
             summaries_version=int(about["summaries_version"]),
@@ -275,28 +275,8 @@ def load(path: Path) -> Snapshot | None:
             average_length=float(about["average_length"]),
             **values,
         )
-        return snapshot if _whole(snapshot) else None
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
         return None
-
-
-def _whole(snapshot: Snapshot) -> bool:
-    s = snapshot
-    of_chunks = {len(column) for column in (s.ids, s.owners, s.lengths, s.headings, s.vectors)}
-    of_documents = {
-        *(len(column) for column in (s.titles, s.sizes, s.title_terms)),
-        *(len(column) for column in (s.document_lengths, s.summary_vectors)),
-    }
-    return (
-        of_chunks == {len(s)}
-        and of_documents == {len(s.document_ids)}
-        and len(s.heading_terms) == len(s.heading_texts)
-        and all(len(x.values) == int(x.starts[-1]) for x in (s.title_terms, s.heading_terms))
-        and len(s.starts) == len(s.terms) + 1
-        and {len(s.rows), len(s.counts)} == {int(s.starts[-1])}
-        and int(s.owners.max(initial=-1)) < len(s.document_ids)
-        and int(s.headings.max(initial=-1)) < len(s.heading_texts)
-    )
 
 
 MIN = 5_000

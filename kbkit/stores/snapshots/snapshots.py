@@ -20,9 +20,18 @@ from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
-from kbkit.stores.snapshots.advancing import MAX, advanced, build, follows, slices
 from kbkit.stores.snapshots.chunk_table import ChunkTable, check, forget_pages, read, with_summaries
-from kbkit.stores.snapshots.making import LARGEST, make, merged, to_merge
+from kbkit.stores.snapshots.making import (
+    LARGEST,
+    MAX,
+    advanced,
+    build,
+    follows,
+    make,
+    merged,
+    slices,
+    to_merge,
+)
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, joined
 from kbkit.stores.snapshots.snapshot import Snapshot, codes_path, count_code_mismatches
