@@ -263,27 +263,8 @@ class EntryIndex:
 
 def _unread(slug: str, look: Look) -> EntryRecord:
     at = time_of(look.changed)
-    return EntryRecord(
-        slug=slug,
-        id=slug,
-        document_id="",
-        title=slug,
-        description="",
-        tags=[],
-        category="",
-        status=EntryStatus.DRAFT.value,
-        average=0.0,
-        votes=0,
-        source=EntrySource.MANUAL.value,
-        origin_task_id="",
-        created_at=at,
-        updated_at=at,
-        version="",
-        problem="",
-        stamp="",
-        changed=0,
-        seen=0,
-    )
+    draft, manual = EntryStatus.DRAFT.value, EntrySource.MANUAL.value
+    return EntryRecord(slug, slug, slug, draft, at, at, manual)
 
 
 def _is_stale(record: EntryRecord | None, look: Look) -> bool:

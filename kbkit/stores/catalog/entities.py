@@ -30,12 +30,10 @@ _KIND = SubjectKind.ENTITY.value
 
 
 def aliases_of(transaction: Transaction) -> dict[str, str]:
-    rows = transaction.execute(
-        # only entities have aliases; with a condition on the kind, or IS NOT NULL, SQLite would
-        # read all subjects
-        sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
-    )
-    return {row.id: row.alias_of for row in rows}
+    # only entities have aliases; with a condition on the kind, or IS NOT NULL, SQLite would read
+    # all subjects
+    query = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
+    return transaction.mapping(query)
 
 
 def deleted(transaction: Transaction) -> set[str]:

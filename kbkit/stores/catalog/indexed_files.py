@@ -249,23 +249,23 @@ class EntryRecord(NamedTuple):
 
     slug: str
     id: str
-    document_id: str
     title: str
-    description: str
-    tags: Sequence[str]
-    category: str
     status: str
-    average: float
-    votes: int
-    source: str
-    origin_task_id: str
     created_at: datetime
     updated_at: datetime
-    version: str
-    problem: str
-    stamp: str
-    changed: int
-    seen: int
+    source: str
+    document_id: str = ""
+    description: str = ""
+    tags: Sequence[str] = ()
+    category: str = ""
+    average: float = 0.0
+    votes: int = 0
+    origin_task_id: str = ""
+    version: str = ""
+    problem: str = ""
+    stamp: str = ""
+    changed: int = 0
+    seen: int = 0
 
 
 _ENTRY_COLUMNS = [entries.c[name] for name in EntryRecord._fields]
@@ -336,7 +336,9 @@ def best_entries(transaction: Transaction) -> list[str]:
 
 def note_entries(transaction: Transaction, stored: Sequence[EntryRecord]) -> None:
     forget_entries(transaction, [record.slug for record in stored])
-    transaction.insert(entries, [record._asdict() for record in stored])
+    transaction.insert(
+        entries, [{**record._asdict(), "tags": list(record.tags)} for record in stored]
+    )
 
 
 def forget_entries(transaction: Transaction, slugs: Collection[str]) -> None:

@@ -93,8 +93,6 @@ _TERMS_AT_ONCE = 500
 _LENGTH = 0.01
 """Tolerance of a 16-bit unit vector's length."""
 _SERVER_TABLES = ("jobs", "tokens")
-_MASK = (1 << 64) - 1
-_PRIME = 0x9E3779B97F4A7C15
 
 
 def unreadable(transaction: Transaction) -> Iterator[str]:
@@ -226,7 +224,7 @@ def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str
     query = sa.select(chunks.c.seq, chunks.c.terms).where(chunks.c.kb_id == row.id)
     for seq, terms in transaction.execute(query.execution_options(yield_per=_AT_ONCE)):
         for term, count in Counter(terms.split(" ") if terms else ()).items():
-            wanted[term] += _mixed(seq, count)
+            wanted[term] += hash((seq, count))
     wrong = 0
     ordered = sorted(wanted)
     for start in range(0, len(ordered), _TERMS_AT_ONCE):
@@ -238,14 +236,10 @@ def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str
             return
         for term in part:
             indexed: Any = postings.get(term, ((), ()))
-            total = sum(_mixed(int(seq), int(count)) for seq, count in zip(*indexed, strict=True))
-            wrong += total & _MASK != wanted[term] & _MASK
+            pairs = zip(*indexed, strict=True)
+            wrong += sum(hash((int(seq), int(n))) for seq, n in pairs) != wanted[term]
     if wrong:
         yield f"its lexical index does not know the chunks of {wrong:,} of {len(ordered):,} terms"
-
-
-def _mixed(seq: int, count: int) -> int:
-    return ((seq * 0x100000001B3) ^ count) * _PRIME & _MASK
 
 
 def index_words_anew(transaction: Transaction, row: KnowledgeBaseRow) -> None:

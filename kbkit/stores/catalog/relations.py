@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import Relation, SubjectKind, Target, TargetKind
+from kbkit.models import Relation, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.names import check_target, present
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.workspace_schema import ENDS, relation_evidence, relations, subjects
+from kbkit.stores.catalog.workspace_schema import ENDS, relation_evidence, relations
 
 
 class Edge(NamedTuple):
@@ -139,24 +139,12 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
     """Return related pairs as `edges` sees them."""
-    aliases = entities.aliases_of(transaction)
-    columns = ("source_kind", "source_id", "target_kind", "target_id")
-    query = sa.select(*(relations.c[each] for each in columns)).distinct()
-    query = query.where(relations.c.deleted_at.is_(None))
-    if name:
-        query = query.where(relations.c.name == name)
-    related = {
-        ((kind, aliases.get(id_, id_)), (other, aliases.get(end, end)))
-        for kind, id_, other, end in transaction.execute(query)
-    }
-    # most entities are ends, so reading all of them is faster than looking up each id
-    named = sa.select(subjects.c.id).where(subjects.c.kind == SubjectKind.ENTITY.value)
-    entity_ids = set(transaction.scalars(named)) - entities.deleted(transaction)
-    existing = {(TargetKind.ENTITY.value, id_) for id_ in entity_ids}
-    others = {end for pair in related for end in pair if end[0] != TargetKind.ENTITY.value}
-    other_targets = {Target(TargetKind(kind), id_) for kind, id_ in others}
-    existing |= {(each.kind.value, each.id) for each in present(transaction, other_targets)}
-    return {(a, b) for a, b in related if a != b and a in existing and b in existing}
+    related = edges(transaction, names=[name] if name else ())
+    return {(_place(edge.source), _place(edge.target)) for edge in related}
+
+
+def _place(target: Target) -> tuple[str, str]:
+    return target.kind.value, target.id
 
 
 def strengths(

@@ -108,7 +108,6 @@ class Restorer:
         steps: dict[str, Callable[[Values], Values | None]] = {
             "name_uses": self._name_use,
             "sources": self._source,
-            "runs": self._run,
             "documents": self._document,
             "deleted_documents": self._deleted,
             "chunks": self._chunk,
@@ -258,16 +257,6 @@ class Restorer:
         enabled = values["enabled"] and self._enabled(values["spec"])
         return values | {"id": new, "kb_id": base.id, "enabled": enabled}
 
-    def _run(self, values: Values) -> Values | None:
-        if values["source_id"] not in self._new_sources:
-            return None
-        new = self._runs[values["id"]] = self._next(runs.c.id)
-        return values | {
-            "id": new,
-            "kb_id": self._bases[values["kb_id"]].id,
-            "source_id": self._sources[values["source_id"]],
-        }
-
     def _document(self, values: Values) -> Values | None:
         base = self._bases[values["kb_id"]]
         new = self._renamed(base, values["id"])
@@ -413,6 +402,8 @@ class Restorer:
                 if new[column] not in new_ids:
                     return None
                 new[column] = new_ids[new[column]]
+            if table is runs:
+                new["id"] = self._runs[values["id"]] = self._next(runs.c.id)
             key = tuple(new[name] for name in keys)
             return None if key in existing else new
 
