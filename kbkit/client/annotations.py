@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kbkit.client.calls import AnyTransport, Blocking, Request, Steps, call, reads_many, steps, url
-from kbkit.client.collections import (
-    KNOWLEDGE,
-    AsyncList,
-    CollectionCalls,
-    Named,
-    RemoteList,
-    ResultPage,
-    first_page,
-    list_all,
-)
+from kbkit.client.calls import AnyTransport, Blocking, Request
+from kbkit.client.collections import AsyncList, CollectionCalls, Named, RemoteList
+from kbkit.client.declared import BASE, KNOWLEDGE, Behind, ResultPage, call, every, first_page
 from kbkit.client.graph import RemoteGraph
-from kbkit.client.work import OnProgress, Stop, job_request, run_job
+from kbkit.client.work import OnProgress, Stop, job, result_of
 from kbkit.models import (
     AnnotatedChunk,
     Annotation,
@@ -29,11 +21,18 @@ from kbkit.models import (
     SubjectKind,
     from_dict,
 )
-from kbkit.runtime.validation import check_text
 
 if TYPE_CHECKING:
     import httpx
     import pandas as pd
+
+
+def _counts(answer: Any) -> dict[StatementType, int]:
+    return {StatementType(each["frame"]): each["count"] for each in answer["data"]}
+
+
+def _summaries(answer: Any) -> dict[str, ChunkSummary]:
+    return {each["chunk"]: from_dict(ChunkSummary, each["summary"]) for each in answer["data"]}
 
 
 class AnnotationsCalls(CollectionCalls[Annotation]):
@@ -41,77 +40,48 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
 
     _noun = "annotations"
     _kind = Annotation
+    _path = f"{BASE}/annotated-chunks"
 
-    @steps
-    def chunks(
-        self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
-    ) -> Steps[list[AnnotatedChunk]]:
+    @every(f"{BASE}/annotated-chunks")
+    def chunks(self, *, after: Behind = ("", -1), limit: int | None = None) -> list[AnnotatedChunk]:
         """Return annotated chunks."""
-        query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
-        path = _at(self._base, "annotated-chunks")
-        return (yield from list_all(AnnotatedChunk, path, query, limit))
 
-    @call
-    def of(self, target: str) -> Request[list[Annotation]]:
+    @call(f"GET {BASE}/annotations")
+    def of(self, target: str) -> list[Annotation]:
         """List annotations of a chunk, or of all chunks of a document, in its order."""
-        params = {"target": check_text("target", target)}
-        return Request("GET", _at(self._base, "annotations"), reads_many(Annotation), params)
 
-    @call
+    @call(f"GET {KNOWLEDGE}/subjects?kbs={{self._base.name}}")
     def subjects(
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
-    ) -> Request[list[Subject]]:
+    ) -> list[Subject]:
         """List subjects that chunks mention, the most mentioned first."""
-        params = {
-            "kind": kind,
-            "like": check_text("like", like),
-            "limit": limit,
-            "kbs": self._base.name,
-        }
-        return Request("GET", f"{KNOWLEDGE}/subjects", reads_many(Subject), params)
 
-    @steps
+    @job(f"POST {BASE}/annotate", result_of(AnnotationReport, AnnotationReport(0, "")))
     def make(
         self,
         *,
         estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Steps[AnnotationReport]:
+    ) -> AnnotationReport:
         """Annotate the remaining chunks on the server."""
-        request = job_request(self._base.name, "annotate", {"estimate": estimate}, on_progress)
-        report = yield from run_job(AnnotationReport, request, on_progress=on_progress, stop=stop)
-        return AnnotationReport(0, "") if report is None else report
 
-    @call
-    def _statement_types(self) -> Request[Mapping[StatementType, int]]:
-        def read(response: httpx.Response) -> Mapping[StatementType, int]:
-            return {StatementType(each["frame"]): each["count"] for each in response.json()["data"]}
+    @call(f"GET {BASE}/frames", read=_counts)
+    def _statement_types(self) -> Mapping[StatementType, int]: ...
 
-        return Request("GET", _at(self._base, "frames"), read)
+    @call(f"GET {BASE}/annotations/waiting", key="waiting")
+    def _waiting(self) -> int: ...
 
-    @call
-    def _waiting(self) -> Request[int]:
-        def read(response: httpx.Response) -> int:
-            return int(response.json()["waiting"])
-
-        return Request("GET", _at(self._base, "annotations/waiting"), read)
-
-    @call
-    def _count(self) -> Request[int]:
-        def read(response: httpx.Response) -> int:
-            return int(response.json()["annotations"])
-
-        return Request("GET", _at(self._base, "stats"), read)
+    @call(f"GET {BASE}/stats", key="annotations")
+    def _count(self) -> int: ...
 
     def _all(self) -> Request[ResultPage[Annotation]]:
-        whole = first_page(AnnotatedChunk, _at(self._base, "annotated-chunks"), {})
+        whole = first_page(AnnotatedChunk, self._path, self)
 
         def read(response: httpx.Response) -> ResultPage[Annotation]:
             part = whole.read(response)
-            return ResultPage(
-                [one for chunk in part.values for one in chunk.annotations], part.cursor
-            )
+            found = [one for chunk in part.values for one in chunk.annotations]
+            return ResultPage(found, part.cursor)
 
         return Request("GET", whole.path, read, whole.query)
 
@@ -168,31 +138,13 @@ class RemoteHandle(Blocking):
         """Return values that change with anything that the site shows."""
         return self._revision()
 
-    @call
-    def _revision(self) -> Request[tuple[tuple[int, ...], str]]:
-        def read(response: httpx.Response) -> tuple[tuple[int, ...], str]:
-            answer = response.json()
-            return tuple(answer["revision"]), answer["site"]
+    @call(f"GET {BASE}/revision", read=lambda answer: (tuple(answer["revision"]), answer["site"]))
+    def _revision(self) -> tuple[tuple[int, ...], str]: ...
 
-        return Request("GET", _at(self._base, "revision"), read)
+    @call(f"POST {BASE}/chunk-ratings")
+    def ratings_of(self, ids: Sequence[str]) -> list[Rating]:
+        """List ratings of chunks and documents, given by id, oldest first."""
 
-    @call
-    def ratings_of(self, targets: Sequence[str]) -> Request[list[Rating]]:
-        """List ratings of chunks and documents, json_body by id, oldest first."""
-        place = _at(self._base, "chunk-ratings")
-        return Request("POST", place, reads_many(Rating), json={"ids": list(targets)})
-
-    @call
-    def summaries_of(self, chunk_ids: Sequence[str]) -> Request[dict[str, ChunkSummary]]:
+    @call(f"POST {BASE}/summaries", read=_summaries)
+    def summaries_of(self, ids: Sequence[str]) -> dict[str, ChunkSummary]:
         """Summarize chunks, by id; chunks without annotations are left out."""
-
-        def read(response: httpx.Response) -> dict[str, ChunkSummary]:
-            data = response.json()["data"]
-            return {each["chunk"]: from_dict(ChunkSummary, each["summary"]) for each in data}
-
-        place = _at(self._base, "summaries")
-        return Request("POST", place, read, json={"ids": list(chunk_ids)})
-
-
-def _at(base: Named, what: str) -> str:
-    return url(f"{KNOWLEDGE}/bases/{{}}/{what}", base.name)

@@ -1,7 +1,7 @@
 """Definitions of API calls, shared by the blocking and the async client.
 
-A `Request` includes the parser of its response. `call` turns a function that returns a request
-into a method, `steps` a generator that yields several. `Blocking` and `Awaited` run them.
+`steps` turns a generator of requests into a method; `Blocking` and `Awaited` run it. A `Request`
+includes the parser of its response.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from typing import (
     TypeVar,
     overload,
 )
-from urllib.parse import quote
 
 from kbkit.errors import KbkitError, LocalOnlyError
-from kbkit.models.values import from_dict, to_json
+from kbkit.models.values import Target, to_json
 from kbkit.runtime.validation import explained_method
 
 if TYPE_CHECKING:
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LONG = 600.0
-"""Timeout in seconds of requests that start work."""
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 Steps = Generator["Request[Any]", Any, T]
@@ -90,13 +87,15 @@ class Request(Generic[T]):
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
-        """Query parameters as pairs of strings."""
-        return tuple(
-            (name, _parameter(each))
-            for name, value in self.query.items()
-            for each in (value if isinstance(value, list | tuple) else (value,))
-            if each is not None
-        )
+        """Query parameters as pairs of strings; the kind of a target is another parameter."""
+        pairs: list[tuple[str, str]] = []
+        for name, value in self.query.items():
+            if isinstance(value, Target):
+                pairs += [(name, value.id), (f"{name}_kind", value.kind.value)]
+                continue
+            values = value if isinstance(value, list | tuple) else (value,)
+            pairs += [(name, _parameter(each)) for each in values if each is not None]
+        return tuple(pairs)
 
 
 class AnyTransport(Protocol):
@@ -181,58 +180,6 @@ class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
     def __get__(self, instance: Awaited, owner: type) -> Callable[P, Awaitable[T]]: ...
     def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else MethodType(self._method, instance)
-
-
-def call(define: Callable[Concatenate[Any, P], Request[T]]) -> steps[P, T]:
-    """Turn a function that returns one request into a method."""
-
-    def one(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
-        return _one(define(self, *args, **kwargs))
-
-    update_wrapper(one, define)
-    return steps(one)
-
-
-def _one(request: Request[T]) -> Steps[T]:
-    result: T = yield request
-    return result
-
-
-def url(template: str, *names: str, rest: str = "") -> str:
-    """Format a path with quoted names."""
-    above = template.format(*(_segment(name) for name in names))
-    return above + "/".join(map(_segment, rest.split("/")))
-
-
-def reads(kind: type[T]) -> Callable[[httpx.Response], T]:
-    return lambda response: from_dict(kind, response.json())
-
-
-def reads_many(kind: type[T], key: str = "data") -> Callable[[httpx.Response], list[T]]:
-    """Parse a response into a list of value objects, below a key."""
-    return lambda response: [from_dict(kind, each) for each in response.json()[key]]
-
-
-def reads_text(response: httpx.Response) -> str:
-    return response.content.decode()
-
-
-def reads_json(response: httpx.Response) -> Any:
-    return response.json()
-
-
-def reads_nothing(_: httpx.Response) -> None:
-    """Ignore the body of a response."""
-
-
-def json_body(**values: Any) -> dict[str, Any]:
-    """Return the values that are not ``None`` as a JSON body."""
-    return {name: to_json(value) for name, value in values.items() if value is not None}
-
-
-def _segment(name: str) -> str:
-    """Quote a path segment, also ``.`` and ``..``, which clients would resolve."""
-    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
 def _parameter(value: Any) -> str:

@@ -4,42 +4,30 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from kbkit.client.calls import (
-    LONG,
-    Request,
-    Steps,
-    call,
-    json_body,
-    reads,
-    reads_json,
-    reads_many,
-    reads_nothing,
-    steps,
-    url,
-)
-from kbkit.client.collections import (
-    KNOWLEDGE,
-    AsyncCollection,
-    CollectionCalls,
-    RemoteCollection,
-    ResultPage,
-    first_page,
-    list_all,
-)
-from kbkit.client.documents import matching
-from kbkit.client.ingestion import split
+from kbkit.client.calls import Steps, steps
+from kbkit.client.collections import AsyncCollection, CollectionCalls, RemoteCollection
+from kbkit.client.declared import BASE, KNOWLEDGE, LONG, Behind, call, every, list_all
+from kbkit.client.ingestion import specs_of
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import Chunk, Rating, RatingTotal, SourceInfo, Target
-from kbkit.models.values import from_dict, to_json
+from kbkit.models.values import from_dict
 from kbkit.recipes import AnySource
-from kbkit.runtime.validation import check_text
 
 if TYPE_CHECKING:
-    import httpx
     import pandas as pd
+
+
+_CHUNK = f"{KNOWLEDGE}/chunks/{{chunk_id}}?kb={{self._base.name}}"
+
+
+def _placed(answer: Any) -> pd.DataFrame:
+    from kbkit.frames import places_frame
+
+    return places_frame(answer["places"], tuple(answer["variance"]), answer["chunks"])
 
 
 class ChunksCalls(CollectionCalls[Chunk]):
@@ -47,57 +35,29 @@ class ChunksCalls(CollectionCalls[Chunk]):
 
     _noun = "chunks"
     _kind = Chunk
+    _path = f"{BASE}/chunks"
 
-    @steps
-    def list(
-        self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
-    ) -> Steps[builtins.list[Chunk]]:
+    @every(f"{BASE}/chunks")
+    def list(self, *, after: Behind = ("", -1), limit: int | None = None) -> builtins.list[Chunk]:
         """List chunks in order of their documents' URIs and of their positions."""
-        query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
-        return (yield from list_all(Chunk, self._at, query, limit))
 
-    @steps
-    def of(self, document: str) -> Steps[builtins.list[Chunk]]:
+    @every(f"{BASE}/chunks")
+    def of(self, document: str) -> builtins.list[Chunk]:
         """List the chunks of a document in their order."""
-        return (yield from list_all(Chunk, self._at, {"document": document}))
 
-    @call
-    def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> Request[pd.DataFrame]:
+    @call(f"GET {BASE}/chunks/map", read=_placed)
+    def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> pd.DataFrame:
         """Project chunk vectors onto the plane of the greatest variance."""
 
-        def read(response: httpx.Response) -> pd.DataFrame:
-            from kbkit.frames import places_frame
-
-            answer = response.json()
-            return places_frame(answer["places"], tuple(answer["variance"]), answer["chunks"])
-
-        return Request("GET", f"{self._at}/map", read, {"limit": limit, "seed": seed})
-
-    @call
-    def fit_query_encoder(self) -> Request[Mapping[str, Any]]:
+    @call(f"POST {BASE}/chunks/encoder", timeout=LONG)
+    def fit_query_encoder(self) -> Mapping[str, Any]:
         """Fit the query encoder to the current chunks, whether due or not."""
-        return Request("POST", f"{self._at}/encoder", reads_json, timeout=LONG)
 
-    @call
-    def _count(self) -> Request[int]:
+    @call(f"GET {BASE}", key="chunks")
+    def _count(self) -> int: ...
 
-        def read(response: httpx.Response) -> int:
-            return int(response.json()["chunks"])
-
-        return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}", self._base.name), read)
-
-    @steps
-    def _find(self, key: str) -> Steps[Chunk]:
-        (chunk,) = yield around(self._base.name, check_text("id", key), 0, 0)
-        result: Chunk = chunk
-        return result
-
-    @property
-    def _at(self) -> str:
-        return url(f"{KNOWLEDGE}/bases/{{}}/chunks", self._base.name)
-
-    def _all(self) -> Request[ResultPage[Chunk]]:
-        return first_page(Chunk, self._at, {})
+    @call(f"GET {_CHUNK}", read=lambda answer: from_dict(Chunk, answer["data"][0]))
+    def _find(self, chunk_id: str) -> Chunk: ...
 
     @staticmethod
     def _frame_of(values: Iterable[Chunk]) -> pd.DataFrame:
@@ -114,58 +74,40 @@ class AsyncChunks(ChunksCalls, AsyncCollection[Chunk]):
     """Chunks of a knowledge base on a server, awaited."""
 
 
+_TARGET = f"{BASE}/targets/{{target}}/ratings"
+
+
 class RatingsCalls(CollectionCalls[Rating]):
     """Requests for ratings; see `kbkit.knowledge_base.feedback.Ratings`."""
 
     _noun = "ratings"
     _kind = Rating
+    _path = f"{BASE}/ratings"
 
-    @steps
-    def list(self, *, after: int = 0, limit: int | None = None) -> Steps[builtins.list[Rating]]:
+    @every(f"{BASE}/ratings", names={"after": "behind"})
+    def list(self, *, after: int = 0, limit: int | None = None) -> builtins.list[Rating]:
         """List ratings, oldest first."""
-        return (yield from list_all(Rating, self._at, {"behind": after}, limit))
 
-    @call
+    @call(f"POST {_TARGET}")
     def add(
         self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
-    ) -> Request[Rating]:
+    ) -> Rating:
         """Rate a chunk or a document. Ratings are appended; the last of a rater counts."""
-        return rating_request(self._base.name, target, score, query=query, note=note, rater=rater)
 
-    @call
-    def delete(self, rating_id: int) -> Request[None]:
+    @call(f"DELETE {BASE}/ratings/{{rating_id}}")
+    def delete(self, rating_id: int) -> None:
         """Delete a mistaken rating; the one before it counts again."""
-        return Request("DELETE", f"{self._at}/{url('{}', str(rating_id))}", reads_nothing)
 
-    @call
-    def of(self, target: str | Target) -> Request[builtins.list[Rating]]:
+    @call(f"GET {_TARGET}")
+    def of(self, target: str | Target) -> builtins.list[Rating]:
         """List the ratings of a chunk or document, oldest first, even if it is gone."""
-        return Request("GET", _target(self._base.name, target), reads_many(Rating))
 
-    @call
-    def total(self, target: str | Target) -> Request[RatingTotal | None]:
+    @call(f"GET {_TARGET}", key="total")
+    def total(self, target: str | Target) -> RatingTotal | None:
         """Return average and number of ratings of a chunk or document; ``None`` without any."""
 
-        def read(response: httpx.Response) -> RatingTotal | None:
-            total: Any = response.json()["total"]
-            return None if total is None else from_dict(RatingTotal, total)
-
-        return Request("GET", _target(self._base.name, target), read)
-
-    @call
-    def _count(self) -> Request[int]:
-
-        def read(response: httpx.Response) -> int:
-            return int(response.json()["ratings"])
-
-        return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}/stats", self._base.name), read)
-
-    @property
-    def _at(self) -> str:
-        return url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
-
-    def _all(self) -> Request[ResultPage[Rating]]:
-        return first_page(Rating, self._at, {})
+    @call(f"GET {BASE}/stats", key="ratings")
+    def _count(self) -> int: ...
 
     @steps
     def _find(self, key: int) -> Steps[Rating]:
@@ -190,21 +132,7 @@ class AsyncRatings(RatingsCalls, AsyncCollection[Rating]):
     """Ratings of a knowledge base on a server, awaited."""
 
 
-def around(kb: str, chunk_id: str, before: int, after: int) -> Request[list[Chunk]]:
-    query = {"kb": kb, "before": before, "after": after}
-    path = url(f"{KNOWLEDGE}/chunks/{{}}", str(chunk_id))
-    return Request("GET", path, reads_many(Chunk), query)
-
-
-def rating_request(
-    kb: str, target: str | Target, score: int, *, query: str, note: str, rater: str
-) -> Request[Rating]:
-    body = json_body(score=score, query=query, note=note, rater=rater)
-    return Request("POST", _target(kb, target), reads(Rating), json=body)
-
-
-def _target(kb: str, target: str | Target) -> str:
-    return url(f"{KNOWLEDGE}/bases/{{}}/targets/{{}}/ratings", kb, str(target))
+_SOURCE = f"{BASE}/sources/{{source}}"
 
 
 class SourcesCalls(CollectionCalls[SourceInfo]):
@@ -212,59 +140,37 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
 
     _noun = "sources"
     _kind = SourceInfo
+    _path = f"{BASE}/sources"
 
-    @call
+    @call(f"POST {BASE}/sources", names={"source": "sources"})
     def add(
         self,
-        source: AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
+        source: Annotated[
+            AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
+            partial(specs_of, "sources.add"),
+        ],
         *,
         base: str | Path = ".",
-    ) -> Request[builtins.list[SourceInfo]]:
+    ) -> builtins.list[SourceInfo]:
         """Store sources without reading them; the next refresh reads them."""
-        specs, documents = split([source])
-        if documents:
-            raise ConfigError("sources.add: takes sources; documents go into `ingest`")
-        body = {"sources": [each.model_dump(mode="json") for each in specs]}
-        return Request("POST", self._at, reads_many(SourceInfo), json=body)
 
-    @call  # type: ignore[arg-type]  # an option may not be called self
-    def update(
-        self, source: str, *, if_match: str | None = None, **options: Any
-    ) -> Request[SourceInfo]:
+    @call(f"PATCH {_SOURCE}")  # type: ignore[arg-type]  # an option may not be called self
+    def update(self, source: str, *, if_match: str | None = None, **options: Any) -> SourceInfo:
         """Change a source; its documents follow with the next refresh."""
-        return self._changing(source, {"options": to_json(options)}, if_match)
 
-    @call
-    def enable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
+    @call(f"PATCH {_SOURCE}", body={"enabled": True})
+    def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
         """Let refreshes read a source again."""
-        return self._changing(source, {"enabled": True}, if_match)
 
-    @call
-    def disable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
+    @call(f"PATCH {_SOURCE}", body={"enabled": False})
+    def disable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
         """Let refreshes and builds skip a source; its documents stay."""
-        return self._changing(source, {"enabled": False}, if_match)
 
-    @call
+    @call(f"DELETE {_SOURCE}")
     def remove(
         self, source: str, *, keep_documents: bool = False, if_match: str | None = None
-    ) -> Request[None]:
+    ) -> None:
         """Delete a source and its documents."""
-        query = {"keep_documents": keep_documents}
-        at, headers = self._of(source), matching(if_match)
-        return Request("DELETE", at, reads_nothing, query, headers=headers)
-
-    @property
-    def _at(self) -> str:
-        return url(f"{KNOWLEDGE}/bases/{{}}/sources", self._base.name)
-
-    def _of(self, source: str) -> str:
-        return f"{self._at}/{url('{}', check_text('source', source))}"
-
-    def _changing(
-        self, source: str, body: Mapping[str, Any], if_match: str | None
-    ) -> Request[SourceInfo]:
-        headers = matching(if_match)
-        return Request("PATCH", self._of(source), reads(SourceInfo), json=body, headers=headers)
 
     def paths(self) -> builtins.list[tuple[Path, tuple[str, ...]]]:
         """Raise `ConfigError`: a server does not reveal the paths on its disk."""
@@ -273,16 +179,12 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
             "and read them again with `kb.refresh(local=True)`"
         )
 
-    @call
-    def _find(self, source: str) -> Request[SourceInfo]:
-        return Request("GET", self._of(source), reads(SourceInfo))
-
-    def _all(self) -> Request[ResultPage[SourceInfo]]:
-        return first_page(SourceInfo, self._at, {})
+    @call(f"GET {_SOURCE}")
+    def _find(self, source: str) -> SourceInfo: ...
 
     @steps
     def _count(self) -> Steps[int]:
-        return len((yield from list_all(SourceInfo, self._at, {})))
+        return len((yield from list_all(self._all())))
 
     @staticmethod
     def _frame_of(values: Iterable[SourceInfo]) -> pd.DataFrame:

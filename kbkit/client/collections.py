@@ -3,76 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blocking, Request, Steps
+from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blocking, Request
+from kbkit.client.declared import ResultPage, first_page, next_page
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.models.values import from_dict
-from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
-    import httpx
     import pandas as pd
 
 
 T = TypeVar("T")
-
-_MAX = 500
-"""Page size."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPage(Generic[T]):
-    """A page of a list."""
-
-    values: list[T]
-    cursor: str | None
-    """Cursor of the next page; ``None`` at the end."""
-
-
-def reads_page(kind: type[T]) -> Callable[[httpx.Response], ResultPage[T]]:
-    def read(response: httpx.Response) -> ResultPage[T]:
-        answer = response.json()
-        return ResultPage([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
-
-    return read
-
-
-def first_page(
-    kind: type[T], path: str, query: Mapping[str, Any], limit: int = _MAX
-) -> Request[ResultPage[T]]:
-    """Request the first page of a list."""
-    return Request("GET", path, reads_page(kind), {**query, "limit": limit})
-
-
-def next_page(
-    request: Request[ResultPage[T]], part: ResultPage[T]
-) -> Request[ResultPage[T]] | None:
-    """Request the next page; ``None`` after the last."""
-    if part.cursor is None:
-        return None
-    return replace(request, query={**request.query, "cursor": part.cursor})
-
-
-def list_all(
-    kind: type[T], path: str, query: Mapping[str, Any], limit: int | None = None
-) -> Steps[list[T]]:
-    """Request a list, page by page, up to a limit."""
-    left = _MAX if limit is None else check_integer("limit", limit, 1)
-    request: Request[ResultPage[T]] | None = first_page(kind, path, query, min(left, _MAX))
-    values: list[T] = []
-    while request is not None:
-        part: ResultPage[T] = yield request
-        values += part.values
-        if limit is not None and len(values) >= limit:
-            break
-        request = next_page(request, part)
-    return values[:limit]
-
-
-KNOWLEDGE = "/api/knowledge"
 
 
 class Named(Protocol):
@@ -87,12 +29,13 @@ class CollectionCalls(Generic[T]):
 
     _noun: str
     _kind: type[T]
+    _path: str
+    """Lists all items."""
     _base: Named
     _count: Any
 
-    @abstractmethod
     def _all(self) -> Request[ResultPage[T]]:
-        """Request the first page."""
+        return first_page(self._kind, self._path, self)
 
     @staticmethod
     @abstractmethod

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from kbkit.client.calls import Request, Steps, call, json_body, reads, reads_nothing, steps, url
-from kbkit.client.collections import (
-    KNOWLEDGE,
-    AsyncCollection,
-    CollectionCalls,
-    RemoteCollection,
-    ResultPage,
-    first_page,
-    list_all,
-)
-from kbkit.client.work import OnProgress, Stop, job_request, run_job
+from kbkit.client.collections import AsyncCollection, CollectionCalls, RemoteCollection
+from kbkit.client.declared import BASE, KNOWLEDGE, call, every
+from kbkit.client.work import OnProgress, Stop, job, result_of
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import (
     DeletedDocument,
@@ -27,16 +19,44 @@ from kbkit.models import (
     Expansion,
     Filters,
 )
-from kbkit.models.values import from_dict, to_json
+from kbkit.models.values import to_json
 from kbkit.runtime.validation import check_json
 
 if TYPE_CHECKING:
-    import httpx
     import pandas as pd
-    from llama_index.core.llms import LLM
 
-_WITH_TEXT = 50
-"""Page size of documents with their text."""
+_DOCUMENT = f"{KNOWLEDGE}/documents/{{document}}?kb={{self._base.name}}"
+
+
+def conditions(filters: Any) -> dict[str, Any]:
+    values: dict[str, Any] = to_json(Filters.of(filters))
+    return {name: value for name, value in values.items() if value not in ("", [], None)}
+
+
+def _of_documents(filters: Any) -> dict[str, Any]:
+    Filters.of(filters).check_of_documents()
+    return conditions(filters)
+
+
+def _metadata(values: Any) -> Any:
+    return check_json("metadata", dict(values))
+
+
+def _range(chunks: tuple[int, int]) -> dict[str, int]:
+    return {"first_chunk": chunks[0], "last_chunk": chunks[1]}
+
+
+def _model_name(llm: Any) -> str:
+    if not isinstance(llm, str):
+        raise ConfigError(
+            "llm: a server uses its own language model; give a name such as "
+            "'openai:gpt-4o-mini', or leave llm out for the recipe's model"
+        )
+    return llm
+
+
+Conditions = Annotated[Filters | Mapping[str, Any], conditions]
+Metadata = Annotated[Mapping[str, Any], _metadata]
 
 
 class DocumentsCalls(CollectionCalls[Document]):
@@ -44,23 +64,20 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     _noun = "documents"
     _kind = Document
+    _path = f"{KNOWLEDGE}/documents?kb={{self._base.name}}&content=true&limit=50"
 
-    @steps
+    @every(f"{KNOWLEDGE}/documents?kb={{self._base.name}}", names={"after": "behind"})
     def list(
         self,
         *,
-        filters: Filters | Mapping[str, Any] | None = None,
+        filters: Annotated[Filters | Mapping[str, Any], _of_documents] | None = None,
         after: str = "",
         limit: int | None = None,
         content: bool = False,
-    ) -> Steps[builtins.list[Document]]:
+    ) -> builtins.list[Document]:
         """List documents in order of URI, by default without their text."""
-        params = Filters.of(filters)
-        params.check_of_documents()
-        query = {**conditions(params), "kb": self._base.name, "behind": after, "content": content}
-        return (yield from list_all(Document, f"{KNOWLEDGE}/documents", query, limit))
 
-    @call
+    @call(f"GET {_DOCUMENT}")
     def part(
         self,
         document: str,
@@ -68,21 +85,11 @@ class DocumentsCalls(CollectionCalls[Document]):
         section: str = "",
         start: int = 0,
         end: int | None = None,
-        chunks: tuple[int, int] | None = None,
-    ) -> Request[DocumentPart]:
+        chunks: Annotated[tuple[int, int], _range] | None = None,
+    ) -> DocumentPart:
         """Return a document or a part of its text."""
-        first, last = (None, None) if chunks is None else chunks
-        query = {
-            "kb": self._base.name,
-            "section": section,
-            "start": start,
-            "end": end,
-            "first_chunk": first,
-            "last_chunk": last,
-        }
-        return Request("GET", _at(document), reads(DocumentPart), query)
 
-    @call
+    @call(f"POST {KNOWLEDGE}/documents", body={"kb": "{self._base.name}"})
     def add(
         self,
         title: str,
@@ -91,21 +98,11 @@ class DocumentsCalls(CollectionCalls[Document]):
         source: str = "",
         document_type: DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Request[DocumentInfo]:
+        metadata: Metadata | None = None,
+    ) -> DocumentInfo:
         """Add one document of Markdown text, or replace the one with the same source."""
-        body = json_body(
-            kb=self._base.name,
-            title=title,
-            content=content,
-            source=source,
-            document_type=document_type,
-            tags=tags,
-            metadata=_checked(metadata),
-        )
-        return Request("POST", f"{KNOWLEDGE}/documents", reads(DocumentInfo), json=body)
 
-    @call
+    @call(f"PUT {_DOCUMENT}")
     def update(
         self,
         document: str,
@@ -114,104 +111,52 @@ class DocumentsCalls(CollectionCalls[Document]):
         content: str | None = None,
         document_type: DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Metadata | None = None,
         if_match: str | None = None,
-    ) -> Request[DocumentInfo]:
-        """Change a document, json_body by id or URI; omitted values stay."""
-        return Request(
-            "PUT",
-            _at(document),
-            reads(DocumentInfo),
-            {"kb": self._base.name},
-            json_body(
-                title=title,
-                content=content,
-                document_type=document_type,
-                tags=tags,
-                metadata=_checked(metadata),
-            ),
-            headers=matching(if_match),
-        )
+    ) -> DocumentInfo:
+        """Change a document, given by id or URI; omitted values stay."""
 
-    @call
-    def delete(self, document: str, *, if_match: str | None = None) -> Request[None]:
+    @call(f"DELETE {_DOCUMENT}")
+    def delete(self, document: str, *, if_match: str | None = None) -> None:
         """Move a document to the trash; `undelete` restores it."""
-        query = {"kb": self._base.name}
-        return Request("DELETE", _at(document), reads_nothing, query, headers=matching(if_match))
 
-    @call
-    def undelete(self, document: str) -> Request[DocumentInfo | None]:
+    @call(f"POST {BASE}/trash/undelete")
+    def undelete(self, document: str) -> DocumentInfo | None:
         """Restore a deleted document with its ratings and labels."""
 
-        def read(response: httpx.Response) -> DocumentInfo | None:
-            return from_dict(DocumentInfo, response.json()) if response.content else None
-
-        path = url(f"{KNOWLEDGE}/bases/{{}}/trash/undelete", self._base.name)
-        return Request("POST", path, read, json={"document": document})
-
-    @steps
-    def trash(self) -> Steps[builtins.list[DeletedDocument]]:
+    @every(f"{BASE}/trash")
+    def trash(self) -> builtins.list[DeletedDocument]:
         """List documents that `undelete` can restore, the last deleted first."""
-        path = url(f"{KNOWLEDGE}/bases/{{}}/trash", self._base.name)
-        return (yield from list_all(DeletedDocument, path, {}))
 
-    @steps
+    @job(f"POST {BASE}/expansions", result_of(Expansion, Expansion("")))
     def expand(
         self,
-        llm: LLM | str | None = None,
+        llm: Annotated[Any, _model_name] = None,
         *,
         questions: int | None = None,
         estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Steps[Expansion]:
+    ) -> Expansion:
         """Write document summaries and questions with a language model of the server."""
-        if llm is not None and not isinstance(llm, str):
-            raise ConfigError(
-                "llm: a server uses its own language model; give a name such as "
-                "'openai:gpt-4o-mini', or leave llm out for the recipe's model"
-            )
-        body = {"llm": llm, "questions": questions, "estimate": estimate}
-        request = job_request(self._base.name, "expansions", body, on_progress)
-        expansion = yield from run_job(Expansion, request, on_progress=on_progress, stop=stop)
-        return Expansion("") if expansion is None else expansion
 
-    @call
-    def unexpand(self) -> Request[int]:
+    @call(f"DELETE {BASE}/expansions", key="documents")
+    def unexpand(self) -> int:
         """Delete text that language models wrote; return the number of documents."""
 
-        def read(response: httpx.Response) -> int:
-            return int(response.json()["documents"])
-
-        path = url(f"{KNOWLEDGE}/bases/{{}}/expansions", self._base.name)
-        return Request("DELETE", path, read)
-
-    @call
-    def tags(self) -> Request[dict[str, int]]:
+    @call(f"GET {BASE}/stats", key="tags")
+    def tags(self) -> dict[str, int]:
         """Count documents by tag, the most frequent first."""
-        return _stats(self._base.name, "tags")
 
-    @call
-    def folders(self, *, depth: int = 2) -> Request[dict[str, int]]:
+    @call(f"GET {BASE}/stats", key="folders")
+    def folders(self, *, depth: int = 2) -> dict[str, int]:
         """Count documents by folder of their URI, sorted by folder."""
-        return _stats(self._base.name, "folders", depth=depth)
 
-    @call
-    def _count(self) -> Request[int]:
+    @call(f"GET {BASE}", read=lambda answer: sum(answer["states"].values()))
+    def _count(self) -> int: ...
 
-        def read(response: httpx.Response) -> int:
-            return sum(response.json()["states"].values())
-
-        return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}", self._base.name), read)
-
-    def _all(self) -> Request[ResultPage[Document]]:
-        query = {"kb": self._base.name, "content": True}
-        return first_page(Document, f"{KNOWLEDGE}/documents", query, _WITH_TEXT)
-
-    @steps
-    def _find(self, key: str) -> Steps[Document]:
-        part = yield from DocumentsCalls.part(self, key)
-        return part.document
+    @call(f"GET {_DOCUMENT}", key="document")
+    def _find(self, document: str) -> Document: ...
 
     @staticmethod
     def _frame_of(values: Iterable[Document]) -> pd.DataFrame:
@@ -232,28 +177,3 @@ class RemoteDocuments(DocumentsCalls, RemoteCollection[Document]):
 
 class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
     """Documents of a knowledge base on a server, awaited."""
-
-
-def conditions(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any]:
-    values: dict[str, Any] = to_json(Filters.of(filters))
-    return {name: value for name, value in values.items() if value not in ("", [], None)}
-
-
-def _checked(metadata: Mapping[str, Any] | None) -> Any:
-    return None if metadata is None else check_json("metadata", dict(metadata))
-
-
-def _at(document: str) -> str:
-    return url(f"{KNOWLEDGE}/documents/{{}}", str(document))
-
-
-def matching(version: str | None) -> dict[str, str]:
-    """Return headers that limit a change to a version; ``None`` for any version."""
-    return {} if version is None else {"If-Match": f'"{version}"'}
-
-
-def _stats(kb: str, key: str, **query: Any) -> Request[dict[str, int]]:
-    def read(response: httpx.Response) -> dict[str, int]:
-        return dict(response.json()[key])
-
-    return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}/stats", kb), read, query)

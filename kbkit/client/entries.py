@@ -5,34 +5,12 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
-from kbkit.client.calls import (
-    LONG,
-    Awaited,
-    Blocking,
-    RemoteObject,
-    Request,
-    Steps,
-    call,
-    json_body,
-    reads,
-    reads_json,
-    reads_many,
-    steps,
-    url,
-)
-from kbkit.client.files import (
-    as_json,
-    expecting,
-    knowledge,
-    reads_bytes,
-    revision_request,
-    skills,
-    write_skills,
-)
+from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
+from kbkit.client.declared import LONG, call, send
+from kbkit.client.files import FilePath, as_json, knowledge, revision_request, skills, write_skills
 from kbkit.entries.slugs import check_slug
-from kbkit.files.paths import parts_of
 from kbkit.models import (
     Context,
     DeletedFile,
@@ -45,12 +23,31 @@ from kbkit.models import (
 )
 from kbkit.runtime.validation import check_integer
 
-if TYPE_CHECKING:
-    import httpx
-
 _AT = "/api/entries"
 _MAX = 1_000
 """Page size."""
+
+
+_ENTRY = f"{_AT}/{{slug}}"
+
+
+def _score(score: int) -> int:
+    return check_integer("score", score, 1, 5)
+
+
+def _files(folder: str | Path) -> dict[str, Any]:
+    return as_json(knowledge(Path(folder)))
+
+
+def _skills(folder: str | Path) -> dict[str, Any]:
+    return as_json(skills(Path(folder)))
+
+
+def _page(answer: Any) -> tuple[list[EntryInfo], int]:
+    return [from_dict(EntryInfo, each) for each in answer["data"]], answer["total"]
+
+
+Slug = Annotated[str, check_slug]
 
 
 class EntriesCalls(RemoteObject):
@@ -58,10 +55,9 @@ class EntriesCalls(RemoteObject):
 
     _known_revision = ""
 
-    @call
-    def read(self, slug: str) -> Request[Entry]:
+    @call(f"GET {_ENTRY}")
+    def read(self, slug: Slug) -> Entry:
         """Return an entry with prompt, readme, votes and names of other files."""
-        return Request("GET", _at(slug), reads(Entry))
 
     @steps
     def list(
@@ -83,18 +79,19 @@ class EntriesCalls(RemoteObject):
         while True:
             size = _MAX if most is None else min(_MAX, most - len(infos))
             page = {"limit": size, "offset": start + len(infos)}
-            part = yield Request("GET", _AT, _reads_page, params | page)
-            infos += part.entries
-            if not part.entries or len(infos) == most or start + len(infos) >= part.total:
-                return EntryPage(tuple(infos), part.total, start)
+            part, total = yield from EntriesCalls._page(self, **params, **page)
+            infos += part
+            if not part or len(infos) == most or start + len(infos) >= total:
+                return EntryPage(tuple(infos), total, start)
 
-    @call
-    def open(self, slug: str, path: str) -> Request[BinaryIO]:
+    @call(f"GET {_AT}", read=_page)
+    def _page(self, /, **values: Any) -> tuple[builtins.list[EntryInfo], int]: ...
+
+    @call(f"GET {_ENTRY}/artifacts/{{path:path}}")
+    def open(self, slug: Slug, path: FilePath) -> BinaryIO:
         """Open a file of an entry; use it in a ``with`` block."""
-        parts_of(path)  # raises for an invalid path
-        return Request("GET", url(f"{_at(slug)}/artifacts/", rest=path), reads_bytes)
 
-    @call
+    @call(f"POST {_AT}")
     def create(
         self,
         title: str,
@@ -106,26 +103,14 @@ class EntriesCalls(RemoteObject):
         tags: Sequence[str] = (),
         category: str = "",
         status: str | EntryStatus = EntryStatus.ACTIVE,
-        files: Mapping[str, str | bytes] | None = None,
-    ) -> Request[Entry]:
+        files: Annotated[Mapping[str, str | bytes], as_json] | None = None,
+    ) -> Entry:
         """Write a new entry."""
-        body = json_body(
-            title=title,
-            slug=slug,
-            description=description,
-            prompt=prompt,
-            readme=readme,
-            tags=tags,
-            category=category,
-            status=status,
-            files=as_json(files or {}),
-        )
-        return Request("POST", _AT, reads(Entry), json=body)
 
-    @call
+    @call(f"PUT {_ENTRY}")
     def update(
         self,
-        slug: str,
+        slug: Slug,
         *,
         title: str | None = None,
         description: str | None = None,
@@ -134,106 +119,71 @@ class EntriesCalls(RemoteObject):
         tags: Sequence[str] | None = None,
         category: str | None = None,
         status: str | EntryStatus | None = None,
-        files: Mapping[str, str | bytes | None] | None = None,
+        files: Annotated[Mapping[str, str | bytes | None], as_json] | None = None,
         if_match: str | None = None,
-    ) -> Request[Entry]:
+    ) -> Entry:
         """Change an entry; omitted values stay."""
-        body = json_body(
-            title=title,
-            description=description,
-            prompt=prompt,
-            readme=readme,
-            tags=tags,
-            category=category,
-            status=status,
-            files=as_json(files or {}),
-        )
-        headers = expecting(if_match)
-        return Request("PUT", _at(slug), reads(Entry), json=body, headers=headers)
 
-    @call
-    def rename(self, slug: str, *, to: str) -> Request[Entry]:
+    @call(f"POST {_ENTRY}/rename")
+    def rename(self, slug: Slug, *, to: str) -> Entry:
         """Rename an entry; id, votes and relations stay."""
-        return Request("POST", f"{_at(slug)}/rename", reads(Entry), json={"to": to})
 
-    @call
-    def rate(self, slug: str, score: int, *, rater: str = "") -> Request[Entry]:
+    @call(f"POST {_ENTRY}/rate", key="entry")
+    def rate(self, slug: Slug, score: Annotated[int, _score], *, rater: str = "") -> Entry:
         """Vote for an entry; by default in the name of the token."""
-        body = {"score": check_integer("score", score, 1, 5), "rater": rater}
-        return Request("POST", f"{_at(slug)}/rate", _reads_rated, json=body)
 
-    @call
-    def delete(self, slug: str, *, if_match: str | None = None) -> Request[DeletedFile]:
+    @call(f"DELETE {_ENTRY}")
+    def delete(self, slug: Slug, *, if_match: str | None = None) -> DeletedFile:
         """Move an entry to the trash; `undelete` restores it."""
-        return Request("DELETE", _at(slug), reads(DeletedFile), headers=expecting(if_match))
 
-    @call
-    def undelete(self, slug: str, *, to: str = "") -> Request[Entry]:
+    @call("POST /api/trash/entries", names={"slug": "path"})
+    def undelete(self, slug: str, *, to: str = "") -> Entry:
         """Restore the entry of a slug that was last deleted or replaced."""
-        return Request("POST", "/api/trash/entries", reads(Entry), json={"path": slug, "to": to})
 
-    @call
-    def trash(self) -> Request[builtins.list[DeletedFile]]:
+    @call("GET /api/trash/entries")
+    def trash(self) -> builtins.list[DeletedFile]:
         """List entries that `undelete` can restore, the last first."""
-        return Request("GET", "/api/trash/entries", reads_many(DeletedFile))
 
-    @call
-    def sync(self, *, on_progress: object = None, stop: object = None) -> Request[EntrySyncReport]:
+    @call(f"POST {_AT}/sync", timeout=LONG)
+    def sync(self, *, on_progress: object = None, stop: object = None) -> EntrySyncReport:
         """Import changes made on the server outside kbkit."""
-        return Request("POST", f"{_AT}/sync", reads(EntrySyncReport), timeout=LONG)
 
-    @call
-    def revision(self) -> Request[str]:
+    @steps
+    def revision(self) -> Steps[str]:
         """Return a text that changes with entries and votes."""
-        return revision_request(self, f"{_AT}/revision.json", {})
+        return (yield from send(revision_request(self, f"{_AT}/revision.json", {})))
 
-    @call
-    def find(self, prompt: str, *, limit: int = 10) -> Request[builtins.list[EntryInfo]]:
+    @call(f"POST {_AT}/find")
+    def find(self, prompt: str, *, limit: int = 10) -> builtins.list[EntryInfo]:
         """Find active entries for a prompt, ranked by relevance and rating."""
-        body = json_body(prompt=prompt, limit=limit)
-        return Request("POST", f"{_AT}/find", reads_many(EntryInfo), json=body)
 
-    @call
-    def context(
-        self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
-    ) -> Request[Context]:
+    @call(f"POST {_AT}/context")
+    def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
         """Find active entries for a prompt, as a short numbered list for an agent."""
-        body = json_body(prompt=prompt, limit=limit, max_tokens=max_tokens)
-        return Request("POST", f"{_AT}/context", reads(Context), json=body)
 
-    @call
-    def learn(self, folder: str | Path, *, task_id: str = "") -> Request[Entry]:
+    @call(f"POST {_AT}/learn", names={"folder": "files"})
+    def learn(self, folder: Annotated[str | Path, _files], *, task_id: str = "") -> Entry:
         """Create an entry from a task's folder on this machine."""
-        body = {"files": as_json(knowledge(Path(folder))), "task_id": task_id}
-        return Request("POST", f"{_AT}/learn", reads(Entry), json=body)
 
-    @call
-    def learning_prompt(self) -> Request[str]:
+    @call(f"GET {_AT}/learn/prompt")
+    def learning_prompt(self) -> str:
         """Return a section for an agent's system prompt that has it record what it learned."""
-        return Request("GET", f"{_AT}/learn/prompt", reads_json)
 
-    @call
+    @steps
     def export_skills(
         self, folder: str | Path, *, slugs: Sequence[str] | None = None
-    ) -> Request[tuple[Path, ...]]:
+    ) -> Steps[tuple[Path, ...]]:
         """Write entries as Agent Skills into a folder of this machine."""
         place = Path(folder).expanduser().absolute()
+        packed = yield from EntriesCalls._skills(self, slugs)
+        return write_skills(place, packed.read())
 
-        def write(response: httpx.Response) -> tuple[Path, ...]:
-            return write_skills(place, response.content)
+    @call(f"GET {_AT}/skills.zip", timeout=LONG)
+    def _skills(self, slugs: Sequence[str] | None) -> BinaryIO: ...
 
-        named = None if slugs is None else list(slugs)
-        return Request("GET", f"{_AT}/skills.zip", write, {"slugs": named}, timeout=LONG)
-
-    @call
-    def import_skills(self, folder: str | Path) -> Request[tuple[Entry, ...]]:
+    @call(f"POST {_AT}/skills", names={"folder": "files"}, timeout=LONG)
+    def import_skills(self, folder: Annotated[str | Path, _skills]) -> tuple[Entry, ...]:
         """Import Agent Skills from a folder on this machine."""
-        body = {"files": as_json(skills(Path(folder)))}
-
-        def read(response: httpx.Response) -> tuple[Entry, ...]:
-            return tuple(reads_many(Entry)(response))
-
-        return Request("POST", f"{_AT}/skills", read, json=body, timeout=LONG)
 
 
 class RemoteEntries(EntriesCalls, Blocking):
@@ -245,16 +195,3 @@ class RemoteEntries(EntriesCalls, Blocking):
 
 class AsyncEntries(EntriesCalls, Awaited):
     """Entries of a remote workspace; each call is awaited."""
-
-
-def _at(slug: str) -> str:
-    return url(f"{_AT}/{{}}", check_slug(slug))  # raises for an invalid slug
-
-
-def _reads_page(response: httpx.Response) -> EntryPage:
-    data: dict[str, Any] = response.json()
-    return EntryPage(tuple(from_dict(EntryInfo, each) for each in data["data"]), data["total"])
-
-
-def _reads_rated(response: httpx.Response) -> Entry:
-    return from_dict(Entry, response.json()["entry"])

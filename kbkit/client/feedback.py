@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kbkit.client.calls import (
-    AnyAsyncTransport,
-    AnyTransport,
-    Awaited,
-    Blocking,
-    Request,
-    Steps,
-    call,
-    json_body,
-    steps,
-    url,
-)
+from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blocking, Steps, steps
 from kbkit.client.chunks import RemoteRatings
-from kbkit.client.collections import KNOWLEDGE, Named, list_all
-from kbkit.client.work import OnProgress, job_request, run_job
-from kbkit.errors import ConfigError, ConflictError
+from kbkit.client.collections import Named
+from kbkit.client.declared import BASE, call, first_page, json_body, list_all
+from kbkit.client.work import OnProgress, job_request, result_of, run_job, stopped
+from kbkit.errors import ConfigError
 from kbkit.models import Mode, Rating
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.runtime.validation import check_text, explained
 
 if TYPE_CHECKING:
-    import httpx
-
     from kbkit.feedback.evaluation_report import Evaluation
     from kbkit.feedback.judgements import Judgements, Queries
     from kbkit.feedback.judging import JudgingPool, JudgingRound
     from kbkit.feedback.statistics import Agreement
     from kbkit.feedback.tune_report import TuneReport
+
+
+def _pool(answer: Any) -> JudgingPool:
+    from kbkit.feedback.judging import JudgingPool
+
+    return JudgingPool.from_dict(answer)
 
 
 class FeedbackCalls:
@@ -45,7 +39,8 @@ class FeedbackCalls:
         """Return graded judgements made from ratings that name a query."""
         from kbkit.feedback.judgements import Judgement, Judgements
 
-        return Judgements(tuple((yield from list_all(Judgement, self._at("judgements"), {}))))
+        first = first_page(Judgement, f"{BASE}/judgements", self)
+        return Judgements(tuple((yield from list_all(first))))
 
     @steps
     def evaluate(
@@ -69,9 +64,8 @@ class FeedbackCalls:
             **({} if other is not None else json_body(against=_settings(against))),
         }
         request = job_request(self._base.name, "evaluate", body, on_progress)
-        evaluation = yield from run_job(Evaluation, request, on_progress=on_progress)
-        if evaluation is None:
-            raise _stopped("evaluation")
+        read = result_of(Evaluation, stopped("evaluation"))
+        evaluation = yield from run_job(read, request, on_progress=on_progress)
         return evaluation if other is None else compare(evaluation, other)
 
     @steps
@@ -97,43 +91,24 @@ class FeedbackCalls:
             **json_body(others=more, keep=keep, seed=seed, improve=wait),
         }
         request = job_request(self._base.name, "tune", body, on_progress)
-        report = yield from run_job(TuneReport, request, on_progress=on_progress)
-        if report is None:
-            raise _stopped("tuning")
-        return report
+        read = result_of(TuneReport, stopped("tuning"))
+        return (yield from run_job(read, request, on_progress=on_progress))
 
-    @call
+    @call(f"POST {BASE}/pool", read=_pool)
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
-    ) -> Request[JudgingPool]:
+    ) -> JudgingPool:
         """Return candidates for judging a query: hits of every mode, and some that none found."""
-
-        def read(response: httpx.Response) -> JudgingPool:
-            from kbkit.feedback.judging import JudgingPool
-
-            return JudgingPool.from_dict(response.json())
-
-        body = json_body(query=query, limit=limit, unshown=unshown, seed=seed, rater=rater)
-        return Request("POST", self._at("pool"), read, json=body)
 
     @steps
     def agreement(self) -> Steps[Agreement]:
         """Measure agreement of people who rated the same chunks for the same queries."""
         from kbkit.feedback.statistics import agreement
 
-        path = url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
-        return agreement((yield from list_all(Rating, path, {})))
+        return agreement((yield from list_all(first_page(Rating, f"{BASE}/ratings", self))))
 
-    @call
-    def _rater(self) -> Request[str]:
-
-        def read(response: httpx.Response) -> str:
-            return str(response.json()["rater"])
-
-        return Request("GET", "/api/caller", read)
-
-    def _at(self, what: str) -> str:
-        return url(f"{KNOWLEDGE}/bases/{{}}/{what}", self._base.name)
+    @call("GET /api/caller", key="rater")
+    def _rater(self) -> str: ...
 
 
 @explained
@@ -202,7 +177,3 @@ def _ground_truth(questions: Any) -> dict[str, Any]:
 
 def _settings(given: Any) -> Any:
     return given.model_dump(mode="json") if isinstance(given, RetrievalSpec) else given
-
-
-def _stopped(what: str) -> ConflictError:
-    return ConflictError(f"the {what} was stopped on the server without a result")

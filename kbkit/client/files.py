@@ -11,24 +11,11 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 from zipfile import BadZipFile, ZipFile
 
-from kbkit.client.calls import (
-    LONG,
-    Awaited,
-    Blocking,
-    RemoteObject,
-    Request,
-    Steps,
-    call,
-    reads,
-    reads_json,
-    reads_many,
-    reads_text,
-    steps,
-    url,
-)
+from kbkit.client.calls import Awaited, Blocking, RemoteObject, Request, Steps, steps
+from kbkit.client.declared import LONG, call, matching, reads, send, url
 from kbkit.errors import (
     ConfigError,
     EntryFormatError,
@@ -84,6 +71,15 @@ class _Waiting:
 _AT = "/api/files"
 _ROUTES = ("tree", "prompt", "revision", "mkdir", "move", "sync")
 """Names of routes; files of these names at the root need another address."""
+_FILE = f"{_AT}/{{path:path}}"
+
+
+def _checked(path: str) -> str:
+    parts_of(path)  # raises for an invalid path
+    return f"./{path}" if path in _ROUTES else path
+
+
+FilePath = Annotated[str, _checked]
 
 
 class FilesCalls(RemoteObject):
@@ -91,129 +87,117 @@ class FilesCalls(RemoteObject):
 
     _known_revision = ""
 
-    @call
-    def list(self, path: str = "") -> Request[builtins.list[FileInfo]]:
+    @call(f"GET {_AT}")
+    def list(self, path: str = "") -> builtins.list[FileInfo]:
         """List a folder: folders first, then files, by name."""
-        return Request("GET", _AT, reads_many(FileInfo), {"path": path})
 
-    @call
-    def info(self, path: str) -> Request[FileInfo]:
+    @call(f"GET {_FILE}?as=info")
+    def info(self, path: FilePath) -> FileInfo:
         """Return kind, size, times and version of a path."""
-        return Request("GET", _at(path), reads(FileInfo), {"as": "info"})
 
-    @call
-    def tree(self, path: str = "", *, depth: int | None = None) -> Request[FileTree]:
+    @call(f"GET {_AT}/tree")
+    def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
         """Return a folder with everything in it; ``str`` draws the tree."""
-        return Request("GET", f"{_AT}/tree", reads(FileTree), {"path": path, "depth": depth})
 
     @steps
     def roots(self) -> Steps[builtins.list[FileInfo]]:
         """List the folders at the root."""
         return [info for info in (yield from FilesCalls.list(self)) if info.is_folder]
 
-    @call
-    def read(self, path: str) -> Request[str]:
+    @steps
+    def read(self, path: str) -> Steps[str]:
         """Read the text of a file."""
+        file = yield from FilesCalls.open(self, path)
+        try:
+            return file.read().decode()
+        except UnicodeDecodeError:
+            raise NotTextError(
+                f"{path}: is not UTF-8 text; open it in the folder of the files"
+            ) from None
 
-        def text(response: httpx.Response) -> str:
-            try:
-                return response.content.decode()
-            except UnicodeDecodeError:
-                raise NotTextError(
-                    f"{path}: is not UTF-8 text; open it in the folder of the files"
-                ) from None
-
-        return Request("GET", _at(path), text, {"as": "raw"})
-
-    @call
-    def open(self, path: str) -> Request[BinaryIO]:
+    @call(f"GET {_FILE}?as=raw")
+    def open(self, path: FilePath) -> BinaryIO:
         """Open a file, text or not, as bytes."""
-        return Request("GET", _at(path), reads_bytes, {"as": "raw"})
 
-    @call
-    def view(self, path: str, lines: Sequence[int] | None = None) -> Request[str]:
+    @call(f"GET {_FILE}?as=numbered")
+    def view(self, path: FilePath, lines: Sequence[int] | None = None) -> str:
         """Return a file with numbered lines, or a folder as a tree."""
-        shown = None if lines is None else list(lines)
-        return Request("GET", _at(path), reads_text, {"as": "numbered", "lines": shown})
 
-    @call
-    def write(self, path: str, content: str, *, if_match: str | None = None) -> Request[FileInfo]:
+    @steps
+    def write(self, path: str, content: str, *, if_match: str | None = None) -> Steps[FileInfo]:
         """Write a file, replacing it as a whole; creates parent folders."""
-        return _written("PUT", path, content, if_match)
+        return (yield from send(_written("PUT", path, content, if_match)))
 
-    @call
-    def append(self, path: str, content: str, *, if_match: str | None = None) -> Request[FileInfo]:
+    @steps
+    def append(self, path: str, content: str, *, if_match: str | None = None) -> Steps[FileInfo]:
         """Append text to a file on a new line; creates a missing file."""
-        return _written("POST", path, content, if_match)
+        return (yield from send(_written("POST", path, content, if_match)))
 
-    @call
+    @steps
     def replace(
         self, path: str, old: str, new: str, *, if_match: str | None = None
-    ) -> Request[FileInfo]:
+    ) -> Steps[FileInfo]:
         """Replace a text that occurs exactly once in a file."""
         check_text("new", new)
         if not check_text("old", old):
             raise ConfigError("old is empty: give the text to replace")
-        return _edited(path, {"op": "replace", "old": old, "new": new}, if_match)
+        edit = {"op": "replace", "old": old, "new": new}
+        return (yield from FilesCalls._edit(self, path, edit, if_match=if_match))
 
-    @call
+    @steps
     def insert(
         self, path: str, line: int, text: str, *, if_match: str | None = None
-    ) -> Request[FileInfo]:
+    ) -> Steps[FileInfo]:
         """Insert text after a line of a file."""
         edit = {"op": "insert", "line": line, "text": check_text("text", text)}
-        return _edited(path, edit, if_match)
+        return (yield from FilesCalls._edit(self, path, edit, if_match=if_match))
 
-    @call
-    def mkdir(self, path: str) -> Request[FileInfo]:
+    @call(f"PATCH {_FILE}")
+    def _edit(
+        self, path: FilePath, edit: Mapping[str, Any], *, if_match: str | None
+    ) -> FileInfo: ...
+
+    @call(f"POST {_AT}/mkdir")
+    def mkdir(self, path: str) -> FileInfo:
         """Create a folder and its parents; an existing one stays."""
-        return Request("POST", f"{_AT}/mkdir", reads(FileInfo), json={"path": path})
 
-    @call
-    def move(self, source: str, target: str) -> Request[FileInfo]:
+    @call(f"POST {_AT}/move")
+    def move(self, source: str, target: str) -> FileInfo:
         """Move a file or folder; creates parent folders."""
-        body = {"source": source, "target": target}
-        return Request("POST", f"{_AT}/move", reads(FileInfo), json=body)
 
-    @call
-    def delete(self, path: str, *, if_match: str | None = None) -> Request[DeletedFile]:
+    @call(f"DELETE {_FILE}")
+    def delete(self, path: FilePath, *, if_match: str | None = None) -> DeletedFile:
         """Move a file or a folder to the trash."""
-        return Request("DELETE", _at(path), reads(DeletedFile), headers=expecting(if_match))
 
-    @call
-    def undelete(self, path: str, *, to: str = "") -> Request[FileInfo]:
+    @call("POST /api/trash/files")
+    def undelete(self, path: str, *, to: str = "") -> FileInfo:
         """Restore the file or folder that was last deleted at a path."""
-        return Request("POST", "/api/trash/files", reads(FileInfo), json={"path": path, "to": to})
 
-    @call
-    def trash(self) -> Request[builtins.list[DeletedFile]]:
+    @call("GET /api/trash/files")
+    def trash(self) -> builtins.list[DeletedFile]:
         """List files that `undelete` can restore, the last deleted first."""
-        return Request("GET", "/api/trash/files", reads_many(DeletedFile))
 
-    @call
-    def sync(self, *, on_progress: object = None, stop: object = None) -> Request[SyncReport]:
+    @call(f"POST {_AT}/sync", timeout=LONG)
+    def sync(self, *, on_progress: object = None, stop: object = None) -> SyncReport:
         """Import changes made on the server outside kbkit."""
-        return Request("POST", f"{_AT}/sync", reads(SyncReport), timeout=LONG)
 
-    @call
-    def revision(self, paths: Sequence[str] = ()) -> Request[str]:
+    @steps
+    def revision(self, paths: Sequence[str] = ()) -> Steps[str]:
         """Return a text that changes with files and knowledge bases."""
-        return revision_request(self, f"{_AT}/revision", {"paths": list(paths)})
+        query = {"paths": list(paths)}
+        return (yield from send(revision_request(self, f"{_AT}/revision", query)))
 
-    @call
-    def links(self, path: str) -> Request[builtins.list[FileLink]]:
+    @call(f"GET {_FILE}?as=links")
+    def links(self, path: FilePath) -> builtins.list[FileLink]:
         """List the links of a file; their targets may not exist yet."""
-        return Request("GET", _at(path), reads_many(FileLink), {"as": "links"})
 
-    @call
-    def backlinks(self, path: str) -> Request[builtins.list[str]]:
+    @call(f"GET {_FILE}?as=backlinks")
+    def backlinks(self, path: FilePath) -> builtins.list[str]:
         """List the paths of files that link to a file, sorted."""
-        return Request("GET", _at(path), reads_many(str), {"as": "backlinks"})
 
-    @call
-    def prompt(self) -> Request[str]:
+    @call(f"GET {_AT}/prompt")
+    def prompt(self) -> str:
         """Return a section for a system prompt: the root folders and their use."""
-        return Request("GET", f"{_AT}/prompt", reads_json)
 
 
 class RemoteFiles(FilesCalls, Blocking):
@@ -252,31 +236,11 @@ def revision_request(polled: Revised, path: str, query: Mapping[str, Any]) -> Re
     return Request("GET", path, read, query, headers=headers)
 
 
-def reads_bytes(response: httpx.Response) -> BinaryIO:
-    return BytesIO(response.content)
-
-
-def expecting(version: str | None) -> Mapping[str, str]:
-    """Return headers with the expected version; ``""`` for a new file."""
-    if version is None:
-        return {}
-    return {"If-Match": f'"{version}"'} if version else {"If-None-Match": "*"}
-
-
-def _at(path: str) -> str:
-    parts_of(path)  # raises for an invalid path
-    return f"{_AT}/%2E/{path}" if path in _ROUTES else url(f"{_AT}/", rest=path)
-
-
 def _written(method: str, path: str, content: str, if_match: str | None) -> Request[FileInfo]:
     data = check_text("content", content).encode()
-    headers = {"Content-Type": "text/plain; charset=utf-8", **expecting(if_match)}
-    return Request(method, _at(path), reads(FileInfo), content=data, headers=headers)
-
-
-def _edited(path: str, edit: Mapping[str, Any], if_match: str | None) -> Request[FileInfo]:
-    headers = expecting(if_match)
-    return Request("PATCH", _at(path), reads(FileInfo), json={"edit": edit}, headers=headers)
+    headers = {"Content-Type": "text/plain; charset=utf-8", **matching(if_match)}
+    at = url(_FILE, path=_checked(path))
+    return Request(method, at, reads(FileInfo), content=data, headers=headers)
 
 
 MAX_FILES = 5_000

@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from kbkit.client.calls import (
-    Awaited,
-    Blocking,
-    Request,
-    Steps,
-    call,
-    json_body,
-    reads,
-    reads_json,
-    reads_many,
-    reads_nothing,
-    steps,
-    url,
-)
-from kbkit.errors import ConfigError
+from kbkit.client.calls import Awaited, Blocking, Request, Steps, steps
+from kbkit.client.declared import call, json_body, reads, reads_nothing, url
 from kbkit.graph import Labels, as_frame, as_networkx, write
 from kbkit.models import (
     Entity,
@@ -36,9 +23,8 @@ from kbkit.models import (
     Target,
     TargetKind,
     from_dict,
-    to_json,
 )
-from kbkit.runtime.validation import check_properties, check_text, is_share
+from kbkit.runtime.validation import check_properties
 
 if TYPE_CHECKING:
     import httpx
@@ -51,10 +37,25 @@ Named = str | Target | Entity
 """An entity or target by id, name or object."""
 
 
+Properties = Annotated[Mapping[str, Any], check_properties]
+
+
+def _distinct(targets: Iterable[Target]) -> list[Target]:
+    return list(dict.fromkeys(targets))
+
+
+def _first(answer: Any) -> Entity:
+    return from_dict(Entity, answer["data"][0])
+
+
+def _labels(answer: Any) -> dict[Target, str]:
+    return {from_dict(Target, each["target"]): each["name"] for each in answer["data"]}
+
+
 class GraphCalls:
     """Requests for the graph; see `kbkit.graph.graph.Graph`."""
 
-    @call
+    @call(f"GET {_AT}/entities")
     def entities(
         self,
         query: str = "",
@@ -62,26 +63,14 @@ class GraphCalls:
         type: str | Sequence[str] = (),
         kbs: Sequence[str] | None = None,
         limit: int = 50,
-    ) -> Request[list[Entity]]:
+    ) -> list[Entity]:
         """List entities, the most mentioned first."""
-        params = {
-            "query": check_text("query", query),
-            "type": _several(type),
-            "kbs": _several(kbs),
-            "limit": limit,
-        }
-        return Request("GET", f"{_AT}/entities", reads_many(Entity), params)
 
-    @call
-    def entity(self, entity: str) -> Request[Entity]:
+    @call(f"GET {_AT}/entities", names={"entity": "name"}, read=_first)
+    def entity(self, entity: str) -> Entity:
         """Return an entity by id or name."""
 
-        def one(response: httpx.Response) -> Entity:
-            return reads_many(Entity)(response)[0]
-
-        return Request("GET", f"{_AT}/entities", one, {"name": check_text("entity", entity)})
-
-    @call
+    @call(f"GET {_AT}/relationships")
     def relations(
         self,
         target: Named | None = None,
@@ -89,72 +78,46 @@ class GraphCalls:
         name: str | None = None,
         by: str | None = None,
         limit: int = 50,
-    ) -> Request[list[Relation]]:
+    ) -> list[Relation]:
         """List relations, the strongest first."""
-        end = {} if target is None else _end("target", "kind", target)
-        params = {**end, "name": name, "by": by, "limit": limit}
-        return Request("GET", f"{_AT}/relationships", reads_many(Relation), params)
 
-    @call
-    def relation(self, source: Named, name: str, target: Named) -> Request[Relation]:
+    @call(f"GET {_AT}/relationships/between")
+    def relation(self, source: Named, name: str, target: Named) -> Relation:
         """Return a relation by its ends, to change or delete it."""
-        params = {**_ends(source, target), "name": name}
-        return Request("GET", f"{_AT}/relationships/between", reads(Relation), params)
 
-    @call
-    def names(self, targets: Iterable[Target]) -> Request[dict[Target, str]]:
+    @call(f"POST {_AT}/names", read=_labels)
+    def names(self, targets: Annotated[Iterable[Target], _distinct]) -> dict[Target, str]:
         """Return labels of targets: entity names, titles, headings of chunks."""
 
-        def called(response: httpx.Response) -> dict[Target, str]:
-            data = response.json()["data"]
-            return {from_dict(Target, each["target"]): each["name"] for each in data}
-
-        body = {"targets": to_json(list(dict.fromkeys(targets)))}
-        return Request("POST", f"{_AT}/names", called, json=body)
-
-    @call
+    @call(f"GET {_AT}/neighbors")
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
-    ) -> Request[list[Step]]:
+    ) -> list[Step]:
         """List targets that relations reach from a target, the nearest and strongest first."""
-        params = {
-            **_end("target", "kind", target),
-            "depth": depth,
-            "relation": _several(relation),
-            "limit": limit,
-        }
-        return Request("GET", f"{_AT}/neighbors", reads_many(Step), params)
 
-    @call
-    def passages(self, target: Named, *, limit: int = 5) -> Request[list[Hit]]:
+    @call(f"GET {_AT}/passages")
+    def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:
         """List passages that define a target, then those that mention it most plainly."""
-        params = {**_end("target", "kind", target), "limit": limit}
-        return Request("GET", f"{_AT}/passages", reads_many(Hit), params)
 
-    @call
-    def path(self, source: Named, target: Named) -> Request[list[Step]]:
+    @call(f"GET {_AT}/path")
+    def path(self, source: Named, target: Named) -> list[Step]:
         """Find the path of few and strong relations between two targets."""
-        return Request("GET", f"{_AT}/path", reads_many(Step), _ends(source, target))
 
-    @call
+    @call(f"GET {_AT}/gaps")
     def gaps(
         self,
         *,
         kind: str | GapKind | None = None,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
-    ) -> Request[list[Gap]]:
+    ) -> list[Gap]:
         """List gaps of the documentation, the most important first, each kind in turn."""
-        params = {"kind": kind, "kbs": _several(kbs), "limit": limit}
-        return Request("GET", f"{_AT}/gaps", reads_many(Gap), params)
 
-    @call
-    def suggestions(self, *, limit: int = 20) -> Request[list[MergeSuggestion]]:
+    @call(f"GET {_AT}/suggestions")
+    def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
         """List pairs of entities that may be one, the surest first; `merge` or `refuse` them."""
-        params = {"limit": limit}
-        return Request("GET", f"{_AT}/suggestions", reads_many(MergeSuggestion), params)
 
-    @call
+    @call(f"POST {_AT}/layout")
     def layout(
         self,
         around: Named | Sequence[Named] = (),
@@ -164,40 +127,21 @@ class GraphCalls:
         relation: str | Sequence[str] = (),
         kbs: Sequence[str] | None = None,
         limit: int = 500,
-    ) -> Request[GraphLayout]:
+    ) -> GraphLayout:
         """Lay out the graph: nodes, sizes and positions; deterministic."""
-        starts = [around] if isinstance(around, str | Target | Entity) else around
-        body = json_body(
-            around=[_reference(each) for each in starts],
-            depth=depth,
-            type=_several(type),
-            relation=_several(relation),
-            kbs=_several(kbs),
-            limit=limit,
-        )
-        return Request("POST", f"{_AT}/layout", reads(GraphLayout), json=body)
 
-    @call
+    @call(f"POST {_AT}/entities")
     def create(
         self,
         name: str,
         *,
         type: str = "name",
         description: str = "",
-        properties: Mapping[str, Any] | None = None,
+        properties: Properties | None = None,
         aliases: Sequence[str] = (),
         by: str = "",
-    ) -> Request[Entity]:
+    ) -> Entity:
         """Create an entity by hand; restores a deleted one."""
-        body = json_body(
-            name=name,
-            type=type,
-            description=description,
-            properties=None if properties is None else check_properties(properties),
-            aliases=aliases,
-            by=by,
-        )
-        return Request("POST", f"{_AT}/entities", reads(Entity), json=body)
 
     @steps
     def update(
@@ -228,14 +172,15 @@ class GraphCalls:
     def delete(self, entity: str | Entity | Relation, *, by: str = "") -> Steps[None]:
         """Delete an entity or a relation for good; `create` and `relate` bring it back."""
         if isinstance(entity, Relation):
-            params = {**_ends(entity.source, entity.target), "name": entity.name, "by": by}
+            ends = {"source": entity.source, "target": entity.target}
+            params = {**ends, "name": entity.name, "by": by}
             place, headers = f"{_AT}/relationships", _seen(entity.seen_at)
         else:
             params = {"by": by}
             place, headers = yield from _place_of(self, entity)
         yield Request("DELETE", place, reads_nothing, params, headers=headers)
 
-    @call
+    @call(f"POST {_AT}/relationships")
     def relate(
         self,
         source: Named,
@@ -246,48 +191,28 @@ class GraphCalls:
         note: str = "",
         by: str = "",
         expected: datetime | None = None,
-    ) -> Request[Relation]:
+    ) -> Relation:
         """Create or change a relation by hand."""
-        if not is_share(weight):
-            raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
-        body = json_body(
-            source=_reference(source),
-            name=name,
-            target=_reference(target),
-            weight=weight,
-            note=note,
-            by=by,
-            expected=expected,
-        )
-        return Request("POST", f"{_AT}/relationships", reads(Relation), json=body)
 
-    @call
-    def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[Entity]:
+    @call(f"POST {_AT}/merge")
+    def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:
         """Make an entity another name of a second one; `undo` reverts it."""
-        body = {"keep": _reference(keep), "other": _reference(other), "by": by}
-        return Request("POST", f"{_AT}/merge", reads(Entity), json=body)
 
-    @call
-    def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[None]:
+    @call(f"POST {_AT}/refuse")
+    def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
         """Note that two entities are not one, so that `suggestions` leaves them out."""
-        body = {"keep": _reference(keep), "other": _reference(other), "by": by}
-        return Request("POST", f"{_AT}/refuse", reads_nothing, json=body)
 
-    @call
-    def edits(self, *, by: str | None = None, limit: int = 20) -> Request[list[GraphEdit]]:
+    @call(f"GET {_AT}/edits")
+    def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
         """List changes that `undo` can revert, the last first."""
-        return Request("GET", f"{_AT}/edits", reads_many(GraphEdit), {"by": by, "limit": limit})
 
-    @call
-    def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> Request[GraphEdit]:
+    @call(f"POST {_AT}/undo")
+    def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> GraphEdit:
         """Revert a change of the graph in one step."""
-        body = json_body(edit=edit.id if isinstance(edit, GraphEdit) else edit, by=by)
-        return Request("POST", f"{_AT}/undo", reads(GraphEdit), json=body)
 
-    @call
-    def to_json(self) -> Request[dict[str, Any]]:
+    @call(f"GET {_AT}")
+    def to_json(self) -> dict[str, Any]:
         """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
-        return Request("GET", _AT, reads_json)
 
     @steps
     def to_networkx(self) -> Steps[nx.MultiDiGraph]:
@@ -325,26 +250,6 @@ def _place_of(self: GraphCalls, entity: str | Entity) -> Steps[tuple[str, Mappin
 
 def _seen(changed: datetime | None) -> Mapping[str, str]:
     return {"If-Match": f'"{"unchanged" if changed is None else changed.isoformat()}"'}
-
-
-def _reference(named: Named) -> Any:
-    if isinstance(named, Entity):
-        return named.id
-    return named.to_dict() if isinstance(named, Target) else check_text("entity", named)
-
-
-def _end(name: str, kind: str, named: Named) -> dict[str, str]:
-    if isinstance(named, Target):
-        return {name: named.id, kind: named.kind.value}
-    return {name: _reference(named)}
-
-
-def _ends(source: Named, target: Named) -> dict[str, str]:
-    return _end("source", "source_kind", source) | _end("target", "target_kind", target)
-
-
-def _several(named: str | Sequence[str] | None) -> list[str] | None:
-    return None if named is None else [named] if isinstance(named, str) else list(named)
 
 
 def _read_all(response: httpx.Response) -> tuple[list[Relation], Labels]:

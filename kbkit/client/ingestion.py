@@ -7,17 +7,25 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 from uuid import uuid4
 
 from kbkit import errors
-from kbkit.client.calls import LONG, Request, Steps, json_body, reads_nothing, steps, url
-from kbkit.client.collections import KNOWLEDGE
-from kbkit.client.documents import matching
-from kbkit.client.files import reads_bytes
-from kbkit.client.work import OnProgress, Stop, job_request, run_job, unpack
-from kbkit.errors import ConfigError, ConflictError, SourceError
+from kbkit.client.calls import Request, Steps, steps
+from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, json_body, reads_nothing
+from kbkit.client.work import (
+    OnProgress,
+    Stop,
+    job,
+    job_request,
+    result_of,
+    run_job,
+    stopped,
+    unpack,
+)
+from kbkit.errors import ConfigError, SourceError
 from kbkit.globs import matches, split_glob
 from kbkit.models import (
     ExportReport,
@@ -28,7 +36,7 @@ from kbkit.models import (
     SiteArchive,
     SourceDocument,
 )
-from kbkit.models.values import to_json
+from kbkit.models.values import from_dict, to_json
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, SourceSpec, parse_source
 
 if TYPE_CHECKING:
@@ -162,6 +170,20 @@ def _document(document: SourceDocument) -> dict[str, Any]:
     return values
 
 
+def specs_of(name: str, sources: Any) -> list[dict[str, Any]]:
+    """Return sources as JSON, for a method that takes no documents."""
+    specs, documents = split([sources])
+    if documents:
+        raise ConfigError(f"{name}: takes sources; documents go into `ingest`")
+    return [each.model_dump(mode="json") for each in specs]
+
+
+def _report_of(answer: Any) -> IngestReport:
+    if answer is None:
+        return IngestReport(interrupted=True)
+    return from_dict(ImportReport, answer).report
+
+
 _UPLOAD_TIMEOUT = 120.0
 
 
@@ -196,9 +218,9 @@ class IngestionCalls:
                     if part.files:
                         request = _upload(self.name, part.source, part.files)
                         report = yield from run_job(
-                            ImportReport, request, on_progress=on_progress, stop=stop
+                            _report_of, request, on_progress=on_progress, stop=stop
                         )
-                        reports.append(_report_of(report))
+                        reports.append(report)
             except errors.SourceError as error:
                 problem = Problem(str(getattr(spec, "path", "")), str(error))
                 reports.append(IngestReport(failed=(problem,), failed_sources=(problem,)))
@@ -209,44 +231,35 @@ class IngestionCalls:
                 "remember": remember,
             }
             request = job_request(self.name, "ingest", body, on_progress)
-            report = yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop)
-            reports.append(_report_of(report))
+            report = yield from run_job(_report_of, request, on_progress=on_progress, stop=stop)
+            reports.append(report)
         return _sum_reports(reports)
 
-    @steps
+    @job(f"POST {BASE}/ingest", _report_of, body={"sync": True})
     def sync(
         self,
-        sources: AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
+        sources: Annotated[
+            AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
+            partial(specs_of, "sync"),
+        ],
         *,
         base: str | Path = ".",
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Steps[IngestReport]:
+    ) -> IngestReport:
         """Read the sources of a recipe; sources no longer named are removed."""
-        specs, documents = split([sources])
-        if documents:
-            raise ConfigError("sync: takes sources; documents go into `ingest`")
-        body = {"sources": [each.model_dump(mode="json") for each in specs], "sync": True}
-        request = job_request(self.name, "ingest", body, on_progress)
-        return _report_of(
-            (yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop))
-        )
 
-    @steps
+    @job(f"POST {BASE}/refresh", _report_of)
     def refresh(
         self,
         *,
         local: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Steps[IngestReport]:
+    ) -> IngestReport:
         """Read all sources again and store changes."""
-        request = job_request(self.name, "refresh", {"local": local}, on_progress)
-        return _report_of(
-            (yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop))
-        )
 
-    @steps
+    @job(f"PUT {BASE}/spec", _report_of)
     def configure(
         self,
         spec: KnowledgeBaseSpec,
@@ -255,20 +268,8 @@ class IngestionCalls:
         if_match: str | None = None,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Steps[IngestReport]:
+    ) -> IngestReport:
         """Change the settings; documents are split and embedded again if needed."""
-        body = {
-            "spec": spec.model_dump(mode="json"),
-            "description": description,
-            "wait": on_progress is None,
-        }
-        path = url(f"{KNOWLEDGE}/bases/{{}}/spec", self.name)
-        request = Request(
-            "PUT", path, reads_nothing, json=body, headers=matching(if_match), timeout=60.0
-        )
-        return _report_of(
-            (yield from run_job(ImportReport, request, on_progress=on_progress, stop=stop))
-        )
 
     @steps
     def export(
@@ -300,12 +301,10 @@ class IngestionCalls:
             entries=entries,
         )
         request = job_request(self.name, "exports", body, on_progress)
-        archive = yield from run_job(SiteArchive, request, on_progress=on_progress)
-        if archive is None:
-            raise ConflictError("the export was stopped on the server; export again")
+        read = result_of(SiteArchive, stopped("export"))
+        archive = yield from run_job(read, request, on_progress=on_progress)
         place = Path("export", self.name) if folder is None else Path(folder).expanduser()
-        path = url(f"{KNOWLEDGE}/bases/{{}}/exports/{{}}", self.name, archive.archive)
-        data = yield Request("GET", path, reads_bytes, timeout=LONG)
+        data = yield from IngestionCalls._archive(self, archive.archive)
         written, unchanged, removed = unpack(data, place)
         return ExportReport(
             folder=place,
@@ -317,7 +316,10 @@ class IngestionCalls:
             seconds=archive.seconds,
         )
 
-    @steps
+    @call(f"GET {BASE}/exports/{{archive}}", timeout=LONG)
+    def _archive(self, archive: str) -> BinaryIO: ...
+
+    @job(f"POST {BASE}/improve", result_of(Improvement, Improvement()))
     def improve(
         self,
         *,
@@ -326,15 +328,8 @@ class IngestionCalls:
         estimate: bool = False,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
-    ) -> Steps[Improvement]:
+    ) -> Improvement:
         """Annotate, and embed with models, on the server."""
-        chosen: Any = embedding
-        if embedding is not None and not isinstance(embedding, str):
-            chosen = embedding.model_dump(mode="json")
-        body = {"embedding": chosen, "background": background, "estimate": estimate}
-        request = job_request(self.name, "improve", body, on_progress)
-        improvement = yield from run_job(Improvement, request, on_progress=on_progress, stop=stop)
-        return Improvement() if improvement is None else improvement
 
 
 def _upload(kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes]]) -> Request[Any]:
@@ -349,10 +344,6 @@ def _upload(kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes
     return Request(
         "POST", path, reads_nothing, files=form, headers=headers, timeout=_UPLOAD_TIMEOUT
     )
-
-
-def _report_of(report: ImportReport | None) -> IngestReport:
-    return IngestReport(interrupted=True) if report is None else report.report
 
 
 def _sum_reports(reports: Sequence[IngestReport]) -> IngestReport:

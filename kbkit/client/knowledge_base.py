@@ -2,59 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations, RemoteHandle
-from kbkit.client.calls import (
-    AnyAsyncTransport,
-    AnyTransport,
-    Awaited,
-    Blocking,
-    RemoteObject,
-    Request,
-    call,
-    json_body,
-    reads,
-    reads_many,
-    url,
-)
+from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blocking, RemoteObject
 from kbkit.client.chunks import (
     AsyncChunks,
     AsyncRatings,
     AsyncSources,
+    RatingsCalls,
     RemoteChunks,
     RemoteRatings,
     RemoteSources,
-    around,
-    rating_request,
 )
-from kbkit.client.collections import KNOWLEDGE
-from kbkit.client.documents import AsyncDocuments, DocumentsCalls, RemoteDocuments, conditions
+from kbkit.client.declared import BASE, KNOWLEDGE, call
+from kbkit.client.documents import AsyncDocuments, Conditions, DocumentsCalls, RemoteDocuments
 from kbkit.client.feedback import AsyncFeedback, RemoteFeedback
 from kbkit.client.ingestion import IngestionCalls
 from kbkit.errors import ConfigError
 from kbkit.extras import whole
-from kbkit.models import (
-    Answer,
-    Chunk,
-    Filters,
-    Hits,
-    KnowledgeBaseInfo,
-    Mode,
-    Rating,
-    RelatedChunk,
-    Target,
-)
+from kbkit.models import Answer, Chunk, Filters, Hits, KnowledgeBaseInfo, Mode, RelatedChunk
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.runtime.validation import explained
 
 if TYPE_CHECKING:
-    import httpx
     from llama_index.core.base.base_retriever import BaseRetriever
-    from llama_index.core.llms import LLM
     from llama_index.core.tools import FunctionTool
+
+
+_HERE = {"kb": "{self.name}"}
+
+
+def _retrieval(spec: Any) -> dict[str, Any]:
+    if not isinstance(spec, RetrievalSpec):
+        raise ConfigError(f"retrieval={spec!r}: give a `kbkit.RetrievalSpec`")
+    return spec.model_dump(exclude_unset=True)
+
+
+def _no_model(_: Any) -> None:
+    raise ConfigError(
+        "llm: a server uses its own language model; leave llm out, or pass the results of "
+        "`search` or `context` to yours"
+    )
+
+
+Retrieval = Annotated[RetrievalSpec, _retrieval]
+Model = Annotated[Any, _no_model]
 
 
 class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
@@ -64,89 +59,55 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
         sources: Sources that `refresh` reads.
     """
 
-    @call
-    def info(self) -> Request[KnowledgeBaseInfo]:
+    @call(f"GET {BASE}")
+    def info(self) -> KnowledgeBaseInfo:
         """Return figures: documents, chunks, types, states, embedder, times."""
-        return Request("GET", self._at, reads(KnowledgeBaseInfo))
 
-    @call
+    @call(f"POST {KNOWLEDGE}/search", body=_HERE)
     def search(
         self,
         query: str,
         *,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-        retrieval: RetrievalSpec | None = None,
+        filters: Conditions | None = None,
+        retrieval: Retrieval | None = None,
         graph: float | None = None,
-    ) -> Request[Hits]:
+    ) -> Hits:
         """Find the chunks that answer a query, best first."""
-        return search_request(
-            query,
-            [self.name],
-            limit=limit,
-            mode=mode,
-            filters=filters,
-            retrieval=retrieval,
-            graph=graph,
-        )
 
-    @call
-    def similar(
-        self, chunk_id: str, *, limit: int = 10, filters: Filters | Mapping[str, Any] | None = None
-    ) -> Request[Hits]:
+    @call(f"GET {KNOWLEDGE}/chunks/{{chunk_id}}/similar?kb={{self.name}}")
+    def similar(self, chunk_id: str, *, limit: int = 10, filters: Conditions | None = None) -> Hits:
         """Find other chunks about the same subject as a chunk, nearest first."""
-        path = url(f"{KNOWLEDGE}/chunks/{{}}/similar", str(chunk_id))
-        query = {**conditions(filters), "kb": self.name, "limit": limit}
-        return Request("GET", path, reads(Hits), query)
 
-    @call
-    def related(self, chunk_id: str, *, limit: int = 10) -> Request[list[RelatedChunk]]:
+    @call(f"GET {KNOWLEDGE}/chunks/{{chunk_id}}/related?kb={{self.name}}")
+    def related(self, chunk_id: str, *, limit: int = 10) -> list[RelatedChunk]:
         """Find chunks that share rare subjects with a chunk, in any words."""
-        path = url(f"{KNOWLEDGE}/chunks/{{}}/related", str(chunk_id))
-        return Request("GET", path, reads_many(RelatedChunk), {"kb": self.name, "limit": limit})
 
-    @call
+    @call(f"POST {KNOWLEDGE}/ask", body=_HERE)
     def ask(
         self,
         query: str,
         *,
         limit: int = 5,
-        llm: LLM | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> Request[Answer]:
+        llm: Model | None = None,
+        filters: Conditions | None = None,
+    ) -> Answer:
         """Answer a question from the best passages with the server's language model."""
-        return answer_request(query, [self.name], limit=limit, llm=llm, filters=filters)
 
-    @call
-    def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> Request[list[Chunk]]:
+    @call(f"GET {KNOWLEDGE}/chunks/{{chunk_id}}?kb={{self.name}}")
+    def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
         """Return a chunk with its neighbours, in document order."""
-        return around(self.name, chunk_id, before, after)
 
     add = DocumentsCalls.add
+    rate = RatingsCalls.add
 
-    @call
-    def rate(
-        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
-    ) -> Request[Rating]:
-        """Rate a chunk or a document. Ratings are appended; the last of a rater counts."""
-        return rating_request(self.name, target, score, query=query, note=note, rater=rater)
-
-    @call
-    def _spec(self) -> Request[KnowledgeBaseSpec]:
-
-        def read(response: httpx.Response) -> KnowledgeBaseSpec:
-            return KnowledgeBaseSpec.model_validate(response.json())
-
-        return Request("GET", f"{self._at}/spec", read)
+    @call(f"GET {BASE}/spec")
+    def _spec(self) -> KnowledgeBaseSpec: ...
 
     @property
     def _base(self) -> Self:
-        return self  # for `DocumentsCalls.add`
-
-    @property
-    def _at(self) -> str:
-        return url(f"{KNOWLEDGE}/bases/{{}}", self.name)
+        return self  # as in its collections
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
@@ -252,48 +213,3 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
 
         about = (await self.info()).description
         return search_tool(self.name, about, self.search, limit, filters, awaited=True)
-
-
-def search_request(
-    query: str,
-    kbs: Sequence[str] | None,
-    *,
-    limit: int,
-    mode: str | Mode,
-    filters: Filters | Mapping[str, Any] | None,
-    retrieval: RetrievalSpec | None,
-    graph: float | None,
-) -> Request[Hits]:
-    if retrieval is not None and not isinstance(retrieval, RetrievalSpec):
-        raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
-    body = json_body(
-        query=query,
-        kbs=kbs,
-        limit=limit,
-        mode=mode,
-        filters=filters_of(filters),
-        retrieval=None if retrieval is None else retrieval.model_dump(exclude_unset=True),
-        graph=graph,
-    )
-    return Request("POST", f"{KNOWLEDGE}/search", reads(Hits), json=body)
-
-
-def answer_request(
-    query: str,
-    kbs: Sequence[str] | None,
-    *,
-    limit: int,
-    llm: object | None,
-    filters: Filters | Mapping[str, Any] | None,
-) -> Request[Answer]:
-    if llm is not None:
-        raise ConfigError(
-            "llm: a server uses its own language model; leave llm out, or pass the results of "
-            "`search` or `context` to yours"
-        )
-    body = json_body(query=query, kbs=kbs, limit=limit, filters=filters_of(filters))
-    return Request("POST", f"{KNOWLEDGE}/ask", reads(Answer), json=body)
-
-
-def filters_of(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return conditions(filters) or None

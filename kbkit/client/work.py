@@ -6,15 +6,16 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial, update_wrapper
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
 from kbkit import errors
-from kbkit.client.calls import Request, Steps, reads, reads_nothing, url
-from kbkit.client.collections import KNOWLEDGE
-from kbkit.errors import ExportError, ForbiddenError, KbkitError, ServerError
+from kbkit.client.calls import Request, Steps, steps
+from kbkit.client.declared import KNOWLEDGE, Declare, declared, reads, reads_nothing, url
+from kbkit.errors import ConflictError, ExportError, ForbiddenError, KbkitError, ServerError
 from kbkit.models import Job, JobState, Progress
 from kbkit.models.values import from_dict
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 OnProgress = Callable[[Progress], None]
 Stop = Callable[[], bool]
@@ -30,15 +32,59 @@ _PATIENCE = 15.0
 """Seconds of a long poll without progress."""
 
 
+def job(route: str, read: Callable[[Any], Any], **options: Any) -> Declare:
+    """Make a method that starts work, waits for its end, and reads the result; see `run_job`."""
+
+    def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
+        request = declared(route, read=read, timeout=60.0, **options)(define)
+
+        def start(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+            on_progress: Any = kwargs.get("on_progress")
+            stop: Any = kwargs.get("stop")
+            asked = keyed(request(self, *args, **kwargs), on_progress)
+            return run_job(read, asked, on_progress=on_progress, stop=stop)
+
+        return steps(update_wrapper(start, define))
+
+    return declare
+
+
+def keyed(request: Request[Any], on_progress: OnProgress | None) -> Request[Any]:
+    """Return a request for work that is safe to send twice."""
+    sent = {**(request.json or {}), "wait": on_progress is None}
+    headers = {"Idempotency-Key": uuid4().hex, **request.headers}
+    return replace(request, json=sent, headers=headers)
+
+
+def result_of(kind: type[T], missing: T | KbkitError) -> Callable[[Any], T]:
+    """Return a parser of results; ``missing`` stands for, or explains, a missing one."""
+
+    def read(answer: Any) -> T:
+        if answer is not None:
+            return from_dict(kind, answer)
+        if isinstance(missing, KbkitError):
+            raise missing
+        return missing
+
+    return read
+
+
+def stopped(work: str) -> ConflictError:
+    return ConflictError(f"the {work} was stopped on the server without a result")
+
+
 def run_job(
-    kind: type[T],
+    read: Callable[[Any], T],
     request: Request[Any],
     *,
     on_progress: OnProgress | None = None,
     stop: Stop | None = None,
-) -> Steps[T | None]:
-    """Start long work, and wait until it ends; server-sent events report progress."""
-    answer: Any = yield replace(request, read=_reads_work(kind))
+) -> Steps[T]:
+    """Start long work, and wait until it ends; server-sent events report progress.
+
+    ``read`` parses the JSON of the result, and ``None`` of work that was stopped without one.
+    """
+    answer: Any = yield replace(request, read=partial(_read_work, read))
     if not isinstance(answer, Job):
         done: T = answer
         return done
@@ -57,7 +103,7 @@ def run_job(
             yield Request("GET", f"{path}/events", reads_nothing, on_event=watch, timeout=60.0)
     if watch.job.state is JobState.FAILED:
         raise _error_of(watch.job)
-    return from_dict(kind, watch.job.result) if watch.job.result else None
+    return read(watch.job.result or None)
 
 
 class _Watch:
@@ -87,18 +133,15 @@ class _Watch:
 def job_request(
     kb: str, work: str, body: Mapping[str, Any], on_progress: OnProgress | None
 ) -> Request[Any]:
-    """Request work on a knowledge base; safe to send twice."""
+    """Request work on a knowledge base."""
     path = url(f"{KNOWLEDGE}/bases/{{}}/{work}", kb)
-    sent = {**body, "wait": on_progress is None}
-    headers = {"Idempotency-Key": uuid4().hex}
-    return Request("POST", path, reads_nothing, json=sent, headers=headers, timeout=60.0)
+    request = Request("POST", path, reads_nothing, json=body, timeout=60.0)
+    return keyed(request, on_progress)
 
 
-def _reads_work(kind: type[T]) -> Callable[[httpx.Response], T | Job]:
-    def read(response: httpx.Response) -> T | Job:
-        return from_dict(Job if response.status_code == 202 else kind, response.json())  # type: ignore[return-value]
-
-    return read
+def _read_work(read: Callable[[Any], T], response: httpx.Response) -> T | Job:
+    answer = response.json()
+    return from_dict(Job, answer) if response.status_code == 202 else read(answer)
 
 
 def _error_of(job: Job) -> KbkitError:

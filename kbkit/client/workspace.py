@@ -64,7 +64,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         with whole("A retriever"):
             from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
-        for name in names(kbs) or ():
+        for name in () if kbs is None else names(kbs):
             self[name]
         return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
 
@@ -142,9 +142,9 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         with whole("A retriever"):
             from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
 
-        params = names(kbs)
+        named = None if kbs is None else names(kbs)
         return AwaitedRetriever(
-            asking(self.search, kbs=params, limit=limit, mode=mode, filters=filters)
+            asking(self.search, kbs=named, limit=limit, mode=mode, filters=filters)
         )
 
     async def close(self) -> None:

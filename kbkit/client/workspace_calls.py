@@ -9,29 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, BinaryIO, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
-from kbkit.client.calls import (
-    LONG,
-    RemoteObject,
-    Request,
-    Steps,
-    call,
-    json_body,
-    only_local,
-    reads,
-    reads_json,
-    reads_many,
-    reads_nothing,
-    steps,
-    url,
-)
-from kbkit.client.collections import KNOWLEDGE, list_all
-from kbkit.client.documents import matching
-from kbkit.client.knowledge_base import answer_request, filters_of, search_request
-from kbkit.client.work import OnProgress, run_job
-from kbkit.errors import BundleError, ConfigError, ConflictError
+from kbkit.client.calls import RemoteObject, Request, Steps, only_local, steps
+from kbkit.client.declared import KNOWLEDGE, LONG, call, every, reads_nothing, url
+from kbkit.client.documents import Conditions
+from kbkit.client.knowledge_base import Model, Retrieval
+from kbkit.client.work import OnProgress, job, result_of, run_job, stopped
+from kbkit.errors import BundleError, ConfigError
 from kbkit.models import (
     About,
     Answer,
@@ -40,7 +26,6 @@ from kbkit.models import (
     Compaction,
     Context,
     DeletedKnowledgeBase,
-    Filters,
     Health,
     Hits,
     KnowledgeBaseInfo,
@@ -50,45 +35,17 @@ from kbkit.models import (
     Subject,
     SubjectKind,
 )
-from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec
-from kbkit.runtime.validation import check_text
-
-if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 
 
-class SubjectCalls:
-    """Requests for subjects."""
-
-    @call
-    def subjects(
-        self,
-        *,
-        kind: str | SubjectKind | None = None,
-        like: str = "",
-        kbs: Sequence[str] | None = None,
-        limit: int | None = None,
-    ) -> Request[list[Subject]]:
-        """List subjects that chunks mention, the most mentioned first."""
-        params = {"kind": kind, "like": check_text("like", like), "kbs": names(kbs), "limit": limit}
-        return Request("GET", "/api/knowledge/subjects", reads_many(Subject), params)
-
-    @call
-    def about(
-        self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20
-    ) -> Request[About]:
-        """Find chunks, documents and entities about a subject."""
-        params = {"query": check_text("query", query), "kbs": names(kbs), "limit": limit}
-        return Request("GET", "/api/knowledge/about", reads(About), params)
-
-
-def names(kbs: Sequence[str] | None) -> list[str] | None:
-    """Return names of knowledge bases; ``None`` for all."""
-    if kbs is None:
-        return None
+def names(kbs: Sequence[str]) -> list[str]:
+    """Return names of knowledge bases."""
     if not kbs:
         raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
     return [kbs] if isinstance(kbs, str) else list(kbs)
+
+
+Names = Annotated[Sequence[str], names]
 
 
 class BundleCalls:
@@ -110,12 +67,12 @@ class BundleCalls:
         if sign is not None:
             reader.private_key(sign)
         path = bundle_path(place)
-        body = {"kbs": names(kbs), "wait": on_progress is None}
+        body = {"kbs": None if kbs is None else names(kbs), "wait": on_progress is None}
         bundle = yield from run_job(
-            BundleArchive, _post_job("bundles", json=body, timeout=60.0), on_progress=on_progress
+            result_of(BundleArchive, stopped("bundle")),
+            _post_job("bundles", json=body, timeout=60.0),
+            on_progress=on_progress,
         )
-        if bundle is None:
-            raise ConflictError("the bundle was stopped on the server; make it again")
         with NewFile(path) as file:
             at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
             yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
@@ -158,9 +115,8 @@ class BundleCalls:
         with _open_bundle(path) as file:
             parts = [*fields, ("bundle", ("bundle.zip", file))]
             request = _post_job("restore", files=parts, timeout=LONG)
-            restoration = yield from run_job(Restoration, request, on_progress=on_progress)
-        if restoration is None:
-            raise ConflictError("restoring was stopped on the server; restore the bundle again")
+            read = result_of(Restoration, stopped("restoration"))
+            restoration = yield from run_job(read, request, on_progress=on_progress)
         return replace(restoration, bundle=str(path))
 
 
@@ -176,10 +132,16 @@ def _post_job(work: str, **params: Any) -> Request[None]:
     return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **params)
 
 
+def _no_repair(repair: bool) -> None:
+    if repair:
+        raise only_local("doctor(repair=True)", "kbkit doctor --repair")
+
+
 K = TypeVar("K")
+_BASE = f"{KNOWLEDGE}/bases/{{name}}"
 
 
-class WorkspaceCalls(SubjectCalls, BundleCalls, RemoteObject, ABC, Generic[K]):
+class WorkspaceCalls(BundleCalls, RemoteObject, ABC, Generic[K]):
     """Requests for a workspace, with knowledge bases of class `K`; see `kbkit.Workspace`.
 
     Attributes:
@@ -201,15 +163,13 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, RemoteObject, ABC, Generic[K]):
     def _knowledge_base(self, name: str, *, was: str = "") -> K:
         """Return a knowledge base; ``was`` is its name before a renaming."""
 
-    @call
-    def health(self) -> Request[dict[str, Any]]:
+    @call("GET /health")
+    def health(self) -> dict[str, Any]:
         """Return ``status`` and ``version`` of the server."""
-        return Request("GET", "/health", reads_json)
 
-    @steps
-    def list(self) -> Steps[builtins.list[KnowledgeBaseInfo]]:
+    @every(f"{KNOWLEDGE}/bases")
+    def list(self) -> builtins.list[KnowledgeBaseInfo]:
         """List all knowledge bases with their figures, in order of name."""
-        return (yield from list_all(KnowledgeBaseInfo, f"{KNOWLEDGE}/bases", {}))
 
     @steps
     def create(
@@ -221,71 +181,93 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, RemoteObject, ABC, Generic[K]):
         embedding: AnyEmbedding | str | None = None,
     ) -> Steps[K]:
         """Create an empty knowledge base."""
-        body = json_body(
-            name=name, description=description, spec=_dumped(spec), embedding=_dumped(embedding)
+        info = yield from WorkspaceCalls._create(
+            self, name=name, description=description, spec=spec, embedding=embedding
         )
-        info = yield Request("POST", f"{KNOWLEDGE}/bases", reads(KnowledgeBaseInfo), json=body)
         return self._knowledge_base(info.name)
 
-    @call
-    def delete(
-        self, name: str, *, forever: bool = False, if_match: str | None = None
-    ) -> Request[None]:
+    @call(f"POST {KNOWLEDGE}/bases")
+    def _create(
+        self,
+        *,
+        name: str,
+        description: str,
+        spec: KnowledgeBaseSpec | None,
+        embedding: AnyEmbedding | str | None,
+    ) -> KnowledgeBaseInfo: ...
+
+    @call(f"DELETE {_BASE}")
+    def delete(self, name: str, *, forever: bool = False, if_match: str | None = None) -> None:
         """Move a knowledge base to the trash; `undelete` restores it."""
-        headers = matching(if_match)
-        return Request("DELETE", _at(name), reads_nothing, {"forever": forever}, headers=headers)
 
     @steps
     def undelete(self, name: str, *, to: str = "") -> Steps[K]:
         """Restore a deleted knowledge base with its content."""
-        path = url(f"{KNOWLEDGE}/trash/{{}}/undelete", name)
-        info = yield Request("POST", path, reads(KnowledgeBaseInfo), json=json_body(to=to or None))
+        info = yield from WorkspaceCalls._undelete(self, name, to=to or None)
         return self._knowledge_base(info.name)
 
-    @steps
-    def trash(self) -> Steps[builtins.list[DeletedKnowledgeBase]]:
+    @call(f"POST {KNOWLEDGE}/trash/{{name}}/undelete")
+    def _undelete(self, name: str, *, to: str | None) -> KnowledgeBaseInfo: ...
+
+    @every(f"{KNOWLEDGE}/trash")
+    def trash(self) -> builtins.list[DeletedKnowledgeBase]:
         """List knowledge bases that `undelete` can restore, the last deleted first."""
-        return (yield from list_all(DeletedKnowledgeBase, f"{KNOWLEDGE}/trash", {}))
 
-    @call
-    def compact(self) -> Request[Compaction]:
+    @call(f"POST {KNOWLEDGE}/compact")
+    def compact(self) -> Compaction:
         """Empty the trash of all kinds, and shrink the workspace."""
-        return Request("POST", f"{KNOWLEDGE}/compact", reads(Compaction))
 
-    @steps
-    def doctor(self, *, repair: bool = False) -> Steps[Health]:
+    @job(f"POST {KNOWLEDGE}/doctor", result_of(Health, stopped("check")))
+    def doctor(self, *, repair: Annotated[bool, _no_repair] = False) -> Health:
         """Check the workspace on the server, by content, and list what is wrong."""
-        if repair:
-            raise only_local("doctor(repair=True)", "kbkit doctor --repair")
-        request = Request(
-            "POST", f"{KNOWLEDGE}/doctor", reads_nothing, json={"wait": True}, timeout=60.0
-        )
-        health = yield from run_job(Health, request)
-        if health is None:
-            raise ConflictError("the check was stopped on the server without a result")
-        return health
 
     @steps
     def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:
         """List reads of sources with time, duration and outcome, the last first."""
-        params = None if names is None else builtins.list(names)
-        if params == []:
+        kb = None if names is None else builtins.list(names)
+        if kb == []:
             return []
-        return (yield from list_all(Run, f"{KNOWLEDGE}/runs", {"kb": params}))
+        return (yield from WorkspaceCalls._runs(self, kb))
+
+    @every(f"{KNOWLEDGE}/runs")
+    def _runs(self, kb: Sequence[str] | None) -> builtins.list[Run]: ...
 
     @steps
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:
         """Rename a knowledge base; everything else stays."""
-        info = yield _changing(name, {"name": to}, if_match)
+        info = yield from WorkspaceCalls._rename(self, name, to=to, if_match=if_match)
         return self._knowledge_base(info.name, was=name)
+
+    @call(f"PATCH {_BASE}", names={"to": "name"})
+    def _rename(self, name: str, *, to: str, if_match: str | None) -> KnowledgeBaseInfo: ...
 
     @steps
     def describe(self, name: str, *, description: str, if_match: str | None = None) -> Steps[K]:
         """Change the description of a knowledge base."""
-        info = yield _changing(name, {"description": description}, if_match)
+        info = yield from WorkspaceCalls._describe(self, name, description, if_match=if_match)
         return self._knowledge_base(info.name)
 
-    @call
+    @call(f"PATCH {_BASE}")
+    def _describe(
+        self, name: str, description: str, *, if_match: str | None
+    ) -> KnowledgeBaseInfo: ...
+
+    @call(f"GET {KNOWLEDGE}/subjects")
+    def subjects(
+        self,
+        *,
+        kind: str | SubjectKind | None = None,
+        like: str = "",
+        kbs: Names | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[Subject]:
+        """List subjects that chunks mention, the most mentioned first."""
+
+    @call(f"GET {KNOWLEDGE}/about")
+    def about(self, query: str, *, kbs: Names | None = None, limit: int = 20) -> About:
+        """Find chunks, documents and entities about a subject."""
+
+    @call(f"POST {KNOWLEDGE}/search")
     def search(
         self,
         query: str,
@@ -293,29 +275,25 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, RemoteObject, ABC, Generic[K]):
         kbs: Sequence[str] | None = None,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-        retrieval: RetrievalSpec | None = None,
+        filters: Conditions | None = None,
+        retrieval: Retrieval | None = None,
         graph: float | None = None,
-    ) -> Request[Hits]:
+    ) -> Hits:
         """Search several knowledge bases at once, or all of them."""
-        return search_request(
-            query, kbs, limit=limit, mode=mode, filters=filters, retrieval=retrieval, graph=graph
-        )
 
-    @call
+    @call(f"POST {KNOWLEDGE}/ask")
     def ask(
         self,
         query: str,
         *,
         kbs: Sequence[str] | None = None,
         limit: int = 5,
-        llm: LLM | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> Request[Answer]:
+        llm: Model | None = None,
+        filters: Conditions | None = None,
+    ) -> Answer:
         """Answer a question from the best passages with the server's language model."""
-        return answer_request(query, kbs, limit=limit, llm=llm, filters=filters)
 
-    @call
+    @call(f"POST {KNOWLEDGE}/context")
     def context(
         self,
         query: str,
@@ -323,29 +301,9 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, RemoteObject, ABC, Generic[K]):
         kbs: Sequence[str] | None = None,
         max_tokens: int = 2000,
         limit: int | None = None,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> Request[Context]:
+        filters: Conditions | None = None,
+    ) -> Context:
         """Collect passages that answer a question, as one text and as pieces with sources."""
-        body = json_body(
-            query=query, kbs=kbs, max_tokens=max_tokens, limit=limit, filters=filters_of(filters)
-        )
-        return Request("POST", f"{KNOWLEDGE}/context", reads(Context), json=body)
 
-    @call
-    def _find(self, name: str) -> Request[KnowledgeBaseInfo]:
-        return Request("GET", _at(name), reads(KnowledgeBaseInfo))
-
-
-def _at(name: str) -> str:
-    return url(f"{KNOWLEDGE}/bases/{{}}", str(name))
-
-
-def _changing(
-    name: str, body: Mapping[str, str], if_match: str | None
-) -> Request[KnowledgeBaseInfo]:
-    headers = matching(if_match)
-    return Request("PATCH", _at(name), reads(KnowledgeBaseInfo), json=body, headers=headers)
-
-
-def _dumped(spec: Any) -> Any:
-    return spec.model_dump(mode="json") if hasattr(spec, "model_dump") else spec
+    @call(f"GET {_BASE}")
+    def _find(self, name: str) -> KnowledgeBaseInfo: ...

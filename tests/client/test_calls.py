@@ -10,7 +10,8 @@ from typing import TypeVar
 import httpx
 import pytest
 
-from kbkit.client.calls import Awaited, Blocking, Request, Steps, call, json_body, reads, steps, url
+from kbkit.client.calls import Awaited, Blocking, Request, Steps, steps
+from kbkit.client.declared import call, json_body, reads, url
 from kbkit.errors import ArgumentError
 from kbkit.models import FileInfo, FileKind, FileTree, from_dict
 
@@ -39,10 +40,9 @@ class AsyncTransport:
 
 
 class Calls:
-    @call
-    def info(self, path: str, *, deep: bool = False) -> Request[FileInfo]:
+    @call("GET /info/{path}")
+    def info(self, path: str, *, deep: bool = False) -> FileInfo:
         """What is there."""
-        return Request("GET", url("/info/{}", path), reads(FileInfo), {"deep": deep})
 
     @steps
     def both(self) -> Steps[tuple[FileInfo, FileTree]]:
@@ -88,8 +88,8 @@ def test_call_keeps_signature_and_docstring() -> None:
 def test_names_in_addresses_are_quoted() -> None:
     assert url("/e/{}/rate", "a/b c%ä") == "/e/a%2Fb%20c%25%C3%A4/rate"
     assert url("/e/{}", "..") == "/e/%2E%2E"
-    assert url("/f/", rest="a b/ü%2F.md") == "/f/a%20b/%C3%BC%252F.md"
-    assert url("/f/", rest="../x/./y") == "/f/%2E%2E/x/%2E/y"
+    assert url("/f/{:path}", "a b/ü%2F.md") == "/f/a%20b/%C3%BC%252F.md"
+    assert url("/f/{:path}", "../x/./y") == "/f/%2E%2E/x/%2E/y"
 
 
 def test_parameters_and_bodies_leave_out_none() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 import kbkit
 from kbkit import errors
-from kbkit.bundles import NewFile
-from kbkit.client.calls import Blocking, Request, reads_json, reads_nothing, steps
+from kbkit.bundles.writer import NewFile
+from kbkit.client.calls import Blocking, Request, steps
+from kbkit.client.declared import reads_json, reads_nothing
 from kbkit.client.transport import Transport, error_of
 from kbkit.server import ServerSettings, problems, running
 

@@ -172,13 +172,14 @@ def list_relationships(
     graph: GraphOf,
     limit: LimitOf,
     target: Ref | None = None,
-    kind: Kind = None,
+    target_kind: Kind = None,
     name: Annotated[str | None, Query(max_length=80, description="Only with this name.")] = None,
     by: OnlyBy = None,
     cursor: Cursor = "",
 ) -> Paged[Relation]:
     """List relations, of one target or all, strongest first."""
-    end = None if target is None and kind is None else target_of(target or "", kind)
+    none = target is None and target_kind is None
+    end = None if none else target_of(target or "", target_kind)
     return find_page(
         lambda first: graph.relations(end, name=name, by=by, limit=first), limit, cursor
     )
@@ -263,13 +264,13 @@ def list_neighbors(
     *,
     graph: GraphOf,
     target: Ref,
-    kind: Kind = None,
+    target_kind: Kind = None,
     depth: Depth,
     relation: Several = None,
     limit: LimitOf,
 ) -> list[Step]:
     """List what a target is related to, nearest and strongest first."""
-    end = target_of(target, kind)
+    end = target_of(target, target_kind)
     return graph.neighbors(end, depth=depth, relation=relation or (), limit=limit)
 
 
@@ -278,10 +279,10 @@ def list_passages(
     graph: GraphOf,
     target: Ref,
     limit: Annotated[int, limited("Maximum passages.", 5)],
-    kind: Kind = None,
+    target_kind: Kind = None,
 ) -> list[Hit]:
     """List passages that define a target, then those that mention it, clearest first."""
-    return graph.passages(target_of(target, kind), limit=limit)
+    return graph.passages(target_of(target, target_kind), limit=limit)
 
 
 @routes.get("/path")

@@ -1,0 +1,320 @@
+"""Calls declared by their signatures: arguments, path, and the type of the response."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, update_wrapper
+from io import BytesIO
+from string import Formatter
+from types import NoneType, SimpleNamespace, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    BinaryIO,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+from urllib.parse import parse_qsl, quote
+
+from kbkit.client.calls import Request, Steps, steps
+from kbkit.models import Entity, GraphEdit
+from kbkit.models.values import from_dict, to_json
+from kbkit.runtime.validation import check_integer, check_text
+
+if TYPE_CHECKING:
+    import httpx
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONG = 600.0
+"""Timeout in seconds of requests that start work."""
+KNOWLEDGE = "/api/knowledge"
+BASE = f"{KNOWLEDGE}/bases/{{self._base.name}}"
+"""Path of the knowledge base of a call's object."""
+_MAX = 500
+"""Page size."""
+
+
+def _behind(place: tuple[str, int]) -> dict[str, Any]:
+    return {"behind": place[0], "behind_position": place[1]} if place[0] else {}
+
+
+Behind = Annotated[tuple[str, int], _behind]
+"""URI and position of the last chunk that a list leaves out."""
+
+
+def declared(
+    route: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    key: str = "",
+    read: Callable[[Any], Any] | None = None,
+    body: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+    paged: bool = False,
+) -> Callable[[Callable[..., Any]], Callable[..., Request[Any]]]:
+    """Turn a signature into a function that returns a request.
+
+    Arguments fill the path by name; the others are query parameters of ``GET`` and ``DELETE``, and
+    else the fields of a JSON body. The returned type says how to read the response. A type
+    ``Annotated[kind, convert]`` converts an argument; a mapping is several query parameters.
+
+    Args:
+        route: Method, path and fixed query parameters, with names to fill; see `address`.
+        names: Names in the request of arguments with other names there.
+        key: Key of the result in the response.
+        read: Reads the result from the JSON response.
+        body: More fields of the body, with names to fill.
+        timeout: Seconds; by default the client's timeout.
+        paged: Whether to return a `ResultPage` of the list.
+    """
+    method, _, path = route.partition(" ")
+    in_path = {name for _, name, _, _ in _ADDRESS.parse(path.partition("?")[0]) if name}
+
+    def declare(define: Callable[..., Any]) -> Callable[..., Request[Any]]:
+        signature = inspect.signature(define)
+
+        @cache
+        def hints() -> dict[str, Any]:
+            named = dict(define.__annotations__)
+            if read is not None:
+                del named["return"]  # its module may not be imported yet
+            holder = SimpleNamespace(__annotations__=named)
+            return get_type_hints(holder, define.__globals__, include_extras=True)
+
+        @cache
+        def reader() -> Callable[[httpx.Response], Any]:
+            return _reader(hints().get("return", Any), key, read, paged)
+
+        def request(self: Any, /, *args: Any, **kwargs: Any) -> Request[Any]:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            given = {
+                name: _sent(name, value, hints()[name])
+                for name, value in bound.arguments.items()
+                if name not in _NOT_SENT and value is not None
+            }
+            version = given.pop("if_match", None)
+            filled = {name: given.pop(name) for name in in_path & set(given)}
+            at, query = address(path, self, **filled)
+            given = {(names or {}).get(name, name): value for name, value in given.items()}
+            json = None
+            if method in _WITH_QUERY:
+                for name, value in given.items():
+                    query |= value if isinstance(value, Mapping) else {name: value}
+            elif given or body:
+                json = json_body(**_filled(body or {}, self), **given)
+            headers = matching(version)
+            return Request(method, at, reader(), query, json, headers=headers, timeout=timeout)
+
+        return request
+
+    return declare
+
+
+class Declare(Protocol):
+    """Turns a signature into a method."""
+
+    def __call__(self, define: Callable[Concatenate[Any, P], T], /) -> steps[P, T]: ...
+
+
+def call(route: str, **options: Any) -> Declare:
+    """Make a method that sends one request; see `declared`."""
+
+    def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
+        request = declared(route, **options)(define)
+
+        def one(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+            return send(request(self, *args, **kwargs))
+
+        return steps(update_wrapper(one, define))
+
+    return declare
+
+
+def send(request: Request[T]) -> Steps[T]:
+    """Send one request, as a step of others."""
+    result: T = yield request
+    return result
+
+
+_WITH_QUERY = frozenset({"GET", "DELETE"})
+_NOT_SENT = frozenset({"self", "base", "on_progress", "stop"})
+
+
+def _sent(name: str, value: Any, hint: Any) -> Any:
+    kinds, converters = _parts(hint)
+    for convert in converters:
+        value = convert(value)
+    if isinstance(value, Entity | GraphEdit):
+        return value.id
+    if kinds >= {str, Sequence} and isinstance(value, tuple(kinds - {Sequence})):
+        return [_sent(name, value, Any)]
+    if isinstance(value, str):
+        return check_text(name, value)
+    if Sequence in kinds and not converters and isinstance(value, Iterable):
+        return [_sent(name, each, Any) for each in value]
+    if str in kinds and not converters and not isinstance(value, tuple(kinds)):
+        return check_text(name, value)  # raises
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+
+def _parts(hint: Any) -> tuple[set[Any], list[Callable[[Any], Any]]]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        kinds, converters = _parts(arguments[0])
+        return kinds, converters + [each for each in arguments[1:] if callable(each)]
+    if origin not in (Union, UnionType):
+        return {origin or hint}, []
+    parts = [_parts(each) for each in arguments]
+    kinds = {kind for found, _ in parts for kind in found}
+    return kinds, [convert for _, found in parts for convert in found]
+
+
+def _reader(
+    kind: Any, key: str, convert: Callable[[Any], Any] | None, paged: bool
+) -> Callable[[httpx.Response], Any]:
+    if kind is NoneType:
+        return reads_nothing
+    if kind is BinaryIO:
+        return lambda response: BytesIO(response.content)
+    origin, arguments = get_origin(kind), get_args(kind)
+    many: Any = origin if origin in (list, tuple) and not convert else None
+    if NoneType in arguments:
+        (kind,) = {*arguments} - {NoneType}
+
+    def read(response: httpx.Response) -> Any:
+        if kind is str and response.headers["Content-Type"].startswith("text/"):
+            return response.content.decode()
+        if not response.content and NoneType in arguments:
+            return None
+        whole = response.json()
+        answer = whole[key or "data"] if key or many else whole
+        if convert:
+            return convert(answer)
+        if many:
+            values = many(from_dict(arguments[0], each) for each in answer)
+            return ResultPage(values, whole["next_cursor"]) if paged else values
+        return None if answer is None else from_dict(kind, answer)
+
+    return read
+
+
+class _Address(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        parts = str(value).split("/") if format_spec == "path" else [str(value)]
+        return "/".join(map(_segment, parts))
+
+
+_ADDRESS = _Address()
+
+
+def url(template: str, /, *names: Any, **named: Any) -> str:
+    """Format a path with quoted names; ``{name:path}`` keeps its slashes."""
+    return _ADDRESS.format(template, *names, **named)
+
+
+def matching(version: str | None) -> dict[str, str]:
+    """Return headers that limit a change to a version; ``None`` for any version."""
+    return {} if version is None else {"If-Match": f'"{version}"'}
+
+
+def address(path: str, owner: Any, /, **names: Any) -> tuple[str, dict[str, Any]]:
+    """Format a path and its query, which may name attributes of their owner, ``self``."""
+    place, _, fixed = path.partition("?")
+    return url(place, self=owner, **names), _filled(dict(parse_qsl(fixed)), owner)
+
+
+def _filled(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
+    return {
+        name: value.format(self=owner) if isinstance(value, str) else value
+        for name, value in values.items()
+    }
+
+
+def reads(kind: type[T]) -> Callable[[httpx.Response], T]:
+    return lambda response: from_dict(kind, response.json())
+
+
+def reads_json(response: httpx.Response) -> Any:
+    return response.json()
+
+
+def reads_nothing(_: httpx.Response) -> None:
+    """Ignore the body of a response."""
+
+
+def json_body(**values: Any) -> dict[str, Any]:
+    """Return the values that are not ``None`` as a JSON body."""
+    return {name: to_json(value) for name, value in values.items() if value is not None}
+
+
+def _segment(name: str) -> str:
+    """Quote a path segment, also ``.`` and ``..``, which clients would resolve."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPage(Generic[T]):
+    """A page of a list."""
+
+    values: list[T]
+    cursor: str | None
+    """Cursor of the next page; ``None`` at the end."""
+
+
+def first_page(kind: type[T], path: str, owner: object) -> Request[ResultPage[T]]:
+    """Request the first page of a list, whose path may name attributes of its owner."""
+    at, query = address(path, owner)
+    sent = {"limit": _MAX, **query}
+    return Request("GET", at, _reader(list[kind], "", None, paged=True), sent)  # type: ignore[valid-type]
+
+
+def next_page(
+    request: Request[ResultPage[T]], part: ResultPage[T]
+) -> Request[ResultPage[T]] | None:
+    """Request the next page; ``None`` after the last."""
+    if part.cursor is None:
+        return None
+    return replace(request, query={**request.query, "cursor": part.cursor})
+
+
+def list_all(request: Request[ResultPage[T]]) -> Steps[list[T]]:
+    """Request a list, page by page, up to the limit of the first request."""
+    limit = request.query.get("limit")
+    size = _MAX if limit is None else min(check_integer("limit", limit, 1), _MAX)
+    following: Request[ResultPage[T]] | None
+    following = replace(request, query={**request.query, "limit": size})
+    values: list[T] = []
+    while following is not None:
+        part: ResultPage[T] = yield following
+        values += part.values
+        if limit is not None and len(values) >= limit:
+            break
+        following = next_page(following, part)
+    return values[:limit]
+
+
+def every(path: str, **options: Any) -> Declare:
+    """Make a method that returns a list, page by page, up to its argument ``limit``."""
+
+    def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
+        request = declared(f"GET {path}", paged=True, **options)(define)
+
+        def all_pages(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[Any]:
+            return list_all(request(self, *args, **kwargs))
+
+        return steps(update_wrapper(all_pages, define))
+
+    return declare
