@@ -27,6 +27,7 @@ from typing import (
 from urllib.parse import parse_qsl, quote
 
 from kbkit.client.calls import Request, Steps, steps
+from kbkit.errors import ConfigError
 from kbkit.models import Entity, GraphEdit
 from kbkit.models.values import from_dict, to_json
 from kbkit.runtime.validation import check_integer, check_text
@@ -52,6 +53,16 @@ def _behind(place: tuple[str, int]) -> dict[str, Any]:
 
 Behind = Annotated[tuple[str, int], _behind]
 """URI and position of the last chunk that a list leaves out."""
+
+
+def names(kbs: Sequence[str]) -> list[str]:
+    """Return names of knowledge bases."""
+    if not kbs:
+        raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+    return [kbs] if isinstance(kbs, str) else list(kbs)
+
+
+Names = Annotated[Sequence[str], names]
 
 
 def declared(
@@ -129,16 +140,21 @@ class Declare(Protocol):
     def __call__(self, define: Callable[Concatenate[Any, P], T], /) -> steps[P, T]: ...
 
 
-def call(route: str, **options: Any) -> Declare:
-    """Make a method that sends one request; see `declared`."""
+Run = Callable[[Request[Any], Mapping[str, Any]], Steps[Any]]
+"""Sends a request and those that follow; receives the arguments given by name."""
+
+
+def call(route: str, run: Run | None = None, **options: Any) -> Declare:
+    """Make a method that sends one request, or others after it; see `declared`."""
 
     def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
         request = declared(route, **options)(define)
 
-        def one(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
-            return send(request(self, *args, **kwargs))
+        def start(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+            first = request(self, *args, **kwargs)
+            return run(first, kwargs) if run else send(first)
 
-        return steps(update_wrapper(one, define))
+        return steps(update_wrapper(start, define))
 
     return declare
 
@@ -247,10 +263,6 @@ def reads(kind: type[T]) -> Callable[[httpx.Response], T]:
     return lambda response: from_dict(kind, response.json())
 
 
-def reads_json(response: httpx.Response) -> Any:
-    return response.json()
-
-
 def reads_nothing(_: httpx.Response) -> None:
     """Ignore the body of a response."""
 
@@ -308,13 +320,4 @@ def list_all(request: Request[ResultPage[T]]) -> Steps[list[T]]:
 
 def every(path: str, **options: Any) -> Declare:
     """Make a method that returns a list, page by page, up to its argument ``limit``."""
-
-    def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
-        request = declared(f"GET {path}", paged=True, **options)(define)
-
-        def all_pages(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[Any]:
-            return list_all(request(self, *args, **kwargs))
-
-        return steps(update_wrapper(all_pages, define))
-
-    return declare
+    return call(f"GET {path}", lambda first, _: list_all(first), paged=True, **options)

@@ -9,7 +9,7 @@ from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blockin
 from kbkit.client.chunks import RemoteRatings
 from kbkit.client.collections import Named
 from kbkit.client.declared import BASE, call, first_page, json_body, list_all
-from kbkit.client.work import OnProgress, job_request, result_of, run_job, stopped
+from kbkit.client.work import OnProgress, job_request, result_of, run_job
 from kbkit.errors import ConfigError
 from kbkit.models import Mode, Rating
 from kbkit.recipes import Question, RetrievalSpec
@@ -64,7 +64,7 @@ class FeedbackCalls:
             **({} if other is not None else json_body(against=_settings(against))),
         }
         request = job_request(self._base.name, "evaluate", body, on_progress)
-        read = result_of(Evaluation, stopped("evaluation"))
+        read = result_of(Evaluation, "evaluation")
         evaluation = yield from run_job(read, request, on_progress=on_progress)
         return evaluation if other is None else compare(evaluation, other)
 
@@ -91,7 +91,7 @@ class FeedbackCalls:
             **json_body(others=more, keep=keep, seed=seed, improve=wait),
         }
         request = job_request(self._base.name, "tune", body, on_progress)
-        read = result_of(TuneReport, stopped("tuning"))
+        read = result_of(TuneReport, "tuning")
         return (yield from run_job(read, request, on_progress=on_progress))
 
     @call(f"POST {BASE}/pool", read=_pool)

@@ -15,16 +15,7 @@ from uuid import uuid4
 from kbkit import errors
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, json_body, reads_nothing
-from kbkit.client.work import (
-    OnProgress,
-    Stop,
-    job,
-    job_request,
-    result_of,
-    run_job,
-    stopped,
-    unpack,
-)
+from kbkit.client.work import OnProgress, Stop, job, job_request, result_of, run_job, unpack
 from kbkit.errors import ConfigError, SourceError
 from kbkit.globs import matches, split_glob
 from kbkit.models import (
@@ -301,7 +292,7 @@ class IngestionCalls:
             entries=entries,
         )
         request = job_request(self.name, "exports", body, on_progress)
-        read = result_of(SiteArchive, stopped("export"))
+        read = result_of(SiteArchive, "export")
         archive = yield from run_job(read, request, on_progress=on_progress)
         place = Path("export", self.name) if folder is None else Path(folder).expanduser()
         data = yield from IngestionCalls._archive(self, archive.archive)

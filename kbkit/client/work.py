@@ -1,29 +1,36 @@
-"""Start, follow and cancel long work on a server."""
+"""Start, follow and cancel long work on a server; fetch and send its archives."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial, update_wrapper
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
 from kbkit import errors
 from kbkit.client.calls import Request, Steps, steps
-from kbkit.client.declared import KNOWLEDGE, Declare, declared, reads, reads_nothing, url
-from kbkit.errors import ConflictError, ExportError, ForbiddenError, KbkitError, ServerError
-from kbkit.models import Job, JobState, Progress
+from kbkit.client.declared import KNOWLEDGE, LONG, Declare, call, names, reads, reads_nothing, url
+from kbkit.errors import (
+    BundleError,
+    ConflictError,
+    ExportError,
+    ForbiddenError,
+    KbkitError,
+    ServerError,
+)
+from kbkit.models import BundleArchive, BundleInfo, Job, JobState, Progress, Restoration
 from kbkit.models.values import from_dict
 
 if TYPE_CHECKING:
     import httpx
 
 
-P = ParamSpec("P")
 T = TypeVar("T")
 OnProgress = Callable[[Progress], None]
 Stop = Callable[[], bool]
@@ -35,18 +42,11 @@ _PATIENCE = 15.0
 def job(route: str, read: Callable[[Any], Any], **options: Any) -> Declare:
     """Make a method that starts work, waits for its end, and reads the result; see `run_job`."""
 
-    def declare(define: Callable[Concatenate[Any, P], T]) -> steps[P, T]:
-        request = declared(route, read=read, timeout=60.0, **options)(define)
+    def run(request: Request[Any], given: Mapping[str, Any]) -> Steps[Any]:
+        on_progress, stop = given.get("on_progress"), given.get("stop")
+        return run_job(read, keyed(request, on_progress), on_progress=on_progress, stop=stop)
 
-        def start(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
-            on_progress: Any = kwargs.get("on_progress")
-            stop: Any = kwargs.get("stop")
-            asked = keyed(request(self, *args, **kwargs), on_progress)
-            return run_job(read, asked, on_progress=on_progress, stop=stop)
-
-        return steps(update_wrapper(start, define))
-
-    return declare
+    return call(route, run, read=read, timeout=60.0, **options)
 
 
 def keyed(request: Request[Any], on_progress: OnProgress | None) -> Request[Any]:
@@ -56,21 +56,17 @@ def keyed(request: Request[Any], on_progress: OnProgress | None) -> Request[Any]
     return replace(request, json=sent, headers=headers)
 
 
-def result_of(kind: type[T], missing: T | KbkitError) -> Callable[[Any], T]:
-    """Return a parser of results; ``missing`` stands for, or explains, a missing one."""
+def result_of(kind: type[T], missing: T | str) -> Callable[[Any], T]:
+    """Return a parser of results; ``missing`` is the result, or the name, of work stopped early."""
 
     def read(answer: Any) -> T:
         if answer is not None:
             return from_dict(kind, answer)
-        if isinstance(missing, KbkitError):
-            raise missing
+        if isinstance(missing, str):
+            raise ConflictError(f"the {missing} was stopped on the server without a result")
         return missing
 
     return read
-
-
-def stopped(work: str) -> ConflictError:
-    return ConflictError(f"the {work} was stopped on the server without a result")
 
 
 def run_job(
@@ -210,3 +206,88 @@ def _is_safe(name: str) -> bool:
     path = PurePosixPath(name)
     unsafe = path.is_absolute() or ".." in path.parts or any(sign in name for sign in "\\:\0")
     return not unsafe
+
+
+class BundleCalls:
+    """Requests for bundles; see `kbkit.Workspace`."""
+
+    @steps
+    def bundle(
+        self,
+        place: str | Path,
+        *,
+        kbs: Sequence[str] | None = None,
+        sign: str | Path | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Steps[BundleInfo]:
+        """Bundle knowledge bases on the server, fetch the file, and sign it on this machine."""
+        from kbkit.bundles import reader
+        from kbkit.bundles.writer import NewFile, bundle_path
+
+        began = time.monotonic()
+        if sign is not None:
+            reader.private_key(sign)
+        path = bundle_path(place)
+        body = {"kbs": None if kbs is None else names(kbs), "wait": on_progress is None}
+        bundle = yield from run_job(
+            result_of(BundleArchive, "bundle"),
+            _post_job("bundles", json=body, timeout=60.0),
+            on_progress=on_progress,
+        )
+        with NewFile(path) as file:
+            at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
+            yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
+            if sign is not None:
+                file.sign(partial(reader.sign, key_file=sign))
+            file.finish()
+        return BundleInfo(
+            str(path),
+            bundle.knowledge_bases,
+            bundle.documents,
+            bundle.chunks,
+            path.stat().st_size,
+            bundle.sha256,
+            sign is not None,
+            bundle.skipped,
+            round(time.monotonic() - began, 3),
+        )
+
+    @steps
+    def restore(
+        self,
+        path: str | Path,
+        *,
+        name: str = "",
+        verify: str | Path | None = None,
+        trust: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Steps[Restoration]:
+        """Send a bundle on this machine to the server, which stores all of it or nothing.
+
+        Sources that read the server's disk stay disabled, even with ``trust``.
+        """
+        from kbkit.bundles import reader
+
+        form = {"name": name, "trust": str(bool(trust)).lower()}
+        form |= {"wait": str(on_progress is None).lower()}
+        if verify is not None:
+            form["verify"] = reader.public_pem(verify)
+        fields = [(key, (None, value)) for key, value in form.items() if value]
+        with _open_bundle(path) as file:
+            parts = [*fields, ("bundle", ("bundle.zip", file))]
+            request = _post_job("restore", files=parts, timeout=LONG)
+            read = result_of(Restoration, "restoration")
+            restoration = yield from run_job(read, request, on_progress=on_progress)
+        return replace(restoration, bundle=str(path))
+
+
+def _open_bundle(path: str | Path) -> BinaryIO:
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def _post_job(work: str, **params: Any) -> Request[None]:
+    headers = {"Idempotency-Key": uuid4().hex}
+    return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **params)

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from kbkit.client.calls import Awaited, Blocking
+from kbkit.client.declared import names
 from kbkit.client.entries import AsyncEntries, RemoteEntries
 from kbkit.client.files import AsyncFiles, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
 from kbkit.client.knowledge_base import AsyncKnowledgeBase, RemoteKnowledgeBase
 from kbkit.client.transport import AsyncTransport, Transport
-from kbkit.client.workspace_calls import WorkspaceCalls, names
+from kbkit.client.workspace_calls import WorkspaceCalls
 from kbkit.extras import whole
 from kbkit.models import Filters, KnowledgeBaseInfo, Mode
 from kbkit.runtime.validation import explained

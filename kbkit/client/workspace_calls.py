@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import builtins
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
-from typing import Annotated, Any, BinaryIO, ClassVar, Generic, TypeVar
-from uuid import uuid4
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from kbkit.client.calls import RemoteObject, Request, Steps, only_local, steps
-from kbkit.client.declared import KNOWLEDGE, LONG, call, every, reads_nothing, url
+from kbkit.client.calls import RemoteObject, Steps, only_local, steps
+from kbkit.client.declared import KNOWLEDGE, Names, call, every
 from kbkit.client.documents import Conditions
 from kbkit.client.knowledge_base import Model, Retrieval
-from kbkit.client.work import OnProgress, job, result_of, run_job, stopped
-from kbkit.errors import BundleError, ConfigError
+from kbkit.client.work import BundleCalls, job, result_of
 from kbkit.models import (
     About,
     Answer,
-    BundleArchive,
-    BundleInfo,
     Compaction,
     Context,
     DeletedKnowledgeBase,
@@ -30,106 +22,11 @@ from kbkit.models import (
     Hits,
     KnowledgeBaseInfo,
     Mode,
-    Restoration,
     Run,
     Subject,
     SubjectKind,
 )
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
-
-
-def names(kbs: Sequence[str]) -> list[str]:
-    """Return names of knowledge bases."""
-    if not kbs:
-        raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
-    return [kbs] if isinstance(kbs, str) else list(kbs)
-
-
-Names = Annotated[Sequence[str], names]
-
-
-class BundleCalls:
-    """Requests for bundles; see `kbkit.Workspace`."""
-
-    @steps
-    def bundle(
-        self,
-        place: str | Path,
-        *,
-        kbs: Sequence[str] | None = None,
-        sign: str | Path | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> Steps[BundleInfo]:
-        """Bundle knowledge bases on the server, fetch the file, and sign it on this machine."""
-        from kbkit.bundles import NewFile, bundle_path, reader
-
-        began = time.monotonic()
-        if sign is not None:
-            reader.private_key(sign)
-        path = bundle_path(place)
-        body = {"kbs": None if kbs is None else names(kbs), "wait": on_progress is None}
-        bundle = yield from run_job(
-            result_of(BundleArchive, stopped("bundle")),
-            _post_job("bundles", json=body, timeout=60.0),
-            on_progress=on_progress,
-        )
-        with NewFile(path) as file:
-            at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
-            yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
-            if sign is not None:
-                file.sign(partial(reader.sign, key_file=sign))
-            file.finish()
-        return BundleInfo(
-            str(path),
-            bundle.knowledge_bases,
-            bundle.documents,
-            bundle.chunks,
-            path.stat().st_size,
-            bundle.sha256,
-            sign is not None,
-            bundle.skipped,
-            round(time.monotonic() - began, 3),
-        )
-
-    @steps
-    def restore(
-        self,
-        path: str | Path,
-        *,
-        name: str = "",
-        verify: str | Path | None = None,
-        trust: bool = False,
-        on_progress: OnProgress | None = None,
-    ) -> Steps[Restoration]:
-        """Send a bundle on this machine to the server, which stores all of it or nothing.
-
-        Sources that read the server's disk stay disabled, even with ``trust``.
-        """
-        from kbkit.bundles import reader
-
-        form = {"name": name, "trust": str(bool(trust)).lower()}
-        form |= {"wait": str(on_progress is None).lower()}
-        if verify is not None:
-            form["verify"] = reader.public_pem(verify)
-        fields = [(key, (None, value)) for key, value in form.items() if value]
-        with _open_bundle(path) as file:
-            parts = [*fields, ("bundle", ("bundle.zip", file))]
-            request = _post_job("restore", files=parts, timeout=LONG)
-            read = result_of(Restoration, stopped("restoration"))
-            restoration = yield from run_job(read, request, on_progress=on_progress)
-        return replace(restoration, bundle=str(path))
-
-
-def _open_bundle(path: str | Path) -> BinaryIO:
-    try:
-        return Path(path).open("rb")
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def _post_job(work: str, **params: Any) -> Request[None]:
-    headers = {"Idempotency-Key": uuid4().hex}
-    return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **params)
 
 
 def _no_repair(repair: bool) -> None:
@@ -217,7 +114,7 @@ class WorkspaceCalls(BundleCalls, RemoteObject, ABC, Generic[K]):
     def compact(self) -> Compaction:
         """Empty the trash of all kinds, and shrink the workspace."""
 
-    @job(f"POST {KNOWLEDGE}/doctor", result_of(Health, stopped("check")))
+    @job(f"POST {KNOWLEDGE}/doctor", result_of(Health, "check"))
     def doctor(self, *, repair: Annotated[bool, _no_repair] = False) -> Health:
         """Check the workspace on the server, by content, and list what is wrong."""
 

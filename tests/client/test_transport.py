@@ -13,7 +13,7 @@ import kbkit
 from kbkit import errors
 from kbkit.bundles.writer import NewFile
 from kbkit.client.calls import Blocking, Request, steps
-from kbkit.client.declared import reads_json, reads_nothing
+from kbkit.client.declared import reads_nothing
 from kbkit.client.transport import Transport, error_of
 from kbkit.server import ServerSettings, problems, running
 
@@ -44,11 +44,11 @@ def test_steps_may_handle_an_error_of_a_request(url):
     class Calls(Blocking):
         @steps
         def both(self):
-            first = yield Request("GET", "/health", reads_json)
+            first = yield Request("GET", "/health", httpx.Response.json)
             try:
                 yield Request("GET", "/nowhere", reads_nothing)
             except errors.NotFoundError as error:
-                second = yield Request("GET", "/health", reads_json)
+                second = yield Request("GET", "/health", httpx.Response.json)
                 return first, str(error), second
 
     transport = Transport(url)
@@ -147,7 +147,7 @@ def test_rate_limited_request_is_repeated_after_the_given_time():
         status = 429 if len(seen) < 3 else 200
         return httpx.Response(status, headers={"Retry-After": "0"}, json={}, request=request)
 
-    assert mocked(answer).send(Request("POST", "/", reads_json)) == {}
+    assert mocked(answer).send(Request("POST", "/", httpx.Response.json)) == {}
     assert seen == ["POST"] * 3
 
 
