@@ -140,8 +140,8 @@ class Declare(Protocol):
     def __call__(self, define: Callable[Concatenate[Any, P], T], /) -> steps[P, T]: ...
 
 
-Run = Callable[[Request[Any], Mapping[str, Any]], Steps[Any]]
-"""Sends a request and those that follow; receives the arguments given by name."""
+Run = Callable[[Any, Request[Any], Mapping[str, Any]], Steps[Any]]
+"""Sends a request and those that follow; receives ``self`` and arguments given by name."""
 
 
 def call(route: str, run: Run | None = None, **options: Any) -> Declare:
@@ -152,7 +152,7 @@ def call(route: str, run: Run | None = None, **options: Any) -> Declare:
 
         def start(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
             first = request(self, *args, **kwargs)
-            return run(first, kwargs) if run else send(first)
+            return run(self, first, kwargs) if run else send(first)
 
         return steps(update_wrapper(start, define))
 
@@ -320,4 +320,4 @@ def list_all(request: Request[ResultPage[T]]) -> Steps[list[T]]:
 
 def every(path: str, **options: Any) -> Declare:
     """Make a method that returns a list, page by page, up to its argument ``limit``."""
-    return call(f"GET {path}", lambda first, _: list_all(first), paged=True, **options)
+    return call(f"GET {path}", lambda _, first, __: list_all(first), paged=True, **options)

@@ -42,7 +42,7 @@ _PATIENCE = 15.0
 def job(route: str, read: Callable[[Any], Any], **options: Any) -> Declare:
     """Make a method that starts work, waits for its end, and reads the result; see `run_job`."""
 
-    def run(request: Request[Any], given: Mapping[str, Any]) -> Steps[Any]:
+    def run(_: object, request: Request[Any], given: Mapping[str, Any]) -> Steps[Any]:
         on_progress, stop = given.get("on_progress"), given.get("stop")
         return run_job(read, keyed(request, on_progress), on_progress=on_progress, stop=stop)
 

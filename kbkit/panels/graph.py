@@ -35,7 +35,7 @@ from kbkit.runtime.config import Settings
 from kbkit.text.markdown.structure import plain_text
 
 if TYPE_CHECKING:
-    from kbkit.client.annotations import RemoteHandle
+    from kbkit.client.chunks import RemoteHandle
     from kbkit.client.graph import RemoteGraph
     from kbkit.knowledge_base import KnowledgeBase
 

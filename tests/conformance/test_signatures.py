@@ -8,22 +8,27 @@ import pytest
 
 from kbkit import KnowledgeBase, Workspace
 from kbkit.client import AsyncWorkspace, RemoteWorkspace
-from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations
 from kbkit.client.calls import steps
 from kbkit.client.chunks import (
+    AsyncAnnotations,
     AsyncChunks,
     AsyncRatings,
     AsyncSources,
+    RemoteAnnotations,
     RemoteChunks,
     RemoteRatings,
     RemoteSources,
 )
 from kbkit.client.documents import AsyncDocuments, RemoteDocuments
 from kbkit.client.entries import AsyncEntries, RemoteEntries
-from kbkit.client.feedback import AsyncFeedback, RemoteFeedback
 from kbkit.client.files import AsyncFiles, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
-from kbkit.client.knowledge_base import AsyncKnowledgeBase, RemoteKnowledgeBase
+from kbkit.client.knowledge_base import (
+    AsyncFeedback,
+    AsyncKnowledgeBase,
+    RemoteFeedback,
+    RemoteKnowledgeBase,
+)
 from kbkit.entries.entries import Entries
 from kbkit.files.files import Files
 from kbkit.graph.graph import Graph
