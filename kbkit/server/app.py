@@ -17,13 +17,10 @@ from starlette.routing import BaseRoute
 
 from kbkit import __version__
 from kbkit.access import Access, Tokens
-from kbkit.server import problems
 from kbkit.server.jobs import Jobs
-from kbkit.server.metrics import Metrics
-from kbkit.server.middleware import CHECK_TEXTS, Middleware
+from kbkit.server.middleware import CHECK_TEXTS, Metrics, Middleware
 from kbkit.server.openapi import describe
-from kbkit.server.responses import COMMON_RESPONSES
-from kbkit.server.routes import annotations as of_annotations
+from kbkit.server.responses import COMMON_RESPONSES, add_handlers
 from kbkit.server.routes import (
     bases,
     chunks,
@@ -34,8 +31,6 @@ from kbkit.server.routes import (
     imports,
     maintenance,
     measures,
-    ratings,
-    server,
     sites,
     sources,
 )
@@ -52,12 +47,12 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         documents.routes,
         bases.routes,
         chunks.routes,
-        ratings.routes,
+        chunks.rating_routes,
         measures.routes,
         sites.exports,
         imports.routes,
         sources.routes,
-        of_annotations.routes,
+        chunks.annotation_routes,
         files.routes,
         files.trash,
         entries.routes,
@@ -67,7 +62,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         of_jobs.routes,
         maintenance.routes,
         sites.routes,
-        server.routes,
+        maintenance.server_routes,
     )
 )
 """Routers of `kbkit.server.routes`, in OpenAPI order."""
@@ -143,7 +138,7 @@ def application(
     app.state.tokens = tokens
     app.state.metrics = metrics
     app.state.closing = closing = threading.Event()
-    problems.add_handlers(app)
+    add_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
     for part in parts:

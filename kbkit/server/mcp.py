@@ -22,7 +22,7 @@ from kbkit.mcp.server import WorkspaceServer, server
 from kbkit.models import Context, Hits
 from kbkit.models.values import from_dict
 from kbkit.server.app import MountedApp
-from kbkit.server.problems import MEDIA_TYPE, missing_scope_header, problem
+from kbkit.server.responses import MEDIA_TYPE, missing_scope_header, problem
 from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace
 from kbkit.workspace.processes import SearchProcesses

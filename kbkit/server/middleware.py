@@ -1,46 +1,35 @@
-"""Middleware: tokens, limits, refused requests."""
+"""Middleware: tokens, limits, refused requests, metrics."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import contextlib
-import hashlib
 import json
 import logging
 import math
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes, urlsplit
 
 import anyio
-from fastapi import Depends, Header, Request, Response
+import prometheus_client as prometheus
+from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kbkit.access import TOKEN, Access, Caller
-from kbkit.access import Caller as AccessCaller
-from kbkit.errors import (
-    ArgumentError,
-    ForbiddenError,
-    KbkitError,
-    LimitError,
-    ReusedKeyError,
-    TokenError,
-)
-from kbkit.server.access import Caller as CallerOf
-from kbkit.server.access import WorkspaceOf
-from kbkit.server.metrics import Metrics
-from kbkit.server.problems import METADATA, missing_token_header, problem, problem_of, takes_basic
+from kbkit.errors import ArgumentError, ForbiddenError, KbkitError, LimitError, TokenError
+from kbkit.models import JobState
+from kbkit.server.jobs import Jobs
+from kbkit.server.responses import METADATA, missing_token_header, problem, problem_of, takes_basic
 from kbkit.server.settings import ServerSettings
-from kbkit.stores.catalog import jobs
-from kbkit.stores.catalog.jobs import ReplayedAnswer
-from kbkit.workspace import Workspace, stores_of
 
 _MAX_CALLERS = 10_000
 """Maximum callers to track; the least recent ones are dropped."""
@@ -367,66 +356,54 @@ CHECK_TEXTS = Depends(_check)
 """Dependency that refuses JSON with lone surrogates."""
 
 
-_STORED_HEADERS = ("etag", "location")
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class IdempotentRequests:
-    """Runs a request once for each idempotency key."""
+class Metrics:
+    """Counters of a server."""
 
-    def __init__(
-        self, workspace: Workspace, place: str, caller: AccessCaller, key: str | None
-    ) -> None:
-        self._stores = stores_of(workspace)
-        self._place = place
-        self._key = key and _digest([caller.name, place, key])
-
-    def __call__(self, values: Any, answer: Callable[[], Response]) -> Response:
-        if self._key is None:
-            return answer()
-        digest = _digest([self._place, values])
-        with self._stores.locks.hold(f"answer-{self._key}", wait=0, task="answering this request"):
-            with self._stores.database.read() as transaction:
-                stored = jobs.find_answer(transaction, self._key)
-            if stored is None:
-                return self._store(digest, answer())
-        if stored.digest != digest:
-            raise ReusedKeyError(
-                "Idempotency-Key: was used for another request within the last day; use a new one"
-            )
-        headers = {**stored.headers, "Idempotency-Replayed": "true"}
-        return Response(stored.body, stored.status, headers, stored.media_type)
-
-    def _store(self, digest: str, response: Response) -> Response:
-        sent = response.headers
-        headers = {name: sent[name] for name in _STORED_HEADERS if name in sent}
-        stored = ReplayedAnswer(
-            digest, response.status_code, headers, bytes(response.body), response.media_type or ""
+    def __init__(self) -> None:
+        self.registry = prometheus.CollectorRegistry()
+        self._requests = prometheus.Counter(
+            "kbkit_requests",
+            "Answered requests.",
+            ["method", "route", "status"],
+            registry=self.registry,
         )
-        with self._stores.database.write() as transaction:
-            jobs.keep_answer(transaction, self._key or "", stored)
-        return response
+        self._seconds = prometheus.Histogram(
+            "kbkit_request_seconds",
+            "Time until a request was answered.",
+            ["method", "route"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._running = prometheus.Gauge(
+            "kbkit_requests_running", "Running requests.", registry=self.registry
+        )
+        self._jobs = prometheus.Gauge(
+            "kbkit_jobs", "Jobs by state.", ["state"], registry=self.registry
+        )
+        prometheus.ProcessCollector(registry=self.registry)
 
+    @contextmanager
+    def request(self, scope: Scope) -> Iterator[list[int]]:
+        """Count a request; the block appends the status of its response to the list."""
+        began, statuses = time.perf_counter(), list[int]()
+        self._running.inc()
+        try:
+            yield statuses
+        finally:
+            self._running.dec()
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            # templates of paths bound the number of labels
+            route = getattr(scope.get("route"), "path", "other")
+            status = statuses[0] if statuses else 499
+            self._requests.labels(method, route, str(status)).inc()
+            self._seconds.labels(method, route).observe(time.perf_counter() - began)
 
-def _digest(values: Any) -> str:
-    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _once(
-    request: Request,
-    caller: CallerOf,
-    workspace: WorkspaceOf,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            description="Any text of the caller: a repetition with the same key within a day gets "
-            "the same response, and changes nothing.",
-            min_length=1,
-            max_length=200,
-        ),
-    ] = None,
-) -> IdempotentRequests:
-    return IdempotentRequests(workspace, request.url.path, caller, idempotency_key)
-
-
-Once = Annotated[IdempotentRequests, Depends(_once)]
+    def text(self, jobs: Jobs) -> bytes:
+        counts = Counter(job.state for job in jobs.list())
+        for state in JobState:
+            self._jobs.labels(state.value).set(counts[state])
+        return bytes(prometheus.generate_latest(self.registry))

@@ -13,7 +13,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from kbkit.server.problems import ProblemDetails
+from kbkit.server.responses import ProblemDetails
 
 
 def describe(app: FastAPI) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import iscoroutinefunction, signature
@@ -17,19 +19,22 @@ from typing import (
     get_type_hints,
 )
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi import Body as BodyParameter
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from kbkit import errors
-from kbkit.errors import ArgumentError, ConflictError, KbkitError, ServerError
+from kbkit.access import Caller as AccessCaller
+from kbkit.errors import ArgumentError, ConflictError, KbkitError, ReusedKeyError, ServerError
 from kbkit.models import Job, JobState
 from kbkit.models.values import did_you_mean
-from kbkit.server.access import READ, Caller, JobsOf
-from kbkit.server.middleware import Once
+from kbkit.server.access import READ, Caller, JobsOf, WorkspaceOf
 from kbkit.server.parameters import Options
 from kbkit.server.responses import Paged, answer, documented, error_responses, page
+from kbkit.stores.catalog import jobs
+from kbkit.stores.catalog.jobs import ReplayedAnswer
+from kbkit.workspace import Workspace, stores_of
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -187,6 +192,71 @@ def _response(value: Any, status: int) -> Response:
     if isinstance(value, Paged):
         return page(value.values, value.cursor, status)
     return page(value, None, status) if isinstance(value, list | tuple) else answer(value, status)
+
+
+_STORED_HEADERS = ("etag", "location")
+
+
+class IdempotentRequests:
+    """Runs a request once for each idempotency key."""
+
+    def __init__(
+        self, workspace: Workspace, place: str, caller: AccessCaller, key: str | None
+    ) -> None:
+        self._stores = stores_of(workspace)
+        self._place = place
+        self._key = key and _digest([caller.name, place, key])
+
+    def __call__(self, values: Any, answer: Callable[[], Response]) -> Response:
+        if self._key is None:
+            return answer()
+        digest = _digest([self._place, values])
+        with self._stores.locks.hold(f"answer-{self._key}", wait=0, task="answering this request"):
+            with self._stores.database.read() as transaction:
+                stored = jobs.find_answer(transaction, self._key)
+            if stored is None:
+                return self._store(digest, answer())
+        if stored.digest != digest:
+            raise ReusedKeyError(
+                "Idempotency-Key: was used for another request within the last day; use a new one"
+            )
+        headers = {**stored.headers, "Idempotency-Replayed": "true"}
+        return Response(stored.body, stored.status, headers, stored.media_type)
+
+    def _store(self, digest: str, response: Response) -> Response:
+        sent = response.headers
+        headers = {name: sent[name] for name in _STORED_HEADERS if name in sent}
+        stored = ReplayedAnswer(
+            digest, response.status_code, headers, bytes(response.body), response.media_type or ""
+        )
+        with self._stores.database.write() as transaction:
+            jobs.keep_answer(transaction, self._key or "", stored)
+        return response
+
+
+def _digest(values: Any) -> str:
+    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _once(
+    request: Request,
+    caller: Caller,
+    workspace: WorkspaceOf,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            description="Any text of the caller: a repetition with the same key within a day gets "
+            "the same response, and changes nothing.",
+            min_length=1,
+            max_length=200,
+        ),
+    ] = None,
+) -> IdempotentRequests:
+    return IdempotentRequests(workspace, request.url.path, caller, idempotency_key)
+
+
+Once = Annotated[IdempotentRequests, Depends(_once)]
 
 
 class Worker:

@@ -27,8 +27,7 @@ from kbkit.errors import (
     KbkitError,
 )
 from kbkit.files.paths import collision_key, joined, parts_of
-from kbkit.server.problems import problem
-from kbkit.server.responses import answer, documented, error_responses, quoted
+from kbkit.server.responses import answer, documented, error_responses, problem, quoted
 
 MAX_FILES = 5_000
 

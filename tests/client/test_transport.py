@@ -15,7 +15,8 @@ from kbkit.bundles.writer import NewFile
 from kbkit.client.calls import Blocking, Request, steps
 from kbkit.client.declared import reads_nothing
 from kbkit.client.transport import Transport, error_of
-from kbkit.server import ServerSettings, problems, running
+from kbkit.server import ServerSettings, running
+from kbkit.server import responses as problems
 
 
 @pytest.fixture(scope="module")

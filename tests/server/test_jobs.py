@@ -10,8 +10,8 @@ from kbkit.errors import NotFoundError
 from kbkit.models import Progress
 from kbkit.server import app as rest_app
 from kbkit.server.access import WRITE, JobsOf
-from kbkit.server.middleware import Once
 from kbkit.server.responses import answer
+from kbkit.server.routing import Once
 from kbkit.server.tasks import TASKS
 from tests.server.requests import bearer, pages, problem
 

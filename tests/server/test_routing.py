@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from kbkit.access import Scope
 from kbkit.models import RatingTotal
-from kbkit.server import problems
+from kbkit.server import responses as problems
 from kbkit.server.access import WRITE
 from kbkit.server.parameters import keyset_page
 from kbkit.server.responses import IfMatch, Page, Paged

@@ -1,32 +1,48 @@
-"""Routes for chunks."""
+"""Routes for chunks, their ratings and annotations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import Depends, Query
-from pydantic import BaseModel, Field
+from fastapi import Depends, Path, Query, Response
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, WithJsonSchema
 
-from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import Chunk, DocumentType, Hits, RelatedChunk
-from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf, holder_of
+from kbkit.knowledge_base import KnowledgeBase, handle_of
+from kbkit.models import (
+    AnnotatedChunk,
+    Annotation,
+    AnnotationReport,
+    Chunk,
+    ChunkSummary,
+    DocumentType,
+    Hits,
+    Rating,
+    RatingTotal,
+    RelatedChunk,
+    StatementType,
+)
+from kbkit.server.access import READ, WRITE, Caller, Kb, WorkspaceOf, holder_of
 from kbkit.server.parameters import (
     Behind,
     BehindPosition,
+    Body,
     ChunkId,
+    ChunkIds,
     Cursor,
     FewLimit,
     Limit,
+    Options,
     SomeKb,
     filters_of,
     integer,
     keyset_page,
     offset_page,
     read_cursor,
+    whole,
 )
-from kbkit.server.responses import Paged
-from kbkit.server.routing import Routes
+from kbkit.server.responses import Page, Paged, Wait, answer
+from kbkit.server.routing import Routes, Work
 
 routes = Routes("/api/knowledge", "chunks")
 
@@ -128,3 +144,182 @@ def map_chunks(
 def fit_query_encoder(kb: Kb) -> Mapping[str, Any]:
     """Fit the query encoder of a knowledge base to its chunks."""
     return kb.chunks.fit_query_encoder()
+
+
+rating_routes = Routes("/api/knowledge", "ratings")
+
+TargetName = Annotated[
+    str,
+    Path(
+        description="Id of a chunk or a document, or URI of a document.",
+        min_length=1,
+        max_length=4_000,
+    ),
+]
+Score = Annotated[
+    Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})
+]
+
+
+class NewRating(Body):
+    """A rating of a chunk or a document."""
+
+    score: Score
+    """1 (useless) to 5 (exactly right)."""
+    query: str = ""
+    """Query that found it."""
+    note: Annotated[str, Field(max_length=100_000)] = ""
+    rater: Annotated[str, Field(max_length=1_000)] = ""
+    """Rater; by default the token's name, else the server's user."""
+
+    def of(self, kb: KnowledgeBase, target: str, caller: Caller) -> Rating:
+        values = self.model_dump() | {"rater": self.rater or caller.name}
+        return kb.rate(target, values.pop("score"), **values)
+
+
+class TargetRatings(Body):
+    """Ratings of a chunk or a document."""
+
+    total: RatingTotal | None
+    """Null without ratings."""
+    data: list[Rating]
+    """Oldest first."""
+
+
+@rating_routes.post("/chunks/{chunk}/rate", WRITE, status=201)
+def rate_chunk(chunk: ChunkId, kb: Holder, body: NewRating, caller: Caller) -> Rating:
+    """Rate a chunk; the last rating of a rater counts."""
+    return body.of(kb, chunk, caller)
+
+
+@rating_routes.get("/bases/{name}/ratings")
+def list_ratings(
+    kb: Kb,
+    limit: Limit,
+    behind: Annotated[int, integer("behind", "Only those after this id.", 0, 2**53, 0)],
+    cursor: Cursor = "",
+) -> Paged[Rating]:
+    """List the ratings of chunks and documents, oldest first."""
+    (after,) = read_cursor(cursor, int) or (behind,)
+    ratings = kb.ratings.list(after=after, limit=limit)
+    return keyset_page(ratings, limit, lambda last: (last.id,))
+
+
+@rating_routes.delete("/bases/{name}/ratings/{rating}", WRITE)
+def delete_rating(
+    kb: Kb, rating: Annotated[int, Path(description="Id of a rating.", ge=1, lt=2**53)]
+) -> None:
+    """Delete a rating; the one before it counts again."""
+    kb.ratings.delete(rating)
+
+
+@rating_routes.get("/bases/{name}/targets/{target:path}/ratings", model=TargetRatings)
+def list_target_ratings(kb: Kb, target: TargetName) -> dict[str, Any]:
+    """List the ratings of a chunk or document, also of a deleted one."""
+    return {"total": kb.ratings.total(target), "data": kb.ratings.of(target)}
+
+
+@rating_routes.post("/bases/{name}/targets/{target:path}/ratings", WRITE, status=201)
+def rate_target(kb: Kb, target: TargetName, body: NewRating, caller: Caller) -> Rating:
+    """Rate a chunk or a document; the last rating of a rater counts."""
+    return body.of(kb, target, caller)
+
+
+@rating_routes.post("/bases/{name}/chunk-ratings", READ)
+def sum_chunk_ratings(kb: Kb, body: ChunkIds) -> list[Rating]:
+    """List the ratings of some chunks and documents, oldest first."""
+    return handle_of(kb).ratings_of(body.ids)
+
+
+annotation_routes = Routes("/api/knowledge/bases/{name}", "annotations")
+
+
+class StatementTypeCount(BaseModel):
+    """Number of annotations of a statement type."""
+
+    frame: StatementType
+    count: int
+
+
+class Revision(BaseModel):
+    """Revision that changes with a knowledge base."""
+
+    revision: list[int] = Field(description="Changes with its documents or ratings.")
+    site: str = Field(description="Changes also with annotations and the graph.")
+
+
+class Waiting(BaseModel):
+    """Number of chunks without annotations."""
+
+    waiting: int = Field(description="Number of chunks.")
+
+
+class NewAnnotations(Options):
+    """Options of an annotation run."""
+
+    estimate: StrictBool = False
+    """Only estimate the requests to a language model."""
+    wait: Wait = True
+
+
+class Summarized(BaseModel):
+    """A chunk and its summary."""
+
+    chunk: str
+    summary: ChunkSummary
+
+
+@annotation_routes.get("/annotations")
+def list_annotations(
+    kb: Kb,
+    target: Annotated[
+        str, Query(max_length=8_000, description="Id of a chunk, or id or URI of a document.")
+    ],
+) -> list[Annotation]:
+    """List the annotations of a chunk, or of all chunks of a document."""
+    return kb.annotations.of(target)
+
+
+@annotation_routes.get("/annotated-chunks")
+def list_annotated_chunks(
+    *, kb: Kb, limit: Limit, position: BehindPosition, behind: Behind = "", cursor: Cursor = ""
+) -> Paged[AnnotatedChunk]:
+    """List annotated chunks, in order of URI."""
+    uri, place = read_cursor(cursor, str, int) or (behind, position)
+    chunks = kb.annotations.chunks(after=(uri, place), limit=limit)
+    return keyset_page(chunks, limit, lambda last: (last.uri, last.position))
+
+
+@annotation_routes.get("/annotations/waiting")
+def count_waiting_chunks(kb: Kb) -> Waiting:
+    """Count chunks without annotations."""
+    return Waiting(waiting=kb.annotations.waiting)
+
+
+@annotation_routes.post("/annotate", WRITE, work=AnnotationReport)
+def annotate_chunks(kb: Kb, body: NewAnnotations, work: Work) -> Response:
+    """Annotate the remaining chunks, without the limit on calls to a language model."""
+    if body.estimate:
+        return answer(kb.annotations.make(estimate=True))
+    return work.start("annotate", {"kb": kb.name}, wait=body.wait)
+
+
+@annotation_routes.get("/frames", model=Page[StatementTypeCount])
+def list_frames(kb: Kb) -> list[dict[str, Any]]:
+    """Count annotations by statement type, the most frequent first."""
+    counts = kb.annotations.statement_types
+    return [{"frame": frame, "count": count} for frame, count in counts.items()]
+
+
+@annotation_routes.get("/revision", model=Revision)
+def read_revision(kb: Kb) -> dict[str, Any]:
+    """Return a revision that changes with the knowledge base."""
+    *revision, site = handle_of(kb).site_revision()
+    return {"revision": revision, "site": str(site)}
+
+
+@annotation_routes.post("/summaries", READ, model=Page[Summarized])
+def summarize_chunks(kb: Kb, body: ChunkIds) -> list[dict[str, Any]]:
+    """Summarize chunks; those without annotations are left out."""
+    summaries = handle_of(kb).summaries_of(body.ids)
+    return [{"chunk": chunk, "summary": summary} for chunk, summary in summaries.items()]

@@ -17,8 +17,7 @@ from kbkit.models import SiteArchive
 from kbkit.models.files import ENTRIES, FILES
 from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf
 from kbkit.server.parameters import Options
-from kbkit.server.problems import base_url
-from kbkit.server.responses import Wait
+from kbkit.server.responses import Wait, base_url
 from kbkit.server.routing import Routes, Work
 from kbkit.server.tasks import archive_of
 from kbkit.server.uploads import ConditionsOf, file_response, file_responses
