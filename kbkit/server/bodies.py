@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
@@ -14,15 +14,11 @@ from kbkit.errors import ArgumentError, VersionConflictError
 from kbkit.models import Entry, EntryInfo, EntryStatus, Target, TargetKind
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.runtime.validation import check_text
-from kbkit.server.parameters import Body, Options, whole
+from kbkit.server.parameters import Body, Options, number
 from kbkit.server.uploads import Content
 
 MAX = 1_000_000
 _SLUG = "^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$"
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
 
 
 class EntryList(BaseModel):
@@ -47,13 +43,13 @@ Tags = Annotated[
     Any, WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_TAGS})
 ]
 Prompt = Annotated[Any, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
-Limit = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX})]
-Tokens = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": MAX})]
+Limit = Annotated[Any, number("limit", 1, MAX)]
+Tokens = Annotated[Any, number("max_tokens", MIN_TOKENS, MAX)]
 Status = Annotated[Any, WithJsonSchema({"type": "string", "enum": list(EntryStatus)})]
 Slug = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH, "pattern": _SLUG})]
 
 
-class NewEntry(_Body):
+class NewEntry(Body):
     """A new entry."""
 
     title: Title = Field(description="One line.")
@@ -69,7 +65,7 @@ class NewEntry(_Body):
     )
 
 
-class EntryChange(_Body):
+class EntryChange(Body):
     """Changes of an entry; omitted or null fields stay."""
 
     title: Title | None = Field(None, description="One line.")
@@ -85,7 +81,7 @@ class EntryChange(_Body):
     )
 
 
-class NewVote(_Body):
+class NewVote(Body):
     """A rating of an entry."""
 
     score: int = Field(ge=1, le=5, description="1 (useless) to 5 (exactly right).")
@@ -100,20 +96,20 @@ class Rated(BaseModel):
     entry: Entry
 
 
-class NewSlug(_Body):
+class NewSlug(Body):
     """New slug of an entry."""
 
     to: Slug = Field(description="The new name of its folder.")
 
 
-class TaskQuery(_Body):
+class TaskQuery(Body):
     """A task to look up entries for."""
 
     prompt: Prompt = Field(description="The task.")
     limit: Limit = Field(10, description="Maximum entries.")
 
 
-class Task(_Body):
+class Task(Body):
     """A task to collect entries for."""
 
     prompt: Prompt = Field(description="The task.")
@@ -150,8 +146,22 @@ def _limited(names: Any) -> Any:
     return names
 
 
+def target_of(value: Any, kind: str | None = None) -> Any:
+    if isinstance(value, dict):
+        if set(value) != {"kind", "id"}:
+            raise ArgumentError(f"{str(value)[:200]}: give an id or name, or a kind with an id")
+        value, kind = value["id"], value["kind"]
+    if kind is None:
+        return check_text("target", value)
+    try:
+        return Target(TargetKind(kind), check_text("id", value))
+    except ValueError:
+        kinds = ", ".join(TargetKind)
+        raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
+
+
 # Python validates these with better messages; the schema only documents valid values.
-Named = Annotated[Any, WithJsonSchema(_TARGET)]
+Named = Annotated[Any, BeforeValidator(target_of), WithJsonSchema(_TARGET)]
 Name = Annotated[Any, WithJsonSchema(_NAME)]
 Names = Annotated[
     Any,
@@ -162,9 +172,7 @@ Word = Annotated[Any, WithJsonSchema(_WORD)]
 
 Properties = Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]
 Weight = Annotated[Any, WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1})]
-Number = Annotated[
-    Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2**53})
-]
+Number = Annotated[Any, number("edit", 1, 2**53)]
 By = Annotated[str, Field(max_length=200, description=_BY)]
 
 
@@ -230,34 +238,16 @@ class Targets(Body):
 class Picture(Options):
     """The part of the graph to lay out."""
 
-    around: Annotated[
-        list[Any], WithJsonSchema({"type": "array", "maxItems": 1_000, "items": _TARGET})
-    ] = Field(default_factory=list, description="Start nodes; by default hubs.")
-    depth: Annotated[
-        Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})
-    ] = 2
+    around: list[Named] = Field(
+        default_factory=list,
+        description="Start nodes; by default hubs.",
+        json_schema_extra={"maxItems": 1_000},
+    )
+    depth: Annotated[Any, number("depth", 1, 5)] = 2
     type: list[str] = Field(default_factory=list, description="Only nodes of these types.")
     relation: list[str] = Field(default_factory=list, description="Only relations of these names.")
     kbs: list[str] | None = Field(None, description="Only of these knowledge bases.")
-    limit: Annotated[
-        Any,
-        BeforeValidator(whole),
-        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2_000}),
-    ] = 500
-
-
-def target_of(value: Any, kind: str | None = None) -> Any:
-    if isinstance(value, dict):
-        if set(value) != {"kind", "id"}:
-            raise ArgumentError(f"{str(value)[:200]}: give an id or name, or a kind with an id")
-        value, kind = value["id"], value["kind"]
-    if kind is None:
-        return check_text("target", value)
-    try:
-        return Target(TargetKind(kind), check_text("id", value))
-    except ValueError:
-        kinds = ", ".join(TargetKind)
-        raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
+    limit: Annotated[Any, number("limit", 1, 2_000)] = 500
 
 
 def changed_at(version: str) -> datetime | None:

@@ -192,9 +192,6 @@ QUERY_SHAPE = {
     "description": f"A question or some words; {MAX_QUERY_LENGTH:,} characters are read.",
 }
 QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
-FewHits = Annotated[
-    Any, _json_schema(type="integer", minimum=1, maximum=MAX, description="Maximum hits.")
-]
 SearchMode = Annotated[
     Any,
     _json_schema(
@@ -212,9 +209,13 @@ GraphWeight = Annotated[
 ]
 
 
-def number(low: int, high: int) -> WithJsonSchema:
-    """Document a field of any type as an integer, which Python checks."""
-    return _json_schema(type="integer", minimum=low, maximum=high)
+def number(name: str, low: int, high: int) -> BeforeValidator:
+    """Check an integer field of any type as Python does, for its error message."""
+
+    def check(value: Any) -> int | None:
+        return None if value is None else check_number(name, value, low, high)
+
+    return BeforeValidator(check, json_schema_input_type=Annotated[int, Field(ge=low, le=high)])
 
 
 def one_of(kind: type[StrEnum], description: str) -> Any:
@@ -222,6 +223,7 @@ def one_of(kind: type[StrEnum], description: str) -> Any:
     return Annotated[Any, _json_schema(**shape, description=description)]
 
 
+FewHits = Annotated[Any, number("limit", 1, MAX), Field(description="Maximum hits.")]
 AnyType = one_of(DocumentType, "Type of document; detected by default.")
 
 

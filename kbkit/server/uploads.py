@@ -4,46 +4,34 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from mimetypes import MimeTypes
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+from typing import Annotated, Any, BinaryIO, Literal
 from urllib.parse import quote
 
-from fastapi import Depends, Header, Request, Response
-from fastapi.exceptions import RequestValidationError
+from fastapi import Depends, Header, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.datastructures import UploadFile
+from pydantic import BaseModel, Field
 
-from kbkit.errors import (
-    ArgumentError,
-    ConflictError,
-    EntryFormatError,
-    InvalidPathError,
-    KbkitError,
-)
+from kbkit.errors import ArgumentError, EntryFormatError, InvalidPathError, KbkitError
 from kbkit.files.paths import collision_key, joined, parts_of
+from kbkit.server.parameters import Body
 from kbkit.server.responses import answer, documented, error_responses, problem, quoted
 
 MAX_FILES = 5_000
 
 
-class Base64(BaseModel):
+class Base64(Body):
     """Content of a binary file."""
 
-    model_config = ConfigDict(extra="forbid")
-
     base64: Annotated[
-        str,
-        Field(
-            pattern="^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
-            description="Its bytes in Base64.",
-        ),
+        str, Field(pattern="^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")
     ]
+    """Its bytes in Base64."""
 
 
 Content = str | Base64
@@ -57,117 +45,52 @@ def bytes_of(path: str, content: Content) -> bytes:
         raise ArgumentError(f"files: {path[:200]!r}: {error}") from None
 
 
-@contextmanager
-def uploaded_folder(
-    files: Mapping[str, bytes], name: Literal["sent", ".knowledge"]
-) -> Iterator[Path]:
-    """Provide a folder with uploaded files; errors of the block name the caller's paths."""
-    if len(files) > MAX_FILES:
-        raise EntryFormatError(f"a folder may have {MAX_FILES:,} files at most")
-    with TemporaryDirectory(prefix="kbkit-") as temporary:
-        root = Path(temporary).resolve() / name
-        root.mkdir()
-        seen: dict[str, str] = {}
-        for path, data in files.items():
-            parts = parts_of(path)
-            if not parts:
-                raise InvalidPathError("an uploaded file has no name")
-            for end in range(1, len(parts) + 1):
-                prefix = joined(parts[:end])
-                if seen.setdefault(collision_key(prefix), prefix) != prefix:
-                    raise EntryFormatError(
-                        f"{prefix}: differs from another only in capitals, which some systems "
-                        "treat as the same name; nothing was imported"
-                    )
-            place = root.joinpath(*parts)
-            try:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                with place.open("xb") as file:
-                    file.write(data)
-            except OSError as error:
-                raise EntryFormatError(
-                    f"{joined(parts)}: cannot be written ({error.strerror}); nothing was imported"
-                ) from None
-        try:
-            yield root
-        except KbkitError as error:
-            shown = "" if name == "sent" else name
-            text = str(error).replace(f"{root}/", f"{shown}/" if shown else "")
-            error.args = (text.replace(str(root), shown or "the folder"), *error.args[1:])
-            raise
-
-
-class Folder(BaseModel):
-    """A folder as JSON."""
-
-    model_config = ConfigDict(extra="forbid")
+class Folder(Body):
+    """A folder of files."""
 
     files: Annotated[
         dict[Annotated[str, Field(min_length=1)], Content],
-        Field(
-            min_length=1,
-            max_length=MAX_FILES,
-            description="Contents of its files by path: text, or `base64`.",
-        ),
+        Field(min_length=1, max_length=MAX_FILES),
     ]
-    task_id: Annotated[str, Field(max_length=500, description="Name of the task.")] = ""
+    """Contents of its files by path: text, or `base64`."""
+    task_id: Annotated[str, Field(max_length=500)] = ""
+    """Name of the task."""
 
-
-class Upload(NamedTuple):
-    """An uploaded folder."""
-
-    files: Mapping[str, bytes]
-    task_id: str
-
-
-async def _upload(request: Request) -> Upload:
-    if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        async with request.form(max_files=MAX_FILES, max_fields=10) as form:
-            parts = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
-            files = {str(each.filename): await each.read() for each in parts}
-            task = form.get("task_id", "")
-            if not files or not isinstance(task, str):
-                raise ArgumentError(
-                    "files: send the files of the folder, each with its path as its filename"
-                )
-            if len(files) < len(parts):
-                raise ConflictError("files: two have the same filename; give each its path")
-            return Upload(files, task)
-    try:
-        folder = Folder.model_validate_json(await request.body())
-    except ValidationError as error:
-        raise RequestValidationError(
-            [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
-        ) from None
-    return Upload(
-        {path: bytes_of(path, content) for path, content in folder.files.items()}, folder.task_id
-    )
-
-
-UploadOf = Annotated[Upload, Depends(_upload)]
-
-
-def upload_body() -> dict[str, Any]:
-    described = Folder.model_json_schema()
-    base64 = described.pop("$defs")["Base64"]
-    described["properties"]["files"]["additionalProperties"] = {
-        "anyOf": [{"type": "string"}, base64]
-    }
-    form = {
-        "type": "object",
-        "required": ["files"],
-        "properties": {
-            "files": {
-                "type": "array",
-                "minItems": 1,
-                "items": {"type": "string", "format": "binary"},
-                "description": "Its files; the `filename` of each is its path.",
-            },
-            "task_id": described["properties"]["task_id"],
-        },
-    }
-    kinds = {"application/json": {"schema": described}, "multipart/form-data": {"schema": form}}
-    return {"requestBody": {"required": True, "content": kinds}}
+    @contextmanager
+    def stored(self, name: Literal["sent", ".knowledge"]) -> Iterator[Path]:
+        """Provide a folder with the files; errors of the block name the caller's paths."""
+        with TemporaryDirectory(prefix="kbkit-") as temporary:
+            root = Path(temporary).resolve() / name
+            root.mkdir()
+            seen: dict[str, str] = {}
+            for path, content in self.files.items():
+                parts = parts_of(path)
+                if not parts:
+                    raise InvalidPathError("an uploaded file has no name")
+                for end in range(1, len(parts) + 1):
+                    prefix = joined(parts[:end])
+                    if seen.setdefault(collision_key(prefix), prefix) != prefix:
+                        raise EntryFormatError(
+                            f"{prefix}: differs from another only in capitals, which some systems "
+                            "treat as the same name; nothing was imported"
+                        )
+                place = root.joinpath(*parts)
+                try:
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    with place.open("xb") as file:
+                        file.write(bytes_of(path, content))
+                except OSError as error:
+                    raise EntryFormatError(
+                        f"{joined(parts)}: cannot be written ({error.strerror}); nothing was "
+                        "imported"
+                    ) from None
+            try:
+                yield root
+            except KbkitError as error:
+                shown = "" if name == "sent" else name
+                text = str(error).replace(f"{root}/", f"{shown}/" if shown else "")
+                error.args = (text.replace(str(root), shown or "the folder"), *error.args[1:])
+                raise
 
 
 _TYPES = MimeTypes()  # without the types of this machine

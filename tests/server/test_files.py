@@ -1,6 +1,8 @@
-"""Files and entries over HTTP: bytes, ranges, headers and forms."""
+"""Files and entries over HTTP: bytes, ranges and headers."""
 
 from __future__ import annotations
+
+from base64 import b64encode
 
 import httpx
 import pytest
@@ -137,19 +139,17 @@ def test_entries_are_listed_by_pages_and_rated(served):
     assert (rated["average"], rated["count"]) == (4.0, 1)
 
 
-def test_task_files_are_learned_from_a_form(served):
-    files = [
-        ("files", (".knowledge/skill.yaml", b"title: Sent as a form\n")),
-        ("files", ("prompt.md", b"Do it.")),
-        ("files", ("code/run.py", b"\xff\xfe")),
-    ]
-    refused = served.post("/api/entries/learn", files=files)
+def test_task_files_are_learned(served):
+    code = {"base64": b64encode(b"\xff\xfe").decode()}
+    files = {"prompt.md": "Do it.", "code/run.py": code}
+    hidden = {**files, ".knowledge/skill.yaml": "title: Sent as JSON\n"}
+    refused = served.post("/api/entries/learn", json={"files": hidden})
     assert refused.status_code == 404  # entries have no hidden files
-    files[0] = ("files", ("skill.yaml", b"title: Sent as a form\n"))
-    learned = served.post("/api/entries/learn", files=files, data={"task_id": "t"})
-    assert learned.json()["slug"] == "sent-as-a-form"
+    body = {"files": {**files, "skill.yaml": "title: Sent as JSON\n"}, "task_id": "t"}
+    learned = served.post("/api/entries/learn", json=body)
+    assert learned.json()["slug"] == "sent-as-json"
     assert learned.json()["origin_task_id"] == "t"
-    stored = served.get("/api/entries/sent-as-a-form/artifacts/code/run.py")
+    stored = served.get("/api/entries/sent-as-json/artifacts/code/run.py")
     assert stored.content == b"\xff\xfe"
     for path in ("../x", "/etc/x", "a/../../x"):
         refused = served.post("/api/entries/learn", json={"files": {path: "x"}})

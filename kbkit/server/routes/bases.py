@@ -88,9 +88,7 @@ def create_base(
     if not isinstance(body.name, str):
         raise ConfigError(f"name={body.name!r:.80}: give a text")
     caller.require_kb(body.name)
-    kb = workspace.create(
-        body.name, description=body.description, spec=body.spec, embedding=body.embedding
-    )
+    kb = workspace.create(**dict(body))
     return Created(kb.info(), f"/api/knowledge/bases/{kb.name}")
 
 

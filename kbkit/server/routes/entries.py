@@ -25,10 +25,8 @@ from kbkit.models import (
     EntrySyncReport,
 )
 from kbkit.models.files import ENTRIES
-from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.bodies import (
-    MAX,
     EntryChange,
     EntryList,
     NewEntry,
@@ -38,20 +36,17 @@ from kbkit.server.bodies import (
     Task,
     TaskQuery,
 )
-from kbkit.server.parameters import check_number
 from kbkit.server.responses import IfMatch, answer
 from kbkit.server.routes.files import Undelete
 from kbkit.server.routing import Created, Routes
 from kbkit.server.uploads import (
     REVISION,
     ConditionsOf,
-    UploadOf,
+    Folder,
     bytes_of,
     file_response,
     file_responses,
     revision_response,
-    upload_body,
-    uploaded_folder,
 )
 
 routes = Routes("/api/entries", "entries")
@@ -138,10 +133,10 @@ def read_entries_revision(entries: EntriesOf, conditions: ConditionsOf) -> Respo
     return revision_response(entries.revision(), conditions)
 
 
-@routes.post("/skills", WRITE, openapi_extra=upload_body())
-def import_skills(entries: EntriesOf, upload: UploadOf) -> tuple[Entry, ...]:
+@routes.post("/skills", WRITE)
+def import_skills(entries: EntriesOf, body: Folder) -> tuple[Entry, ...]:
     """Import uploaded Agent Skills, a folder each, all or nothing."""
-    with uploaded_folder(upload.files, "sent") as folder:
+    with body.stored("sent") as folder:
         return entries.import_skills(folder)
 
 
@@ -154,22 +149,20 @@ def sync_entries(entries: EntriesOf) -> EntrySyncReport:
 @routes.post("/find", READ)
 def find_entries(entries: EntriesOf, body: TaskQuery) -> list[EntryInfo]:
     """Find active entries for a task, by relevance and rating, best first."""
-    return entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX))
+    return entries.find(**dict(body))
 
 
 @routes.post("/context", READ)
 def read_entry_context(entries: EntriesOf, body: Task) -> Context:
     """Return active entries for a task, as a short numbered list for an agent."""
-    tokens = check_number("max_tokens", body.max_tokens, MIN_TOKENS, MAX)
-    most = None if body.limit is None else check_number("limit", body.limit, 1, MAX)
-    return entries.context(body.prompt, limit=most, max_tokens=tokens)
+    return entries.context(**dict(body))
 
 
-@routes.post("/learn", WRITE, openapi_extra=upload_body())
-def learn_entry(entries: EntriesOf, upload: UploadOf) -> Entry:
+@routes.post("/learn", WRITE)
+def learn_entry(entries: EntriesOf, body: Folder) -> Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
-    with uploaded_folder(upload.files, ".knowledge") as folder:
-        return entries.learn(folder, task_id=upload.task_id)
+    with body.stored(".knowledge") as folder:
+        return entries.learn(folder, task_id=body.task_id)
 
 
 @routes.get("/learn/prompt")

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
+from kbkit.access import Caller as AccessCaller
 from kbkit.errors import ArgumentError, ConflictError, VersionConflictError
 from kbkit.graph.graph import Graph
 from kbkit.models import (
@@ -62,6 +63,10 @@ GraphOf = Annotated[Graph, Depends(_graph)]
 
 def limited(description: str, default: int) -> Any:
     return integer("limit", description, 1, MAX_IN_GRAPH, default)
+
+
+def _values(body: Any, caller: AccessCaller) -> dict[str, Any]:
+    return {**dict(body), "by": body.by or caller.name}
 
 
 EntityOf = Annotated[
@@ -127,8 +132,7 @@ def list_entities(
 @routes.post("/entities", WRITE)
 def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[Entity]:
     """Create an entity, or restore a deleted one."""
-    values = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
-    entity = graph.create(body.name, **values, by=body.by or caller.name)
+    entity = graph.create(**_values(body, caller))
     return Created(entity, f"{routes.prefix}/entities/{entity.id}")
 
 
@@ -143,9 +147,8 @@ def update_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
 ) -> Entity:
     """Change an entity; omitted fields stay."""
-    values = body.model_dump(exclude={"by"}, exclude_none=True)
     with _as_seen(graph, id, expected) as entity:
-        return graph.update(entity, **values, by=body.by or caller.name)
+        return graph.update(entity, **_values(body, caller))
 
 
 @routes.delete("/entities/{id}", WRITE)
@@ -188,15 +191,7 @@ def list_relationships(
 @routes.post("/relationships", WRITE)
 def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Relation:
     """Create or change a relation."""
-    return graph.relate(
-        target_of(body.source),
-        body.name,
-        target_of(body.target),
-        weight=body.weight,
-        note=body.note,
-        by=body.by or caller.name,
-        expected=body.expected,
-    )
+    return graph.relate(**_values(body, caller))
 
 
 def _relation(
@@ -233,13 +228,13 @@ def delete_relationship(
 @routes.post("/merge", WRITE)
 def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Entity:
     """Merge an entity into another one; `undo` reverts it."""
-    return graph.merge(body.keep, body.other, by=body.by or caller.name)
+    return graph.merge(**_values(body, caller))
 
 
 @routes.post("/refuse", WRITE)
 def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> None:
     """Note that two entities are not the same."""
-    graph.refuse(body.keep, body.other, by=body.by or caller.name)
+    graph.refuse(**_values(body, caller))
 
 
 @routes.get("/edits")
@@ -256,7 +251,7 @@ def list_graph_edits(
 @routes.post("/undo", WRITE)
 def undo_graph_edit(graph: GraphOf, caller: Caller, body: UndoRequest) -> GraphEdit:
     """Revert a change of the graph."""
-    return graph.undo(body.edit, by=body.by or caller.name)
+    return graph.undo(**_values(body, caller))
 
 
 @routes.get("/neighbors")
@@ -324,8 +319,7 @@ def list_names(graph: GraphOf, body: Targets) -> list[dict[str, Any]]:
 @routes.post("/layout", READ)
 def lay_out_graph(graph: GraphOf, body: Picture) -> GraphLayout:
     """Lay out the graph or a part of it: nodes, sizes and positions."""
-    around = [target_of(each) for each in body.around]
-    return graph.layout(around, **body.model_dump(exclude={"around"}))
+    return graph.layout(**dict(body))
 
 
 @subjects.get("/subjects")

@@ -24,7 +24,6 @@ from kbkit.server.parameters import (
     Limit,
     Options,
     QueryText,
-    check_number,
     number,
     offset_page,
     whole,
@@ -39,7 +38,7 @@ _AT_ONCE = 100
 """Maximum queries measured within a request; a job measures more."""
 
 _MAX_SEED = 2**32 - 1
-Seed = Annotated[Any, number(0, _MAX_SEED)]
+Seed = Annotated[Any, number("seed", 0, _MAX_SEED)]
 _MAX_QUERIES = 100_000
 Questions = Annotated[list[Question], Field(min_length=1, max_length=_MAX_QUERIES)]
 Grade = Annotated[StrictInt, BeforeValidator(whole), Field(ge=0, le=100)]
@@ -65,7 +64,7 @@ class EvaluationBody(GroundTruth):
     """Ranking settings, instead of the knowledge base's."""
     against: Mode | RetrievalSpec | None = None
     """Baseline: another mode, or other settings."""
-    k: Annotated[Any, number(1, 100)] = 10
+    k: Annotated[Any, number("k", 1, 100)] = 10
     """Hits that Recall@k counts."""
     improve: StrictBool = False
     """Embed with models first (needs the scope write)."""
@@ -96,9 +95,9 @@ class PoolBody(Body):
     """A query to judge."""
 
     query: QueryText
-    limit: Annotated[Any, number(1, 100)] = 10
+    limit: Annotated[Any, number("limit", 1, 100)] = 10
     """Hits of each mode."""
-    unshown: Annotated[Any, number(0, 100)] = 5
+    unshown: Annotated[Any, number("unshown", 0, 100)] = 5
     """Candidates drawn at random from further down."""
     seed: Seed = 0
     """Seed of the order and of the drawn candidates."""
@@ -131,13 +130,7 @@ def list_judgements(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Judgemen
 @routes.post("/pool", READ, model=Pool)
 def pool_candidates(kb: Kb, body: PoolBody, caller: Caller) -> dict[str, Any]:
     """Find candidates for judging a query: hits of every mode, and some others."""
-    pool = kb.feedback.pool(
-        body.query,
-        limit=whole(body.limit),
-        unshown=whole(body.unshown),
-        seed=check_number("seed", body.seed, 0, _MAX_SEED),
-        rater=body.rater or caller.name,
-    )
+    pool = kb.feedback.pool(**{**dict(body), "rater": body.rater or caller.name})
     return {"query": pool.query, "candidates": pool.candidates}
 
 
@@ -151,7 +144,7 @@ def evaluate_search(
     if body.improve:
         caller.require(Scope.WRITE)
     values = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
-    arguments = {**values, "kb": kb.name, "k": check_number("k", body.k, 1, 100)}
+    arguments = {**values, "kb": kb.name}
     queries: Any = body.questions or body.judgements or kb.feedback.judgements().queries
     if len(queries) <= _AT_ONCE and not body.improve:
         return answer(evaluate(JobRun(workspace, arguments)))
@@ -168,8 +161,7 @@ def tune_search(
     if body.keep:
         caller.require(Scope.ADMIN)
     values: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
-    arguments = {**values, "kb": kb.name, "seed": check_number("seed", body.seed, 0, _MAX_SEED)}
-    return work.start("tune", arguments, wait=body.wait, key=values)
+    return work.start("tune", {**values, "kb": kb.name}, wait=body.wait, key=values)
 
 
 def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:

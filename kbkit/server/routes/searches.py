@@ -26,9 +26,9 @@ from kbkit.server.parameters import (
     KbsQuery,
     QueryText,
     SearchMode,
-    check_number,
     filters_of,
     integer,
+    number,
 )
 from kbkit.server.responses import json_answer
 from kbkit.server.routing import Routes
@@ -47,7 +47,13 @@ class Asked(Body):
     kbs: KbNames = None
     filters: FiltersField = None
 
-    def named(self, caller: AccessCaller) -> list[str] | None:
+    def arguments(self, caller: AccessCaller) -> dict[str, Any]:
+        """Return the arguments of the method in Python."""
+        values = dict(self)
+        del values["kb"]
+        return {**values, "kbs": self._names(caller)}
+
+    def _names(self, caller: AccessCaller) -> list[str] | None:
         if self.kb is not None and self.kbs is not None:
             raise ImpossibleError("kb and kbs: give one of the two")
         names = [self.kb] if self.kb is not None else self.kbs
@@ -81,16 +87,9 @@ class AskBody(Asked):
 class ContextBody(Asked):
     """A question to collect a context for."""
 
-    max_tokens: Annotated[
-        Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": _TOKENS})
-    ] = 2000
+    max_tokens: Annotated[Any, number("max_tokens", MIN_TOKENS, _TOKENS)] = 2000
     """Maximum tokens of the text."""
-    limit: Annotated[
-        Any,
-        WithJsonSchema(
-            {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX}, {"type": "null"}]}
-        ),
-    ] = None
+    limit: Annotated[Any, number("limit", 1, MAX)] | None = None
     """Maximum passages; by default the server's setting."""
 
 
@@ -102,17 +101,7 @@ async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Calle
     """Find the passages that answer a query, best first."""
     if body.retrieval is not None and body.retrieval.postprocessors:
         caller.require(Scope.ADMIN)  # they import classes
-    answer = await searches.answer_async(
-        "search",
-        body.query,
-        kbs=body.named(caller),
-        limit=check_number("limit", body.limit, 1, MAX),
-        mode=body.mode,
-        filters=body.filters,
-        retrieval=body.retrieval,
-        graph=body.graph,
-    )
-    return json_answer(answer)
+    return json_answer(await searches.answer_async("search", **body.arguments(caller)))
 
 
 @routes.get("/search", model=Hits)
@@ -143,23 +132,13 @@ async def search_knowledge_by_address(
 @routes.post("/ask", READ)
 def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Answer:
     """Answer a question from the best passages; without a model, return the passages."""
-    limit = check_number("limit", body.limit, 1, MAX)
-    kbs = body.named(caller)
-    return workspace.ask(body.query, kbs=kbs, limit=limit, filters=body.filters)
+    return workspace.ask(**body.arguments(caller))
 
 
 @routes.post("/context", READ, model=Context)
 async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
     """Collect passages that answer a question, within a budget of tokens."""
-    answer = await searches.answer_async(
-        "context",
-        body.query,
-        kbs=body.named(caller),
-        max_tokens=check_number("max_tokens", body.max_tokens, MIN_TOKENS, _TOKENS),
-        limit=None if body.limit is None else check_number("limit", body.limit, 1, MAX),
-        filters=body.filters,
-    )
-    return json_answer(answer)
+    return json_answer(await searches.answer_async("context", **body.arguments(caller)))
 
 
 @routes.get("/context", model=Context)
