@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache, update_wrapper
 from io import BytesIO
 from string import Formatter
@@ -72,6 +73,7 @@ def declared(
     key: str = "",
     read: Callable[[Any], Any] | None = None,
     body: Mapping[str, Any] | None = None,
+    text: str = "",
     timeout: float | None = None,
     paged: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Request[Any]]]:
@@ -87,6 +89,7 @@ def declared(
         key: Key of the result in the response.
         read: Reads the result from the JSON response.
         body: More fields of the body, with names to fill.
+        text: Name of the argument that is the whole body, as text.
         timeout: Seconds; by default the client's timeout.
         paged: Whether to return a `ResultPage` of the list.
     """
@@ -117,6 +120,9 @@ def declared(
                 if name not in _NOT_SENT and value is not None
             }
             version = given.pop("if_match", None)
+            for name in in_path:
+                if isinstance(entity := bound.arguments.get(name), Entity):
+                    version = stamp(entity.updated_at)
             filled = {name: given.pop(name) for name in in_path & set(given)}
             at, query = address(path, self, **filled)
             given = {(names or {}).get(name, name): value for name, value in given.items()}
@@ -126,8 +132,13 @@ def declared(
                     query |= value if isinstance(value, Mapping) else {name: value}
             elif given or body:
                 json = json_body(**_filled(body or {}, self), **given)
-            headers = matching(version)
-            return Request(method, at, reader(), query, json, headers=headers, timeout=timeout)
+            headers, content = matching(version), None
+            if text:
+                headers["Content-Type"] = "text/plain; charset=utf-8"
+                content, json = given[text].encode(), None
+            return Request(
+                method, at, reader(), query, json, content, headers=headers, timeout=timeout
+            )
 
         return request
 
@@ -239,6 +250,11 @@ _ADDRESS = _Address()
 def url(template: str, /, *names: Any, **named: Any) -> str:
     """Format a path with quoted names; ``{name:path}`` keeps its slashes."""
     return _ADDRESS.format(template, *names, **named)
+
+
+def stamp(changed: datetime | None) -> str:
+    """Return the version of something that was last changed at a time."""
+    return "unchanged" if changed is None else changed.isoformat()
 
 
 def matching(version: str | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 from zipfile import BadZipFile, ZipFile
 
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Request, Steps, steps
-from kbkit.client.declared import LONG, call, matching, reads, send, url
+from kbkit.client.declared import LONG, call, send
 from kbkit.errors import (
     ConfigError,
     EntryFormatError,
@@ -79,6 +79,12 @@ def _checked(path: str) -> str:
     return f"./{path}" if path in _ROUTES else path
 
 
+def _not_empty(old: str) -> str:
+    if not check_text("old", old):
+        raise ConfigError("old is empty: give the text to replace")
+    return old
+
+
 FilePath = Annotated[str, _checked]
 
 
@@ -123,39 +129,30 @@ class FilesCalls(RemoteObject):
     def view(self, path: FilePath, lines: Sequence[int] | None = None) -> str:
         """Return a file with numbered lines, or a folder as a tree."""
 
-    @steps
-    def write(self, path: str, content: str, *, if_match: str | None = None) -> Steps[FileInfo]:
+    @call(f"PUT {_FILE}", text="content")
+    def write(self, path: FilePath, content: str, *, if_match: str | None = None) -> FileInfo:
         """Write a file, replacing it as a whole; creates parent folders."""
-        return (yield from send(_written("PUT", path, content, if_match)))
 
-    @steps
-    def append(self, path: str, content: str, *, if_match: str | None = None) -> Steps[FileInfo]:
+    @call(f"POST {_FILE}", text="content")
+    def append(self, path: FilePath, content: str, *, if_match: str | None = None) -> FileInfo:
         """Append text to a file on a new line; creates a missing file."""
-        return (yield from send(_written("POST", path, content, if_match)))
 
-    @steps
+    @call(f"PATCH {_FILE}", body={"op": "replace"})
     def replace(
-        self, path: str, old: str, new: str, *, if_match: str | None = None
-    ) -> Steps[FileInfo]:
+        self,
+        path: FilePath,
+        old: Annotated[str, _not_empty],
+        new: str,
+        *,
+        if_match: str | None = None,
+    ) -> FileInfo:
         """Replace a text that occurs exactly once in a file."""
-        check_text("new", new)
-        if not check_text("old", old):
-            raise ConfigError("old is empty: give the text to replace")
-        edit = {"op": "replace", "old": old, "new": new}
-        return (yield from FilesCalls._edit(self, path, edit, if_match=if_match))
 
-    @steps
+    @call(f"PATCH {_FILE}", body={"op": "insert"})
     def insert(
-        self, path: str, line: int, text: str, *, if_match: str | None = None
-    ) -> Steps[FileInfo]:
+        self, path: FilePath, line: int, text: str, *, if_match: str | None = None
+    ) -> FileInfo:
         """Insert text after a line of a file."""
-        edit = {"op": "insert", "line": line, "text": check_text("text", text)}
-        return (yield from FilesCalls._edit(self, path, edit, if_match=if_match))
-
-    @call(f"PATCH {_FILE}")
-    def _edit(
-        self, path: FilePath, edit: Mapping[str, Any], *, if_match: str | None
-    ) -> FileInfo: ...
 
     @call(f"POST {_AT}/mkdir")
     def mkdir(self, path: str) -> FileInfo:
@@ -234,13 +231,6 @@ def revision_request(polled: Revised, path: str, query: Mapping[str, Any]) -> Re
 
     headers = {"If-None-Match": f'"{polled._known_revision}"'} if polled._known_revision else {}
     return Request("GET", path, read, query, headers=headers)
-
-
-def _written(method: str, path: str, content: str, if_match: str | None) -> Request[FileInfo]:
-    data = check_text("content", content).encode()
-    headers = {"Content-Type": "text/plain; charset=utf-8", **matching(if_match)}
-    at = url(_FILE, path=_checked(path))
-    return Request(method, at, reads(FileInfo), content=data, headers=headers)
 
 
 MAX_FILES = 5_000

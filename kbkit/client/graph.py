@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kbkit.client.calls import Awaited, Blocking, Request, Steps, steps
-from kbkit.client.declared import call, json_body, reads, reads_nothing, url
+from kbkit.client.declared import call, stamp
 from kbkit.graph import Labels, as_frame, as_networkx, write
 from kbkit.models import (
     Entity,
@@ -143,7 +143,7 @@ class GraphCalls:
     ) -> Entity:
         """Create an entity by hand; restores a deleted one."""
 
-    @steps
+    @call(f"PUT {_AT}/entities/{{entity}}")
     def update(
         self,
         entity: str | Entity,
@@ -151,34 +151,27 @@ class GraphCalls:
         name: str | None = None,
         type: str | None = None,
         description: str | None = None,
-        properties: Mapping[str, Any] | None = None,
+        properties: Properties | None = None,
         aliases: Sequence[str] | None = None,
         by: str = "",
-    ) -> Steps[Entity]:
+    ) -> Entity:
         """Change an entity; omitted values stay."""
-        body = json_body(
-            name=name,
-            type=type,
-            description=description,
-            properties=None if properties is None else check_properties(properties),
-            aliases=aliases,
-            by=by,
-        )
-        place, headers = yield from _place_of(self, entity)
-        changed: Entity = yield Request("PUT", place, reads(Entity), json=body, headers=headers)
-        return changed
 
     @steps
     def delete(self, entity: str | Entity | Relation, *, by: str = "") -> Steps[None]:
         """Delete an entity or a relation for good; `create` and `relate` bring it back."""
         if isinstance(entity, Relation):
-            ends = {"source": entity.source, "target": entity.target}
-            params = {**ends, "name": entity.name, "by": by}
-            place, headers = f"{_AT}/relationships", _seen(entity.seen_at)
-        else:
-            params = {"by": by}
-            place, headers = yield from _place_of(self, entity)
-        yield Request("DELETE", place, reads_nothing, params, headers=headers)
+            ends, version = (entity.source, entity.name, entity.target), stamp(entity.seen_at)
+            return (yield from GraphCalls._unrelate(self, *ends, by=by, if_match=version))
+        return (yield from GraphCalls._delete(self, entity, by=by))
+
+    @call(f"DELETE {_AT}/entities/{{entity}}")
+    def _delete(self, entity: str | Entity, *, by: str) -> None: ...
+
+    @call(f"DELETE {_AT}/relationships")
+    def _unrelate(
+        self, source: Target, name: str, target: Target, *, by: str, if_match: str
+    ) -> None: ...
 
     @call(f"POST {_AT}/relationships")
     def relate(
@@ -239,17 +232,6 @@ class RemoteGraph(GraphCalls, Blocking):
 
 class AsyncGraph(GraphCalls, Awaited):
     """Graph of a remote workspace; each call is awaited."""
-
-
-def _place_of(self: GraphCalls, entity: str | Entity) -> Steps[tuple[str, Mapping[str, str]]]:
-    if isinstance(entity, Entity):
-        return url(f"{_AT}/entities/{{}}", entity.id), _seen(entity.updated_at)
-    node = yield from GraphCalls.entity(self, entity)
-    return url(f"{_AT}/entities/{{}}", node.id), {}
-
-
-def _seen(changed: datetime | None) -> Mapping[str, str]:
-    return {"If-Match": f'"{"unchanged" if changed is None else changed.isoformat()}"'}
 
 
 def _read_all(response: httpx.Response) -> tuple[list[Relation], Labels]:

@@ -123,7 +123,6 @@ write  all      POST   /api/knowledge/graph/entities
 read   all      GET    /api/knowledge/graph/entities/{id}
 write  all      PUT    /api/knowledge/graph/entities/{id}
 write  all      DELETE /api/knowledge/graph/entities/{id}
-read   all      GET    /api/knowledge/graph/entities/{id}/neighbors
 read   all      GET    /api/knowledge/graph/relationships
 write  all      POST   /api/knowledge/graph/relationships
 write  all      DELETE /api/knowledge/graph/relationships
@@ -327,7 +326,7 @@ class Served:
             "POST /api/knowledge/bases/{name}/pool": {"query": "tea"},
             "POST /api/files/mkdir": {"path": names["path"] + "/new"},
             "POST /api/files/move": {"source": names["path"], "target": "else.md"},
-            "PATCH /api/files/{path}": {"edit": {"op": "insert", "line": 0, "text": "Text."}},
+            "PATCH /api/files/{path}": {"op": "insert", "line": 0, "text": "Text."},
             "POST /api/entries": {"title": "New", "slug": names["slug"]},
             "POST /api/entries/find": {"prompt": "make"},
             "POST /api/entries/context": {"prompt": "make"},

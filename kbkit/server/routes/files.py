@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 from urllib.parse import quote
 
+from fastapi import Body as AnyBody
 from fastapi import Depends, Header, Path, Query, Request, Response
 from pydantic import Field, StringConstraints
 
@@ -79,10 +80,8 @@ class Insertion(Body):
     text: str = Field(description="The text.")
 
 
-class Edit(Body):
-    """A change of a part of a file."""
-
-    edit: Annotated[Replacement | Insertion, Field(discriminator="op")]
+Edit = Annotated[Replacement | Insertion, AnyBody(discriminator="op")]
+"""A change of a part of a file."""
 
 
 class Undelete(Body):
@@ -253,10 +252,9 @@ def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expe
 @routes.patch("/{path:path}", WRITE)
 def edit_file(files: FilesOf, path: PathOf, body: Edit, expected: IfMatch) -> FileInfo:
     """Replace a text that occurs exactly once, or insert one after a line."""
-    edit = body.edit
-    if isinstance(edit, Replacement):
-        return files.replace(path, edit.old, edit.new, if_match=expected)
-    return files.insert(path, edit.line, edit.text, if_match=expected)
+    if isinstance(body, Replacement):
+        return files.replace(path, body.old, body.new, if_match=expected)
+    return files.insert(path, body.line, body.text, if_match=expected)
 
 
 @routes.delete("/{path:path}", WRITE)

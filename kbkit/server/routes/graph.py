@@ -136,13 +136,13 @@ def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[En
     return Created(entity, f"{routes.prefix}/entities/{entity.id}")
 
 
-@routes.get("/entities/{id}")
+@routes.get("/entities/{id:path}")
 def read_entity(graph: GraphOf, id: EntityOf) -> Entity:
     """Return an entity."""
     return graph.entity(id)
 
 
-@routes.put("/entities/{id}", WRITE)
+@routes.put("/entities/{id:path}", WRITE)
 def update_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
 ) -> Entity:
@@ -151,22 +151,13 @@ def update_entity(
         return graph.update(entity, **_values(body, caller))
 
 
-@routes.delete("/entities/{id}", WRITE)
+@routes.delete("/entities/{id:path}", WRITE)
 def delete_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, expected: IfMatch, by: By = ""
 ) -> None:
     """Delete an entity; chunks stay, and rebuilds do not restore it."""
     with _as_seen(graph, id, expected) as entity:
         graph.delete(entity, by=by or caller.name)
-
-
-@routes.get("/entities/{id}/neighbors")
-def list_entity_neighbors(
-    graph: GraphOf, id: EntityOf, depth: Depth, limit: LimitOf, relation: Several = None
-) -> list[Step]:
-    """List what an entity is related to, nearest and strongest first."""
-    target = Target(TargetKind.ENTITY, id)
-    return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
 
 
 @routes.get("/relationships")
