@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from kbkit import errors
 from kbkit.client.calls import Request, Steps, steps
-from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, json_body, reads_nothing
-from kbkit.client.work import OnProgress, Stop, job, job_request, result_of, run_job, unpack
+from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
+from kbkit.client.work import OnProgress, Stop, job, job_request, keyed, result_of, run_job, unpack
 from kbkit.errors import ConfigError, SourceError
 from kbkit.globs import matches, split_glob
 from kbkit.models import (
@@ -175,6 +175,36 @@ def _report_of(answer: Any) -> IngestReport:
     return from_dict(ImportReport, answer).report
 
 
+_archive_of = result_of(SiteArchive, "export")
+
+
+def _not_sent(_: object) -> None:
+    """Keep an argument on this machine."""
+
+
+def _exported(self: Any, request: Request[Any], given: Mapping[str, Any]) -> Steps[ExportReport]:
+    folder, on_progress = given.get("folder"), given.get("on_progress")
+    if given.get("pages_only") and folder is None:
+        raise ConfigError(
+            "pages_only: name the folder of your site's documentation: "
+            "export(folder='docs/kb', pages_only=True)"
+        )
+    asked = keyed(request, on_progress)
+    archive = yield from run_job(_archive_of, asked, on_progress=on_progress)
+    place = Path("export", self.name) if folder is None else Path(folder).expanduser()
+    data = yield from IngestionCalls._archive(self, archive.archive)
+    written, unchanged, removed = unpack(data, place)
+    return ExportReport(
+        folder=place,
+        site=place / "site" if archive.built else None,
+        documents=archive.documents,
+        written=written,
+        unchanged=unchanged,
+        removed=removed,
+        seconds=archive.seconds,
+    )
+
+
 _UPLOAD_TIMEOUT = 120.0
 
 
@@ -262,11 +292,11 @@ class IngestionCalls:
     ) -> IngestReport:
         """Change the settings; documents are split and embedded again if needed."""
 
-    @steps
+    @call(f"POST {BASE}/exports", _exported, read=_archive_of, timeout=60.0)
     def export(
         self,
         *,
-        folder: str | Path | None = None,
+        folder: Annotated[str | Path, _not_sent] | None = None,
         build: bool = True,
         standalone: bool = False,
         pages_only: bool = False,
@@ -275,37 +305,8 @@ class IngestionCalls:
         files: bool | None = None,
         entries: bool | None = None,
         on_progress: OnProgress | None = None,
-    ) -> Steps[ExportReport]:
+    ) -> ExportReport:
         """Export the site on the server, and fetch it into a local folder (``export/NAME``)."""
-        if pages_only and folder is None:
-            raise ConfigError(
-                "pages_only: name the folder of your site's documentation: "
-                "export(folder='docs/kb', pages_only=True)"
-            )
-        body = json_body(
-            build=build,
-            standalone=standalone,
-            pages_only=pages_only,
-            model=model,
-            graph=graph,
-            files=files,
-            entries=entries,
-        )
-        request = job_request(self.name, "exports", body, on_progress)
-        read = result_of(SiteArchive, "export")
-        archive = yield from run_job(read, request, on_progress=on_progress)
-        place = Path("export", self.name) if folder is None else Path(folder).expanduser()
-        data = yield from IngestionCalls._archive(self, archive.archive)
-        written, unchanged, removed = unpack(data, place)
-        return ExportReport(
-            folder=place,
-            site=place / "site" if archive.built else None,
-            documents=archive.documents,
-            written=written,
-            unchanged=unchanged,
-            removed=removed,
-            seconds=archive.seconds,
-        )
 
     @call(f"GET {BASE}/exports/{{archive}}", timeout=LONG)
     def _archive(self, archive: str) -> BinaryIO: ...

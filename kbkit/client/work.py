@@ -15,7 +15,7 @@ from zipfile import BadZipFile, ZipFile
 
 from kbkit import errors
 from kbkit.client.calls import Request, Steps, steps
-from kbkit.client.declared import KNOWLEDGE, LONG, Declare, call, names, reads, reads_nothing, url
+from kbkit.client.declared import KNOWLEDGE, LONG, Declare, Names, call, reads, reads_nothing, url
 from kbkit.errors import (
     BundleError,
     ConflictError,
@@ -228,12 +228,7 @@ class BundleCalls:
         if sign is not None:
             reader.private_key(sign)
         path = bundle_path(place)
-        body = {"kbs": None if kbs is None else names(kbs), "wait": on_progress is None}
-        bundle = yield from run_job(
-            result_of(BundleArchive, "bundle"),
-            _post_job("bundles", json=body, timeout=60.0),
-            on_progress=on_progress,
-        )
+        bundle = yield from BundleCalls._bundle(self, kbs, on_progress=on_progress)
         with NewFile(path) as file:
             at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
             yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
@@ -251,6 +246,9 @@ class BundleCalls:
             bundle.skipped,
             round(time.monotonic() - began, 3),
         )
+
+    @job(f"POST {KNOWLEDGE}/bundles", result_of(BundleArchive, "bundle"))
+    def _bundle(self, kbs: Names | None, *, on_progress: OnProgress | None) -> BundleArchive: ...
 
     @steps
     def restore(
@@ -275,7 +273,15 @@ class BundleCalls:
         fields = [(key, (None, value)) for key, value in form.items() if value]
         with _open_bundle(path) as file:
             parts = [*fields, ("bundle", ("bundle.zip", file))]
-            request = _post_job("restore", files=parts, timeout=LONG)
+            headers = {"Idempotency-Key": uuid4().hex}
+            request = Request(
+                "POST",
+                f"{KNOWLEDGE}/restore",
+                reads_nothing,
+                files=parts,
+                headers=headers,
+                timeout=LONG,
+            )
             read = result_of(Restoration, "restoration")
             restoration = yield from run_job(read, request, on_progress=on_progress)
         return replace(restoration, bundle=str(path))
@@ -286,8 +292,3 @@ def _open_bundle(path: str | Path) -> BinaryIO:
         return Path(path).open("rb")
     except OSError as error:
         raise BundleError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def _post_job(work: str, **params: Any) -> Request[None]:
-    headers = {"Idempotency-Key": uuid4().hex}
-    return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **params)
