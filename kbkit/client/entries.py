@@ -128,7 +128,7 @@ class EntriesCalls(RemoteObject):
     def rename(self, slug: Slug, *, to: str) -> Entry:
         """Rename an entry; id, votes and relations stay."""
 
-    @call(f"POST {_ENTRY}/rate", key="entry")
+    @call(f"POST {_ENTRY}/rate")
     def rate(self, slug: Slug, score: Annotated[int, _score], *, rater: str = "") -> Entry:
         """Vote for an entry; by default in the name of the token."""
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.entries.slugs import MAX_LENGTH
 from kbkit.errors import ArgumentError, VersionConflictError
-from kbkit.models import Entry, EntryInfo, EntryStatus, Target, TargetKind
+from kbkit.models import EntryInfo, EntryStatus, Target, TargetKind
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.runtime.validation import check_text
 from kbkit.server.parameters import Body, Options, number
@@ -86,14 +86,6 @@ class NewVote(Body):
 
     score: int = Field(ge=1, le=5, description="1 (useless) to 5 (exactly right).")
     rater: str = Field("", max_length=200, description="Rater; by default the caller.")
-
-
-class Rated(BaseModel):
-    """An entry with its average rating."""
-
-    average: float = Field(description="Average score, to two places.")
-    count: int = Field(description="Number of votes.")
-    entry: Entry
 
 
 class NewSlug(Body):

@@ -135,7 +135,7 @@ def test_entries_are_listed_by_pages_and_rated(served):
     page = served.get("/api/entries", params=params).json()
     assert [each["slug"] for each in page["data"]] == ["page-2"]
     assert (page["total"], page["page"]) == (3, 2)
-    rated = served.post("/api/entries/page-1/rate", json={"score": 4}).json()
+    rated = served.post("/api/entries/page-1/rate", json={"score": 4}).json()["rating"]
     assert (rated["average"], rated["count"]) == (4.0, 1)
 
 

@@ -26,17 +26,8 @@ from kbkit.models import (
 )
 from kbkit.models.files import ENTRIES
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.server.bodies import (
-    EntryChange,
-    EntryList,
-    NewEntry,
-    NewSlug,
-    NewVote,
-    Rated,
-    Task,
-    TaskQuery,
-)
-from kbkit.server.responses import IfMatch, answer
+from kbkit.server.bodies import EntryChange, EntryList, NewEntry, NewSlug, NewVote, Task, TaskQuery
+from kbkit.server.responses import IfMatch
 from kbkit.server.routes.files import Undelete
 from kbkit.server.routing import Created, Routes
 from kbkit.server.uploads import (
@@ -193,15 +184,13 @@ def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> Deleted
     return entries.delete(slug, if_match=expected)
 
 
-@routes.post("/{slug}/rate", WRITE, model=Rated)
-def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) -> Response:
+@routes.post("/{slug}/rate", WRITE)
+def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) -> Entry:
     """Vote for an entry."""
     try:
-        entry = entries.rate(slug, body.score, rater=body.rater or caller.name)
+        return entries.rate(slug, body.score, rater=body.rater or caller.name)
     except EntryFormatError as error:  # the entry is invalid, not the request
         raise ImpossibleError(str(error)) from None
-    values = {"average": entry.rating.average, "count": entry.rating.count, "entry": entry}
-    return answer(values, version=entry.version)
 
 
 @routes.post("/{slug}/rename", WRITE)
