@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import httpx
 import pytest
 
 from kbkit.client.calls import Awaited, Blocking, Request, Steps, steps
 from kbkit.client.declared import call, json_body, reads, url
-from kbkit.errors import ArgumentError
-from kbkit.models import FileInfo, FileKind, FileTree, from_dict
+from kbkit.errors import ArgumentError, ConfigError
+from kbkit.models import FileInfo, FileKind, FileTree, Target, TargetKind, from_dict
 
 T = TypeVar("T")
 
@@ -39,10 +40,30 @@ class AsyncTransport:
         return _answer(request)
 
 
+def _scores(scores: tuple[int, int]) -> dict[str, int]:
+    return {"least": scores[0], "most": scores[1]}
+
+
 class Calls:
     @call("GET /info/{path}")
     def info(self, path: str, *, deep: bool = False) -> FileInfo:
         """What is there."""
+
+    @call("POST /edit/{path:path}?form=raw", names={"by": "author"}, body={"op": "edit"})
+    def edit(
+        self,
+        path: str,
+        new: str,
+        *,
+        tags: str | Sequence[str] = (),
+        by: str = "",
+        if_match: str | None = None,
+    ) -> FileInfo:
+        """Change it."""
+
+    @call("GET /linked")
+    def linked(self, target: Target, scores: Annotated[tuple[int, int], _scores]) -> FileInfo:
+        """What it links to."""
 
     @steps
     def both(self) -> Steps[tuple[FileInfo, FileTree]]:
@@ -71,6 +92,29 @@ def test_call_is_blocking_or_asynchronous() -> None:
     assert now.info("x", deep=True) == INFO
     assert now.both() == (INFO, FileTree(INFO, (FileTree(INFO),)))
     asyncio.run(main())
+
+
+def _sent(steps: Steps[T]) -> Request[T]:
+    request: Request[T] = next(steps)
+    return request
+
+
+def test_arguments_fill_path_query_and_body() -> None:
+    remote = Remote(BlockingTransport())
+    edit = _sent(Calls.edit(remote, "a b/..", "x", tags="t", by="ann", if_match="7"))
+    assert (edit.method, edit.path) == ("POST", "/edit/a%20b/%2E%2E")
+    assert edit.parameters == (("form", "raw"),)
+    assert edit.json == {"op": "edit", "new": "x", "tags": ["t"], "author": "ann"}
+    assert edit.headers == {"If-Match": '"7"'}
+    linked = _sent(Calls.linked(remote, Target(TargetKind.FILE, "a.md"), (1, 5)))
+    expected = (("target", "a.md"), ("target_kind", "file"), ("least", "1"), ("most", "5"))
+    assert (linked.parameters, linked.json) == (expected, None)
+
+
+def test_a_value_that_is_no_text_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(ConfigError, match=r"^new=7: give a text"):
+        Remote(BlockingTransport()).edit("a", 7)  # type: ignore[arg-type]
+    assert _sent(Calls.edit(None, "a", "\ud800")).json["new"] == "?"  # half of a character
 
 
 def test_wrong_call_names_the_right_one() -> None:
