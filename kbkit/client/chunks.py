@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kbkit.client.calls import AnyTransport, Blocking, Request, Steps, steps
-from kbkit.client.declared import (
-    BASE,
-    KNOWLEDGE,
-    LONG,
-    Behind,
-    ResultPage,
-    call,
-    every,
-    first_page,
-    list_all,
-)
+from kbkit.client.declared import BASE, KNOWLEDGE, LONG, Behind, ResultPage, call, every, first_page
 from kbkit.client.documents import (
     AsyncCollection,
     AsyncList,
@@ -91,12 +81,6 @@ class ChunksCalls(CollectionCalls[Chunk]):
     @call(f"GET {_CHUNK}", read=lambda answer: from_dict(Chunk, answer["data"][0]))
     def _find(self, chunk_id: str) -> Chunk: ...
 
-    @staticmethod
-    def _frame_of(values: Iterable[Chunk]) -> pd.DataFrame:
-        from kbkit.frames import chunks_frame
-
-        return chunks_frame(values)
-
 
 class RemoteChunks(ChunksCalls, RemoteCollection[Chunk]):
     """Chunks of a knowledge base on a server."""
@@ -148,12 +132,6 @@ class RatingsCalls(CollectionCalls[Rating]):
             if rating.id == key:
                 return rating
         raise NotFoundError(f"{self._base.name}: has no rating with id {key!r}")
-
-    @staticmethod
-    def _frame_of(values: Iterable[Rating]) -> pd.DataFrame:
-        from kbkit.frames import ratings_frame
-
-        return ratings_frame(values)
 
 
 class RemoteRatings(RatingsCalls, RemoteCollection[Rating]):
@@ -214,15 +192,8 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
     @call(f"GET {_SOURCE}")
     def _find(self, source: str) -> SourceInfo: ...
 
-    @steps
-    def _count(self) -> Steps[int]:
-        return len((yield from list_all(self._all())))
-
-    @staticmethod
-    def _frame_of(values: Iterable[SourceInfo]) -> pd.DataFrame:
-        from kbkit.frames import sources_frame
-
-        return sources_frame(values)
+    @call(f"GET {BASE}/stats", key="sources")
+    def _count(self) -> int: ...
 
 
 class RemoteSources(SourcesCalls, RemoteCollection[SourceInfo]):
@@ -293,12 +264,6 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
             return ResultPage(found, part.cursor)
 
         return Request("GET", whole.path, read, whole.query)
-
-    @staticmethod
-    def _frame_of(values: Iterable[AnnotatedChunk]) -> pd.DataFrame:
-        from kbkit.frames import annotations_frame
-
-        return annotations_frame(values)
 
 
 class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):

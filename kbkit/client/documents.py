@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
@@ -49,10 +48,11 @@ class CollectionCalls(Generic[T]):
     def _all(self) -> Request[ResultPage[T]]:
         return first_page(self._kind, self._path, self)
 
-    @staticmethod
-    @abstractmethod
-    def _frame_of(values: Iterable[Any]) -> pd.DataFrame:
-        """Return items as a DataFrame."""
+    def _frame_of(self, values: Iterable[Any]) -> pd.DataFrame:
+        from kbkit import frames
+
+        frame: pd.DataFrame = getattr(frames, f"{self._noun}_frame")(values)
+        return frame
 
     def __repr__(self) -> str:
         return f"<{self._noun} of {self._base.name!r}>"
@@ -270,12 +270,6 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @call(f"GET {_DOCUMENT}", key="document")
     def _find(self, document: str) -> Document: ...
-
-    @staticmethod
-    def _frame_of(values: Iterable[Document]) -> pd.DataFrame:
-        from kbkit.frames import documents_frame
-
-        return documents_frame(values)
 
 
 class RemoteDocuments(DocumentsCalls, RemoteCollection[Document]):
