@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from kbkit.recipes import MirrorSource
-from kbkit.sources.archives import MirrorReader
 from kbkit.sources import SourceContext
+from kbkit.sources.archives import MirrorReader
 
 LABELS = Path(__file__).parent / "data/document-types.tsv"
 

@@ -36,7 +36,7 @@ validation: {nav: {not_found: ignore}, links: {not_found: ignore, anchors: ignor
 def main() -> None:
     """Build, ask, tell where the site lies."""
     start = time.perf_counter()
-    os.environ.setdefault("KBKIT_MINILM_CHUNKS", "0")  # MiniLM takes minutes, static vectors seconds
+    os.environ.setdefault("KBKIT_MINILM_CHUNKS", "0")  # MiniLM takes minutes
     print("Building kbkit's guides with MkDocs ...", flush=True)
     mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f-", "--site-dir", str(DOCS)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

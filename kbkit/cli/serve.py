@@ -9,7 +9,7 @@ import typer
 
 from kbkit.cli import AsJson, UntilClosed, app, open_workspace
 from kbkit.cli.terminal import print_listing, printed, say
-from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
+from kbkit.mcp.options import MIN_TOKENS, USUAL_TOKENS
 
 token_app = typer.Typer(
     help="Manage the access tokens of a server.", no_args_is_help=True, rich_markup_mode=None
@@ -135,7 +135,7 @@ def list_tokens(as_json: AsJson = False) -> None:
 
     with open_workspace() as workspace:
         tokens = Tokens(workspace).list()
-    print_rows(
+    print_listing(
         tokens,
         as_json,
         ("name", "id", "scope", "for", "created", "ends", "last used (UTC)"),

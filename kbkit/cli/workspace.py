@@ -16,15 +16,7 @@ from kbkit.cli import (
     open_workspace,
     resumable,
 )
-from kbkit.cli.terminal import (
-    print_figures,
-    print_json,
-    print_listing,
-    print_table,
-    printed,
-    progress,
-    say,
-)
+from kbkit.cli.terminal import print_json, print_listing, print_table, printed, progress, say
 from kbkit.mcp.options import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
 from kbkit.models import BundleInfo
@@ -80,7 +72,7 @@ def migrate(
     if printed(done, as_json):
         return
     rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
-    print_figures(("table", "rows", "BLAKE2 of both"), rows)
+    print_table(("table", "rows", "BLAKE2 of both"), rows)
     _print_locations(done)
 
 

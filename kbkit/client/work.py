@@ -221,8 +221,7 @@ class BundleCalls:
         on_progress: OnProgress | None = None,
     ) -> Steps[BundleInfo]:
         """Bundle knowledge bases on the server, fetch the file, and sign it on this machine."""
-        from kbkit.bundles import reader
-        from kbkit.bundles.writer import NewFile, bundle_path
+        from kbkit.bundles import NewFile, bundle_path, reader
 
         began = time.monotonic()
         if sign is not None:

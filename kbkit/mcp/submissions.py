@@ -194,8 +194,7 @@ def _is_path(line: str) -> bool:
 
 def _read_files(path: str, tools: Tools, work: LongWork, submission: Submission) -> None:
     from kbkit.recipes import FilesSource
-    from kbkit.sources import open_reader
-    from kbkit.sources.base import SourceContext
+    from kbkit.sources import SourceContext, open_reader
 
     try:
         place, root = tools.rooted_path(path)

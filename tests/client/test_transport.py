@@ -11,7 +11,7 @@ import pytest
 
 import kbkit
 from kbkit import errors
-from kbkit.bundles.writer import NewFile
+from kbkit.bundles import NewFile
 from kbkit.client.calls import Blocking, Request, steps
 from kbkit.client.declared import reads_nothing
 from kbkit.client.transport import Transport, error_of
