@@ -266,7 +266,7 @@ def test_sources_are_listed_disabled_and_removed(scratch, tmp_path):
         panel.start_button.click()
         panel.wait()
     kb = scratch["kept"]
-    assert kb.spec.embedding.type == "static"
+    assert kb.spec.embedding.type == "auto"
     labels = [label for label, _ in panel.kept.choice.options]
     assert labels == ["Files: one (1 document)", "Files: two (1 document)"]
     assert panel.kept.choice.value == kb.sources["one"].id

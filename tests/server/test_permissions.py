@@ -123,6 +123,7 @@ write  all      POST   /api/knowledge/graph/entities
 read   all      GET    /api/knowledge/graph/entities/{id}
 write  all      PUT    /api/knowledge/graph/entities/{id}
 write  all      DELETE /api/knowledge/graph/entities/{id}
+read   all      GET    /api/knowledge/graph/entities/{id}/neighbors
 read   all      GET    /api/knowledge/graph/relationships
 write  all      POST   /api/knowledge/graph/relationships
 write  all      DELETE /api/knowledge/graph/relationships

@@ -136,6 +136,15 @@ def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[En
     return Created(entity, f"{routes.prefix}/entities/{entity.id}")
 
 
+@routes.get("/entities/{id:path}/neighbors")
+def list_entity_neighbors(
+    graph: GraphOf, id: EntityOf, depth: Depth, limit: LimitOf, relation: Several = None
+) -> list[Step]:
+    """List what an entity is related to, nearest and strongest first."""
+    target = Target(TargetKind.ENTITY, id)
+    return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
+
+
 @routes.get("/entities/{id:path}")
 def read_entity(graph: GraphOf, id: EntityOf) -> Entity:
     """Return an entity."""
