@@ -121,6 +121,7 @@ class AutoEmbedding(_Embedding):
 
     @property
     def chosen(self) -> ModelEmbedding:
+        """The embedding of the current choice."""
         if self.model == "static":
             return StaticEmbedding(text=self.text)
         return OnnxEmbedding(preset=self.model, text=self.text)
