@@ -145,7 +145,7 @@ class Chunks:
             self.places.append(Place(document.uri, chunk.start, chunk.end))
             self.texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
         self.documents = [(document.uri, document.content) for document in documents.values()]
-        self.embedder: Embedder = open_embedder(embedding)
+        self.embedder: Embedder = open_embedder(embedding.chosen)
 
     @cached_property
     def vectors(self) -> Matrix:

@@ -240,7 +240,7 @@ def fitted(
 
 def main() -> None:
     names = sys.argv[1:] or ["cranfield", "scifact"]
-    models = {label: open_embedder(one) for label, one in EMBEDDINGS.items()}
+    models = {label: open_embedder(one.chosen) for label, one in EMBEDDINGS.items()}
     rows: list[list[str]] = []
     for name in names:
         if not (EVAL / name / "qrels.tsv").is_file():
