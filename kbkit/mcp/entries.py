@@ -95,7 +95,7 @@ def add(tools: Tools) -> None:
             matches = entries.find(query, limit=budget.start + limit + 1)
         else:
             matches = list(entries.list(status="active", limit=budget.start + limit + 1).entries)
-        return result(replies.entries_reply(matches, limit=limit, budget=budget))
+        return result(replies.rows_reply("entries", matches, limit=limit, budget=budget))
 
     @tools.read
     def get_entry(

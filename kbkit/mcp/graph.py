@@ -98,7 +98,7 @@ def add(tools: Tools) -> None:
         matches = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=budget.start + limit + 1
         )
-        return result(replies.entities_reply(matches, limit=limit, budget=budget))
+        return result(replies.rows_reply("entities", matches, limit=limit, budget=budget))
 
     @tools.read
     def graph_neighbors(
@@ -116,7 +116,7 @@ def add(tools: Tools) -> None:
             entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
         )
         steps = [step for step in walk if step.relation is not None]  # skip the start
-        return result(replies.steps_reply(steps, limit=limit, budget=budget))
+        return result(replies.rows_reply("neighbors", steps, limit=limit, budget=budget))
 
     @tools.read
     def about(

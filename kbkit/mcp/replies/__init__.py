@@ -9,8 +9,8 @@ _NAMES = {
     ),
     "reply": "Budget Reply read_cursor shortened write_cursor",
     "workspace": (
-        "about_reply entities_reply entries_reply entry_reply file_reply folder_reply "
-        "memory_reply problem_text relation_reply steps_reply added_reply collection_reply "
+        "about_reply entry_reply file_reply folder_reply "
+        "memory_reply problem_text relation_reply rows_reply added_reply collection_reply "
         "knowledge_bases_reply usage_text"
     ),
 }

@@ -13,8 +13,6 @@ from kbkit.mcp.replies.reply import write_cursor as write_cursor
 from kbkit.mcp.replies.workspace import about_reply as about_reply
 from kbkit.mcp.replies.workspace import added_reply as added_reply
 from kbkit.mcp.replies.workspace import collection_reply as collection_reply
-from kbkit.mcp.replies.workspace import entities_reply as entities_reply
-from kbkit.mcp.replies.workspace import entries_reply as entries_reply
 from kbkit.mcp.replies.workspace import entry_reply as entry_reply
 from kbkit.mcp.replies.workspace import file_reply as file_reply
 from kbkit.mcp.replies.workspace import folder_reply as folder_reply
@@ -22,5 +20,5 @@ from kbkit.mcp.replies.workspace import knowledge_bases_reply as knowledge_bases
 from kbkit.mcp.replies.workspace import memory_reply as memory_reply
 from kbkit.mcp.replies.workspace import problem_text as problem_text
 from kbkit.mcp.replies.workspace import relation_reply as relation_reply
-from kbkit.mcp.replies.workspace import steps_reply as steps_reply
+from kbkit.mcp.replies.workspace import rows_reply as rows_reply
 from kbkit.mcp.replies.workspace import usage_text as usage_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kbkit.errors import ConfigError, KbkitError
@@ -27,23 +27,10 @@ from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 _MAX_FILES = 12
 
 
-def entries_reply(infos: Iterable[EntryInfo], *, limit: int, budget: Budget) -> Reply:
-    rows = (
-        (
-            _line(info),
-            {
-                "slug": info.slug,
-                "about": _about(info),
-                "status": info.status.value,
-                "rating": round(info.rating.average, 1),
-                "votes": info.rating.count,
-            },
-        )
-        for info in infos
-    )
-    return _quoted_listing(
-        rows, name="entries", nothing="No entry fits.", limit=limit, budget=budget
-    )
+def rows_reply(name: str, items: Iterable[Any], *, limit: int, budget: Budget) -> Reply:
+    """Return a page of ``entries``, ``entities`` or ``neighbors``."""
+    row, nothing = _ROWS[name]
+    return _quoted_listing(map(row, items), name=name, nothing=nothing, limit=limit, budget=budget)
 
 
 def entry_reply(entry: Entry, *, budget: Budget) -> Reply:
@@ -67,6 +54,16 @@ def entry_reply(entry: Entry, *, budget: Budget) -> Reply:
             "files": files + left,
         },
     )
+
+
+def _entry(info: EntryInfo) -> tuple[str, dict[str, Any]]:
+    return _line(info), {
+        "slug": info.slug,
+        "about": _about(info),
+        "status": info.status.value,
+        "rating": round(info.rating.average, 1),
+        "votes": info.rating.count,
+    }
 
 
 def _line(info: EntryInfo) -> str:
@@ -126,26 +123,6 @@ def memory_reply(answer: str, *, quoted: bool, budget: Budget) -> Reply:
 
 
 _MAX_ALIASES = 5
-
-
-def entities_reply(entities: Iterable[Entity], *, limit: int, budget: Budget) -> Reply:
-    return _quoted_listing(
-        map(_entity, entities),
-        name="entities",
-        nothing="No entity has this name.",
-        limit=limit,
-        budget=budget,
-    )
-
-
-def steps_reply(steps: Iterable[Step], *, limit: int, budget: Budget) -> Reply:
-    return _quoted_listing(
-        map(_step, steps),
-        name="neighbors",
-        nothing="Nothing is related to it.",
-        limit=limit,
-        budget=budget,
-    )
 
 
 def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
@@ -234,6 +211,13 @@ def _step(step: Step) -> tuple[str, dict[str, Any]]:
         "forward": step.forward,
         "depth": step.depth,
     }
+
+
+_ROWS: dict[str, tuple[Callable[[Any], tuple[str, dict[str, Any]]], str]] = {
+    "entries": (_entry, "No entry fits."),
+    "entities": (_entity, "No entity has this name."),
+    "neighbors": (_step, "Nothing is related to it."),
+}
 
 
 def _row(kind: str, label: str, text: str, kb: str = "") -> tuple[str, dict[str, Any]]:
