@@ -1,7 +1,7 @@
 """Tools for agents over the Model Context Protocol (MCP).
 
-A tool translates arguments, calls a workspace, and passes the result to `kbkit.mcp.replies`, which
-keeps it within a budget of tokens.
+A tool translates arguments, calls a workspace, and passes the result to a function that makes a
+reply within a budget of tokens (`kbkit.mcp.replies`).
 
 A set of tools is a module with a function ``add(tools)``, listed in `kbkit.mcp.server.SETS`. It
 declares each tool as a function with `Tools.read` or `Tools.write`::
@@ -13,7 +13,7 @@ declares each tool as a function with `Tools.read` or `Tools.write`::
         ) -> Annotated[CallToolResult, KnowledgeBases]:
             # the docstring goes here: "The knowledge bases that can be searched, ..."
             budget = tools.budget(max_tokens, cursor)
-            return result(replies.knowledge_bases_reply(tools.list(), budget=budget))
+            return result(listings.knowledge_bases_reply(tools.list(), budget=budget))
 
 Parameters with their types and notes become the schema of the arguments, the ``TypedDict`` that of
 the values, and the docstring the description: one sentence, since each session pays for each word.

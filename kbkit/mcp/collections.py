@@ -11,7 +11,7 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.mcp import replies
+from kbkit.mcp import listings, passages, replies
 from kbkit.mcp.core import Passages
 from kbkit.mcp.submissions import LongWork
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
@@ -127,7 +127,7 @@ def add(tools: Tools) -> None:
         kb = tools.workspace[_collection_name(tools, collection_name)]
         submission = submissions.read(documents, tools, work)
         report = store(kb, submission.documents, work)
-        return result(replies.added_reply(collection_name, report, submission.skipped))
+        return result(listings.added_reply(collection_name, report, submission.skipped))
 
     @tools.read
     def search_kb(
@@ -142,10 +142,10 @@ def add(tools: Tools) -> None:
         budget = tools.budget(max_tokens, cursor)
         kbs = tools.kbs(collection_name) if collection_name else _collections(tools)
         hits = tools.searches.search(
-            query, kbs=kbs, limit=replies.HITS_PER_PASSAGE * (budget.start + limit + 1)
+            query, kbs=kbs, limit=passages.HITS_PER_PASSAGE * (budget.start + limit + 1)
         )
         return result(
-            replies.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
+            passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
         )
 
     @tools.read
@@ -156,7 +156,7 @@ def add(tools: Tools) -> None:
         budget = tools.budget(max_tokens, cursor)
         kb = tools.workspace[_allowed_name(tools, collection_name)]
         documents = kb.documents.list()
-        return result(replies.collection_reply(kb.info(), documents, budget=budget))
+        return result(listings.collection_reply(kb.info(), documents, budget=budget))
 
     @tools.write(destructive=True, idempotent=False, scope="admin")
     def drop_kb_collection(
@@ -210,7 +210,7 @@ def _created(
     report = submissions.create(
         workspace, name, submission.documents, work, description=description
     )
-    return result(replies.added_reply(name, report, submission.skipped))
+    return result(listings.added_reply(name, report, submission.skipped))
 
 
 def _collections(tools: Tools) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from kbkit.errors import NotFoundError
-from kbkit.mcp import replies
+from kbkit.mcp import listings, passages, replies
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Score, Tools, result
 
 if TYPE_CHECKING:
@@ -124,11 +124,11 @@ def add(tools: Tools) -> None:
         hits = tools.searches.search(
             query,
             kbs=tools.kbs(kb_name),
-            limit=replies.HITS_PER_PASSAGE * (budget.start + limit + 1),
+            limit=passages.HITS_PER_PASSAGE * (budget.start + limit + 1),
             filters=filters,
         )
         return result(
-            replies.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
+            passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
         )
 
     @tools.read
@@ -137,7 +137,7 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, KnowledgeBases]:
         """List the knowledge bases that can be searched, with their topics."""
         budget = tools.budget(max_tokens, cursor)
-        return result(replies.knowledge_bases_reply(tools.list(), budget=budget))
+        return result(listings.knowledge_bases_reply(tools.list(), budget=budget))
 
     @tools.read
     def get_document(
@@ -153,7 +153,7 @@ def add(tools: Tools) -> None:
         budget = tools.budget(max_tokens, cursor)
         kb, document, anchor = _document(tools, document_name, kb_name)
         return result(
-            replies.document_reply(
+            passages.document_reply(
                 document, kb=kb, section=section, lines=lines, anchor=anchor, budget=budget
             )
         )
@@ -165,7 +165,7 @@ def add(tools: Tools) -> None:
         """Collect what helps to answer a question: passages, facts about names in it, entries."""
         searches, budget, kbs = tools.searches, tools.budget(max_tokens), tools.kbs(kb_name)
         return result(
-            replies.context_reply(
+            passages.context_reply(
                 lambda most: searches.context(query, kbs=kbs, max_tokens=most), budget
             )
         )

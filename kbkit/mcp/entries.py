@@ -28,7 +28,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError, NotFoundError
-from kbkit.mcp import replies
+from kbkit.mcp import listings, replies
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Score, Tools, current_caller, reason, result
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def add(tools: Tools) -> None:
             matches = entries.find(query, limit=budget.start + limit + 1)
         else:
             matches = list(entries.list(status="active", limit=budget.start + limit + 1).entries)
-        return result(replies.rows_reply("entries", matches, limit=limit, budget=budget))
+        return result(listings.rows_reply("entries", matches, limit=limit, budget=budget))
 
     @tools.read
     def get_entry(
@@ -104,7 +104,7 @@ def add(tools: Tools) -> None:
         """Read a solution: instructions and names of its files."""
         budget = tools.budget(max_tokens, cursor)
         entry = tools.workspace.entries.read(slug)
-        return result(replies.entry_reply(entry, budget=budget))
+        return result(listings.entry_reply(entry, budget=budget))
 
     @tools.write(destructive=False, idempotent=False)
     def create_entry(

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit.mcp import replies
+from kbkit.mcp import listings, replies
 from kbkit.mcp.tools import Cursor, MaxTokens, Tools, result
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def add(tools: Tools) -> None:
                 for info in infos
                 for child in ([info, *files.list(info.path)] if info.read_only else [info])
             ]
-        return result(replies.folder_reply(infos, path=path, budget=budget))
+        return result(listings.folder_reply(infos, path=path, budget=budget))
 
     @tools.read
     def kb_read(
@@ -83,7 +83,7 @@ def add(tools: Tools) -> None:
         budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
         info, content = files.info(path), files.read(path)
-        return result(replies.file_reply(info, content, budget=budget))
+        return result(listings.file_reply(info, content, budget=budget))
 
     @tools.read
     def kb_tree(
@@ -95,7 +95,7 @@ def add(tools: Tools) -> None:
         """List everything below a folder."""
         budget = tools.budget(max_tokens, cursor)
         tree = tools.workspace.files.tree(path)
-        return result(replies.folder_reply(_descendants(tree), path=path, budget=budget))
+        return result(listings.folder_reply(_descendants(tree), path=path, budget=budget))
 
     @tools.write(destructive=True, idempotent=True)
     def kb_write(

@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit.mcp import replies
+from kbkit.mcp import listings
 from kbkit.mcp.core import KbName
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
 
@@ -98,7 +98,7 @@ def add(tools: Tools) -> None:
         matches = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=budget.start + limit + 1
         )
-        return result(replies.rows_reply("entities", matches, limit=limit, budget=budget))
+        return result(listings.rows_reply("entities", matches, limit=limit, budget=budget))
 
     @tools.read
     def graph_neighbors(
@@ -116,7 +116,7 @@ def add(tools: Tools) -> None:
             entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
         )
         steps = [step for step in walk if step.relation is not None]  # skip the start
-        return result(replies.rows_reply("neighbors", steps, limit=limit, budget=budget))
+        return result(listings.rows_reply("neighbors", steps, limit=limit, budget=budget))
 
     @tools.read
     def about(
@@ -130,7 +130,7 @@ def add(tools: Tools) -> None:
         """Find documents and statements about a subject, and names mentioned with it."""
         budget = tools.budget(max_tokens, cursor)
         facts = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
-        return result(replies.about_reply(facts, limit=limit, budget=budget))
+        return result(listings.about_reply(facts, limit=limit, budget=budget))
 
     @tools.write(destructive=False, idempotent=True)
     def graph_relate(
@@ -143,4 +143,4 @@ def add(tools: Tools) -> None:
         """Store a relation between two things."""
         graph = tools.workspace.graph
         stored = graph.relate(source, relation, target, note=note)
-        return result(replies.relation_reply(stored, graph.names([stored.source, stored.target])))
+        return result(listings.relation_reply(stored, graph.names([stored.source, stored.target])))

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit.mcp import replies
+from kbkit.mcp import listings
 from kbkit.mcp.tools import Cursor, MaxTokens, Tools, result
 
 _COMMANDS_WITH_CONTENT = ("view", "str_replace")
@@ -68,5 +68,5 @@ def add(tools: Tools) -> None:
         if answer.is_error:
             raise ToolError(str(answer))
         return result(
-            replies.memory_reply(answer, quoted=command in _COMMANDS_WITH_CONTENT, budget=budget)
+            listings.memory_reply(answer, quoted=command in _COMMANDS_WITH_CONTENT, budget=budget)
         )

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, Annotations, Resource, ResourceTemplate
 
 from kbkit.errors import KbkitError, NotFoundError
-from kbkit.mcp import replies
+from kbkit.mcp import listings, passages
 from kbkit.mcp.tools import current_caller, reason
 
 if TYPE_CHECKING:
@@ -100,19 +100,19 @@ class ResourceHandlers:
             budget = self._tools.budget(0, cursor)
             kb = self._tools.workspace[name]
             if path == INDEX:
-                reply = replies.index_reply(
+                reply = passages.index_reply(
                     kb.info(),
                     kb.documents.list(),
                     lambda each: address_of(name, each.uri),
                     budget=budget,
                 )
             else:
-                reply = replies.document_reply(self._document(name, path), kb=name, budget=budget)
+                reply = passages.document_reply(self._document(name, path), kb=name, budget=budget)
         except (KbkitError, ToolError) as error:
             raise ResourceNotFoundError(reason(error)) from None
-        following = replies.next_address(reply, whole)
+        following = passages.next_address(reply, whole)
         meta = {"kbkit/next": following} if following else None
-        return ReadResourceContents(replies.read_on(reply, whole), _MARKDOWN, meta)
+        return ReadResourceContents(passages.read_on(reply, whole), _MARKDOWN, meta)
 
     def _document(self, name: str, path: str) -> Document:
         documents = self._tools.workspace[name].documents
@@ -207,7 +207,7 @@ _RULES = (
 def usage(tools: Tools) -> Prompt:
     def how_to_use() -> str:
         """Explain these tools, and list knowledge bases and root folders."""
-        return replies.usage_text(
+        return listings.usage_text(
             _RULES, _allowed_uses(tools), tools.list(), _folders(tools), tools.budget(0)
         )
 

@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from kbkit.errors import KbkitError, PathOutsideError
-from kbkit.mcp import replies
+from kbkit.mcp import listings, replies
 from kbkit.mcp.options import MIN_TOKENS, USUAL_TOKENS
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def reason(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KbkitError):
         cause = cause.__cause__
-    return replies.problem_text(cause or error, MAX_TOKENS)
+    return listings.problem_text(cause or error, MAX_TOKENS)
 
 
 def explained(name: str, error: ToolError, declared: Mapping[str, Declared], limit: int) -> str:
@@ -275,7 +275,7 @@ def explained(name: str, error: ToolError, declared: Mapping[str, Declared], lim
             for each in cause.errors(include_url=False, include_input=False, include_context=False)
         )
         return replies.shortened(message, limit)
-    return replies.problem_text(cause if isinstance(cause, KbkitError) else error, limit)
+    return listings.problem_text(cause if isinstance(cause, KbkitError) else error, limit)
 
 
 def _fault(fault: Any, schema: dict[str, Any]) -> str:

@@ -5,7 +5,8 @@ import re
 import pytest
 
 import kbkit
-from kbkit.mcp.replies import Budget, search_reply
+from kbkit.mcp.passages import search_reply
+from kbkit.mcp.replies import Budget
 from kbkit.mcp.server import server
 from tests.mcp.agents import answers, tokens, unmarked
 

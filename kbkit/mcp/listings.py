@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from kbkit.errors import ConfigError, KbkitError
-from kbkit.mcp.replies.reply import Budget, Quotes, Reply, listing, part_reply, shortened, size
+from kbkit.mcp.replies import Budget, Quotes, Reply, listing, part_reply, shortened, size
 from kbkit.models import (
     About,
     Document,

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.knowledge_base.document_collection import anchor_span, section_span
-from kbkit.mcp.replies.reply import (
+from kbkit.mcp.replies import (
     CURSOR_TOKENS,
     Budget,
     Quotes,
@@ -23,7 +22,6 @@ from kbkit.mcp.replies.reply import (
 )
 from kbkit.models import Citation, Context, ContextPiece, Document, Hits, KnowledgeBaseInfo
 from kbkit.models.values import pluralize
-from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.retrieval.delimiting import (
     LINE_TOKENS,
     NOTHING,
@@ -150,6 +148,8 @@ _SHORT_BUDGET = 600
 
 
 def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
+    from kbkit.retrieval.context import MIN_TOKENS
+
     room = budget.room + CURSOR_TOKENS  # a context has no next page
     most = max(MIN_TOKENS, room // 2)
     while True:
@@ -196,6 +196,8 @@ def document_reply(
     budget: Budget,
 ) -> Reply:
     """Return a page of a document."""
+    from kbkit.knowledge_base.document_collection import anchor_span, section_span
+
     if section and lines:
         raise ConfigError("give either section or lines")
     if lines:
