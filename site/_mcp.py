@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 
 from kbkit.embedding.static import count_tokens
-from kbkit.mcp.options import SETS
+from kbkit.mcp import SETS
 from kbkit.mcp.server import server
 from kbkit.workspace import Workspace
 

@@ -9,7 +9,7 @@ import typer
 
 from kbkit.cli import AsJson, UntilClosed, app, open_workspace
 from kbkit.cli.terminal import print_listing, printed, say
-from kbkit.mcp.options import MIN_TOKENS, USUAL_TOKENS
+from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
 
 token_app = typer.Typer(
     help="Manage the access tokens of a server.", no_args_is_help=True, rich_markup_mode=None

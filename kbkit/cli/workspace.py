@@ -17,7 +17,7 @@ from kbkit.cli import (
     resumable,
 )
 from kbkit.cli.terminal import print_json, print_listing, print_table, printed, progress, say
-from kbkit.mcp.options import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
+from kbkit.mcp import MIN_TOKENS, SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
 from kbkit.models import BundleInfo
 from kbkit.models.values import pluralize

@@ -10,7 +10,7 @@ from typing import Any
 
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError
-from kbkit.mcp.options import MIN_TOKENS
+from kbkit.mcp import MIN_TOKENS
 from kbkit.models.values import quotation_mark
 from kbkit.retrieval.delimiting import cut, fenced, harmless, instructions
 

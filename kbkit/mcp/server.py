@@ -39,9 +39,20 @@ from mcp_types import Tool as ToolListing
 from pydantic import AnyUrl, ValidationError
 
 from kbkit import __version__
-from kbkit.mcp import collections, core, entries, files, graph, memory, replies, resources
+from kbkit.mcp import (
+    MIN_TOKENS,
+    USUAL_TOKENS,
+    check_sets,
+    collections,
+    core,
+    entries,
+    files,
+    graph,
+    replies,
+    resources,
+)
+from kbkit.mcp import files as memory
 from kbkit.mcp.entries import Skills
-from kbkit.mcp.options import MIN_TOKENS, USUAL_TOKENS, check_sets
 from kbkit.mcp.resources import ListPage, ResourceHandlers, current_page, usage
 from kbkit.mcp.tools import (
     LOCAL,
@@ -121,7 +132,7 @@ def _sanitized(line: str) -> str:
 
 def _add_files(tools: Tools) -> None:
     files.add(tools)
-    memory.add(tools)
+    memory.add_memory(tools)
 
 
 SETS: dict[str, tuple[Callable[[Tools], None], bool]] = {

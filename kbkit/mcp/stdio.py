@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from kbkit.extras import missing
-from kbkit.mcp.options import USUAL_TOKENS
+from kbkit.mcp import USUAL_TOKENS
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace

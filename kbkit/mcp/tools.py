@@ -15,8 +15,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from kbkit.errors import KbkitError, PathOutsideError
-from kbkit.mcp import listings, replies
-from kbkit.mcp.options import MIN_TOKENS, USUAL_TOKENS
+from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, listings, replies
 
 if TYPE_CHECKING:
     from kbkit.mcp.replies import Budget, Reply
