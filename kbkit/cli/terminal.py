@@ -95,14 +95,18 @@ def print_table(
         cells = [line[column] for line in lines]
         worded = column == 0 or any(map(_WORD.match, cells))
         side: Literal["left", "right"] = "left" if worded else "right"
-        whole = not worded or (column == 0 and not any(" " in cell for cell in cells))
-        width = None if worded else max(map(len, (name, *cells)))
-        table.add_column(name, justify=side, no_wrap=whole, min_width=width, overflow="fold")
+        parts = (word for cell in (name, *cells) for word in cell.split())
+        width = max(map(len, (name, *cells) if not worded else parts), default=0)
+        if worded and column:
+            width = min(width, _MIN_WIDTH)
+        table.add_column(name, justify=side, min_width=width, overflow="fold")
     for line in lines:
         table.add_row(*map(Text, line, styles))
     terminal = console()
     with terminal.capture() as captured:
-        terminal.print(table)
+        # names and figures stay whole, even if their lines are longer than the terminal's
+        width = max(terminal.width, terminal.measure(table).minimum)
+        terminal.print(table, width=width, crop=False)
     printed_lines = without_controls(captured.get(), colours=True).split("\n")
     if not terminal.is_terminal:
         printed_lines = [line.rstrip() for line in printed_lines]
@@ -283,6 +287,7 @@ def print_listing(
 
 
 _WORD = re.compile(r"[^\W\d]")
+_MIN_WIDTH = 16  # of a column of texts
 _ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=|\b(trust)=True")
 
 

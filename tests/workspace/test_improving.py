@@ -252,7 +252,7 @@ def test_changing_the_embedder_in_the_background(open_in, tmp_path):
     assert kb.spec.retrieval.dense_weight == 0.35
     with pytest.raises(EmbedderError, match="is not a known model"):
         kb.improve(embedding="maxilm")
-    with pytest.raises(ConfigError, match="choose static, minilm or"):
+    with pytest.raises(ConfigError, match="choose auto, static, minilm or"):
         kb.improve(embedding="../model")
 
 
