@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -116,54 +118,70 @@ def named_sources(
 ) -> list[AnySource]:
     from kbkit.recipes import parse_source
 
-    crawling = _drop_unset(depth=depth, concurrency=concurrency, sitemap=None if sitemap else False)
-    fetching = _drop_unset(delay=delay)
-    asked = _drop_unset(provider=provider)
-    _check_used("--crawl", crawling, crawl)
-    imported = _drop_unset(introspect=introspect or None)
-    _check_used("--package", imported, package)
-    _check_used("--crawl or --page", asked, crawl, page)
-    _check_used("--crawl, --page or --openapi", fetching, crawl, page, openapi)
+    given = _drop_unset(
+        limit=limit,
+        include=include,
+        exclude=exclude,
+        depth=depth,
+        sitemap=None if sitemap else False,
+        concurrency=concurrency,
+        delay=delay,
+        provider=provider,
+        introspect=introspect or None,
+        document_type=document_type,
+        tags=tag,
+        license=license,
+        attribution=attribution,
+        allow_private=allow_private or None,
+    )
     if mirror is None and base_url is not None:
         raise typer.BadParameter("--base-url goes with --mirror")
-    shared = _drop_unset(
-        document_type=document_type, tags=tag, license=license, attribution=attribution
-    )
-    narrowed = _drop_unset(include=include, exclude=exclude)
-    most = _drop_unset(limit=limit)
-    private = _drop_unset(allow_private=allow_private)
-    web = {**fetching, **asked, **private}
     specs: list[dict[str, Any]] = [
-        *(
-            {"type": "crawl", "url": url, **crawling, **narrowed, **most, **web}
-            for url in crawl or ()
-        ),
-        *({"type": "page", "url": url, **web} for url in page or ()),
+        *({"type": "crawl", "url": url} for url in crawl or ()),
+        *({"type": "page", "url": url} for url in page or ()),
         *({"type": "files", "path": path} for path in files or ()),
-        *({"type": "package", "name": name, **imported, **most} for name in package or ()),
+        *({"type": "package", "name": name} for name in package or ()),
         *(
-            {"type": "openapi", "url": place, **most, **fetching, **private}
-            if place.startswith(("http://", "https://"))
-            else {"type": "openapi", "path": place, **most}
+            {"type": "openapi", "url" if _WEB.match(place) else "path": place}
             for place in openapi or ()
         ),
         *({"type": "jsonl", "path": path} for path in jsonl or ()),
         *({"type": "parquet", "path": path} for path in parquet or ()),
     ]
     if mirror is not None:
-        specs.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
-    return [parse_source({**values, **shared}) for values in specs]
+        specs.append({"type": "mirror", "path": mirror, "base_url": base_url})
+    fields = _fields()
+    for name in given:
+        if not any(name in fields[values["type"]] for values in specs):
+            takers = [f"--{kind}" for kind, names in fields.items() if name in names]
+            option = _OPTIONS.get(name, name.replace("_", "-"))
+            *others, last = takers
+            kinds = f"{', '.join(others)} or {last}" if others else last
+            raise typer.BadParameter(f"--{option} goes with {kinds}")
+    return [
+        parse_source(
+            {**values, **{name: given[name] for name in given if name in fields[values["type"]]}}
+        )
+        for values in specs
+    ]
+
+
+_WEB = re.compile("https?://")
+_OPTIONS = {"sitemap": "no-sitemap", "document_type": "type", "tags": "tag"}  # with other names
+
+
+def _fields() -> dict[str, Collection[str]]:
+    """Return the options of each type of source."""
+    from kbkit.recipes import AnySource
+
+    models = get_args(get_args(AnySource)[0])
+    kinds = {str(model.model_fields["type"].default): model.model_fields for model in models}
+    return {kind: fields for kind, fields in kinds.items() if kind != "plugin"}
 
 
 def _drop_unset(**options: Any) -> dict[str, Any]:
     """Return options that are set; omitted ones have the recipe's defaults."""
     return {name: value for name, value in options.items() if value not in (None, "", [], ())}
-
-
-def _check_used(goes_with: str, options: dict[str, Any], *sources: list[str] | None) -> None:
-    if options and not any(sources):
-        name = "no-sitemap" if "sitemap" in options else next(iter(options))
-        raise typer.BadParameter(f"--{name} goes with {goes_with}")
 
 
 sources = typer.Typer(help="Manage the sources of a knowledge base.", no_args_is_help=True)

@@ -157,6 +157,15 @@ def test_limit_include_and_exclude_narrow_a_crawl(here, site):
     assert [uri.removeprefix(site) for uri in uris(here, "c")] in ([""], ["index.html"])
 
 
+def test_limit_and_exclude_narrow_files(here, tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nText.\n")
+    here("new", "few", "--files", "*.md", "--limit", "2")
+    assert len(uris(here, "few")) == 2
+    here("new", "some", "--files", "*.md", "--exclude", "b.md")
+    assert [uri.rpartition("/")[2] for uri in uris(here, "some")] == ["a.md", "c.md"]
+
+
 def test_depth_and_labels_of_a_crawl(here, site):
     command = ("new", "a", "--crawl", site, "--allow-private", "--depth", "1", "--no-sitemap")
     labels = ("--type", "policy", "--tag", "house", "--license", "cc by 4.0")
@@ -698,6 +707,8 @@ def test_export_of_pages_and_of_a_standalone_project(here, fruit, tmp_path):
         ["new", "a", "--files", "x", "--no-sitemap"],
         ["new", "a", "--files", "x", "--provider", "trafilatura"],
         ["new", "a", "--jsonl", "x", "--delay", "1"],
+        ["new", "a", "--jsonl", "x", "--limit", "1"],
+        ["new", "a", "--files", "x", "--include", "y"],
         ["new", "a", "--crawl", "http://x.org", "--depth", "-1"],
         ["add", "a"],
         ["search"],
