@@ -180,20 +180,23 @@ class Improving:
         from kbkit.embedding.onnx import minilm_fingerprint  # a search needs none
 
         limit = self._handle.resources.settings.minilm_chunks
-        with self._stores.database.write() as transaction:
+        database = self._stores.database
+        with database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
-            spec = spec_of(row)
-            if not isinstance(spec.embedding, AutoEmbedding):
+            now = spec_of(row).embedding
+            if not isinstance(now, AutoEmbedding):
                 return
-            limit *= 1 if spec.embedding.model == "static" else 2
+            limit *= 1 if now.model == "static" else 2
             few = 0 < corpus.some_chunks(transaction, row.id, limit + 1) <= limit
-            model = "minilm" if few and row.summary_model == minilm_fingerprint() else "static"
-            if model == spec.embedding.model:
-                return
-            if model == "minilm" or row.waits:
-                chosen = spec.embedding.model_copy(update={"model": model})
-                knowledge_bases.set_spec(transaction, row, spec.embedded_by(chosen))
-                return
+        model = "minilm" if few and row.summary_model == minilm_fingerprint() else "static"
+        if model == now.model:
+            return
+        if model == "minilm" or row.waits:
+            chosen = now.model_copy(update={"model": model})
+            with database.write() as transaction:
+                row = knowledge_bases.get_by_id(transaction, self._handle.id)
+                knowledge_bases.set_spec(transaction, row, spec_of(row).embedded_by(chosen))
+            return
         self.use_static()
 
     def use_static(self) -> Embedder:

@@ -19,6 +19,7 @@ from kbkit.recipes import (
     StaticEmbedding,
 )
 from kbkit.stores.catalog import corpus
+from tests.stores.workspaces import opened
 
 CUPS = 12
 LIMIT = 24
@@ -151,3 +152,19 @@ def test_an_export_does_not_wait_for_chunks(workspace, tmp_path):
     assert kb.info().waiting.chunks == CUPS
     kb.export(folder=tmp_path / "site", build=False)
     assert state(kb) == ("minilm", "static")
+
+
+def test_static_vectors_serve_meanwhile_on_a_server_too(postgres, tmp_path, monkeypatch):
+    settings = {"improve": "off", "minilm_chunks": LIMIT}
+    with opened(tmp_path / "kb", postgres.empty(), **settings) as workspace:
+        kb = workspace.create("drinks")
+        source = cups(tmp_path / "cups.jsonl", text="The same text.", name="same")
+        kb.ingest(source)
+        kb.improve()
+        assert lengths(kb) == {384}
+        monkeypatch.setattr(document_writer, "_MANY", 2)
+        monkeypatch.setattr(document_writer, "_CHARACTERS", 100)
+        kb.ingest(cups(tmp_path / "new.jsonl", text="Another text of document {n}.", name="new"))
+        assert lengths(kb) == {256}
+        kb.improve()
+        assert (state(kb), lengths(kb)) == (("minilm", "onnx"), {384})

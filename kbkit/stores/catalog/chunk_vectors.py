@@ -207,15 +207,15 @@ def take_over(transaction: Transaction, kb_id: str, embedder: str, keep: str = "
 
 def _keep(transaction: Transaction, kb_id: str, embedder: str) -> None:
     known = sa.select(embedded.c.embed_hash).where(*_pending_of(kb_id, embedder))
-    made_of = sa.select(
-        sa.literal(kb_id), sa.literal(embedder), EMBED_HASH, sa.func.min(vectors.c.vector)
-    ).join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-    transaction.execute(
-        embedded.insert().from_select(
-            ["kb_id", "embedder", "embed_hash", "vector"],
-            made_of.where(chunks.c.kb_id == kb_id, EMBED_HASH.not_in(known)).group_by(EMBED_HASH),
-        )
+    own = chunks.c.kb_id == kb_id
+    first = sa.select(sa.func.min(chunks.c.seq)).where(own).group_by(EMBED_HASH)
+    query = (
+        sa.select(sa.literal(kb_id), sa.literal(embedder), EMBED_HASH, vectors.c.vector)
+        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+        .where(chunks.c.seq.in_(first), EMBED_HASH.not_in(known))
     )
+    names = ["kb_id", "embedder", "embed_hash", "vector"]
+    transaction.execute(embedded.insert().from_select(names, query))
 
 
 def _pending_of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
