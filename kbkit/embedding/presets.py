@@ -58,7 +58,7 @@ PRESETS = {
             16,
             "MIT",
             "English",
-            "chunks, by default: thousands a second",
+            "chunks at first: thousands a second",
             1,
         ),
         Preset(
@@ -69,7 +69,7 @@ PRESETS = {
             22,
             "Apache-2.0",
             "English",
-            "summaries, by default: reads words in context",
+            "summaries, few chunks: reads words in context",
             200,
         ),
         Preset(

@@ -60,7 +60,7 @@ class Settings:
             ``background`` (the default), before an ingest returns (``wait``), or only with `kbkit
             improve` (``off``). Until then static vectors serve searches.
         minilm_chunks: ``KBKIT_MINILM_CHUNKS``, up to how many chunks the embedding ``auto`` uses
-            MiniLM, which embeds some 30 a second; default 20,000, and 0 for never.
+            MiniLM, which embeds about 60 a second on two cores; default 20,000, 0 for never.
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
         models: ``KBKIT_MODELS``, folder of fetched embedding models; by default in the user's data
             folder.
