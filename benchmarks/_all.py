@@ -1,9 +1,8 @@
-"""Runs every benchmark, one after the other, and ends with an index of their tables.
+"""Run every benchmark and write an index of their tables to ``build/bench/index.md``.
 
     python benchmarks/_all.py [NAME ...]
 
-Each runs in a process of its own; one that fails is noted, and the others go on. The index is
-written to ``build/bench/index.md``.
+Each benchmark runs in its own process. If one fails, the index notes it and the others run.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from _corpora import TABLES, table
 
 HERE = Path(__file__).parent
 ARGUMENTS = {"quality": ("--peers", "--fetch")}
-"""What a benchmark is told beside its name."""
+"""Further arguments of a benchmark."""
 
 
 def run(script: Path) -> list[str]:
-    """Run a benchmark; gives its line of the index."""
+    """Run a benchmark and return its line of the index."""
     print(f"\n== {script.name}\n", flush=True)
     began = time.time()
     command = [sys.executable, script, *ARGUMENTS.get(script.stem, ())]
@@ -35,7 +34,6 @@ def run(script: Path) -> list[str]:
 
 
 def main() -> int:
-    """Run what is named, or all."""
     scripts = sorted(path for path in HERE.glob("[!_]*.py"))
     chosen = [path for path in scripts if path.stem in sys.argv[1:] or not sys.argv[1:]]
     rows = [run(path) for path in chosen]

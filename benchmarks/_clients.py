@@ -1,7 +1,7 @@
-"""Clients of a server, each with a connection of its own: what they ask, how long that takes.
+"""Clients that put load on a server, each with its own connection.
 
-Run as a program it is a process of its own, lest it take the server's time: it reads an `Order` as
-JSON, and writes what was seen.
+As a program it reads an `Order` as JSON and writes `Seen`, so that clients take no time from the
+server's process.
 """
 
 from __future__ import annotations
@@ -28,24 +28,26 @@ SHARES = {
     "vote for an entry": 6,
     "rate a chunk": 8,
 }
-"""How many of 100 requests are of each kind."""
+"""Of 100 requests, how many are of each kind."""
 WARM = 5.0
 """Seconds at the beginning that are not measured."""
+SLOW = 0.5
+"""Seconds above which an answer is listed by itself."""
 
 
 @dataclass
 class Order:
-    """What clients are to do.
+    """The work of the clients.
 
     Attributes:
         url: Address of the server.
-        token: That they show.
-        kb: Knowledge base that they search and write to.
-        clients: How many there are.
-        seconds: How long they go on.
-        pause: Seconds between an answer and the next request, on average.
-        questions: What they ask.
-        name: Of this run, which what they write begins with.
+        token: Token of the requests.
+        kb: Knowledge base to search and write to.
+        clients: Number of clients.
+        seconds: Duration.
+        pause: Mean seconds between an answer and the next request.
+        questions: Queries to draw from.
+        name: Prefix of everything the run writes.
     """
 
     url: str
@@ -60,22 +62,22 @@ class Order:
 
 @dataclass
 class Seen:
-    """What a client saw.
+    """The answers that clients received.
 
     Attributes:
         times: Seconds of each answer, by kind of request.
-        failed: What was answered with an error, by kind and status.
-        written: What was answered with success, by kind.
+        slow: Answers above `SLOW` seconds: seconds since the start, kind, seconds it took.
+        failed: Number of errors, by kind and status.
+        written: Notes of successful writes, by kind.
     """
 
     times: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    slow: list[tuple[float, str, float]] = field(default_factory=list)
     failed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     written: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
 
 class Client:
-    """Somebody who asks and writes, with pauses."""
-
     def __init__(self, number: int, order: Order) -> None:
         parts = urlsplit(order.url)
         self.number, self.order = number, order
@@ -91,7 +93,6 @@ class Client:
         self.count = 0
 
     def run(self) -> None:
-        """Ask until the time is over."""
         seconds, pause = self.order.seconds, self.order.pause
         began = time.perf_counter()
         time.sleep(self.chance.random() * pause)
@@ -103,6 +104,8 @@ class Client:
             took = time.perf_counter() - sent
             if now > began + min(WARM, seconds / 4):
                 self.seen.times[kind].append(took)
+                if took > SLOW:
+                    self.seen.slow.append((now - began, kind, took))
             if status >= 400:
                 self.seen.failed[f"{kind}: {status} {answer[:200]!r}"] += 1
             elif note is not None:
@@ -112,14 +115,14 @@ class Client:
             time.sleep(self.chance.expovariate(1 / pause) if pause else 0)
 
     def ask(self, method: str, path: str, body: Any) -> tuple[int, bytes]:
-        """Send a request; its status, and what came."""
+        """Send a request and return its status and body."""
         text = body if isinstance(body, bytes) or body is None else json.dumps(body)
         self.connection.request(method, path, text, self.headers)
         response = self.connection.getresponse()
         return response.status, response.read()
 
     def request(self, kind: str) -> tuple[str, str, Any, Any]:
-        """Method, path and body of a request, and what is to be there when it was answered."""
+        """Return method, path and body of a request, and what must exist once it has succeeded."""
         question = self.chance.choice(self.questions)
         self.count += 1
         name = f"{self.order.name}-{self.number}-{self.count}"
@@ -150,7 +153,7 @@ class Client:
 
 
 def run(order: Order) -> Seen:
-    """What the clients saw, all together."""
+    """Run all clients and join what they saw."""
     many = [Client(number, order) for number in range(order.clients)]
     threads = [threading.Thread(target=each.run) for each in many]
     for thread in threads:
@@ -159,6 +162,7 @@ def run(order: Order) -> Seen:
         thread.join()
     whole = Seen()
     for each in many:
+        whole.slow += each.seen.slow
         for kind, times in each.seen.times.items():
             whole.times[kind] += times
         for kind, notes in each.seen.written.items():

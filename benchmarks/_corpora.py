@@ -1,9 +1,8 @@
-"""What the benchmarks of retrieval search: corpora with questions whose answers are known.
+"""Corpora with questions whose answers are known, for the benchmarks of retrieval.
 
-Test collections and the questions about Python, SQLite, Apache, Django and pandas are read from
-``../shared/eval``; those of ``benchmarks/questions`` are the project's own. The manuals are
-Debian's packages, where they are installed or where `fetch_manuals` unpacked them. What is missing
-is told and left out.
+Test collections and the questions about Python, SQLite, Apache, Django and pandas come from
+``../shared/eval``; those in ``benchmarks/questions`` are the project's own. Manuals are Debian
+packages, installed or unpacked by `fetch_manuals`. Missing corpora are reported and skipped.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ OWN = ROOT / "benchmarks" / "questions"
 PYTHON = Path("/usr/share/doc/python3.11/html")
 TABLES = ROOT / "build" / "bench"
 KEPT = ROOT / "build" / "benchmarks"
-"""Where knowledge bases, packages and vectors stay from one run to the next."""
+"""Where knowledge bases, packages and vectors stay between runs."""
 DEPTH = 10
 PASSAGES = 5
-"""Passages that recall and IoU look at."""
+"""Number of passages that recall and IoU read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +44,10 @@ class Manual:
     """Pages of a Debian package, and questions about them.
 
     Attributes:
-        questions: A file of questions: the text, tab, pages that answer it, the best one first.
+        questions: A file: each line has a question and, after tabs, its pages, best first.
         package: The package that has the pages.
-        path: Where it has them below ``/usr/share/doc``.
-        include: Globs of the pages to read; none for all.
+        path: Their folder below ``/usr/share/doc``.
+        include: Globs of the pages to read; empty for all.
     """
 
     questions: Path
@@ -58,7 +57,7 @@ class Manual:
 
     @property
     def folder(self) -> Path | None:
-        """Where the pages are, if they are anywhere."""
+        """The folder of the pages, or ``None``."""
         unpacked = KEPT / "packages" / self.package / "usr/share/doc"
         for doc in (Path("/usr/share/doc"), unpacked):
             if any((doc / self.path).glob("**/*.html")):
@@ -80,12 +79,12 @@ MANUALS = {
 }
 PANDAS = EVAL / "manuals/pandas-questions.tsv"
 MKDOCS = OWN / "mkdocs.tsv"
-"""Questions whose answers are objects of installed packages, by qualified name."""
+"""Questions that objects of installed packages answer, by qualified name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A passage that a search found: ``text[start:end]`` of a document."""
+    """A retrieved passage: ``text[start:end]`` of a document."""
 
     uri: str
     start: int
@@ -94,13 +93,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and how much each passage says about it.
+    """A question and how relevant each passage is to it.
 
     Attributes:
-        gains: Gains of the passages of a ranking, best first; each answer is counted once.
-        ideal: Gains of the best ranking there is.
-        coverage: Further figures of a ranking, where passages are sought.
-        grades: By page, what it is worth, where pages are sought.
+        gains: Gains of a ranking's passages, best first; each answer counts once.
+        ideal: Gains of the best possible ranking.
+        coverage: Further figures of a ranking of passages.
+        grades: Relevance by page, where pages are ranked.
     """
 
     text: str
@@ -110,12 +109,11 @@ class Question:
     grades: Mapping[str, float] = field(default_factory=dict)
 
     def ndcg(self, ranking: Sequence[Place]) -> float:
-        """nDCG@10."""
         best = _dcg(self.ideal[:DEPTH])
         return _dcg(self.gains(ranking)[:DEPTH]) / best if best else 0.0
 
     def figures(self, ranking: Sequence[Place]) -> dict[str, float]:
-        """nDCG@10, whether the first answer is right (Hit@1), and MRR@10."""
+        """Return nDCG@10, Hit@1 (whether the first answer is right) and MRR@10."""
         gains = self.gains(ranking)[:DEPTH]
         first = next((rank for rank, gain in enumerate(gains) if gain > 0), None)
         return {
@@ -142,7 +140,7 @@ class Corpus:
 def corpora(
     folder: Path, embedding: AnyEmbedding | None = None, names: Sequence[str] = ()
 ) -> Iterator[Corpus]:
-    """Build each corpus that is there in a workspace and give it."""
+    """Build and yield each available corpus."""
     makers = MAKERS
     with kbkit.open(folder) as workspace:
         for name in names or makers:
@@ -163,7 +161,7 @@ def corpora(
 
 
 _Found = tuple[AnySource | list[AnySource], Callable[[kbkit.KnowledgeBase], list[Question]]] | str
-"""What to read and what to ask; or what is missing."""
+"""Sources and questions of a corpus, or the reason why it is missing."""
 
 
 def _manual(name: str, folder: Path) -> _Found:
@@ -178,7 +176,7 @@ def _manual(name: str, folder: Path) -> _Found:
 
 
 def _pandas(name: str, folder: Path) -> _Found:
-    """What the quickstart recipe holds: the guides of kbkit, and pandas."""
+    """The corpus of the quickstart recipe: kbkit's guides, and pandas."""
     if not PANDAS.is_file():
         return f"no {PANDAS}"
     guides = folder / "guides"
@@ -194,21 +192,21 @@ def _pandas(name: str, folder: Path) -> _Found:
 
 
 def _mkdocs(name: str, folder: Path) -> _Found:
-    """A code base: MkDocs as it is installed."""
+    """The installed code of MkDocs."""
     if not MKDOCS.is_file():
         return f"no {MKDOCS}"
     return kbkit.PackageSource(name="mkdocs"), lambda kb: about_rows(MKDOCS, path_of)
 
 
 def path_of(uri: str) -> str:
-    """What tables of questions call a page: its path, or the name of an object."""
+    """Return the name that tables of questions give a page: its path, or an object's name."""
     if "://" not in uri:
         return uri.partition(":")[2].split("#")[0]
     return unquote(urlsplit(uri).path).lstrip("/")
 
 
 def about_rows(file: Path, name: Callable[[str], str]) -> list[Question]:
-    """The questions of a table."""
+    """Read the questions of a table."""
     rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if line]
     return [about_pages(row[0], row[1].split(","), name) for row in rows]
 
@@ -216,18 +214,18 @@ def about_rows(file: Path, name: Callable[[str], str]) -> list[Question]:
 def about_pages(
     text: str, pages: Sequence[str], name: Callable[[str], str] = lambda uri: uri.split("#")[0]
 ) -> Question:
-    """The first page is the best, the others count as relevant.
+    """Grade the first page highest; the others count as relevant.
 
     Args:
         text: The question.
         pages: Names of pages.
-        name: The name of the page that has a URI.
+        name: Returns the page's name for a URI.
     """
     return _graded(text, dict.fromkeys(pages, 1.0) | {pages[0]: 2.0}, name)
 
 
 def _graded(text: str, grades: dict[str, float], name: Callable[[str], str] = str) -> Question:
-    """Documents have grades; a document counts where it is found first."""
+    """Grade documents; a document counts once, at its first passage."""
 
     def gains(ranking: Sequence[Place]) -> list[float]:
         return [grades.get(page, 0.0) for page in dict.fromkeys(name(one.uri) for one in ranking)]
@@ -287,7 +285,7 @@ def _chunking(name: str, folder: Path) -> _Found:
 
 
 def _about_passages(row: dict[str, str], passages: Sequence[Place]) -> Question:
-    """A passage is relevant when it holds a third of a reference, or is held by it to a third."""
+    """A passage is relevant if a third of a reference is in it, or a third of it in one."""
     references = [(one["start_index"], one["end_index"]) for one in json.loads(row["references"])]
 
     def gain(place: Place) -> float:
@@ -302,7 +300,7 @@ def _about_passages(row: dict[str, str], passages: Sequence[Place]) -> Question:
         )
 
     def coverage(ranking: Sequence[Place]) -> dict[str, float]:
-        """Share of the references that the first hits hold, and IoU; see `chunking.py`."""
+        """Return IoU, and the share of the references in the first hits; see `chunking.py`."""
         best = ranking[:PASSAGES]
         found = {
             at
@@ -334,7 +332,7 @@ MAKERS: dict[str, Callable[[str, Path], _Found]] = {
 
 
 def fetch_manuals() -> None:
-    """Unpack the packages of manuals that are not installed, by ``apt-get download``."""
+    """Unpack packages of manuals that are not installed, fetched by ``apt-get download``."""
     for manual in MANUALS.values():
         if manual.folder is not None or not manual.questions.is_file():
             continue
@@ -349,11 +347,11 @@ def fetch_manuals() -> None:
 
 
 def kept_folder(name: str, rebuild: bool = False) -> Path:
-    """The folder of a set's knowledge base, empty unless the code that made it is this one's.
+    """Return the kept folder of a knowledge base; it is emptied if other code made it.
 
     Args:
-        name: Of the set, or of what is made.
-        rebuild: Whether to begin anew in any case.
+        name: Name of the set or knowledge base.
+        rebuild: Empty the folder anyway.
     """
     folder, digest = KEPT / "kbs" / name, _code_of_ingest()
     note = folder / "made-by"
@@ -365,7 +363,7 @@ def kept_folder(name: str, rebuild: bool = False) -> Path:
 
 
 def _code_of_ingest() -> str:
-    """A digest of the code that decides what a knowledge base holds."""
+    """Hash the code that determines the content of a knowledge base."""
     rooms = ("sources", "markdown", "text", "ingest", "embedding", "stores", "recipes", "models")
     digest = hashlib.sha256(sys.version.encode())
     for room in rooms:
@@ -376,13 +374,13 @@ def _code_of_ingest() -> str:
 
 @contextmanager
 def bench_folder() -> Iterator[Path]:
-    """A folder for workspaces, gone afterwards."""
+    """Yield a temporary folder for workspaces."""
     with tempfile.TemporaryDirectory(prefix="kbkit-bench-") as folder:
         yield Path(folder)
 
 
 def report(name: str, lines: Sequence[str], folder: Path = TABLES) -> None:
-    """Print a table and keep it under ``build/bench``, with what else the machine had to do."""
+    """Print a table with the load of the machine, and write it to ``build/bench``."""
     loads = " and ".join(f"{load:.1f}" for load in os.getloadavg()[:2])
     machine = f"{os.cpu_count()} processors; load of the last minute and five minutes: {loads}."
     text = "\n".join([*lines, "", machine]) + "\n"
@@ -392,6 +390,6 @@ def report(name: str, lines: Sequence[str], folder: Path = TABLES) -> None:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]

@@ -1,4 +1,4 @@
-"""Figures of each question, kept as JSON, and the tables that are made of them."""
+"""Figures of each question, kept as JSON, and the tables made from them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ MANUALS = (
     *("python", "sqlite", "apache", "django", "pandas"),
     *("ncurses", "policy", "faq", "postfix", "mkdocs"),
 )
-"""Sets whose questions are put as people put them, about pages."""
+"""Sets of people's own questions about pages."""
 KBKIT, BASELINE = "kbkit", "chunks alone"
 MEASURES = {"ndcg": "nDCG@10", "hit": "Hit@1", "mrr": "MRR@10"}
 
 
 @dataclass(slots=True)
 class SetFigures:
-    """What was measured on a set.
+    """Figures of a set.
 
     Attributes:
-        version: The checkout, as git describes it.
-        date: The day.
-        documents: In the knowledge base.
-        chunks: Likewise.
-        questions: Their texts.
-        systems: By way to search and measure, a figure of each question.
+        version: The checkout, as ``git describe`` names it.
+        date: Day of the run.
+        documents: Number of documents.
+        chunks: Number of chunks.
+        questions: The texts.
+        systems: A figure for each question, by system and measure.
     """
 
     version: str
@@ -42,20 +42,20 @@ class SetFigures:
     systems: dict[str, dict[str, list[float]]]
 
     def values(self, system: str, measure: str = "ndcg") -> Values | None:
-        """The figures of a way to search, one a question."""
+        """Return a system's figures, one for each question."""
         found = self.systems.get(system, {}).get(measure)
         return None if found is None else np.array(found)
 
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured on all sets."""
+    """Figures of all sets."""
 
     sets: dict[str, SetFigures] = field(default_factory=dict)
 
     @classmethod
     def read(cls, file: Path) -> Figures:
-        """What a file has; nothing where it is not there."""
+        """Read a file; without a file the figures are empty."""
         if not file.is_file():
             return cls()
         values = json.loads(file.read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ class Figures:
 
 
 def tables(figures: Figures, before: Figures | None = None) -> list[str]:
-    """All tables, as lines of Markdown."""
+    """Return all tables as lines of Markdown."""
     lines = ["# Quality of search", "", *_systems(figures), "", *_intervals(figures)]
     pairs = [(name, one.values(KBKIT), one.values(BASELINE)) for name, one in figures.sets.items()]
     lines += ["", *_paired(f"{KBKIT} against {BASELINE}", pairs)]
@@ -78,7 +78,7 @@ def tables(figures: Figures, before: Figures | None = None) -> list[str]:
 
 
 def _systems(figures: Figures) -> list[str]:
-    """nDCG@10 of all ways to search, by set."""
+    """Compare nDCG@10 of all systems, by set."""
     heads = list(dict.fromkeys(way for one in figures.sets.values() for way in one.systems))
     rows = []
     for name, one in figures.sets.items():
@@ -95,7 +95,7 @@ def _systems(figures: Figures) -> list[str]:
 
 
 def _intervals(figures: Figures) -> list[str]:
-    """All measures of kbkit, with 95 % intervals."""
+    """List all measures of kbkit with 95 % intervals."""
     rows = []
     for name, one in figures.sets.items():
         cells = []
@@ -109,7 +109,7 @@ def _intervals(figures: Figures) -> list[str]:
 
 
 def _paired(title: str, pairs: Sequence[tuple[str, Values | None, Values | None]]) -> list[str]:
-    """Differences of the same questions, with a paired randomisation test."""
+    """Compare systems on the same questions by a paired randomisation test."""
     both = [(name, a, b) for name, a, b in pairs if a is not None and b is not None]
     rows = [[name, *_difference(ours, other)] for name, ours, other in both]
     some = [(ours, other) for name, ours, other in both if name in MANUALS]
@@ -129,7 +129,7 @@ def _difference(ours: Values, others: Values) -> list[str]:
 def _against(
     figures: Figures, before: Figures
 ) -> tuple[str, list[tuple[str, Values | None, Values | None]]]:
-    """The same questions in another checkout's file."""
+    """Compare with the figures of another checkout on the same questions."""
     pairs: list[tuple[str, Values | None, Values | None]] = []
     for name, one in figures.sets.items():
         values, other = one.values(KBKIT), before.sets.get(name)
@@ -146,7 +146,7 @@ def _against(
 
 
 def _passages(figures: Figures) -> list[str]:
-    """What the first passages hold of the wanted ones, where passages are sought."""
+    """Show how much of the wanted passages the first hits hold."""
     rows = []
     for one in figures.sets.values():
         for way in one.systems:

@@ -1,4 +1,4 @@
-"""Sites by further generators: those that were first measured when no rule was made with them."""
+"""Sites by generators that kbkit had no rules for when they were first measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ _ASYNC, _LODASH = "async/dist/async.js", "lodash/lodash.js"
 
 
 def pdoc3(maker: Maker) -> None:
-    """The API of some packages by pdoc3, whose program is named like that of pdoc."""
     programs = maker.python("pdoc3", "httpx", "pygments", place="venv-pdoc3")
     out = maker.fresh("pdoc3")
     maker.run(programs / "pdoc", "--html", "--skip-errors", "-o", out, "httpx", "pygments")
@@ -25,7 +24,6 @@ def pdoc3(maker: Maker) -> None:
 
 
 def docutils(maker: Maker) -> None:
-    """The manual of docutils by itself."""
     programs = maker.python("docutils", "pygments")
     work, out = maker.fresh("docutils-source"), maker.fresh("docutils-out")
     maker.run(
@@ -47,7 +45,6 @@ def docutils(maker: Maker) -> None:
 
 
 def zensical(maker: Maker) -> None:
-    """Node's manual by Zensical."""
     programs = maker.python("zensical")
     work = maker.fresh("zensical")
     maker.node_markdown(work / "docs")
@@ -59,7 +56,6 @@ def zensical(maker: Maker) -> None:
 
 
 def honkit(maker: Maker) -> None:
-    """Chapters of Node's manual by HonKit, which goes on with GitBook."""
     project = maker.npm("honkit", name="honkit")
     work = maker.fresh("honkit")
     pages = chapters(maker, work)
@@ -75,7 +71,6 @@ def honkit(maker: Maker) -> None:
 
 
 def starlight(maker: Maker) -> None:
-    """Node's manual by Starlight, of Astro."""
     project = maker.npm("astro~5", "@astrojs/starlight~0.36", "sharp", name="starlight")
     content = project / "src/content/docs"
     shutil.rmtree(content, ignore_errors=True)
@@ -105,7 +100,6 @@ def starlight(maker: Maker) -> None:
 
 
 def vuepress(maker: Maker) -> None:
-    """Node's manual by VuePress."""
     project = maker.npm(
         "vuepress~2.0.0-rc.26",
         "@vuepress/bundler-vite~2.0.0-rc.26",
@@ -153,7 +147,6 @@ def _jsdoc(maker: Maker, name: str, theme: str, *libraries: str) -> None:
 
 
 def documentation(maker: Maker) -> None:
-    """The API of a library by documentation.js."""
     project = maker.npm("documentation", "async", name="documentation")
     out = maker.fresh("documentation")
     maker.run(
@@ -170,7 +163,6 @@ def documentation(maker: Maker) -> None:
 
 
 def esdoc(maker: Maker) -> None:
-    """The API of a library by ESDoc."""
     project = maker.npm("esdoc", "esdoc-standard-plugin", "async", name="esdoc")
     out = maker.fresh("esdoc")
     (out / "esdoc.json").write_text(
@@ -189,7 +181,6 @@ def esdoc(maker: Maker) -> None:
 
 
 def latex2html(maker: Maker) -> None:
-    """Chapters of Node's manual by LaTeX2HTML."""
     out = maker.fresh("latex2html")
     pages = [str(page) for page in chapters(maker, out / "text")[:8]]
     maker.run(
@@ -230,14 +221,13 @@ def latex2html(maker: Maker) -> None:
 
 
 def _manual_pages(maker: Maker) -> list[Path]:
-    """Manual pages of the system's calls and library."""
+    """Return manual pages of system calls and of the C library."""
     folder = maker.debian("manpages-dev") / "usr/share/man"
     found = [page for part in ("man2", "man3") for page in sorted((folder / part).glob("*.gz"))]
     return [page for page in found if page.stat().st_size > 1_500][:: max(1, len(found) // 200)]
 
 
 def groff(maker: Maker) -> None:
-    """Manual pages by groff."""
     out = maker.fresh("groff")
     for page in _manual_pages(maker):
         place = out / f"{page.stem}.html"
@@ -246,7 +236,6 @@ def groff(maker: Maker) -> None:
 
 
 def mandoc(maker: Maker) -> None:
-    """The same pages by mandoc."""
     out = maker.fresh("mandoc")
     for page in _manual_pages(maker):
         place = out / f"{page.stem}.html"
@@ -255,7 +244,6 @@ def mandoc(maker: Maker) -> None:
 
 
 def pod2html(maker: Maker) -> None:
-    """Perl's manual by pod2html."""
     out = maker.fresh("pod2html")
     folder = maker.debian("perl-doc") / "usr/share/perl"
     pages = [page for page in sorted(folder.glob("*/pod/perl*.pod")) if "delta" not in page.stem]
@@ -265,7 +253,6 @@ def pod2html(maker: Maker) -> None:
 
 
 def pandoc(maker: Maker) -> None:
-    """Chapters of Node's manual by pandoc, each on its own."""
     out = maker.fresh("pandoc")
     (out / "html").mkdir()
     for page in chapters(maker, out / "text"):
@@ -311,7 +298,7 @@ _ANTORA_HELPERS = {
 
 
 def antora(maker: Maker) -> None:
-    """Chapters of Node's manual by Antora, in a page like that of its own user interface."""
+    """Node's manual by Antora, in a page like that of Antora's default interface."""
     project = maker.npm("antora", name="antora")
     work = maker.fresh("antora")
     pages = work / "docs/modules/ROOT/pages"
@@ -367,7 +354,7 @@ _OCAML = ("astring", "fmt", "cmdliner", "lwt", "re")
 
 
 def odoc(maker: Maker) -> None:
-    """Libraries of OCaml by odoc, twice compiled, since modules refer to each other."""
+    """Libraries of OCaml by odoc; compiled twice because modules refer to each other."""
     out = maker.fresh("odoc")
     program = maker.debian("ocaml-odoc") / "usr/bin/odoc"
     for name in _OCAML:

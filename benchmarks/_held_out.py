@@ -1,9 +1,9 @@
-"""Weights that were chosen without the set they are measured on, and what each retriever brings.
+"""Weights chosen on other sets than the one they are measured on, and the value of each retriever.
 
-The candidates of all questions are fetched once (`kbkit.feedback.evaluate`, which ranks as
-search does; that is checked). For each set in turn, weights are chosen that do well on the others,
-by the mean of their nDCG@10: the mean of the best of some hundred combinations, and from there one
-weight after the other moved to where it is best. They are measured on the set that was left out.
+The candidates of all questions are fetched once (`kbkit.feedback.evaluate` ranks as search does,
+which is checked). For each set, the weights with the best mean nDCG@10 on the other sets are
+chosen: first the best of some hundred combinations, then one weight at a time. They are measured
+on the set left out.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from kbkit.recipes import RetrievalSpec
 
 TRIED, BEST = 256, 8
 STEPS, SWEEPS = 10, 3
-"""Into how many steps the range of a weight is divided, and how often each is looked at."""
+"""Steps of a weight's range, and rounds over all weights."""
 NEAR = 0.005
-"""How far the mean figure of a set may be from that of search."""
+"""Allowed difference between the mean figure here and that of search."""
 
 Steps = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A set, and how each combination of weights does on it.
+    """A set and its figures for each combination of weights.
 
     Attributes:
-        name: Of the set.
+        name: Name of the set.
         cache: Candidates of its questions.
-        present: The weights that kbkit ships for it.
-        shipped: nDCG@10 of those, one a question.
-        means: Mean nDCG@10 of each combination, shape ``(tried,)``.
-        known: Mean nDCG@10 of further ones, by their steps.
+        present: The default weights of kbkit.
+        shipped: nDCG@10 with the default weights, one for each question.
+        means: Mean nDCG@10 of each combination, shape ``(combinations,)``.
+        known: Mean nDCG@10 of further combinations, by their steps.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Tried:
         return cls(corpus.name, cache, present, shipped, np.array(means))
 
     def mean(self, steps: Steps) -> float:
-        """Mean nDCG@10 of weights that are some steps from the low ends of their ranges."""
+        """Return the mean nDCG@10 of weights given as steps from the low end of their ranges."""
         if steps not in self.known:
             figures = self.cache.ndcg(_with(self.present, _weights(steps)))
             self.known[steps] = float(figures.mean())
@@ -77,14 +77,14 @@ class Tried:
 
 
 def combinations() -> Values:
-    """The weights that are tried: a Sobol sequence, shape ``(tried, weights)``."""
+    """Return the combinations to try: a Sobol sequence, shape ``(combinations, weights)``."""
     low, high = zip(*RANGES.values(), strict=True)
     points = qmc.Sobol(len(RANGES), rng=np.random.default_rng(1)).random(TRIED)
     return np.asarray(qmc.scale(points, low, high), np.float64)
 
 
 def chosen(tried: Sequence[Tried]) -> Values:
-    """The weights that do best on some sets, each set counting alike."""
+    """Return the weights with the best mean over some sets, each set counting alike."""
 
     def mean(steps: Steps) -> float:
         return float(np.mean([one.mean(steps) for one in tried]))
@@ -110,7 +110,7 @@ def _weights(steps: Steps) -> Values:
 
 
 def held_out(names: Sequence[str]) -> Iterator[list[str]]:
-    """Tables of weights by the set that was left out."""
+    """Tabulate the weights by the set left out."""
     tried = [Tried.of(corpus) for corpus in _sets(names)]
     if len(tried) < 2:
         print("held-out: two sets at least are needed")
@@ -143,7 +143,7 @@ def held_out(names: Sequence[str]) -> Iterator[list[str]]:
 
 
 def retrievers(names: Sequence[str]) -> Iterator[list[str]]:
-    """What each retriever brings: nDCG@10 without it, by search itself."""
+    """Tabulate nDCG@10 without each retriever, measured by search itself."""
     default = RetrievalSpec()
     without = [
         name
@@ -193,7 +193,6 @@ def _sets(names: Sequence[str]) -> Iterator[Corpus]:
 
 
 def _evaluation(corpus: Corpus) -> EvaluationSet:
-    """The questions as kbkit's own feedback asks them."""
     documents = {one.id: one.uri for one in corpus.kb.documents}
     if corpus.questions[0].grades:
         uris = {path_of(uri): uri for uri in documents.values()}

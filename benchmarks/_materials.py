@@ -1,8 +1,8 @@
-"""Documents with questions that ask the same of chunks of any length.
+"""Documents with questions that do not depend on the length of chunks.
 
-Pages are asked for by the questions of ``../shared/eval``, and by headings that were taken out of
-the documentation of Django and SQLite. Passages are asked for by the questions of Chroma's chunking
-corpora, and by those headings too: their sections have to be found.
+Questions of ``../shared/eval``, and headings taken out of the documentation of Django and SQLite,
+ask for pages. Questions of Chroma's chunking corpora, and the same headings, ask for passages: the
+heading's section must be found.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from kbkit.text.analysis import analyzer
 from kbkit.text.markdown.structure import outline
 
 READ = 4000
-"""Characters of hits in which a passage is sought."""
+"""Number of characters of hits in which a passage is sought."""
 HITS = 100
-"""Passages read to find ten different pages."""
+"""Number of passages read to find ten different pages."""
 HEADINGS = 250
 _DOCUMENTATIONS = {
     "django": Path("/usr/share/doc/python-django-doc/html"),
     "sqlite": Path("/usr/share/doc/sqlite3"),
 }
 _TERMS = range(3, 10)
-"""A heading of so many terms is like a question."""
+"""Terms that a heading needs to serve as a question."""
 _SECTION = 200
-"""Characters that a section has at least."""
+"""Smallest section, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Passage:
     ranges: tuple[tuple[int, int], ...]
 
     def share(self, ranking: Sequence[Place]) -> float:
-        """Share of them that the first characters of a ranking hold, 0 to 1."""
+        """Return the share of the passage that the first characters of a ranking hold, 0 to 1."""
         left, found = READ, set[int]()
         for place in ranking:
             end = min(place.end, place.start + left)
@@ -59,7 +59,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Documents in a file of JSON lines, and what is asked of them."""
+    """Documents in a file of JSON lines, and questions about them."""
 
     name: str
     file: Path
@@ -69,12 +69,12 @@ class Material:
     def figures(
         self, kb: kbkit.KnowledgeBase, mode: str = "hybrid", settings: Settings | None = None
     ) -> Figures:
-        """How well a knowledge base of these documents answers.
+        """Measure a knowledge base of these documents.
 
         Args:
             kb: The knowledge base.
-            mode: Of the searches.
-            settings: What differs from how it is set.
+            mode: Mode of the searches.
+            settings: Retrieval settings that differ from its own.
         """
         kept = kb.spec.retrieval
         spec = type(kept).model_validate({**kept.model_dump(), **(settings or {})})
@@ -98,11 +98,11 @@ class Material:
 Settings = Mapping[str, float | str]
 """Fields of a recipe's `retrieval` part."""
 Figures = dict[str, float]
-"""By set: nDCG@10 of pages, or the share of passages that was found."""
+"""By set: nDCG@10 of pages, or the share of passages found."""
 
 
 def materials(folder: Path, names: Sequence[str] = ()) -> Iterator[Material]:
-    """What is there of the sets, written to a folder."""
+    """Write the available sets to a folder."""
     known = ("python", "scifact", "cranfield", "chunking", *_DOCUMENTATIONS)
     for name in names or known:
         if name in _DOCUMENTATIONS:
@@ -140,7 +140,7 @@ def _references(documents: Sequence[Document]) -> list[Passage]:
 
 
 def _documentation(name: str, folder: Path) -> Iterator[Material]:
-    """A documentation without some of its headings, which ask for their pages and sections."""
+    """Take headings out of a documentation; they ask for their pages and sections."""
     home = _DOCUMENTATIONS[name]
     if not home.is_dir():
         print(f"{name}: {home} is missing, left out")
@@ -158,7 +158,7 @@ def _documentation(name: str, folder: Path) -> Iterator[Material]:
 
 
 def _asked(documents: Sequence[Document]) -> list[Passage]:
-    """Headings that no other section of the documents has, each with its section."""
+    """Return headings that occur once in all documents, with their sections."""
     terms_of = analyzer("english").terms
     found, known = [], Counter[str]()
     for one in documents:
@@ -176,6 +176,6 @@ def _asked(documents: Sequence[Document]) -> list[Passage]:
 
 
 def _without(content: str, heading: str) -> str:
-    """A text whose lines that say the heading are blank; all else stays where it was."""
+    """Blank the lines of a heading; other offsets stay."""
     lines = content.split("\n")
     return "\n".join(" " * len(line) if heading in line else line for line in lines)

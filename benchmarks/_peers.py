@@ -1,7 +1,6 @@
-"""Peers that answer queries over the same text: each as its own documentation shows it.
+"""Peers that answer queries over the same text, each used as its documentation shows.
 
-Their packages are installed into an environment of their own under ``build/benchmarks``, which sees
-those of kbkit's.
+Their packages go into an environment under ``build/benchmarks`` that sees kbkit's packages.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from kbkit.recipes import AnyEmbedding, OnnxEmbedding, StaticEmbedding
 
 Search = Callable[[str, int], list[Place]]
 PEERS = ("bm25s", "llama-index", "trafilatura", "chroma")
-"""What `peers` knows; ``trafilatura`` is llama-index over pages that plain trafilatura read."""
+"""Names of peers; ``trafilatura`` is llama-index over pages that plain trafilatura read."""
 PACKAGES = (
     "bm25s>=0.3,<0.4",
     "llama-index-retrievers-bm25>=0.6",
@@ -36,7 +35,7 @@ PACKAGES = (
 
 
 def install() -> None:
-    """Make the peers' packages importable; installs them by pip the first time."""
+    """Make the peers' packages importable; pip installs them the first time."""
     folder = KEPT / "peers"
     packages = Path(
         sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
@@ -56,12 +55,12 @@ def install() -> None:
 def peers(
     name: str, kb: kbkit.KnowledgeBase, folder: Path, chosen: Sequence[str]
 ) -> Iterator[tuple[str, Callable[[], Search]]]:
-    """The peers that are chosen, made when their turn comes.
+    """Make each chosen peer when its turn comes.
 
     Args:
-        name: Of the set.
-        kb: A knowledge base of it, whose text they get.
-        folder: Where they may keep what they make.
+        name: Name of the set.
+        kb: Knowledge base whose text they get.
+        folder: Where they may keep files.
         chosen: Some of `PEERS`.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +80,7 @@ def peers(
 
 
 def trafilatura_texts(name: str) -> list[tuple[str, str, str]]:
-    """URI, title and text of a manual's pages as plain trafilatura reads them."""
+    """Return URI, title and text of a manual's pages as plain trafilatura reads them."""
     import trafilatura
 
     manual = MANUALS[name]
@@ -99,9 +98,9 @@ def trafilatura_texts(name: str) -> list[tuple[str, str, str]]:
 
 
 class MiniLM:
-    """The MiniLM that kbkit uses, since Chroma's own copy of it is only on the network.
+    """The MiniLM of kbkit, because Chroma downloads its own copy.
 
-    Vectors are kept by the text's hash.
+    Vectors are kept by hash of the text.
     """
 
     def __init__(self) -> None:
@@ -132,7 +131,7 @@ class MiniLM:
 
 
 class Chunks:
-    """The chunks of a knowledge base as peers get them: what kbkit itself searches, and vectors."""
+    """The chunks that kbkit searches, with vectors."""
 
     def __init__(self, kb: kbkit.KnowledgeBase, embedding: AnyEmbedding, most: int = 0) -> None:
         documents = {document.id: document for document in kb.documents if document.state != "gone"}
@@ -149,7 +148,6 @@ class Chunks:
 
     @cached_property
     def vectors(self) -> Matrix:
-        """Of all chunks, made when they are first asked for."""
         return self.embedder.embed_passages(self.texts)
 
     def at(self, rows: Sequence[int]) -> list[Place]:
@@ -157,7 +155,7 @@ class Chunks:
 
 
 def numpy_scan(chunks: Chunks) -> Search:
-    """Every vector, every time: the physical limit of exact dense search."""
+    """Compare with every vector: the limit of exact dense search."""
 
     def search(query: str, limit: int) -> list[Place]:
         scores = chunks.vectors @ chunks.embedder.embed_query(query)
@@ -206,12 +204,10 @@ def rank_bm25_alone(chunks: Chunks) -> Search:
 
 
 def bm25s_alone(chunks: Chunks) -> Search:
-    """bm25s over chunks."""
     return bm25s_over(chunks.texts, chunks.places)
 
 
 def bm25s_pages(kb: kbkit.KnowledgeBase) -> Search:
-    """bm25s over whole documents."""
     documents = [one for one in kb.documents if one.state != "gone"]
     return bm25s_over(
         [f"{one.title}\n\n{one.content}" for one in documents],
@@ -255,7 +251,6 @@ class Nodes:
 
     @cached_property
     def _index(self) -> tuple[Any, list[Any]]:
-        """A vector index, and its nodes."""
         import chromadb
         from llama_index.core import Document, StorageContext, VectorStoreIndex
         from llama_index.core.node_parser import SentenceSplitter
@@ -289,12 +284,11 @@ class Nodes:
         return index, nodes
 
     def vectors(self) -> Search:
-        """The nearest nodes."""
         index, _ = self._index
         return retrieved(lambda limit: index.as_retriever(similarity_top_k=limit))
 
     def fused(self, mode: str) -> Search:
-        """BM25 and vectors in one retriever, as llama-index's guide on fusion shows it."""
+        """BM25 and vectors in one retriever, as llama-index's guide on fusion shows."""
         import Stemmer
         from llama_index.core.llms import MockLLM
         from llama_index.core.retrievers import QueryFusionRetriever
@@ -323,7 +317,7 @@ class Nodes:
 
 
 def retrieved(made: Callable[[int], Any]) -> Search:
-    """A search by a retriever of llama-index, which is made for a number of nodes."""
+    """Wrap a retriever of llama-index, which is made for a fixed number of nodes."""
     known: dict[int, Any] = {}
 
     def search(query: str, limit: int) -> list[Place]:
@@ -342,12 +336,10 @@ def retrieved(made: Callable[[int], Any]) -> Search:
 
 
 def wrapped(query: Callable[[str], list[float]], passages: Callable[[list[str]], Any]) -> Any:
-    """An embedder as llama-index wants it."""
+    """Adapt an embedder to llama-index."""
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
     class Wrapped(BaseEmbedding):
-        """The same embedder as everybody's."""
-
         def _get_query_embedding(self, text: str) -> list[float]:
             return query(text)
 

@@ -1,4 +1,4 @@
-"""Sites built by generators that a system brings as programs."""
+"""Sites by generators that come as programs of the system."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CHAPTERS = (
 
 
 def chapters(maker: Maker, target: Path) -> list[Path]:
-    """Some chapters of Node's manual, as Markdown without links to itself."""
+    """Return chapters of Node's manual as Markdown without links between them."""
     maker.node_markdown(target)
     found = [target / f"{name}.md" for name in _CHAPTERS]
     for page in found:
@@ -50,7 +50,6 @@ def chapters(maker: Maker, target: Path) -> list[Path]:
 
 
 def texinfo(maker: Maker) -> None:
-    """Manuals of GNU programs by makeinfo, a page for each node."""
     out = maker.fresh("texinfo")
     for name in ("sed", "grep", "diffutils"):
         manual = maker.source(name) / "doc" / f"{name}.texi"
@@ -59,7 +58,6 @@ def texinfo(maker: Maker) -> None:
 
 
 def texi2html(maker: Maker) -> None:
-    """The manual of a GNU program by texi2html."""
     out = maker.fresh("texi2html")
     manual = maker.source("wget") / "doc/wget.texi"
     maker.run("texi2html", "--split=section", "--output", out, manual)
@@ -67,7 +65,6 @@ def texi2html(maker: Maker) -> None:
 
 
 def doxygen(maker: Maker) -> None:
-    """A library of C++ by Doxygen, with sources."""
     library, out = maker.source("tinyxml2"), maker.fresh("doxygen")
     options = {
         "PROJECT_NAME": "TinyXML-2",
@@ -87,7 +84,6 @@ def doxygen(maker: Maker) -> None:
 
 
 def boostbook(maker: Maker) -> None:
-    """The same library and a text by BoostBook."""
     out = maker.fresh("boostbook")
     made = maker.tools / "work/doxygen/xml"
     if not made.is_dir():
@@ -130,7 +126,6 @@ def boostbook(maker: Maker) -> None:
 
 
 def docbook(maker: Maker) -> None:
-    """Chapters of Node's manual by the stylesheets of DocBook."""
     out = maker.fresh("docbook")
     parts = []
     for page in chapters(maker, out / "text"):
@@ -165,7 +160,7 @@ def docbook(maker: Maker) -> None:
 
 
 def publican(maker: Maker) -> None:
-    """The same book by stylesheets of DocBook for XHTML, as distributions use them."""
+    """The same book by DocBook's stylesheets for XHTML, as distributions use them."""
     out = maker.fresh("docbook-xhtml")
     book = maker.tools / "work/docbook/book.xml"
     if not book.is_file():
@@ -203,7 +198,6 @@ def _ruby() -> list[Path]:
 
 
 def yard(maker: Maker) -> None:
-    """Parts of Ruby's library by YARD."""
     out = maker.fresh("yard")
     maker.run(
         "yardoc",
@@ -220,14 +214,12 @@ def yard(maker: Maker) -> None:
 
 
 def rdoc(maker: Maker) -> None:
-    """Parts of Ruby's library by RDoc."""
     out = maker.fresh("rdoc")
     maker.run("rdoc", "--quiet", "-o", out / "html", *_ruby(), at=out)
     maker.keep("rdoc", out / "html")
 
 
 def gi_docgen(maker: Maker) -> None:
-    """Libraries of GNOME by gi-docgen."""
     out = maker.fresh("gi-docgen")
     girs = maker.debian("libgirepository1.0-dev") / "usr/share/gir-1.0"
     for package, name in (("libportal-dev", "Xdp-1.0"), ("libgirepository1.0-dev", "GObject-2.0")):
@@ -247,7 +239,6 @@ def gi_docgen(maker: Maker) -> None:
 
 
 def haddock(maker: Maker) -> None:
-    """Small libraries of Haskell by Haddock."""
     out = maker.fresh("haddock")
     for package in ("split", "dlist", "parallel"):
         library = maker.source(f"haskell-{package}")
@@ -271,7 +262,6 @@ def haddock(maker: Maker) -> None:
 
 
 def javadoc(maker: Maker) -> None:
-    """A library of Java by Javadoc."""
     out = maker.fresh("javadoc")
     library = maker.source("libcommons-codec-java") / "src/main/java"
     maker.run(
@@ -289,7 +279,7 @@ def javadoc(maker: Maker) -> None:
 
 
 def mediawiki(maker: Maker) -> None:
-    """Chapters of Node's manual as pages of a wiki, in the frame that MediaWiki's Vector has."""
+    """Chapters of Node's manual as pages of a wiki in MediaWiki's Vector skin."""
     out = maker.fresh("mediawiki")
     pages = chapters(maker, out / "text")
     for page in pages:
@@ -304,7 +294,6 @@ def mediawiki(maker: Maker) -> None:
 
 
 def hugo(maker: Maker) -> None:
-    """Node's manual by Hugo with a theme of npm."""
     program = maker.debian("hugo") / "usr/bin/hugo"
     libraries = next((maker.debian("libsass1") / "usr/lib").iterdir())
     theme = maker.npm("@cloudflare/hugo-cloudflare-docs") / "node_modules/@cloudflare"

@@ -1,10 +1,9 @@
-"""Corpora that are copied in the catalog: a million chunks in minutes, where an ingest takes hours.
+"""Copy a corpus in the catalog: a million chunks in minutes instead of hours.
 
-Copies have a quarter of their words renamed (`_scale_corpus.renamed`). Their chunks stand where
-those of the originals do, are analysed and embedded anew, and are stored by the functions that an
-ingest stores them by. Their summaries have the vectors of the originals, moved a little, since a
-model takes some 40 ms a summary. Nothing is annotated, and Chroma gets none of them:
-`without_chroma` opens such a workspace.
+Copies have a quarter of their words renamed (`_scale_corpus.renamed`). Their chunks keep the
+offsets of the originals, are analysed and embedded again, and are stored by the functions of an
+ingest. Their summaries have the originals' vectors, slightly moved, because a model takes 40 ms a
+summary. Copies are not annotated and not in Chroma; open the workspace with `without_chroma`.
 
 Run from the project's root: ``python benchmarks/_scale_copies.py WORKSPACE CHUNKS``.
 """
@@ -42,17 +41,17 @@ from kbkit.stores.stores import Stores, StoresAddress
 from kbkit.text.analysis import analyzer
 
 _COPY = "again"
-"""What the URIs of copies begin with."""
+"""Prefix of the copies' URIs."""
 _FIRST = 1_000
-"""Number of the first copy; `_scale_corpus.grow` numbers its own from 0."""
+"""Number of the first copy; `_scale_corpus.grow` counts from 0."""
 _AT_ONCE = 300
-"""Documents that are stored by one transaction."""
+"""Documents in one transaction."""
 _MOVED = 0.5
-"""How far the vector of a summary is moved, as a share of its length."""
+"""How far a summary's vector moves, as a share of its length."""
 
 
 class Original(NamedTuple):
-    """A document that is copied, with its chunks in order and the text of its summary."""
+    """A document to copy, with its chunks in order and the text of its summary."""
 
     document: Document
     is_index: bool
@@ -61,7 +60,7 @@ class Original(NamedTuple):
 
 
 def without_chroma(folder: Path) -> kbkit.Workspace:
-    """Open a workspace whose vectors are in the catalog and in snapshots alone."""
+    """Open a workspace whose vectors are only in the catalog and in snapshots."""
     folder = folder.absolute()
     locks = FolderLocks(folder / "locks")
     database, address = SqliteDatabase(folder / "catalog.db", locks), StoresAddress(str(folder))
@@ -70,14 +69,7 @@ def without_chroma(folder: Path) -> kbkit.Workspace:
 
 
 def copy(kb: kbkit.KnowledgeBase, size: int) -> None:
-    """Copy the documents of a knowledge base until it has about so many chunks.
-
-    One that was stopped goes on.
-
-    Args:
-        kb: Of a workspace `without_chroma`.
-        size: Chunks.
-    """
+    """Copy the documents of a knowledge base until it has about ``size`` chunks; resumes."""
     handle = handle_of(kb)
     row, stores = handle.row(), handle.stores
     embedder, held = handle.embedder(row), kb.info().chunks
@@ -101,7 +93,7 @@ def copy(kb: kbkit.KnowledgeBase, size: int) -> None:
 def _copy_some(
     kb: kbkit.KnowledgeBase, row: KnowledgeBaseRow, ids: list[str], number: int, embedder: Embedder
 ) -> int:
-    """Store copies of some documents; gives how many chunks that came to."""
+    """Store copies of some documents and return the number of their chunks."""
     database = handle_of(kb).stores.database
     with database.read() as transaction:
         read = _read(transaction, row, ids)
@@ -157,7 +149,7 @@ def _renamed(
     terms_of: Callable[[str], list[str]],
     texts: dict[str, str],
 ) -> tuple[Document, list[NewChunk]]:
-    """A copy of a document, and its chunks; what is embedded of them goes into ``texts``."""
+    """Return a copy of a document and its chunks; texts to embed are added to ``texts``."""
     document, content = original.document, original.document.content
     ends = {end for each in original.chunks for end in (each.start, each.end)}
     places = sorted({0, len(content), *ends})

@@ -1,8 +1,8 @@
-"""Corpora of any size: the documentation that installed packages carry, copied with other words.
+"""Corpora of any size: docstrings of installed packages, copied with other words.
 
-The docstrings of the standard library and of installed packages, a page for each few thousand
-characters of a module. Each copy has a quarter of its words renamed, so that the vocabulary grows
-with the corpus as that of real text does (Heaps' law), and no two copies say quite the same.
+The docstrings of a module are divided into pages of a few thousand characters. Each copy has a
+quarter of its words renamed, so that the vocabulary grows with the corpus as in real text (Heaps'
+law) and no two copies are equal.
 """
 
 from __future__ import annotations
@@ -25,19 +25,17 @@ from _corpora import KEPT
 import kbkit
 
 PAGE = 6_000
-"""Characters of a page, about."""
+"""About the characters of a page."""
 _MIN = 80
-"""Characters of a docstring that says something."""
+"""Shortest docstring, in characters."""
 _AT_ONCE = 20_000
-"""Chunks that are stored by one run, about."""
+"""About the chunks that one run stores."""
 _FIRST = 2_000
-"""Of the first run, which tells how many a page has."""
+"""Pages of the first run, which shows how many chunks a page has."""
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
 class Page(NamedTuple):
-    """A page of documentation."""
-
     path: str
     title: str
     text: str
@@ -45,7 +43,7 @@ class Page(NamedTuple):
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """The docstrings of all modules that are installed, in pages; to read them takes minutes."""
+    """Divide the docstrings of all installed modules into pages; takes minutes."""
     kept = KEPT / "docstrings.jsonl"
     if not kept.is_file():
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +56,6 @@ def pages() -> tuple[Page, ...]:
 
 
 def _read_pages() -> Iterator[Page]:
-    """In order of path."""
     folders = {Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")}
     files = {
         file.relative_to(folder).as_posix(): file
@@ -94,7 +91,7 @@ def _sections(tree: ast.AST, module: str) -> Iterator[str]:
 
 
 def renamed(text: str, copy: int) -> str:
-    """A text with a quarter of its words renamed, the same words in all texts of a copy."""
+    """Rename a quarter of a text's words, the same words in all texts of a copy."""
     return _WORD.sub(lambda match: _other(match[0], copy), text) if copy else text
 
 
@@ -106,7 +103,7 @@ def _other(word: str, copy: int) -> str:
 
 
 def questions(most: int, seed: int = 11) -> list[str]:
-    """What people might ask: first sentences of docstrings, no two of them alike."""
+    """Return first sentences of docstrings as questions, all different."""
     found = {
         said
         for page in pages()
@@ -119,12 +116,12 @@ def questions(most: int, seed: int = 11) -> list[str]:
 
 
 def grow(kb: kbkit.KnowledgeBase, folder: Path, size: int) -> None:
-    """Add documents to a knowledge base until it has about so many chunks.
+    """Add documents to a knowledge base until it has about ``size`` chunks.
 
     Args:
-        kb: One that has nothing but what this gave it.
-        folder: For the texts while they are read.
-        size: Chunks.
+        kb: A knowledge base that only this function has filled.
+        folder: Place of temporary files.
+        size: Number of chunks.
     """
     source = list(pages())
     random.Random(7).shuffle(source)
@@ -146,7 +143,7 @@ def grow(kb: kbkit.KnowledgeBase, folder: Path, size: int) -> None:
 
 
 def add(kb: kbkit.KnowledgeBase, folder: Path, number: int) -> str:
-    """Add so many documents that no copy has; gives the source that they come from."""
+    """Add ``count`` new documents and return their source."""
     file = folder / "added.jsonl"
     _write(file, ((999, page) for page in pages()[:number]))
     kb.ingest(kbkit.JsonlSource(path=str(file)))

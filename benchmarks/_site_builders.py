@@ -1,4 +1,4 @@
-"""Sites built by generators of npm and PyPI."""
+"""Sites by generators of npm and PyPI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sphinx(
     extensions: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
 ) -> None:
-    """Parts of Python's manual with a theme of Sphinx, which brings some itself."""
+    """Parts of Python's manual with a theme of Sphinx or of a package."""
     package = theme.replace("_", "-") if package is None else package
     programs = maker.python("sphinx<9", *filter(None, [package]))
     used = ["sphinx.ext.extlinks", *extensions]
@@ -46,7 +46,6 @@ def sphinx(
 
 
 def asciidoc_man(maker: Maker) -> None:
-    """Manual pages of a library written in AsciiDoc, by Asciidoctor."""
     pages = sorted((maker.source("zeromq3") / "doc").glob("*.txt"))
     out = maker.fresh("asciidoc-man")
     project = maker.npm("asciidoctor~2", "@asciidoctor/core~2")
@@ -64,7 +63,6 @@ def asciidoc_man(maker: Maker) -> None:
 
 
 def material(maker: Maker) -> None:
-    """Node's manual by MkDocs with Material."""
     programs = maker.python("mkdocs-material")
     work = maker.fresh("material")
     maker.node_markdown(work / "docs")
@@ -82,7 +80,6 @@ def material(maker: Maker) -> None:
 
 
 def vitepress(maker: Maker) -> None:
-    """Node's manual by VitePress."""
     project = maker.npm("vitepress")
     work = project / "vitepress-site"
     shutil.rmtree(work, ignore_errors=True)
@@ -101,7 +98,7 @@ def vitepress(maker: Maker) -> None:
 
 
 def docusaurus(maker: Maker) -> None:
-    """Node's manual by Docusaurus, beside the pages that its template brings."""
+    """Node's manual by Docusaurus, beside the pages of its template."""
     work = maker.tools / "docusaurus"
     if not (work / "node_modules").is_dir():
         shutil.rmtree(work, ignore_errors=True)
@@ -128,7 +125,7 @@ def docusaurus(maker: Maker) -> None:
 
 
 def hugo(maker: Maker) -> None:
-    """Node's manual by Hugo with the book theme, which comes as a module of Go."""
+    """Node's manual by Hugo with the book theme, a module of Go."""
     programs = maker.python("hugo")
     work = maker.fresh("hugo")
     maker.node_markdown(work / "content/docs")
@@ -146,7 +143,6 @@ def hugo(maker: Maker) -> None:
 
 
 def typedoc(maker: Maker) -> None:
-    """The API of RxJS by TypeDoc."""
     project = maker.npm("typedoc", "typescript", "rxjs")
     out = project / "typedoc-site"
     maker.run(
@@ -169,7 +165,6 @@ def typedoc(maker: Maker) -> None:
 
 
 def jsdoc(maker: Maker) -> None:
-    """The API of lodash by JSDoc."""
     project = maker.npm("jsdoc", "lodash", "backbone", "async")
     out = project / "jsdoc-site"
     sources = ("node_modules/async/dist/async.js", "node_modules/lodash/lodash.js")
@@ -178,7 +173,6 @@ def jsdoc(maker: Maker) -> None:
 
 
 def pdoc(maker: Maker) -> None:
-    """The API of some packages by pdoc."""
     programs = maker.python("pdoc", "rich", "httpx")
     out = maker.fresh("pdoc")
     maker.run(programs / "pdoc", "-o", out, "rich", "httpx")
@@ -186,7 +180,6 @@ def pdoc(maker: Maker) -> None:
 
 
 def pydoctor(maker: Maker) -> None:
-    """The API of docutils by pydoctor."""
     programs = maker.python("pydoctor", "docutils")
     out = maker.fresh("pydoctor")
     package = next((programs.parent / "lib").glob("python3*/site-packages/docutils"))

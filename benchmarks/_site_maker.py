@@ -1,4 +1,4 @@
-"""What makes sets of pages: programs, packages of Debian, PyPI and npm, and texts to build of."""
+"""Tools that make sets of pages: programs, packages of Debian, PyPI and npm, and source texts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ NOT_PAGES = re.compile(r"(^|/)(404|genindex|search|searchindex|print|_print)\.ht
 
 
 class Maker:
-    """Makes the sets.
-
-    Args:
-        folder: Where they go; tools and packages stay beside them, in ``tools``.
-    """
+    """Make sets in ``folder``; tools and packages stay in its ``tools``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,7 +28,7 @@ class Maker:
         """Run a program quietly.
 
         Raises:
-            CalledProcessError: It failed; the end of what it said is printed.
+            CalledProcessError: It failed; the end of its output is printed.
         """
         done = subprocess.run(
             [str(part) for part in command],
@@ -49,7 +45,7 @@ class Maker:
             done.check_returncode()
 
     def attempt(self, *command: str | Path) -> None:
-        """Run a program on one of many parts, of which some may not be had."""
+        """Run a program for one of many parts; a failure leaves that part out."""
         subprocess.run(
             [str(part) for part in command],
             cwd=self.tools,
@@ -59,7 +55,7 @@ class Maker:
         )
 
     def debian(self, package: str) -> Path:
-        """The files of a Debian package, unpacked and not installed."""
+        """Unpack a Debian package without installing it and return its files."""
         place = self.tools / "debian" / package
         if not place.is_dir():
             place.mkdir(parents=True)
@@ -70,7 +66,7 @@ class Maker:
         return place
 
     def source(self, package: str) -> Path:
-        """The sources of a Debian package, as their authors published them."""
+        """Return the upstream sources of a Debian package."""
         place = self.tools / "source" / package
         if not place.is_dir():
             lists = self.tools / "lists"
@@ -92,7 +88,7 @@ class Maker:
         return next(one for one in place.iterdir() if one.is_dir())
 
     def _distribution(self) -> str:
-        """Where this system gets its packages from, asked for their sources."""
+        """Return this system's package archive, with sources enabled."""
         form = "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)"
         listed = subprocess.run(
             ["apt-get", "indextargets", "--format", form, "Created-By: Packages", "Origin: Debian"],
@@ -104,7 +100,7 @@ class Maker:
         return "".join(f"{line}\n" for line in dict.fromkeys(listed.stdout.splitlines()))
 
     def python(self, *packages: str, place: str = "venv") -> Path:
-        """The programs of an environment that has some packages of PyPI."""
+        """Return the programs of an environment with packages of PyPI."""
         folder = self.tools / place
         if not folder.is_dir():
             venv.create(folder, with_pip=True)
@@ -112,7 +108,7 @@ class Maker:
         return folder / "bin"
 
     def npm(self, *packages: str, name: str = "npm") -> Path:
-        """The folder of an npm project that has some packages."""
+        """Return the folder of an npm project with packages."""
         place = self.tools / name
         place.mkdir(exist_ok=True)
         if not all((place / "node_modules" / one.partition("~")[0]).is_dir() for one in packages):
@@ -121,14 +117,14 @@ class Maker:
         return place
 
     def fresh(self, name: str) -> Path:
-        """An empty folder beside the tools."""
+        """Make an empty folder beside the tools."""
         place = self.tools / "work" / name
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
         return place
 
     def node_markdown(self, target: Path) -> None:
-        """Node's manual as Markdown that any generator takes."""
+        """Return Node's manual as Markdown for any generator."""
         target.mkdir(parents=True, exist_ok=True)
         for page in sorted((self.debian("nodejs-doc") / "usr/share/doc/nodejs/api").glob("*.md*")):
             raw = page.read_bytes()
@@ -137,7 +133,7 @@ class Maker:
             (target / page.name.removesuffix(".gz")).write_text(text.lstrip(), "utf-8")
 
     def keep(self, name: str, built: Path) -> None:
-        """Copy the pages of a site, and nothing else, to its set."""
+        """Copy only the pages of a site to its set."""
         target = self.folder / name
         shutil.rmtree(target, ignore_errors=True)
         for page in sorted(built.rglob("*.html")):
@@ -148,7 +144,7 @@ class Maker:
 
 
 def escaped(page: Path) -> str:
-    """Markdown whose text outside of code has no markup of Vue."""
+    """Escape Vue's markup in Markdown outside of code."""
     pieces = re.split(r"(^ *```.*?^ *```$|`[^`\n]+`)", page.read_text("utf-8"), flags=re.S | re.M)
     return "".join(
         piece if place % 2 else re.sub(r"<(?!https?:)", "&lt;", piece).replace("{{", "{ {")

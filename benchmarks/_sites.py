@@ -1,4 +1,4 @@
-"""Sites that a browser searches: one set of pages, each search as its own project ships it."""
+"""One set of pages as sites, each with the search of one project."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ async (query) => {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site and the search that is measured in it.
+    """A site and its search.
 
     Attributes:
-        name: Of the search.
-        folder: What a server serves.
-        index: Patterns of the files that were made from the pages for it.
-        ask: JavaScript that asks it a query and gives addresses and milliseconds; empty where a
-            query is typed into the box of the pages.
-        start: The page that is opened; one without Material's search where that is not measured.
+        name: Name of the search.
+        folder: Folder to serve.
+        index: Patterns of the index's files.
+        ask: JavaScript that runs a query and returns addresses and milliseconds; empty if
+            queries are typed into the page's search box.
+        start: Page to open.
     """
 
     name: str
@@ -74,24 +74,23 @@ class Site:
     start: str = "index.html"
 
     def index_files(self) -> list[Path]:
-        """The files of the index."""
         found = {path for pattern in self.index for path in self.folder.glob(pattern)}
         return sorted(path for path in found if path.is_file())
 
 
 def ours(kb: kbkit.KnowledgeBase, project: Path, name: str) -> Site:
-    """The site as kbkit publishes it."""
+    """Build the site that kbkit publishes."""
     if not (project / "site").is_dir():
         kb.export(folder=project)
     return Site(name, project / "site", ("search/*/**/*",))
 
 
 def peers(exported: Path, folder: Path) -> Iterator[Site]:
-    """The same pages, searched by others.
+    """Build sites of the same pages with other searches.
 
     Args:
         exported: A project that kbkit exported.
-        folder: Where their sites go.
+        folder: Place of the sites.
     """
     material, lunr, found = folder / "material", folder / "lunr", folder / "pagefind"
     if not (material / "site").is_dir():
@@ -114,7 +113,7 @@ def peers(exported: Path, folder: Path) -> Iterator[Site]:
 
 
 def _lunr(material: Path, target: Path) -> None:
-    """What MkDocs' own themes search with: its worker, lunr, the text of all sections."""
+    """Use the search of MkDocs' own themes: its worker, lunr, the text of all sections."""
     import mkdocs.contrib.search
 
     scripts = Path(mkdocs.contrib.search.__file__).parent / "templates" / "search"
@@ -130,12 +129,11 @@ def _lunr(material: Path, target: Path) -> None:
 
 
 def _plain(text: str) -> str:
-    """Text of Material's index without its markup, as MkDocs' own plugin writes it."""
+    """Strip the markup of Material's index as MkDocs' own plugin does."""
     return " ".join(html.unescape(re.sub("<[^>]*>", "", text)).split())
 
 
 def _pagefind(npm: str, material: Path, target: Path, tools: Path) -> None:
-    """Pagefind's index of the articles."""
     tools.mkdir(exist_ok=True)
     run = partial(subprocess.run, check=False, cwd=tools, stdout=subprocess.DEVNULL)
     run([npm, "install", "--silent", "--no-audit", "--no-fund", f"pagefind@{PAGEFIND}"])
@@ -148,7 +146,7 @@ def _pagefind(npm: str, material: Path, target: Path, tools: Path) -> None:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Address of a site."""
+    """Serve a site and yield its address."""
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, format: str, *args: object) -> None:
@@ -162,16 +160,16 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def compressed(path: Path) -> int:
-    """Bytes of a file as a server that compresses sends it."""
+    """Return a file's size as a server that compresses sends it."""
     data = path.read_bytes()
     return min(len(data), len(gzip.compress(data)))
 
 
 class Loads:
-    """What a page has asked for its search, each file once.
+    """Files that a page loaded for its search, each counted once.
 
     Attributes:
-        model: Bytes of the model that kbkit fetches behind its first answer.
+        model: Bytes of the model that kbkit fetches after its first answer.
     """
 
     def __init__(self, page: Any, folder: Path) -> None:
@@ -188,5 +186,5 @@ class Loads:
             self._bytes[path] = size * (not is_model)
 
     def so_far(self) -> tuple[int, int]:
-        """Bytes and requests, without the model."""
+        """Return bytes and requests without the model."""
         return sum(self._bytes.values()), sum(size > 0 for size in self._bytes.values())

@@ -1,4 +1,4 @@
-"""The frame that MediaWiki's skin gives a page."""
+"""A wiki page in the frame of MediaWiki's skin."""
 
 # ruff: noqa: E501 - a page is read more easily in few lines
 
@@ -8,7 +8,7 @@ import re
 
 
 def wiki_page(name: str, inner: str, others: list[str]) -> str:
-    """A page of a wiki: table of contents, edit links, infobox, references, navigation box."""
+    """Render a page: table of contents, edit links, infobox, references, navigation box."""
     title = name.replace("_", " ").capitalize()
     contents: list[str] = []
 

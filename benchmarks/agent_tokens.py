@@ -1,18 +1,14 @@
-"""What a right answer costs an agent over MCP, in tokens: kbkit beside a server of plain files.
+"""Tokens that a right answer costs an agent over MCP: kbkit beside a server of plain files.
 
-Both servers have the same documents: kbkit a knowledge base, the other one
-(`@modelcontextprotocol/server-filesystem`, out of npm) its documents as Markdown files. A script
-asks, no model: all that is counted is what a model would have to read, the text of each answer. A
-question is answered right when the agent has read something of a page that answers it, and it stops
-there, in the knowledge of what is right; that favours the server of files, of which it reads up to
-ten pages.
+Both serve the same documents: kbkit as a knowledge base, `@modelcontextprotocol/server-filesystem`
+(from npm) as Markdown files. A script without a model asks and counts the tokens of every answer.
+A question counts as answered at the first page that answers it, and the script stops there. This
+favours the server of files, of which it reads up to ten pages.
 
-The server of files has no search in texts. So its agent looks at the tree of files and reads those
-first whose names are nearest in meaning to the question, by kbkit's own vectors, which is more than
-a word search in names would find. It does so in three ways: it reads whole pages; it reads whole
-pages and knows the tree already, so that this costs nothing; it reads the first hundred lines of a
-page, which count as read even where the answer stands further down; and so again, but so many pages
-that it finds as many right ones as kbkit does.
+The server of files cannot search texts. So its agent reads the tree of files, then the files whose
+names are nearest to the question by kbkit's vectors. It does so in four ways: whole pages; whole
+pages with the tree for nothing; the first hundred lines of a page, which count as the whole page;
+and the same with as many pages as it takes to find as many answers as kbkit.
 
 Run from the project's root: ``python benchmarks/agent_tokens.py --files SERVER [SET ...]``, where
 SERVER is the folder ``node_modules/@modelcontextprotocol/server-filesystem`` (``npm install`` it).
@@ -42,19 +38,19 @@ from kbkit.knowledge_base import handle_of
 
 SETS = ("apache", "django")
 MAX_ANSWERS = 3
-"""Answers of a search that are read: the first, and what follows by its cursor."""
+"""Number of answers read for a question: the first, and others by the cursor."""
 MAX_FILES = 10
 HEAD = 100
 
 
 @dataclass(slots=True)
 class Tally:
-    """What an agent read for its questions.
+    """Cost of the questions.
 
     Attributes:
-        right: Questions that it found a page for.
-        tokens: What it read for all of them.
-        calls: How often it asked.
+        right: Number of questions answered.
+        tokens: Tokens read for all questions.
+        calls: Number of calls.
     """
 
     right: int = 0
@@ -63,14 +59,14 @@ class Tally:
     costs: list[int] = field(default_factory=list)
 
     def add(self, tokens: int, calls: int, *, right: bool) -> None:
-        """One question more."""
+        """Count a question."""
         self.right += right
         self.tokens += tokens
         self.calls += calls
         self.costs.append(tokens)
 
     def row(self, corpus: str, way: str) -> list[str]:
-        """Its line of the table."""
+        """Format a row of the table."""
         count = len(self.costs)
         right = f"{self.tokens / self.right:,.0f}" if self.right else "-"
         return [
@@ -86,7 +82,7 @@ class Tally:
 
 @asynccontextmanager
 async def client_of(command: str, *arguments: str) -> Any:
-    """A client of a server that is started, and tokens of its tools."""
+    """Start a server and yield a client and the tokens of its tool descriptions."""
     quiet = {**os.environ, "KBKIT_IMPROVE": "off"}
     parameters = StdioServerParameters(command=command, args=list(arguments), env=quiet)
     async with Client(stdio_client(parameters)) as client:
@@ -96,7 +92,7 @@ async def client_of(command: str, *arguments: str) -> Any:
 
 
 def text_of(answer: CallToolResult) -> str:
-    """What a model reads of an answer."""
+    """Return the text that a model reads of an answer."""
     return "\n".join(part.text for part in answer.content if isinstance(part, TextContent))
 
 
@@ -129,7 +125,7 @@ async def ask_files(
     head: int = 0,
     most: int = MAX_FILES,
 ) -> Tally:
-    """Look at the tree, and read the files whose names are nearest to the question."""
+    """Read the tree, then the files whose names are nearest to the question."""
     tally = Tally()
     tree = await client.call_tool("directory_tree", {"path": str(root)})
     read: dict[str, int] = {}
@@ -153,7 +149,7 @@ async def ask_files(
 
 
 def orders(corpus: Corpus, names: list[str]) -> list[list[str]]:
-    """For each question the files, those first whose names are nearest to it."""
+    """Order the files for each question, nearest names first."""
     handle = handle_of(corpus.kb)
     embedder = handle.embedder(handle.row())
 
@@ -167,7 +163,7 @@ def orders(corpus: Corpus, names: list[str]) -> list[list[str]]:
 
 
 def files_for(corpus: Corpus, pages: dict[str, str], right: int) -> int:
-    """Of how many files so many questions need no more, in the best order there is."""
+    """Return how many files answer at least ``right`` questions, in the best possible order."""
     ranks = sorted(
         next(
             (rank for rank, name in enumerate(order, 1) if pages[name] in question.grades),
@@ -179,7 +175,7 @@ def files_for(corpus: Corpus, pages: dict[str, str], right: int) -> int:
 
 
 def write_files(corpus: Corpus, root: Path) -> dict[str, str]:
-    """The documents as Markdown files; gives the page of each, by its path."""
+    """Write the documents as Markdown files and return each path's page."""
     found = {}
     for document in corpus.kb.documents:
         page = path_of(document.uri)
@@ -192,13 +188,13 @@ def write_files(corpus: Corpus, root: Path) -> dict[str, str]:
 
 
 def questions_of(corpus: Corpus) -> list[Question]:
-    """Those that the documents can answer."""
+    """Return the questions that the documents can answer."""
     held = {path_of(document.uri) for document in corpus.kb.documents.list()}
     return [each for each in corpus.questions if held & each.grades.keys()]
 
 
 async def measured(corpus: Corpus, folder: Path, server: Path | None) -> tuple[list[Any], str]:
-    """Lines of the table, and what the tools of both cost."""
+    """Return rows of the table and the tokens of both servers' tools."""
     rows, right = [], 0
     kbkit = ("-m", "kbkit", "--workspace", str(folder), "mcp")
     async with client_of(sys.executable, *kbkit) as (client, count, cost):

@@ -1,13 +1,12 @@
-"""Measures the annotator by rules against chunks that a person labelled, by manual.
+"""Measure the annotator by rules on chunks that a person labelled, by manual.
 
-Frames: the share of chunks whose kind of statement is right, none among them. Entities: precision,
-recall and F1 of names; one is right that has the same normal form, qualifies the name
-(``pathlib.Path.glob`` for ``Path.glob``), or has a ``$`` before it. Names of platforms count
-neither way: they are contexts. Confidence: how often the frame is right where it says how likely
-that is.
+Frames: the share of chunks with the right type of statement, including none. Entities: precision,
+recall and F1 of names. A name is right if it has the same normal form, qualifies the name
+(``pathlib.Path.glob`` for ``Path.glob``) or has a ``$`` before it. Names of platforms are contexts
+and do not count. Confidence: the share of right frames at each level.
 
-Some manuals chose the rules and their weights, the others did not. Speed is of one process, with
-the names of the labelled chunks.
+Some manuals were used to choose rules and weights, the others were not. Speed is that of one
+process with the names of the labelled chunks.
 
 Run from the project's root: ``python benchmarks/annotation.py``.
 """
@@ -50,7 +49,7 @@ _ROUNDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A chunk with what a person says of it, and what the annotator does."""
+    """A chunk with a person's labels and the annotator's."""
 
     manual: str
     tuning: bool
@@ -60,7 +59,7 @@ class Labelled:
 
     @property
     def is_right(self) -> bool:
-        """Whether the frame is."""
+        """Return whether the frame is right."""
         return self.annotation.frame == self.frame
 
 
@@ -75,13 +74,13 @@ class Scores:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall of entities."""
+        """Return the harmonic mean of precision and recall of entities."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
 def labelled(folder: Path = LABELS) -> list[Labelled]:
-    """The labelled chunks, annotated with the names that their manuals give."""
+    """Return the labelled chunks, annotated with the names that their manuals introduce."""
     gazetteers = _gazetteers(folder)
     rows = _rows(folder)
     annotator = RulesAnnotator()
@@ -94,7 +93,7 @@ def labelled(folder: Path = LABELS) -> list[Labelled]:
 
 
 def labelled_frames(folder: Path = LABELS) -> list[Labelled]:
-    """Chunks of two more manuals, of which only the kind of statement was labelled."""
+    """Return chunks of two more manuals, where only the frame was labelled."""
     annotator, nothing = RulesAnnotator(), NameGazetteer()
     found = []
     for row in _rows(folder, "frames.jsonl"):
@@ -104,7 +103,7 @@ def labelled_frames(folder: Path = LABELS) -> list[Labelled]:
 
 
 def frames(chunks: Sequence[Labelled]) -> list[tuple[str, int, float, float]]:
-    """Of each kind of statement, and of none: how many were labelled, precision and recall."""
+    """Tabulate labels, precision and recall of each frame, and of none."""
     found = []
     for frame in (*StatementType, None):
         wanted = [chunk for chunk in chunks if chunk.frame == frame]
@@ -117,7 +116,7 @@ def frames(chunks: Sequence[Labelled]) -> list[tuple[str, int, float, float]]:
 
 
 def scores(chunks: Sequence[Labelled]) -> Scores:
-    """Figures of some chunks; entities count once a chunk, all chunks together."""
+    """Score some chunks; an entity counts once a chunk."""
     right = given = met = expected = 0
     for chunk in chunks:
         wanted = _keys(chunk.entities)
@@ -131,7 +130,7 @@ def scores(chunks: Sequence[Labelled]) -> Scores:
 
 
 def reliability(chunks: Iterable[Labelled]) -> list[tuple[int, float, float]]:
-    """Chunks, mean confidence and share of right frames, by bins of confidence."""
+    """Return number, mean confidence and share of right frames in each bin of confidence."""
     bins: defaultdict[int, list[Labelled]] = defaultdict(list)
     for chunk in chunks:
         confidence = chunk.annotation.confidence
@@ -148,7 +147,7 @@ def reliability(chunks: Iterable[Labelled]) -> list[tuple[int, float, float]]:
 
 
 def chunks_a_second(folder: Path = LABELS) -> float:
-    """Chunks that one core annotates in a second of its own time."""
+    """Return how many chunks one core annotates in a second of its own time."""
     gazetteers = _gazetteers(folder)
     passages = [(_passage(row), gazetteers[row["manual"]]) for row in _rows(folder)]
     annotator = RulesAnnotator()
@@ -165,7 +164,7 @@ def _rows(folder: Path, name: str = "chunks.jsonl") -> list[dict[str, Any]]:
 
 
 def _gazetteers(folder: Path) -> dict[str, NameGazetteer]:
-    """The names of each manual, as far as they could stand in a labelled chunk of it."""
+    """Return each manual's names that could occur in its labelled chunks."""
     names: defaultdict[str, list[GazetteerName]] = defaultdict(list)
     for line in (folder / "names.jsonl").read_text("utf-8").splitlines():
         manual, name, kind, confirmed, documents, defines = json.loads(line)
@@ -204,7 +203,6 @@ def _same(one: str, other: str) -> bool:
 
 
 def main() -> None:
-    """Print the tables."""
     chunks = labelled()
     halves = {"tuning": True, "unseen": False}  # of other manuals
     rows = []

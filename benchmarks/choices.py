@@ -1,10 +1,10 @@
-"""What decided kbkit's choices: weights by the set left out, retrievers, chunk size, heading path.
+"""The comparisons behind kbkit's defaults: weights, retrievers, chunk size and others.
 
-``held-out`` chooses weights without the set they are measured on, ``retrievers`` shows what each
-retriever brings (`_held_out.py`), both on all sets of `quality.py`, which share knowledge bases.
-For the other choices one at a time is exchanged in the product and all else left alone: nDCG@10 of
-pages, and the share of wanted passages that the first 4,000 characters of the hits hold
-(`_materials.py`); static vectors, or with ``--minilm`` those of MiniLM.
+``held-out`` chooses weights without the set they are measured on; ``retrievers`` measures search
+without each retriever (`_held_out.py`). Both use all sets of `quality.py` and share its knowledge
+bases. Every other choice exchanges one part of the product: nDCG@10 of pages, and the share of
+wanted passages in the first 4,000 characters of hits (`_materials.py`), with static vectors or
+``--minilm``.
 
 Run from the project's root: ``python benchmarks/choices.py [CHOICE ...] [--sets=SET,SET]
 [--minilm]``. Takes about an hour on an idle core, ``held-out`` and ``retrievers`` a quarter of it.
@@ -56,7 +56,7 @@ Row = tuple[str, Figures]
 
 @contextmanager
 def exchanged(module: Any, name: str, value: object) -> Iterator[None]:
-    """Another function in place of one of kbkit's."""
+    """Exchange a function of kbkit."""
     before = getattr(module, name)
     setattr(module, name, value)
     try:
@@ -74,7 +74,7 @@ class Bench:
     embedding: AnyEmbedding
 
     def built(self, name: str, size: int = ChunkingSpec().size) -> kbkit.KnowledgeBase:
-        """A knowledge base of the documents, cut as a recipe may say."""
+        """Build a knowledge base of the documents."""
         config = KnowledgeBaseSpec(chunking=ChunkingSpec(size=size), embedding=self.embedding)
         kb = kbkit.open(self.folder).create(f"{self.material.name}-{name}", spec=config)
         began = time.process_time()
@@ -86,7 +86,7 @@ class Bench:
 
 
 def sizes(bench: Bench) -> Iterator[Row]:
-    """Most characters of a chunk."""
+    """Compare lengths of chunks."""
     for size in SIZES:
         yield f"{size:,}", bench.material.figures(bench.built(f"size-{size}", size))
 
@@ -104,7 +104,7 @@ def alone(title: str, heading_path: Sequence[str], text: str) -> str:
 
 
 def read(bench: Bench) -> Iterator[Row]:
-    """What is embedded and indexed of a chunk beside its text."""
+    """Compare what is embedded and indexed before a chunk's text."""
     ways = {
         "title and heading path": embedded_text,
         "title": without_path,
@@ -119,7 +119,7 @@ def read(bench: Bench) -> Iterator[Row]:
 
 
 def encoders(bench: Bench) -> Iterator[Row]:
-    """What embeds queries: the static model, or the encoder fitted to the chunks' vectors."""
+    """Compare the static model with the encoder fitted to the chunks' vectors."""
     kb = bench.built("encoder")
     began = time.process_time()
     fitted = kb.chunks.fit_query_encoder()
@@ -146,7 +146,7 @@ def _ranks(scores: Scores) -> Scores:
 
 
 def normalisations(bench: Bench) -> Iterator[Row]:
-    """How scores of both retrievers are made comparable."""
+    """Compare ways to make the scores of both retrievers comparable."""
     kb = bench.built("normalisation")
 
     def fused_by(cosine: Callable[[Scores], Scores], bm25: Callable[[Scores], Scores]) -> Any:
@@ -174,7 +174,7 @@ def normalisations(bench: Bench) -> Iterator[Row]:
 
 
 def weights(bench: Bench) -> Iterator[Row]:
-    """The weights of a recipe's `retrieval` part."""
+    """Compare the weights of a recipe's `retrieval` part."""
     kb = bench.built("weights")
     for dense in DENSE:
         yield f"{dense:g} dense", bench.material.figures(kb, settings={"dense_weight": dense})

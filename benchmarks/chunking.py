@@ -1,11 +1,11 @@
-"""Compares ways to cut text, after Chroma's chunking report (Smith and Troynikov, 2024).
+"""Compare ways to cut text, after Chroma's chunking report (Smith and Troynikov, 2024).
 
 Each question has passages that answer it. The five chunks nearest to the question are retrieved
 from all corpora, and their characters are compared with the passages':
 
-* recall: share of the passages that the chunks hold,
-* precision: share of the chunks that belongs to the passages,
-* IoU: what both share, over the chunks' length plus what of the passages they miss.
+* recall: share of the passages in the chunks,
+* precision: share of the chunks in the passages,
+* IoU: intersection of both, divided by their union.
 
 Run from the project's root: ``python benchmarks/chunking.py [FOLDER]``; the folder holds the
 corpora and ``questions.csv`` (by default ``../shared/eval/chunking``).

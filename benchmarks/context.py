@@ -1,9 +1,8 @@
-"""How long a context takes beside its finders, which run at once: at most 1.3 times the slower one.
+"""Time of a context beside its parts, search and graph, which run at once.
 
-Questions are put to the search, to the graph, and to both with all that makes a context of them, in
-one run, in turn, so that other work on the machine meets all three alike: half of the questions to
-the search and half to the context first, and then all to each again, since what is remembered of a
-question makes it quicker.
+The goal is at most 1.3 times the slower part. Search, graph and context answer in turn, so that
+other work on the machine affects all three alike. Each gets half of the questions first and then
+all of them, because a repeated question is answered faster.
 
 Run from the project's root: ``python benchmarks/context.py [SET ...]``.
 """
@@ -25,19 +24,18 @@ from kbkit.workspace.searches import EntityFacts
 
 SETS = ("apache", "policy")
 WARM = 10
-"""Questions that are not measured."""
+"""Number of questions to warm up with."""
 PASSAGES, ENTITIES = 3, 5
 
 
 def seconds(ask: Callable[[str], Any], query: str) -> float:
-    """How long an answer takes."""
     start = time.perf_counter()
     ask(query)
     return time.perf_counter() - start
 
 
 def measured(workspace: Workspace, kb: KnowledgeBase, queries: list[str]) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     handle = handle_of(kb)
     facts = EntityFacts(handle.stores.database, {kb.name: handle.retriever}, ENTITIES)
     ways: tuple[Callable[[str], Any], ...] = (

@@ -1,9 +1,9 @@
-"""How often the type that kbkit gives a document is the one a reader gives it.
+"""How often kbkit gives a document the type that a reader gave it.
 
     python benchmarks/document_types.py NAME=FOLDER=ADDRESS ...
 
-Each argument is a site of `data/document-types.tsv` that lies in a folder, and the address that the
-folder stands for. Sites are documentation that Debian packages bring, and what
+Each argument names a site of `data/document-types.tsv`, a folder with its pages, and the address
+that the folder stands for. Sites are documentation of Debian packages, and those that
 `benchmarks/generated.py` makes.
 """
 
@@ -22,7 +22,7 @@ LABELS = Path(__file__).parent / "data/document-types.tsv"
 
 
 def labels() -> dict[str, dict[str, tuple[str, str]]]:
-    """Use and type of each labelled page, by its site and its path."""
+    """Read use and type of each labelled page, by its site and its path."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     with LABELS.open(encoding="utf-8", newline="") as file:
         lines = (line for line in file if not line.startswith("#"))

@@ -1,8 +1,8 @@
-"""What finds more: chunks embedded as they stand, what annotations say of them, or both.
-
-nDCG@10 and Hit@1 by the product itself, each set three times; see `_corpora.py` for the sets.
+"""Compare embedding a chunk's text, its annotations, or both, by nDCG@10 and Hit@1.
 
     python benchmarks/embedded_text.py [SET ...]
+
+`_corpora.py` has the sets.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ TEXTS: tuple[EmbeddedText, ...] = ("chunk", "normalized", "both")
 
 
 def measured(corpus: Corpus, mode: str) -> list[str]:
-    """nDCG@10 and Hit@1 of a mode of search."""
     search = kbkit_search(corpus, mode)
     found = [each.figures(search(each.text, HITS)) for each in corpus.questions]
     return [f"{sum(one[name] for one in found) / len(found):.3f}" for name in ("ndcg", "hit")]
 
 
 def main() -> None:
-    """Measure the sets that are named, and print a table."""
     rows = []
     for corpus in corpora(kept_folder("embedded-text"), names=sys.argv[1:] or SETS):
         for text in TEXTS:

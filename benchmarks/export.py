@@ -1,26 +1,24 @@
-"""How long the pages and the index of a site take beside MkDocs itself, and how much memory.
+"""Time and memory of exporting a site, beside MkDocs itself.
 
     python benchmarks/export.py [--no-mkdocs] [DOCUMENTS ...]
 
-For each number of documents (by default 1,000), in seconds of processor time of one core:
+For each number of documents (by default 1,000), in seconds of one core's processor time:
 
-- ``fit``: fitting the query encoder, which the first export does; it is kept in the catalog, and
-  fitted again when a fifth of the chunks has changed;
+- ``fit``: fitting the query encoder. The first export does it and keeps the result in the catalog
+  until a fifth of the chunks has changed;
 - ``first``: the rest of the first export: related passages, pages, index;
-- ``again``: the same once more, when nothing has changed;
-- ``changed``: the same after one document has changed, which changes its neighbours' pages too and
-  the whole index;
-- ``mkdocs``: `mkdocs build` of the project, which renders all pages, by kbkit's plugin;
-- ``mkdocs again``: the same after that change, when the plugin renders what changed only;
+- ``again``: the same when nothing has changed;
+- ``changed``: the same after one document has changed, with its neighbours' pages and the index;
+- ``mkdocs``: `mkdocs build` of the project, all pages rendered by kbkit's plugin;
+- ``mkdocs again``: the same after that change;
 - ``plain``: `mkdocs build` of the same pages as plain Markdown, by Material without the plugin,
   with the extensions for code and tables that its documentation recommends;
-- ``share``: ``first``, without and with ``fit``, as a share of ``mkdocs``, and of ``plain``. The
-  bar is a tenth.
+- ``share``: ``first``, without and with ``fit``, as a share of ``mkdocs`` and of ``plain``.
+  The goal is a tenth.
 
 Memory is the peak of each process. Documents are the API of the installed pandas, repeated under
-other names where more are asked for. Each step runs in a process of its own, on one thread, since
-threads of linear algebra spend time on waiting for each other. The table is written to
-``build/bench/export.md`` too.
+other names for larger numbers. Each step runs in its own process with one thread, because threads
+of linear algebra spend time waiting. The table is also written to ``build/bench/export.md``.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ validation:
 
 
 def fill(folder: Path, number: int) -> None:
-    """Make a knowledge base of so many documents."""
+    """Fill a knowledge base with documents."""
     with kbkit.open(folder / "kb") as workspace:
         source = workspace.create("source")
         source.ingest(PackageSource(name="pandas", limit=min(number, _PANDAS)))
@@ -82,7 +80,7 @@ def fill(folder: Path, number: int) -> None:
 
 
 def change(folder: Path) -> None:
-    """Change one document of the knowledge base."""
+    """Change one document."""
     path = folder / "pages.jsonl"
     first, *rest = path.read_text(encoding="utf-8").splitlines()
     values = json.loads(first)
@@ -93,7 +91,7 @@ def change(folder: Path) -> None:
 
 
 def fit(folder: Path) -> dict[str, Any]:
-    """Fit its query encoder, and say what that took."""
+    """Fit the query encoder and print its cost."""
     with kbkit.open(folder / "kb") as workspace:
         began = time.process_time()
         workspace["docs"].chunks.fit_query_encoder()
@@ -101,7 +99,7 @@ def fit(folder: Path) -> dict[str, Any]:
 
 
 def export(folder: Path) -> dict[str, Any]:
-    """Export it, and say what that took."""
+    """Export and print the cost."""
     with kbkit.open(folder / "kb") as workspace:
         kb = workspace["docs"]
         began = time.process_time()
@@ -116,7 +114,7 @@ def export(folder: Path) -> dict[str, Any]:
 
 
 def built(project: Path) -> dict[str, float]:
-    """Processor time and peak memory of `mkdocs build`."""
+    """Return processor time and peak memory of `mkdocs build`."""
     command = ["-c", _MEASURED, sys.executable, "-m", "mkdocs", "build", "--quiet"]
     done = subprocess.run(  # another process, whose only child is MkDocs
         [sys.executable, *command],
@@ -131,7 +129,7 @@ def built(project: Path) -> dict[str, float]:
 
 
 def plain(folder: Path) -> Path:
-    """A project of the same pages without the plugin."""
+    """Make a project of the same pages without the plugin."""
     project = folder / "plain"
     index = shutil.ignore_patterns("search", ".*")
     shutil.copytree(folder / "project" / "docs", project / "docs", ignore=index)
@@ -140,7 +138,7 @@ def plain(folder: Path) -> Path:
 
 
 def measure(number: int, *, mkdocs: bool) -> list[str]:
-    """One row of the table."""
+    """Return a row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         step("fill", folder, number)
@@ -176,7 +174,7 @@ def _share(first: float, fitted: float, took: dict[str, float] | None) -> str:
 
 
 def step(name: str, folder: Path, number: int) -> dict[str, Any]:
-    """Run a step in a process of its own."""
+    """Run a step in its own process."""
     command = [sys.executable, __file__, "--step", name, str(folder), str(number)]
     done = subprocess.run(command, env=_ONE_THREAD, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

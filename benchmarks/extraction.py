@@ -1,10 +1,10 @@
-"""Measures extraction against plain trafilatura: what is kept, on articles, and how fast.
+"""Compare extraction with plain trafilatura: fidelity, articles and speed.
 
     python benchmarks/extraction.py [--pages N] [--before N] [--speed N] [--sites FOLDER]
 
-Reads the documentation of Debian's packages under /usr/share/doc, the sets that `generated.py` made
-in a folder, and the articles under ``../shared/eval/articles`` (and says what is missing); prints
-Markdown tables and writes them to ``build/bench/extraction.md``.
+Reads documentation of Debian packages in /usr/share/doc, sets that `generated.py` made in a folder,
+and the articles in ``../shared/eval/articles``; missing ones are reported. Prints Markdown tables
+and writes them to ``build/bench/extraction.md``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ LOST, PLACES, KEPT = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0), (3, 6, 12), (20, 
 
 
 def main() -> None:
-    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pages", type=int, default=100_000, help="pages of each manual")
     parser.add_argument("--before", type=int, default=40, help="pages that trafilatura reads")
@@ -75,12 +74,12 @@ def main() -> None:
 
 
 class Thresholds(NamedTuple):
-    """What decides that a page on its own is read as an article.
+    """Thresholds that decide whether a page on its own is read as an article.
 
     Attributes:
         lost: Share of the words under its headings that trafilatura may lose.
-        places: Places of its own that it leads to, as a manual does.
-        kept: Words that trafilatura has to keep.
+        places: Number of links to its own places, as a manual has.
+        kept: Number of words that trafilatura must keep.
     """
 
     lost: float
@@ -92,14 +91,14 @@ class Thresholds(NamedTuple):
 
 
 def pages_of(folder: Path, most: int) -> list[Path]:
-    """Pages of a manual in a random but fixed order."""
+    """Return pages of a manual in a fixed random order."""
     pages = [path for path in sorted(folder.rglob("*.html")) if path.is_file()]
     random.Random(11).shuffle(pages)
     return pages[:most]
 
 
 def read(folder: Path, pages: list[Path]) -> Iterator[tuple[Path, ExtractedPage]]:
-    """Pages and what they say as kbkit reads a site: streamed, with all processors."""
+    """Read pages as kbkit reads a site: streamed, on all processors."""
     reader = SiteExtractor(expected=len(pages))
 
     def ready() -> Iterator[tuple[Path, ExtractedPage]]:
@@ -121,7 +120,7 @@ def read(folder: Path, pages: list[Path]) -> Iterator[tuple[Path, ExtractedPage]
 
 
 def plain(html: str, *, links: bool = False) -> str:
-    """The Markdown of plain trafilatura."""
+    """Return the Markdown of plain trafilatura."""
     text = trafilatura.extract(
         html, output_format="markdown", include_comments=False, include_links=links
     )
@@ -129,12 +128,12 @@ def plain(html: str, *, links: bool = False) -> str:
 
 
 def address(folder: Path, page: Path) -> str:
-    """Where a page would be on the web."""
+    """Return a page's address on the web."""
     return f"https://docs.example/{page.relative_to(folder).as_posix()}"
 
 
 def fidelity_table(manuals: dict[str, Path], most: int, before: int) -> str:
-    """What the Markdown keeps of each manual, before and after."""
+    """Tabulate the fidelity of each manual, before and after."""
     lines = [
         "Kept share in per cent, of all things of the kind (surplus: share of the text that is "
         "not content).\n",
@@ -173,7 +172,6 @@ def fidelity_table(manuals: dict[str, Path], most: int, before: int) -> str:
 
 
 def row(name: str, reader: str, pages: int, measured: list[PageFidelity]) -> str:
-    """One line of the table of fidelity."""
     total = Fidelity()
     for page in measured:
         total.include(page.fidelity)
@@ -187,7 +185,7 @@ def row(name: str, reader: str, pages: int, measured: list[PageFidelity]) -> str
 
 
 def article_table() -> str:
-    """Precision, recall and F of the segments that ordinary articles should and should not keep."""
+    """Tabulate precision, recall and F of the segments that articles should and should not keep."""
     if not ARTICLES.is_dir():
         return f"Articles: {ARTICLES} is not here."
     expected = json.loads((ARTICLES / "expected.json").read_text("utf-8"))
@@ -220,9 +218,9 @@ def article_table() -> str:
 
 
 def halves(texts: dict[str, list[str]], expected: list[dict[str, list[str]]]) -> str:
-    """F of each reader less that of plain trafilatura, on random halves of the articles.
+    """Compare F with plain trafilatura's on random halves of the articles.
 
-    A rule that was chosen on one half shows on the other what it is worth.
+    A rule chosen on one half shows its worth on the other.
     """
     base, *others = texts
     lines = [
@@ -250,10 +248,10 @@ def halves(texts: dict[str, list[str]], expected: list[dict[str, list[str]]]) ->
 def cross_validated(
     html: dict[str, str], plain_texts: list[str], expected: list[dict[str, Any]]
 ) -> str:
-    """What thresholds are worth on articles that they were not chosen on.
+    """Measure thresholds on articles that they were not chosen on.
 
-    Of each random pair of halves, each half chooses the thresholds by which a page on its own is
-    read as an article (the best F of all combinations), and the other half measures them.
+    Each half of a random pair chooses thresholds (the best F of all combinations); the other half
+    measures them.
     """
     choices = [Thresholds(*each) for each in itertools.product(LOST, PLACES, KEPT)]
     texts, decisions = both_readings(html, expected, choices)
@@ -295,7 +293,7 @@ def cross_validated(
 def both_readings(
     html: dict[str, str], expected: list[dict[str, Any]], choices: list[Thresholds]
 ) -> tuple[list[tuple[str, str]], list[list[bool]]]:
-    """Each page read whole and as an article, and which of both each choice would take."""
+    """Read each page whole and as an article; return both, and what each choice would take."""
     decide = articles.is_article
     texts, decisions = [], []
     decided: list[bool] = []
@@ -323,19 +321,19 @@ def both_readings(
 
 
 def fold(text: str) -> str:
-    """A text with its white space folded."""
+    """Fold white space."""
     return " ".join(text.split())
 
 
 def unmarked(markdown: str) -> str:
-    """Markdown without addresses, escapes, emphasis and heading marks."""
+    """Strip addresses, escapes, emphasis and heading marks from Markdown."""
     text = re.sub(r"!?\[((?:[^\[\]\\]|\\.)*)\]\([^)\s]*\)", r"\1", markdown)
     text = re.sub(r"\\([^\w\s])", r"\1", text).replace("&lt;", "<").replace("&amp;", "&")
     return re.sub(r"[*`]|^#+ |\{#[^}]*\}", "", text, flags=re.MULTILINE)
 
 
 def scores(texts: list[str], expected: list[dict[str, list[str]]]) -> list[float]:
-    """Precision, recall and F over all segments."""
+    """Return precision, recall and F over all segments."""
     kept = wanted = wrong = 0
     for text, page in zip(texts, expected, strict=True):
         wanted += len(page["with"])
@@ -346,7 +344,7 @@ def scores(texts: list[str], expected: list[dict[str, list[str]]]) -> list[float
 
 
 def speed_table(sample: int) -> str:
-    """Pages a second on one site in one run."""
+    """Tabulate pages a second on one site."""
     name = "python3.11-doc"
     folder = Path(MANUALS[name])
     if not folder.is_dir():

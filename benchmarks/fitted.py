@@ -1,12 +1,12 @@
-"""The fitted query encoder beside the models that it stands in for.
+"""Compare the fitted query encoder with the models that it stands in for.
 
-nDCG@10 on SciFact and Cranfield of ``../shared/eval``, each abstract one chunk, the dense retriever
-alone and kbkit's fusion; cosines and BM25 of all chunks, so that nothing depends on an index.
-The model's own term vectors as a prior are shown for the smaller collection only, and for a part
-of it: they cost an embedding a term, and are meant for few chunks.
+nDCG@10 on SciFact and Cranfield of ``../shared/eval``, each abstract one chunk, by vectors alone
+and by kbkit's fusion. Cosines and BM25 of all chunks are computed, so that no index matters. The
+model's own term vectors as a prior are shown for a part of the smaller collection: they cost an
+embedding a term and are meant for few chunks.
 
-Run from the project's root: ``python benchmarks/fitted.py [CORPUS ...]``. Takes some
-minutes, nearly all of them MiniLM's.
+Run from the project's root: ``python benchmarks/fitted.py [CORPUS ...]``. Takes minutes, most of
+them for MiniLM.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ EMBEDDINGS: dict[str, AnyEmbedding] = {
 }
 DEFAULTS = {label: KnowledgeBaseSpec(embedding=one).retrieval for label, one in EMBEDDINGS.items()}
 PART = 200
-"""Abstracts of the small knowledge base."""
+"""Number of abstracts in the small knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Collection:
     grades: list[dict[int, float]]
 
     def part(self, size: int) -> Collection:
-        """Some of the abstracts, and the questions that they answer."""
+        """Return some of the abstracts and the questions that they answer."""
         keep = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:size]).tolist()
         place = {old: new for new, old in enumerate(keep)}
         left = [{place[i]: g for i, g in one.items() if i in place} for one in self.grades]
@@ -89,7 +89,7 @@ def read(name: str) -> Collection:
 
 
 class Lexical:
-    """Terms of a collection, and what they say of its abstracts for a question."""
+    """Terms of a collection, with BM25 and title scores for a question."""
 
     def __init__(self, collection: Collection) -> None:
         terms_of = analyzer("english").terms
@@ -107,7 +107,6 @@ class Lexical:
         )
 
     def bm25(self, question: Sequence[str]) -> NDArray[np.float64]:
-        """BM25 of each abstract."""
         scores = np.zeros(len(self.terms))
         average = self._statistics.average_length
         for term in sorted({term for term in question if term in self._postings}):
@@ -119,7 +118,7 @@ class Lexical:
         return scores
 
     def title(self, question: Sequence[str]) -> NDArray[np.float64]:
-        """Share of the question's terms in each abstract's title."""
+        """Return the share of the question's terms in each abstract's title."""
         wanted = set(question)
         shares = [len(wanted.intersection(title)) / max(1, len(wanted)) for title in self.titles]
         return np.array(shares)
@@ -136,7 +135,7 @@ def ndcg(scores: NDArray[np.float64], grades: Mapping[int, float]) -> float:
 def quality(
     collection: Collection, lexical: Lexical, vectors: Matrix, queries: Matrix, spec: RetrievalSpec
 ) -> tuple[float, float]:
-    """nDCG@10 in per cent: the dense retriever, and kbkit's fusion with the weights of `spec`."""
+    """Return nDCG@10 in per cent by vectors alone and by fusion with the weights of `spec`."""
     weights = Weights(
         spec.dense_weight,
         spec.document_weight,
@@ -167,7 +166,7 @@ def quality(
 
 
 def timed(embed: Callable[[], Vector], rounds: int = 20) -> float:
-    """Microseconds of the quickest round."""
+    """Return the microseconds of the fastest round."""
     spans = []
     for _ in range(rounds):
         began = time.perf_counter()

@@ -1,11 +1,10 @@
-"""What the recipes of the gallery cost and reach, where they can be run on this machine.
+"""Measure the recipes of the gallery that can run on this machine.
 
     python benchmarks/gallery.py [RECIPE ...]
 
-Offline recipes are run as they are. Of a public site, the copy that a Debian package brings is
-served on loopback and crawled by the recipe as it stands, but for its host and its delay; which
-package and release that was stands beside the figures. Writes ``recipes/figures.json``, which the
-gallery of the guides is made of.
+Offline recipes run as they are. For a public site, the copy in a Debian package is served on
+loopback and crawled by the recipe with another host and no delay; the figures name package and
+release. Writes ``recipes/figures.json``, from which the gallery page is made.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ FIGURES = RECIPES / "figures.json"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A site as a Debian package brings it.
+    """A site in a Debian package.
 
     Attributes:
         package: The package.
-        folder: Where its pages lie, inside the package.
-        start: The page to start from; by default as in the recipe.
-        plain: Its addresses end in ``.html`` where those of the site end in a slash.
+        folder: Folder of its pages inside the package.
+        start: The page to start from; by default the recipe's.
+        plain: Its addresses end in ``.html``, those of the site in a slash.
     """
 
     package: str
@@ -92,7 +91,7 @@ def main() -> None:
 
 
 def measure(name: str) -> dict[str, Any]:
-    """Build a recipe, and tell what it took and how its questions were answered."""
+    """Build a recipe and return its cost and the answers to its questions."""
     path = RECIPES / f"{name}.yaml"
     with tempfile.TemporaryDirectory(prefix="kbkit-gallery-") as scratch:
         folder = Path(scratch)
@@ -105,7 +104,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def built(recipe: Path, workspace: Path) -> dict[str, Any]:
-    """Figures of a build; models embed before the questions are asked."""
+    """Return figures of a build; models embed before the questions are asked."""
     os.environ["KBKIT_IMPROVE"] = "wait"
     with kbkit.open(workspace) as opened:
         start = time.perf_counter()
@@ -129,7 +128,7 @@ def built(recipe: Path, workspace: Path) -> dict[str, Any]:
 
 @contextmanager
 def unpacked(copy: Copy, scratch: Path) -> Iterator[tuple[Path, str]]:
-    """The pages of a package, installed or only unpacked, and its version."""
+    """Return the pages of a package, installed or unpacked, and its version."""
     installed = Path("/") / copy.folder
     if installed.is_dir():
         asked = ["dpkg-query", "-W", "-f", "${Version}", copy.package]
@@ -145,13 +144,13 @@ def unpacked(copy: Copy, scratch: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _release(version: str) -> str:
-    """The release of a program in the version of its package."""
+    """Return the release of a program from its package's version."""
     return re.split(r"-|\+|%2b", version.rpartition(":")[2])[0]
 
 
 @contextmanager
 def served(name: str, pages: Path, scratch: Path) -> Iterator[Path]:
-    """A recipe whose site is a folder on loopback, at the path that it has in public."""
+    """Serve a folder on loopback at its public path, and yield a recipe for it."""
     copy = COPIES[name]
     values = yaml.safe_load((RECIPES / f"{name}.yaml").read_text(encoding="utf-8"))
     (source,) = values["sources"]

@@ -1,10 +1,10 @@
-"""Makes sites by many documentation generators, for measuring how faithfully they are read.
+"""Make sites by many documentation generators, to measure how faithfully kbkit reads them.
 
     python benchmarks/generated.py FOLDER [NAME ...]
 
-Each set is a folder of HTML under FOLDER. Needs apt-get with dpkg, npm and pip; what one of them
-cannot give is left out, with the reason. The built sites are of texts that Debian's packages
-bring (nodejs-doc, python3.11-doc); nothing of it goes into the project.
+Each set is a folder of HTML under FOLDER. Needs apt-get with dpkg, npm and pip; sets that they
+cannot provide are left out, with the reason. The texts come from Debian packages (nodejs-doc,
+python3.11-doc); nothing of them goes into the project.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ DEBIAN = {
 
 
 def main() -> None:
-    """Make the sets that are asked for, or all that are missing."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*")

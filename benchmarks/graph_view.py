@@ -1,9 +1,9 @@
-"""How many frames a second the picture of a graph has while it is moved and zoomed, in Chromium.
+"""Frames a second of the graph's picture while it is moved and zoomed, in Chromium.
 
-Beside it Cytoscape.js, if its folder is given (of an ``npm install cytoscape`` anywhere): the same
-nodes and edges at the same places, with its own settings for speed and without. Both are moved in
-turn, several times, so that what else the machine does disturbs both; frames wait for the screen,
-so that 60 is the most.
+Beside it Cytoscape.js, if the folder of an ``npm install cytoscape`` is given: the same nodes and
+edges at the same places, with and without its settings for speed. Both are moved in turn, several
+times, so that other work on the machine affects both alike. Frames wait for the screen: 60 is the
+maximum.
 
     python benchmarks/graph_view.py --cytoscape /tmp/node_modules/cytoscape
 """
@@ -85,7 +85,7 @@ _MOVE = """async ([which, seconds]) => {
 
 
 def graph(nodes: int, edges: int) -> dict[str, object]:
-    """A graph with hubs and groups, as those of manuals are, and its places."""
+    """Make a graph with hubs and groups, as manuals have, and its layout."""
     chance = random.Random(1)
     names = [f"module{number % 40}.name{number}" for number in range(nodes)]
     pairs: set[tuple[int, int]] = set()

@@ -1,16 +1,16 @@
-"""How long 9 MB of Markdown take until they can be searched, beside llama-index with Chroma.
+"""Time until 9 MB of Markdown can be searched, beside llama-index with Chroma.
 
-Each system reads the same JSON lines in a process of its own, and splits, embeds (with the same
-static embedder) and stores them. Python's start, imports and the loading of the embedder come
-before the clock; a search at the end shows that all is there. Peak memory is that of the process
-and its children together, looked at 20 times a second. llama-index is used as its documentation
-shows it (``VectorStoreIndex`` over ``ChromaVectorStore``, its own ``SentenceSplitter`` with 1,024
-tokens), and again with chunks about as long as kbkit's.
+Each system reads the same JSON lines in its own process, splits, embeds (with the same static
+embedder) and stores them. The clock starts after Python's start, the imports and the loading of the
+embedder; a search at the end shows that all is there. Peak memory is that of the process and its
+children, sampled 20 times a second. llama-index is used as its documentation shows
+(``VectorStoreIndex`` over ``ChromaVectorStore``, ``SentenceSplitter`` with 1,024 tokens), and again
+with chunks about as long as kbkit's.
 
-Then: making, listing and describing a knowledge base, medians.
+Then making, listing and describing a knowledge base, medians.
 
 Run from the project's root: ``python benchmarks/ingest.py [MB]``. The text is Debian's
-``python3.11-doc``, read by kbkit. The tables are written to ``build/bench/ingest.md`` too.
+``python3.11-doc``, read by kbkit. The tables are also written to ``build/bench/ingest.md``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TOKENS_AS_KBKIT = 256
 
 
 def write_lines(target: Path, most: float) -> int:
-    """Write documents of the Python documentation as JSON lines; gives their characters."""
+    """Write documents of the Python documentation as JSON lines; return their characters."""
     written = 0
     with kbkit.open(target.parent / "read") as workspace:
         kb = workspace.create("python")
@@ -80,7 +80,7 @@ def with_llama_index(lines: Path, folder: Path, tokens: int = 0) -> Callable[[],
     embedder.embed_query(QUESTION)
 
     class Static(BaseEmbedding):
-        """kbkit's embedder as one of llama-index's."""
+        """Adapt kbkit's embedder to llama-index."""
 
         def _get_query_embedding(self, query: str) -> list[float]:
             return self._get_text_embeddings([query])[0]
@@ -133,7 +133,7 @@ SYSTEMS: dict[str, Callable[[Path, Path], Callable[[], int]]] = {
 
 
 def run_here(name: str, lines: Path, folder: Path) -> None:
-    """Ingest with one system, and print what it took as JSON."""
+    """Ingest with one system and print its figures as JSON."""
     work = SYSTEMS[name](lines, folder)
     began, processor = time.perf_counter(), time.process_time()
     chunks = work()
@@ -145,7 +145,7 @@ def run_here(name: str, lines: Path, folder: Path) -> None:
 
 
 def run(name: str, lines: Path, folder: Path) -> dict[str, float]:
-    """The same in a process of its own."""
+    """Ingest with one system in its own process."""
     command = [sys.executable, __file__, "--run", name, str(lines), str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         peak = 0.0
@@ -158,7 +158,7 @@ def run(name: str, lines: Path, folder: Path) -> dict[str, float]:
 
 
 def memory(process: psutil.Process) -> float:
-    """MB that a process and its children have in memory."""
+    """Return the resident MB of a process and its children."""
     total = 0
     with contextlib.suppress(psutil.Error):  # one has just ended
         for one in (process, *process.children(recursive=True)):
@@ -185,7 +185,7 @@ def ingests(lines: Path, folder: Path) -> list[str]:
 
 
 def upkeep(folder: Path) -> list[str]:
-    """Making, listing and describing knowledge bases, beside one that is large."""
+    """Time making, listing and describing knowledge bases beside a large one."""
     with kbkit.open(folder / "kbkit") as workspace:
         large = workspace["python"]
         times: dict[str, list[float]] = {"create": [], "list": [], "info": []}

@@ -1,13 +1,12 @@
-"""Where links of results land: in the passage's own text, or somewhere else on its page.
+"""Where links of results land: in the passage, or elsewhere on its page.
 
     python benchmarks/landing.py FOLDER [NAME ...] [--pages N]
 
-Reads sets that `generated.py` made (or any folder of folders of HTML), cuts them as `add` does,
-and looks for each chunk's link in the page itself as a browser does: its text fragment in the
-text of one block at a time, from the top, else the element that its anchor names, else the top.
-Columns: chunks that were looked for (their own text is on the page), and the share whose link
-lands between the heading that the chunk opens with and its end: by the anchor alone, and by the
-link as results have it. Prints a table and writes it to ``build/bench/landing.md``.
+Reads sets that `generated.py` made (or any folder of folders of HTML), cuts them as `add` does, and
+follows each chunk's link in the page as a browser does: to its text fragment in one block, from the
+top, else to the element that its anchor names, else to the top. Columns: chunks whose text is on
+the page, and the share whose link lands between the chunk's heading and its end, by the anchor
+alone and by the full link. Prints a table and writes it to ``build/bench/landing.md``.
 """
 
 from __future__ import annotations
@@ -45,12 +44,12 @@ _OWN_LINE = frozenset(BLOCKS) | {"td", "th", "tr", "dt", "dd", "li", "p", "div",
 
 @dataclass(slots=True)
 class Text:
-    """What a page says, in order.
+    """The text of a page, in order.
 
     Attributes:
-        letters: Its letters and digits, folded, without anything between.
-        blocks: Where each block begins in them, and its text with single spaces, folded.
-        places: Where in them each id and name is.
+        letters: Letters and digits, folded, without anything between.
+        blocks: Offset of each block in them, and its text with single spaces, folded.
+        places: Offset in them of each id and name.
     """
 
     letters: str = ""
@@ -59,7 +58,6 @@ class Text:
 
     @classmethod
     def of(cls, html: str) -> Text:
-        """Read a page."""
         text = cls()
         pieces: list[str] = []
         size = 0
@@ -103,7 +101,7 @@ class Text:
         return text
 
     def find(self, words: str) -> int | None:
-        """Where a text fragment leads."""
+        """Return the offset that a text fragment leads to."""
         wanted = _SPACE.sub(" ", words).strip().casefold()
         pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
         for start, said in self.blocks:
@@ -112,7 +110,7 @@ class Text:
         return None
 
     def landing(self, place: str) -> int:
-        """Where a fragment leads: in letters from the top."""
+        """Return the offset that a fragment leads to, in letters from the top."""
         anchor, _, words = place.partition(":~:text=")
         found = self.find(unquote(words)) if words else None
         if found is None:
@@ -131,7 +129,6 @@ class Landings:
     fragments: int = 0
 
     def include(self, page: Text, content: str, span: ChunkSpan) -> None:
-        """Count one chunk."""
         said = content[span.start : span.end]
         own = letters(plain_text(said))
         words = opening_words(said, from_top=span.start == 0)
@@ -153,7 +150,7 @@ class Landings:
 
 
 def letters(text: str) -> str:
-    """A text's letters and digits, folded."""
+    """Fold a text to letters and digits."""
     return _SIGN.sub("", text.casefold())
 
 
@@ -174,7 +171,7 @@ def _within(place: int, *, starts: list[int], before: int, length: int) -> bool:
 
 
 def measure(files: list[Path], folder: Path) -> Landings:
-    """Read, cut and follow the links of a set's pages."""
+    """Read and cut a set's pages and follow the links."""
     counts = Landings()
     reader = SiteExtractor(processes=1, expected=len(files))
     waiting = iter(files)
@@ -203,7 +200,6 @@ def measure(files: list[Path], folder: Path) -> Landings:
 
 
 def main() -> None:
-    """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("names", nargs="*")

@@ -1,8 +1,8 @@
-"""How long a search takes, query text in, hits out, beside peers in the same run.
+"""Time of a search, from query text to hits, beside peers in the same run.
 
-20,000 and 100,000 chunks: the Python documentation, and, to reach the larger size, the same
-documents with a fifth of their words spelt backwards. Medians over the questions of
-``../shared/eval``, a query never asked twice. Then the first search of fresh processes.
+20,000 and 100,000 chunks: the Python documentation, for the larger size repeated with a fifth of
+the words spelt backwards. Medians over the questions of ``../shared/eval``; no query is asked
+twice. Then the first search of fresh processes.
 
 Run from the project's root: ``python benchmarks/latency.py [CHUNKS ...]``.
 """
@@ -37,7 +37,7 @@ assert len(hits)
 
 
 def questions() -> list[str]:
-    """Different questions: those of the evaluation sets, from all of them in turn."""
+    """Return different questions, from all evaluation sets in turn."""
     if not (EVAL / "scifact").is_dir() or not PYTHON.is_dir():
         print(f"{EVAL}, {PYTHON}: one of them is not there; this benchmark needs both")
         sys.exit()
@@ -52,7 +52,7 @@ def questions() -> list[str]:
 
 
 def build(workspace: kbkit.Workspace, folder: Path, size: int) -> kbkit.KnowledgeBase:
-    """A knowledge base of about so many chunks; documents are left out or varied to reach it."""
+    """Build a knowledge base of about ``size`` chunks, from some documents or varied copies."""
     if "source" not in workspace:
         source = kbkit.MirrorSource(path=str(PYTHON), base_url="http://python.invalid/")
         workspace.create("source").ingest(source)
@@ -87,7 +87,7 @@ def _varied(text: str, version: int) -> str:
 
 
 def measured(search: _peers.Search, asked: list[str]) -> tuple[float, float]:
-    """Median and 95th percentile in milliseconds."""
+    """Return median and 95th percentile in milliseconds."""
     for query in asked[:25]:  # warm up, with queries that are not measured
         search(query, 10)
     times = []

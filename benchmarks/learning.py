@@ -1,8 +1,8 @@
-"""What search learns from ratings: questions asked alike, in other words, and by others.
+"""What search learns from ratings, for similar questions, other words and other questions.
 
-For each question of ``data/paraphrases.tsv`` a passage of the page that answers is rated 5:
-the one that search finds first, or the page's first. Before and after, the questions themselves,
-their paraphrases and the set's own questions are asked. nDCG@10 by page and Hit@1.
+For each question of ``data/paraphrases.tsv``, a passage of the right page is rated 5: the first
+that search finds, or the page's first. Before and after, the questions, their paraphrases and the
+set's own questions are asked. nDCG@10 by page and Hit@1.
 
 Run from the project's root: ``python benchmarks/learning.py [MANUAL ...]``. Ingests each manual.
 """
@@ -26,7 +26,7 @@ MANUALS = ("python", "sqlite", "apache", "django")
 
 
 def rows_of(corpus: str) -> list[list[str]]:
-    """Page, question and paraphrases of each row."""
+    """Read page, question and paraphrases of each row."""
     lines = FILE.read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return [row for name, *row in rows if name == corpus]
@@ -43,7 +43,7 @@ def rate(kb: kbkit.KnowledgeBase, page: str, question: str) -> None:
 
 
 def figures(kb: kbkit.KnowledgeBase, questions: Sequence[Question]) -> str:
-    """nDCG@10 and Hit@1 of some questions."""
+    """Return nDCG@10 and Hit@1 of some questions."""
     found = [
         question.figures(places(kb.search(question.text, limit=100))) for question in questions
     ]
@@ -51,7 +51,7 @@ def figures(kb: kbkit.KnowledgeBase, questions: Sequence[Question]) -> str:
 
 
 def measured(corpus: Corpus) -> Iterator[list[str]]:
-    """A row before the ratings, and one after them."""
+    """Return a row before the ratings and one after them."""
     rows = rows_of(corpus.name)
     asked: Mapping[str, Sequence[Question]] = {
         kind: [about_pages(row[1 + place], [row[0]], path_of) for row in rows]
@@ -66,7 +66,6 @@ def measured(corpus: Corpus) -> Iterator[list[str]]:
 
 
 def main(names: Sequence[str]) -> None:
-    """Measure manuals."""
     with bench_folder() as folder:
         rows = [
             row for corpus in corpora(folder, names=names or MANUALS) for row in measured(corpus)

@@ -1,11 +1,11 @@
-"""How quick the search panel is, in Chromium, in a real JupyterLab, on 20,000 chunks.
+"""Speed of the search panel in Chromium, in a real JupyterLab, on 20,000 chunks.
 
 From running its cell until the panel can be used; from a keystroke until its results are painted,
-for a single key and for the last key of somebody who types ten a second. Beside them the least
-that a keystroke can take: a text box of ipywidgets whose value Python writes into a label.
+for a single key and for the last of ten keys a second. Beside them the least possible: a text box
+of ipywidgets whose value Python writes into a label.
 
-Run from the project's root: ``python benchmarks/panel.py [CHUNKS] [WORKSPACE]``. With a workspace
-its first knowledge base is searched; otherwise one is made of the Python documentation.
+Run from the project's root: ``python benchmarks/panel.py [CHUNKS] [WORKSPACE]``. Searches the first
+knowledge base of the workspace; without one it makes one of the Python documentation.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ STATUS = ".kbkit-cards .kbkit-status"
 
 
 def ready(page: Any) -> float:
-    """Milliseconds from running the panel's cell until it can be used."""
+    """Return milliseconds from running the panel's cell until it can be used."""
     return float(
         page.evaluate(
             """async selector => {
@@ -77,13 +77,13 @@ def ready(page: Any) -> float:
 
 
 def keystrokes(page: Any, label: str, selector: str, queries: list[str], pace: int) -> list[float]:
-    """Milliseconds from the last key of each query until what answers it is painted.
+    """Return milliseconds from the last key of each query until its answer is painted.
 
     Args:
         page: The browser's page.
-        label: Of the text box.
-        selector: Of what names the query that is answered.
-        queries: What is typed.
+        label: Label of the text box.
+        selector: Selector of the element that names the answered query.
+        queries: Texts to type.
         pace: Milliseconds between keys; 0 waits until all keys but the last are answered.
     """
     box = page.get_by_label(label, exact=True)
@@ -107,7 +107,7 @@ def keystrokes(page: Any, label: str, selector: str, queries: list[str], pace: i
 
 
 def measured(folder: Path, name: str, home: Path, chromium: str) -> list[list[str]]:
-    """The rows of the table."""
+    """Return the rows of the table."""
     asked = [query.strip() for query in questions() if 20 < len(query.strip()) < 75]
     random.Random(5).shuffle(asked)
     cells = (CELLS[0].format(folder=str(folder), name=name), *CELLS[1:])

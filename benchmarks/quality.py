@@ -1,20 +1,18 @@
-"""How well kbkit finds what answers a question, set by set, beside its retrievers and its peers.
+"""Quality of search on each set, beside kbkit's retrievers and its peers.
 
 nDCG@10, Hit@1 and MRR@10 with 95 % intervals, and paired randomisation tests against kbkit without
-the retrievers of documents and, with ``--compare``, against what another checkout wrote. Sets:
-pages of manuals, an API reference, a policy, a FAQ, an operations manual, objects of packages,
-abstracts, passages (`_corpora.py`; ``benchmarks/questions/README.md``). Peers get the same
-extracted text.
+the retrievers of documents and, with ``--compare``, against another checkout's file. Sets: pages
+of manuals, an API reference, a policy, a FAQ, an operations manual, objects of packages, abstracts,
+passages (`_corpora.py`; ``benchmarks/questions/README.md``). Peers get the same extracted text.
 
     python benchmarks/quality.py [--sets=SET,SET] [--peers[=PEER,PEER]] [--compare=FILE]
         [--out=FILE] [--fetch] [--rebuild] [--minilm] [--tables]
 
-Figures of each question are added to FILE (``build/bench/quality.json``) set by set, and tables
-stand in a file of the same name that ends in ``.md``; ``--tables`` only writes them anew.
-Knowledge bases stay in ``build/benchmarks`` until the code that makes them changes, or
-``--rebuild`` is given.
-``--fetch`` downloads documentation packages that are not installed. With ``--minilm`` chunks are
-embedded by MiniLM too, which takes hours from nothing.
+Figures of each question are added to FILE (``build/bench/quality.json``) set by set; tables go to
+a file of the same name that ends in ``.md``. ``--tables`` only writes the tables. Knowledge bases
+stay in ``build/benchmarks`` until the code that makes them changes, or ``--rebuild`` is given.
+``--fetch`` downloads documentation packages that are not installed. ``--minilm`` also embeds chunks
+by MiniLM, which takes hours the first time.
 """
 
 from __future__ import annotations
@@ -45,13 +43,13 @@ from kbkit.models import Hits
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
 
 HITS = 100
-"""Passages read to find ten different pages."""
+"""Number of passages read to find ten different pages."""
 CHUNKS_ALONE = {
     name: 0.0
     for name in RetrievalSpec.model_fields
     if name.endswith("_weight") and name not in ("dense_weight", "document_weight", "rating_weight")
 } | {"title_weight": 0.2, "heading_weight": 0.1}
-"""As kbkit ranked before documents had summaries."""
+"""The ranking of kbkit before documents had summaries."""
 
 
 def places(hits: Hits) -> list[Place]:
@@ -70,7 +68,7 @@ def kbkit_search(
 
 
 def ours(corpus: Corpus, minilm: bool) -> Iterator[tuple[str, Callable[[], _peers.Search]]]:
-    """Ways to search with kbkit, made when their turn comes."""
+    """Make each way to search with kbkit when its turn comes."""
     yield "kbkit", lambda: kbkit_search(corpus)
     yield "chunks alone", lambda: kbkit_search(corpus, settings=CHUNKS_ALONE)
     yield "words", lambda: kbkit_search(corpus, "lexical")
@@ -85,21 +83,21 @@ def ours(corpus: Corpus, minilm: bool) -> Iterator[tuple[str, Callable[[], _peer
 
 
 def measured(corpus: Corpus, made: Callable[[], _peers.Search]) -> dict[str, list[float]]:
-    """By measure, a figure of each question."""
+    """Return a figure for each question, by measure."""
     search = made()
     rows = [one.figures(search(one.text, HITS)) for one in corpus.questions]
     return {name: [round(row[name], 6) for row in rows] for name in rows[0]}
 
 
 def version() -> str:
-    """The checkout that is measured."""
+    """Return the version of the checkout."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
 def measure_set(corpus: Corpus, minilm: bool, chosen: list[str]) -> Iterator[SetFigures]:
-    """Figures of a set, given anew with each way to search."""
+    """Measure a set; yield its figures after each way to search."""
     info = corpus.kb.info()
     found = SetFigures(
         version=version(),

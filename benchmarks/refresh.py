@@ -1,13 +1,13 @@
-"""How long a refresh of an unchanged site takes, as a share of its first build.
+"""Time of refreshing an unchanged site, as a share of its first build.
 
-A site of real documentation pages is served on loopback by a process of its own, and read with
-``kbkit new`` and then ``kbkit refresh``, each a fresh process, start and all. The site is served
-in four ways: with both validators, with one of them, and with none (then every page is sent
-again, and only its bytes tell that nothing changed).
+Real documentation pages are served on loopback by their own process and read with ``kbkit new`` and
+then ``kbkit refresh``, each a fresh process. The site is served in four ways: with both validators,
+with either of them, and with none; then every page is sent again and only its bytes show that
+nothing changed.
 
 Run from the project's root: ``python benchmarks/refresh.py [PAGES [MODE ...]]``. The pages come
-from Debian's documentation packages (python-django-doc, python-flask-doc, nodejs-doc,
-debian-policy, sqlite3-doc). The table is written to ``build/bench/refresh.md`` too.
+from Debian packages (python-django-doc, python-flask-doc, nodejs-doc, debian-policy, sqlite3-doc).
+The table is also written to ``build/bench/refresh.md``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BAR = 0.10
 
 
 def collect(most: int) -> dict[str, bytes]:
-    """The pages of a site by path: an index, and documentation of several kinds."""
+    """Return the pages of a site by path: an index, and documentation of several kinds."""
     found: dict[str, bytes] = {}
     for corpus in CORPORA:
         folder = DOCS / corpus
@@ -98,7 +98,7 @@ def serve(pages: dict[str, bytes], validators: tuple[str, ...], pipe: Connection
 
 
 def kbkit(folder: Path, *arguments: str) -> tuple[float, dict[str, object]]:
-    """Run a command in a process of its own; gives its seconds and its report."""
+    """Run a command in its own process and return its seconds and its report."""
     command = [sys.executable, "-m", "kbkit", "--workspace", str(folder), *arguments, "--json"]
     start = time.perf_counter()
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -108,7 +108,7 @@ def kbkit(folder: Path, *arguments: str) -> tuple[float, dict[str, object]]:
 
 
 def measure(pages: dict[str, bytes], mode: str) -> str:
-    """Build and refresh one site; gives a line of the table."""
+    """Build and refresh one site; return a row of the table."""
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(target=serve, args=(pages, MODES[mode], theirs), daemon=True)
     server.start()

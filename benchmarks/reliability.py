@@ -1,9 +1,9 @@
-"""How honest `Hit.probability` is: predicted and measured shares of right passages.
+"""Reliability of `Hit.probability`: predicted and measured shares of right passages.
 
 The ten best passages of each question, and of questions that no manual answers (``NONSENSE``). The
-last column shows how often search says that nothing answers well. Run from the project's root:
+last columns show how often search says that nothing answers well. Run from the project's root:
 ``python benchmarks/reliability.py [SET,SET]``. The coefficients in `kbkit.retrieval.searching` are
-a fit of scores on the sets before ``python``, which is held out; ``--fit`` prints another one.
+fitted on the sets before ``python``, which is held out; ``--fit`` fits them again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EDGES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0)
 
 
 def measured(name: str) -> tuple[list[tuple[float, float, bool]], float, float]:
-    """Score, probability and rightness of passages, and shares of questions with a warning."""
+    """Return score, probability and rightness of passages, and shares of warnings."""
     rows: list[tuple[float, float, bool]] = []
     warned: dict[bool, list[bool]] = {True: [], False: []}
     for corpus in corpora(kept_folder(name), StaticEmbedding(), [name]):
@@ -49,7 +49,7 @@ def measured(name: str) -> tuple[list[tuple[float, float, bool]], float, float]:
 
 
 def curve(rows: list[tuple[float, float, bool]]) -> list[str]:
-    """Predicted and measured share of right passages in each bin."""
+    """Return predicted and measured share of right passages in each bin."""
     predicted, right = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
     cells = []
     for low, high in pairwise(EDGES):

@@ -1,13 +1,12 @@
-"""What growth costs: searches, changes, threads and processes at any number of chunks.
+"""Searches, changes, threads and processes at any number of chunks.
 
-Corpora are the docstrings of installed packages, copied with a quarter of their words renamed
-(`_scale_corpus.py`), stored by the product's own ingest with static vectors; what is larger than
-``--ingested`` is copied in the catalog (`_scale_copies.py`), and has no Chroma. Beside kbkit, in
-the same run: a scan of all vectors by numpy, bm25s and Chroma. Corpora stay in
-``build/benchmarks``.
+Corpora are docstrings of installed packages, copied with a quarter of their words renamed
+(`_scale_corpus.py`), ingested with static vectors. Beyond ``--ingested`` they are copied in the
+catalog (`_scale_copies.py`), without Chroma. Beside kbkit, in the same run: a scan of all vectors
+by numpy, bm25s and Chroma. Corpora stay in ``build/benchmarks``.
 
 Run from the project's root: ``python benchmarks/scale.py [CHUNKS ...] [--workspace FOLDER]``; the
-page on capacity has what ``20000 200000 1000000`` prints.
+page Capacity has the output of ``20000 200000 1000000``.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
 SIZES = (20_000, 200_000)
 PEERS = ["numpy", "bm25s", "Chroma"]
 SECONDS = 8.0
-"""How long threads and processes search."""
+"""Seconds that threads and processes search."""
 INGESTED = 200_000
 PATH = "**/numpy/**"
 PAGES = 200
-"""That are ingested to see what it takes."""
+"""Number of pages to ingest at each size."""
 NEAREST = 100
 GROWING = {
     "hybrid, ms of processor": "search",
@@ -60,7 +59,7 @@ GROWING = {
     "resident, warm, MB": "memory",
     "disk, MB": "disk",
 }
-"""Figures whose growth is told."""
+"""Figures whose growth is shown."""
 QUESTION = "How do I run a coroutine with a timeout?"
 FRESH = """
 import sys
@@ -70,7 +69,7 @@ assert kbkit.open(sys.argv[1])[sys.argv[2]].search(sys.argv[3])
 
 
 def resident() -> tuple[int, int]:
-    """Megabytes of this process that are in memory: in all, and without mapped files."""
+    """Return the resident MB of this process, in all and without mapped files."""
     whole, files = Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3]
     size = os.sysconf("SC_PAGESIZE")
     return int(whole) * size // 2**20, (int(whole) - int(files)) * size // 2**20
@@ -78,7 +77,7 @@ def resident() -> tuple[int, int]:
 
 @contextmanager
 def peak() -> Iterator[list[int]]:
-    """The most megabytes that were in memory meanwhile, as `resident` has them."""
+    """Yield the peak of `resident`."""
     seen, ended = list(resident()), threading.Event()
 
     def watch() -> None:
@@ -95,20 +94,20 @@ def peak() -> Iterator[list[int]]:
 
 
 def processor() -> float:
-    """Seconds of processor that this process took, and those that it started and that ended."""
+    """Return processor seconds of this process and of its finished children."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 @dataclass(slots=True)
 class Figures:
-    """The figures of one size, by what they are of."""
+    """Figures of one size, by label."""
 
     rows: list[list[str]] = field(default_factory=list)
     growing: dict[str, float] = field(default_factory=dict)
 
     def times(self, name: str, search: Callable[[str], object], asked: list[str]) -> float:
-        """Note the median and the 95th percentile of searches, in milliseconds; the median."""
+        """Note median and 95th percentile in milliseconds; return the median."""
         for query in asked[:20]:  # warm up, with queries that are not measured
             search(query)
         times, before = [], processor()
@@ -124,14 +123,14 @@ class Figures:
         return middle
 
     def note(self, name: str, value: object, number: float = 0.0) -> None:
-        """Note a figure, as it is shown and as a number."""
+        """Note a figure as text and as a number."""
         self.rows.append([name, str(value)])
         self.growing[name] = number
         print(name, value, flush=True)
 
 
 def searched(kb: kbkit.KnowledgeBase, asked: list[str], seconds: float) -> list[float]:
-    """How long each search took, one after the other for so many seconds."""
+    """Search for ``seconds`` and return the time of each search."""
     times: list[float] = []
     until = time.perf_counter() + seconds
     while (start := time.perf_counter()) < until:
@@ -141,7 +140,7 @@ def searched(kb: kbkit.KnowledgeBase, asked: list[str], seconds: float) -> list[
 
 
 def in_threads(kb: kbkit.KnowledgeBase, asked: list[str], number: int) -> list[float]:
-    """The times of so many threads."""
+    """Search in threads and return the times."""
     found: list[float] = []
 
     def work(turn: int) -> None:
@@ -168,7 +167,7 @@ def _process(folder: str, name: str, turn: int, told: tuple[Any, Any, Any]) -> N
 
 
 def in_processes(folder: Path, name: str, number: int) -> list[float]:
-    """The times of so many processes."""
+    """Search in processes and return the times."""
     spawn = multiprocessing.get_context("spawn")
     ready, begin, out = spawn.Semaphore(0), spawn.Event(), spawn.Queue()
     processes = [
@@ -187,7 +186,7 @@ def in_processes(folder: Path, name: str, number: int) -> list[float]:
 
 
 def recall(kb: kbkit.KnowledgeBase, asked: list[str]) -> list[float]:
-    """Which share of the hundred chunks nearest to each question the dense retriever finds."""
+    """Return the share of each question's hundred nearest chunks that the dense retriever finds."""
     handle = handle_of(kb)
     row, stores = handle.row(), handle.stores
     snapshot = stores.snapshots.renew(kb.id)
@@ -208,13 +207,13 @@ def _exact(vector: Vector, vectors: Matrix) -> Vector:
 
 
 def size_of(folder: Path) -> float:
-    """Megabytes of a folder or file."""
+    """Return the MB of a folder or file."""
     files = folder.rglob("*") if folder.is_dir() else [folder]
     return sum(file.stat().st_size for file in files if file.is_file()) / 2**20
 
 
 def disk(figures: Figures, folder: Path, chunks: int, documents: int) -> None:
-    """Note what is on disk, by part."""
+    """Note the disk space of each part."""
     catalog = size_of(folder / "catalog.db") + size_of(folder / "catalog.db-wal")
     parts = catalog, size_of(folder / "chroma"), size_of(folder / "snapshots")
     for name, unit in (("100,000 chunks", chunks / 1e5), ("1,000 pages", documents / 1e3)):
@@ -224,7 +223,7 @@ def disk(figures: Figures, folder: Path, chunks: int, documents: int) -> None:
 
 
 def ingest(figures: Figures, kb: kbkit.KnowledgeBase, folder: Path) -> None:
-    """Note what it takes to ingest some pages more, which go again."""
+    """Note the cost of ingesting some pages, which are then removed."""
     start, before, held = time.perf_counter(), processor(), kb.info().chunks
     source = add(kb, folder, PAGES)
     seconds, taken = time.perf_counter() - start, processor() - before
@@ -237,7 +236,7 @@ def ingest(figures: Figures, kb: kbkit.KnowledgeBase, folder: Path) -> None:
 
 
 def processor_of(command: list[str]) -> float:
-    """Seconds of the processor that a program takes."""
+    """Return the processor seconds of a program."""
     before = os.times()
     subprocess.run(command, check=True, capture_output=True)
     after = os.times()
@@ -245,7 +244,7 @@ def processor_of(command: list[str]) -> float:
 
 
 def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str]) -> Figures:
-    """All figures of one knowledge base."""
+    """Measure one knowledge base."""
     figures = Figures()
     folder, stores = workspace.path, kb._stores
     info = kb.info()
@@ -316,7 +315,7 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
 def beside(
     kb: kbkit.KnowledgeBase, home: Path, asked: list[str], figures: Figures, names: list[str]
 ) -> None:
-    """Peers over the same chunks, in the same run."""
+    """Measure peers over the same chunks."""
     _peers.install()
     chunks = _peers.Chunks(kb, StaticEmbedding())
     made: dict[str, Callable[[], _peers.Search]] = {
@@ -333,7 +332,7 @@ def _peer(search: _peers.Search, query: str) -> object:
 
 
 def opened(folder: Path, size: int, ingested: int) -> kbkit.Workspace:
-    """A workspace, without Chroma where most of its chunks are to be copies in the catalog."""
+    """Open a workspace, without Chroma if most of its chunks are copies."""
     if size <= ingested:
         return kbkit.open(folder)
     if not folder.exists() and (before := folder.with_name(str(ingested))).exists():
@@ -342,7 +341,7 @@ def opened(folder: Path, size: int, ingested: int) -> kbkit.Workspace:
 
 
 def prepare(workspace: kbkit.Workspace, folder: Path, size: int, ingested: int) -> None:
-    """Bring a workspace to its size."""
+    """Grow a workspace to its size."""
     kb = workspace["scale"] if "scale" in workspace else workspace.create("scale")
     grow(kb, folder, min(size, ingested))
     if size > ingested:
@@ -352,7 +351,7 @@ def prepare(workspace: kbkit.Workspace, folder: Path, size: int, ingested: int) 
 
 
 def exponents(found: list[Figures]) -> Iterator[list[str]]:
-    """How figures grow with the chunks, from each size to the next."""
+    """Show how figures grow with the chunks, from each size to the next."""
     for name, called in GROWING.items():
         row = [f"growth of {called}, exponent from the size before", ""]
         for one, two in pairwise(found):

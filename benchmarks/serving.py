@@ -1,9 +1,9 @@
-"""What a server stands under load: 50 clients that read and write at once, for two minutes.
+"""A server under load: clients read and write at once.
 
 20,000 chunks of the Python documentation. Clients search, ask for contexts, read and add documents,
-append to files, vote and rate, each with a connection of its own and a pause between two requests,
-from a process of their own. Behind them every write that was answered is looked for. Beside it, in
-the same run, a bare FastAPI handler that gives the bytes of a search's answer.
+append to files, vote and rate, each with its own connection and pauses between requests. Afterwards
+every acknowledged write is looked up. Slow answers are listed by time. Beside it, in the same run,
+a bare FastAPI handler returns the bytes of a search's answer.
 
 Run from the project's root: ``python benchmarks/serving.py [--seconds 120] [--clients 50]
 [--pause 1.0 0.5]``.
@@ -50,7 +50,7 @@ uvicorn.Server(config).run([listening])
 
 @contextmanager
 def started(command: Sequence[str | Path], said: bytes = b"") -> Iterator[str]:
-    """The address of a server in a process of its own."""
+    """Start a server in its own process and yield its address."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -73,7 +73,7 @@ def started(command: Sequence[str | Path], said: bytes = b"") -> Iterator[str]:
 
 
 def load(order: Order) -> dict[str, Any]:
-    """What clients saw, in a process of their own."""
+    """Run the clients in their own process."""
     done = subprocess.run(
         [sys.executable, HERE / "_clients.py"],
         input=json.dumps(asdict(order)).encode(),
@@ -85,7 +85,7 @@ def load(order: Order) -> dict[str, Any]:
 
 
 def lost(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, written: dict[str, Any]) -> int:
-    """How many writes were answered and are not there."""
+    """Count the acknowledged writes that are missing."""
     missing = 0
     titles = {document.title for document in kb.documents}
     missing += len(set(written.get("add a document", ())) - titles)
@@ -104,7 +104,6 @@ def lost(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, written: dict[str,
 
 
 def row(kind: str, times: Sequence[float], seconds: float) -> list[str]:
-    """A row of the table."""
     ordered = sorted(times)
     p95 = ordered[int(len(ordered) * 0.95)]
     shown = [f"{each * 1000:.1f}" for each in (median(ordered), p95, ordered[-1])]
@@ -154,6 +153,8 @@ def main() -> None:
             rows.append(row("a bare handler", bare["times"]["search"], options.seconds / 6))
             head = ["", "answers", "a second", "p50, ms", "p95, ms", "longest, ms"]
             lines += [*table(head, rows), ""]
+            slow = [[f"{at:.1f}", kind, f"{took:.2f}"] for at, kind, took in sorted(seen["slow"])]
+            lines += [*table(["slow answers: sent at, s", "", "took, s"], slow), ""]
     report("serving", lines)
 
 

@@ -1,12 +1,12 @@
-"""The search box of a published site in Chromium: what it loads, and how long a key takes.
+"""The search box of a published site in Chromium: bytes loaded and time of a key.
 
-The documentation of Python (29,000 chunks) and of Django (14,000), as far as Debian's packages
-``python3.11-doc`` and ``python-django-doc`` are there. Everything that the page asks for is
-counted, its own HTML, styles and scripts too, as a server that compresses sends it. A question is
-typed letter by letter, 120 ms a key; the time is that from its last key to its painted results, the
-first time, when the box waits for the end of typing before it loads, and again, when all is there.
+The documentation of Python (29,000 chunks) and of Django (14,000), if the Debian packages
+``python3.11-doc`` and ``python-django-doc`` are installed. All requests of the page count,
+compressed as a server sends them. A question is typed letter by letter, 120 ms a key; the time is
+from its last key to its painted results, for the first question (the box loads at the end of
+typing) and again when all is loaded.
 
-Run from the project's root: ``python benchmarks/site_latency.py [FOLDER]``; what the folder has is
+Run from the project's root: ``python benchmarks/site_latency.py [FOLDER]``; sites in the folder are
 not built again.
 """
 
@@ -43,7 +43,7 @@ IN_DJANGO = (
 
 
 class Transfer:
-    """What a page has asked for."""
+    """Requests of a page."""
 
     def __init__(self, page: Any, base: str, site: Path) -> None:
         self._base, self._site, self._seen = base, site, set[str]()
@@ -57,12 +57,12 @@ class Transfer:
             self.bytes += compressed(self._site / path)
 
     def since(self, before: int) -> int:
-        """Bytes since then."""
+        """Return the bytes since then."""
         return self.bytes - before
 
 
 def ask(page: Any, query: str) -> float:
-    """Type a question; milliseconds from its last key to its results."""
+    """Type a question; return milliseconds from its last key to its results."""
     box = page.locator(BOX)
     box.fill("")
     box.press_sequentially(query[:-1], delay=KEY)
@@ -75,7 +75,7 @@ def ask(page: Any, query: str) -> float:
 
 
 def measure(name: str, chunks: int, site: Path, browser: Any, questions: list[str]) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     with served(site) as base:
         page = browser.new_context().new_page()
         page.set_default_timeout(60_000)
@@ -116,7 +116,7 @@ def measure(name: str, chunks: int, site: Path, browser: Any, questions: list[st
 
 
 def corpora(folder: Path) -> list[tuple[str, int, Path, list[str]]]:
-    """Name, chunks, site and questions of what is there."""
+    """Yield name, chunks, site and questions of each available corpus."""
     asked = EVAL / "python-questions.tsv"
     lines = asked.read_text(encoding="utf-8").splitlines() if asked.is_file() else []
     docs = [("python", PYTHON, [line.split("\t")[0] for line in lines[:20]])]
@@ -138,7 +138,6 @@ def corpora(folder: Path) -> list[tuple[str, int, Path, list[str]]]:
 
 
 def main() -> None:
-    """Build the sites, type the questions, print the table."""
     import shutil
 
     from playwright.sync_api import sync_playwright

@@ -1,25 +1,23 @@
 """Search in a published site, in Chromium: kbkit beside Material's own, lunr and Pagefind.
 
-Questions of a person about the Python documentation (or the sets of `_corpora.py` that ``--sets``
-names), the same pages for all. Material's search and
-kbkit's are typed into the box of a page; lunr (as MkDocs' own themes run it) and Pagefind are asked
-by their JavaScript, Pagefind with its ten best results loaded. Columns:
+People's questions about the Python documentation (or the sets of `_corpora.py` in ``--sets``), the
+same pages for all. Material's search and kbkit's are typed into the box of a page; lunr (as MkDocs'
+own themes run it) and Pagefind are called from JavaScript, Pagefind with its ten best results
+loaded. Columns:
 
-* first view, first result: what search loads before a key is pressed, and until the first question
-  is answered, in kB as a server that compresses sends it, scripts included, and in requests;
-* ready: milliseconds from going to the box with the first question to its results, nothing loaded;
-* later: kB that a further question loads, typed all at once but for its last key, median;
-* model: kB of the model that kbkit fetches behind the first answer, words of all questions too,
-  which the columns before do not count;
-* index: what was made from the pages, on the server's disk and compressed;
-* p50, p95: milliseconds from the last key (or the call) to results, of further questions;
-* nDCG@10 and Hit@1 by page; of kbkit once the model is there, and in a row of its own before.
+* first view, first result: kB loaded before a key is pressed, and until the first answer,
+  compressed and with scripts, and the number of requests;
+* ready: milliseconds from going to the box with the first question to its results;
+* later: median kB of a further question, typed at once except for its last key;
+* model: kB of kbkit's model and of the words of all questions, which other columns do not count;
+* index: size of the index on the server's disk, and compressed;
+* p50, p95: milliseconds from the last key (or the call) to results of further questions;
+* nDCG@10 and Hit@1 by page; of kbkit with its model, and in a second row without.
 
 Run from the project's root: ``python benchmarks/site_search.py [FOLDER] [--sets=SET,SET]
-[--minilm]``; sites that the folder has are not built again. Takes some minutes from nothing. With
-``--minilm`` there is also a site whose chunks MiniLM embedded, which takes an hour on two cores;
-its queries are embedded like those of summaries. Pagefind is installed by npm; without that it is
-left out.
+[--minilm]``; sites in the folder are not built again. Takes some minutes the first time.
+``--minilm`` adds a site whose chunks MiniLM embedded, which takes an hour on two cores. Pagefind is
+installed by npm, or left out.
 """
 
 from __future__ import annotations
@@ -110,13 +108,13 @@ async ([query, kb, model]) => {
 
 @dataclass(slots=True)
 class Session:
-    """A site in a browser, asked question after question."""
+    """A site in a browser that answers question after question."""
 
     page: Any
     site: Site
 
     def first(self, query: str) -> tuple[list[str], float]:
-        """Pages that a query finds, and milliseconds until they are there, when nothing is."""
+        """Return the pages of the first query, and milliseconds with nothing loaded."""
         if self.site.ask:
             start = self.page.evaluate("performance.now()")
             found = self.page.evaluate(self.site.ask, query)[0]
@@ -127,7 +125,7 @@ class Session:
         return self.page.evaluate(FOUND, ITEMS), elapsed
 
     def later(self, query: str) -> tuple[list[str], float]:
-        """The same of a further query, from its last key."""
+        """Return the pages of a further query, and milliseconds from its last key."""
         if self.site.ask:
             found, elapsed = self.page.evaluate(self.site.ask, query)
             return found, elapsed
@@ -136,7 +134,7 @@ class Session:
         return self.page.evaluate(FOUND, ITEMS), elapsed
 
     def _painted(self, work: Callable[[], None]) -> float:
-        """Milliseconds from a key until the box shows what answers it."""
+        """Wait for the answer to a key; return milliseconds."""
         waiting = self.page.evaluate_handle("({ painted: painted() })")
         work()
         elapsed = float(waiting.evaluate("({ painted }) => painted"))
@@ -145,7 +143,7 @@ class Session:
 
 
 def measure(site: Site, chromium: Any, corpus: Corpus, uris: dict[str, str]) -> list[list[str]]:
-    """A row of the table; of kbkit a second one, of its search before the model is there."""
+    """Return a row of the table; for kbkit a second one without the model."""
     asked = corpus.questions
     with served(site.folder) as base:
         page = chromium.new_page()
@@ -195,7 +193,7 @@ def measure(site: Site, chromium: Any, corpus: Corpus, uris: dict[str, str]) -> 
 
 
 def _answers(page: Any, corpus: Corpus, *, model: bool) -> list[list[str]]:
-    """The pages that kbkit finds for each question."""
+    """Return the pages that kbkit finds for each question."""
     return [
         page.evaluate(ASK_KBKIT, [question.text, corpus.name, model])
         for question in corpus.questions
@@ -203,12 +201,12 @@ def _answers(page: Any, corpus: Corpus, *, model: bool) -> list[list[str]]:
 
 
 def _uri(url: str, uris: dict[str, str]) -> str:
-    """The document that an address shows."""
+    """Return the document of an address."""
     return uris.get(unquote(urlsplit(url).path).lstrip("/"), url)
 
 
 def quality(asked: Sequence[Question], answers: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """nDCG@10 and Hit@1."""
+    """Return nDCG@10 and Hit@1."""
     places = [[Place(uri, 0, 0) for uri in found] for found in answers]
     both = list(zip(asked, places, strict=True))
     hits = [any(question.gains(found)[:1]) for question, found in both]
@@ -216,7 +214,7 @@ def quality(asked: Sequence[Question], answers: Sequence[Sequence[str]]) -> tupl
 
 
 def in_python(name: str, corpus: Corpus) -> str:
-    """The same questions in Python, with the same query encoder and all vectors."""
+    """Ask the same questions in Python, with the same query encoder and all vectors."""
     fitted = RetrievalSpec.model_validate(
         {**corpus.kb.spec.retrieval.model_dump(), "query_encoder": "fitted"}
     )
@@ -230,7 +228,7 @@ def in_python(name: str, corpus: Corpus) -> str:
 
 @contextmanager
 def chosen_folder() -> Iterator[Path]:
-    """The folder that was asked for, or one that is gone afterwards."""
+    """Yield the given folder, or a temporary one."""
     given = [name for name in sys.argv[1:] if not name.startswith("-")]
     if not given:
         with bench_folder() as folder:
@@ -242,19 +240,18 @@ def chosen_folder() -> Iterator[Path]:
 
 
 def embeddings() -> dict[str, AnyEmbedding]:
-    """By the name of the search and the end of its folders."""
+    """Embeddings by name of the search and suffix of their folders."""
     found: dict[str, AnyEmbedding] = {"": StaticEmbedding()}
     return found | ({"-minilm": OnnxEmbedding(preset="minilm")} if "--minilm" in sys.argv else {})
 
 
 def sets() -> list[str]:
-    """The sets that were asked for."""
+    """Return the sets to measure."""
     given = [one.removeprefix("--sets=") for one in sys.argv[1:] if one.startswith("--sets=")]
     return given[0].split(",") if given else ["python"]
 
 
 def main() -> None:
-    """Build the sites, ask all questions of each, print the table."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium")

@@ -1,9 +1,9 @@
-"""Whether settings learned on half of the questions are ever worse on the other half.
+"""Whether settings learned on half of the questions are worse on the other half.
 
 SciFact and Cranfield of ``../shared/eval``, by page (golden questions) and by chunk (judgements:
-every chunk of a relevant abstract has its grade). From several settings to begin with,
-``kb.feedback.tune()`` learns on one half of the queries, divided at random in a few ways, and both
-the settings that it leaves and those before answer the other half.
+every chunk of a relevant abstract has its grade). ``kb.feedback.tune()`` learns from several
+settings on one half of the queries, divided at random; the settings before and after answer the
+other half.
 
 Run from the project's root: ``python benchmarks/tuning.py [CORPUS ...]``. Takes about six minutes
 on two idle cores.
@@ -36,12 +36,12 @@ STARTS = {
 
 GroundTruth = Sequence[Question] | Judgements
 Grades = Mapping[str, Mapping[str, int]]
-"""By query, the grades of relevant abstracts."""
+"""Grades of relevant abstracts, by query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What tuning on one half did to the other half: nDCG@10 before and after."""
+    """nDCG@10 of the other half before and after tuning on one half."""
 
     kept: bool
     before: float
@@ -50,7 +50,6 @@ class Outcome:
 
 
 def grades(name: str) -> Grades:
-    """What is known of a collection."""
     lines = (EVAL / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     texts = {one["id"]: one["text"] for one in map(json.loads, lines)}
     found: dict[str, dict[str, int]] = defaultdict(dict)
@@ -62,7 +61,6 @@ def grades(name: str) -> Grades:
 
 
 def by_page(kb: kbkit.KnowledgeBase, known: Grades) -> GroundTruth:
-    """Golden questions."""
     return [
         Question(question=query, relevant=tuple(sorted(pages, key=lambda page: -pages[page])))
         for query, pages in known.items()
@@ -70,7 +68,6 @@ def by_page(kb: kbkit.KnowledgeBase, known: Grades) -> GroundTruth:
 
 
 def by_chunk(kb: kbkit.KnowledgeBase, known: Grades) -> GroundTruth:
-    """Judgements."""
     uris = {document.id: document.uri for document in kb.documents}
     chunks: dict[str, list[str]] = defaultdict(list)
     for chunk in kb.chunks:
@@ -105,7 +102,6 @@ def halves(
 
 
 def row(label: Sequence[str], outcomes: Sequence[Outcome]) -> list[str]:
-    """One line of the table."""
     before, after = (
         np.mean([getattr(one, name) for one in outcomes]) for name in ("before", "after")
     )

@@ -38,7 +38,16 @@ GROUPS = ("archaism", "cliches", "malapropisms", "mondegreens", "nonwords", "red
 
 def main(names: list[str]) -> int:
     """Print each finding as ``file:line: message``; return whether there is any."""
-    tracked = ["git", "ls-files", "*.md", "kbkit/*.py", ":!recipes", ":!tests", ":!site/gallery.md"]
+    tracked = [
+        "git",
+        "ls-files",
+        "*.md",
+        "kbkit/*.py",
+        "benchmarks/*.py",
+        ":!recipes",
+        ":!tests",
+        ":!site/gallery.md",
+    ]
     done = subprocess.run(tracked, capture_output=True, text=True, check=True)
     files = names or done.stdout.split()
     found = [finding for name in files for finding in findings(Path(name))]
