@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
@@ -38,6 +39,8 @@ _log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 60.0
 """Seconds that a writer waits for another process's transaction."""
+_MAX_PAUSE = 0.12
+"""Seconds; SQLite looks for a free lock every 0.1 s."""
 
 
 _LONG = 50_000
@@ -100,10 +103,15 @@ def _dialect() -> sa.Dialect:
 
 
 class SqliteDatabase:
-    """The catalog in a file (WAL mode): a `kbkit.stores.catalog.database.Database`."""
+    """The catalog in a file (WAL mode): a `kbkit.stores.catalog.database.Database`.
+
+    Attributes:
+        pauses: Pause after each write, for as long as it took, so that other processes can write.
+    """
 
     def __init__(self, path: Path, locks: Locks, *, to_fill: bool = False) -> None:
         self.path = path
+        self.pauses = False
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
         self._writing = threading.Lock()
@@ -204,10 +212,13 @@ class SqliteDatabase:
         taken = self._writing.acquire(timeout=BUSY_SECONDS)
         try:
             with explained(self.path), self._connect(writes=True) as connection:
+                began = time.monotonic()
                 yield SqliteTransaction(connection)
         finally:
             if taken:
                 self._writing.release()
+        if self.pauses:
+            time.sleep(min(time.monotonic() - began, _MAX_PAUSE))
 
     @contextmanager
     def _connect(self, writes: bool = False) -> Iterator[sa.Connection]:

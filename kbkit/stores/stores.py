@@ -121,6 +121,11 @@ class Stores:
                 "share that folder, and name it as the workspace here"
             )
 
+    def pause_between_writes(self) -> None:
+        """Let other processes write between this one's transactions."""
+        if isinstance(self.database, SqliteDatabase):  # locks of PostgreSQL are a queue
+            self.database.pauses = True
+
     @classmethod
     def of_settings(cls, folder: Path, settings: Settings) -> Stores:
         """Open the stores of a folder on the servers in the settings."""

@@ -199,6 +199,7 @@ def main(address: str) -> None:
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     stores = StoresAddress.from_json(address).open()
+    stores.pause_between_writes()
     failed: set[str] = set()
     with Workspace(stores.folder, stores=stores) as workspace:
         # checked again after the lock is free: writers started no process while it was held

@@ -41,6 +41,24 @@ def test_failed_transaction_leaves_no_table(database):
     assert tables(database) == before
 
 
+def test_other_processes_write_while_the_background_pauses(database, tmp_path, monkeypatch):
+    pauses = []
+
+    def write(seconds):
+        pauses.append(seconds)
+        other = SqliteDatabase(database.path, FolderLocks(tmp_path / "locks"))
+        with other.write() as connection:
+            create_row(connection, "between")
+        other.close()
+
+    monkeypatch.setattr("kbkit.stores.sqlite_database.time.sleep", write)
+    database.pauses = True
+    with database.write() as connection:
+        create_row(connection, "one")
+    assert names(database) == ["between", "one"]
+    assert 0 < pauses[0] <= 0.12
+
+
 def test_commits_survive_a_later_failure(database):
     with database.write() as connection:
         create_row(connection, "one")
