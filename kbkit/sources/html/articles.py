@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from lxml import etree
 from lxml.html import defs
@@ -34,6 +35,10 @@ _ARTICLE_NAMES = frozenset(
         byline author entry-author post-author p-author
         """)
 )
+_LEADS = frozenset({"p", "div", "section", "h2", "h3"})
+_LEAD_WORDS = 8  # fewest words; bylines and dates have fewer
+_MAX_LEAD = 50  # blocks looked at
+_LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 _FIELDS = frozenset({"dt", "dd", "th", "td", "tr"})
 _PREFORMATTED = ("pre", "listing", "xmp")
 
@@ -132,6 +137,40 @@ def complete(
     last = etree.SubElement(tree, "ul")
     for href, named in links.items():
         etree.SubElement(etree.SubElement(last, "li"), "a", href=href).text = named
+
+
+def restore_lead(tree: Element, body: Element, title: Element | None, selected: str) -> None:
+    """Insert the paragraphs between title and selected text, which trafilatura leaves out."""
+    text = _folded(selected)
+    title = next(body.iter("h1"), None) if title is None else title
+    lead: list[str] = []
+    for block, words in islice(_blocks_after(title, body), _MAX_LEAD):
+        if _folded(words) in text:
+            break
+        if _is_prose(block, words):
+            lead.append(words)
+    else:
+        return  # the selected text is elsewhere
+    for place, words in enumerate(lead):
+        paragraph = etree.Element("p")
+        paragraph.text = words
+        tree.insert(place, paragraph)
+
+
+def _blocks_after(title: Element | None, body: Element) -> Iterator[tuple[Element, str]]:
+    after = title is None
+    for element in body.iter(etree.Element):
+        if after and element.tag in _LEADS and not any(part.tag in BLOCKS for part in element):
+            text = normalized_text(element)
+            if len(_LONG_WORD.findall(text)) >= _LEAD_WORDS:
+                yield element, text
+        after = after or element is title
+
+
+def _is_prose(element: Element, text: str) -> bool:
+    linked = sum(len(normalized_text(link)) for link in element.iter("a"))
+    beside = element.iterancestors("figure", "nav", "aside", "footer", "form")
+    return linked < len(text) / 3 and next(beside, None) is None
 
 
 def _restore_labels(tree: Element, tabs: Sequence[Element]) -> None:

@@ -193,6 +193,7 @@ def _read(
     if article:
         heading, title = metadata.page_title(body, region, own_name, common, shared=named)
         articles.complete(tree, region, selected, own, tabs)
+        articles.restore_lead(tree, body, heading, selected)
         region, heading = tree, metadata.same_heading(tree, title)
     else:
         title_parts = metadata.title_block(body, region, own_name, common)

@@ -262,6 +262,25 @@ def test_articles_keep_their_text_and_end_with_their_links() -> None:
         assert word not in page.content, word
 
 
+def test_articles_keep_the_lead_between_title_and_text() -> None:
+    lead = "Old dogs love the snow as much as young ones, a survey of their owners says."
+    text = "".join(
+        f"<p>Walk number {n} through deep snow was a joy for the old dog and its owner.</p>"
+        for n in range(8)
+    )
+    html = (
+        "<html><head><title>Snow and dogs</title><meta property='og:type' content='article'></head><body>"
+        "<nav><p>All that our paper says of dogs and cats and birds and more</p></nav>"
+        f"<header><h1>Snow and dogs</h1><div class='teaser'><p>{lead}</p></div>"
+        "<p>By Ann Lee, 3 May 2026, 10:15</p><figure><p>A dog that looks at the snow in the garden"
+        " of its owner</p></figure><p><a href='/x'>Read on here about ten of the best dogs in all"
+        f" of the town</a></p></header><div class='entry-content'>{text}</div></body></html>"
+    )
+    page = extract(html, "https://paper.example/dogs")
+    assert page.article
+    assert page.content.startswith(f"# Snow and dogs\n\n{lead}\n\nWalk number 0 ")
+
+
 def test_sites_of_articles_have_no_template() -> None:
     template = SiteTemplate()
     for _ in range(16):
