@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,7 @@ from kbkit.feedback.evaluation_set import (
 )
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import DEPTH, Ranking, Values, measure
-from kbkit.models import Mode, Progress
+from kbkit.models import Hits, Mode, Progress
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
 from kbkit.retrieval.query import Query, check_mode, check_retrieval
@@ -99,14 +101,19 @@ def evaluate(
     """Measure search; see `KnowledgeBase.evaluate`."""
     k = check_integer("k", k, 1, MAX_K)
     queries = evaluation_set(kb, ground_truth)
-    runs = [_Configuration.of(kb, mode, retrieval)]
-    if against is not None and not isinstance(against, Evaluation):
-        if isinstance(against, RetrievalSpec):
-            runs.append(_Configuration.of(kb, mode, against))
-        else:
-            runs.append(_Configuration.of(kb, against, retrieval))
+    runs = [(mode, retrieval)]
+    if isinstance(against, RetrievalSpec):
+        runs.append((mode, against))
+    elif against is not None and not isinstance(against, Evaluation):
+        runs.append((against, retrieval))
+    checked = [
+        (check_mode(each), kb.spec.retrieval, str(each))
+        if settings is None
+        else (check_mode(each), check_retrieval(settings), f"{each}, other settings")
+        for each, settings in runs
+    ]
     with progress_bar(on_progress) as report:
-        measured, *others = [run.measure(kb, queries, k, report) for run in runs]
+        measured, *others = [_measured(kb, queries, run, k, report) for run in checked]
     if isinstance(against, Evaluation):
         others.append(against)
     missing = missing_pages(kb, queries)
@@ -127,55 +134,41 @@ def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Rank
     return Ranking(tuple(query.gains.values()), ranked)
 
 
-@dataclass(frozen=True, slots=True)
-class _Configuration:
-    mode: Mode
-    retrieval: RetrievalSpec
-    label: str
+def _measured(
+    kb: Searchable,
+    queries: EvaluationSet,
+    run: tuple[Mode, RetrievalSpec, str],
+    k: int,
+    report: OnProgress | None,
+) -> Evaluation:
+    mode, retrieval, label = run
+    search = partial(kb.search, mode=mode, retrieval=queries.retrieval(retrieval))
+    found = []
+    for number, query in enumerate(queries, 1):
+        found.append(_names(partial(search, query.text), queries.unit, max(DEPTH, k)))
+        if report is not None:
+            report(Progress("evaluate", number, len(queries), query.text))
+    rankings = [
+        to_ranking(query, names, queries.unit) for query, names in zip(queries, found, strict=True)
+    ]
+    results = tuple(
+        QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
+        for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
+    )
+    notes = unfinished(kb, "evaluate")
+    return Evaluation(results, label, queries.unit, k, queries.left_out, notes=notes)
 
-    @classmethod
-    def of(
-        cls, kb: Searchable, mode: str | Mode, retrieval: RetrievalSpec | None
-    ) -> _Configuration:
-        if retrieval is None:
-            return cls(check_mode(mode), kb.spec.retrieval, str(mode))
-        return cls(check_mode(mode), check_retrieval(retrieval), f"{mode}, other settings")
 
-    def measure(
-        self, kb: Searchable, queries: EvaluationSet, k: int, report: OnProgress | None
-    ) -> Evaluation:
-        retrieval, depth = queries.retrieval(self.retrieval), max(DEPTH, k)
-        rankings_by_query = []
-        for number, query in enumerate(queries, 1):
-            rankings_by_query.append(self._names(kb, query.text, retrieval, queries.unit, depth))
-            if report is not None:
-                report(Progress("evaluate", number, len(queries), query.text))
-        rankings = [
-            to_ranking(query, names, queries.unit)
-            for query, names in zip(queries, rankings_by_query, strict=True)
-        ]
-        results = tuple(
-            QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
-            for query, names, measures in zip(
-                queries, rankings_by_query, measure(rankings, k), strict=True
-            )
-        )
-        return Evaluation(
-            results, self.label, queries.unit, k, queries.left_out, notes=unfinished(kb, "evaluate")
-        )
-
-    def _names(
-        self, kb: Searchable, query: str, retrieval: RetrievalSpec, unit: Unit, depth: int
-    ) -> tuple[str, ...]:
-        names: list[str] = []
-        # several hits may be of one page
-        for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):
-            hits = kb.search(query, limit=limit, mode=self.mode, retrieval=retrieval)
-            names = [hit.uri if unit == "page" else hit.chunk.id for hit in hits]
-            names = list(dict.fromkeys(names))[:depth]
-            if len(names) == depth or len(hits) < limit:
-                break
-        return tuple(names)
+def _names(search: Callable[..., Hits], unit: Unit, depth: int) -> tuple[str, ...]:
+    names: list[str] = []
+    # several hits may be of one page
+    for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):
+        hits = search(limit=limit)
+        names = [hit.uri if unit == "page" else hit.chunk.id for hit in hits]
+        names = list(dict.fromkeys(names))[:depth]
+        if len(names) == depth or len(hits) < limit:
+            break
+    return tuple(names)
 
 
 Rows = NDArray[np.int64]
@@ -223,16 +216,6 @@ class CandidateCache:
             if report is not None:
                 report(Progress("candidates", number, len(queries), query.text))
         (factors,) = document_factors(pools[:1]) or [(1.0, 1.0)]
-        return cls._joined(parts, queries, retrieval.duplicates, factors)
-
-    @classmethod
-    def _joined(
-        cls,
-        parts: Sequence[_QueryCandidates],
-        queries: EvaluationSet,
-        threshold: float,
-        factors: tuple[float, float],
-    ) -> CandidateCache:
         starts = np.cumsum([0] + [len(part.items) for part in parts])
         documents = _disjoint([part.documents for part in parts])
         features = Features.joined([part.columns for part in parts], documents)
@@ -247,9 +230,9 @@ class CandidateCache:
             near_duplicates=tuple(
                 (int(start), part.vectors)
                 for start, part in zip(starts, parts, strict=False)
-                if _has_duplicates(part.vectors, threshold)
+                if _has_duplicates(part.vectors, retrieval.duplicates)
             ),
-            threshold=threshold,
+            threshold=retrieval.duplicates,
             factors=factors,
         )
 
@@ -287,8 +270,7 @@ class CandidateCache:
         return marked
 
 
-@dataclass(frozen=True, slots=True)
-class _QueryCandidates:
+class _QueryCandidates(NamedTuple):
     columns: dict[str, Values]
     documents: Rows
     items: Rows

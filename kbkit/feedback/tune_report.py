@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Self, cast
-
-from typing_extensions import TypedDict
+from typing import TYPE_CHECKING, Any, Self
 
 from kbkit.feedback.statistics import Difference
 from kbkit.recipes import RetrievalSpec
@@ -39,29 +37,6 @@ class Fold:
     weights: dict[str, float]
     present: float
     tuned: float
-
-
-TuneDict = TypedDict(
-    "TuneDict",
-    {
-        "queries": int,
-        "tried": int,
-        "weights": list[str],
-        "present": dict[str, Any],
-        "proposed": dict[str, Any],
-        "present_ndcg@10": float,
-        "tuned_ndcg@10": float,
-        "difference": float,
-        "interval": list[float],
-        "p_value": float,
-        "wins": bool,
-        "kept": bool,
-        "reason": str,
-        "notes": list[str],
-        "folds": list[Fold],
-    },
-)
-"""A report as JSON values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +102,7 @@ class TuneReport:
         rows = [asdict(fold) | fold.weights for fold in self.folds]
         return pd.DataFrame(rows, columns=columns).set_index(["repeat", "fold"])
 
-    def to_dict(self) -> TuneDict:
+    def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
         difference = self.difference
         return {
@@ -145,7 +120,7 @@ class TuneReport:
             "kept": self.kept,
             "reason": self.reason,
             "notes": list(self.notes),
-            "folds": cast("list[Fold]", [asdict(fold) for fold in self.folds]),
+            "folds": [asdict(fold) for fold in self.folds],
         }
 
     @classmethod
