@@ -14,8 +14,7 @@ import kbkit
 from kbkit.errors import ConflictError, FetchError, RecipeError, SourceError
 from kbkit.recipes import load_recipe
 from kbkit.testing import serve_folder
-from kbkit.workflows.drafts import Draft, draft_recipe, write_draft
-from kbkit.workflows.drafts.sites import exclusions
+from kbkit.workflows.drafts import Draft, draft_recipe, exclusions, write_draft
 
 WORDS = "<p>" + "How the vat is filled, emptied and cleaned, and who may do it. " * 12 + "</p>"
 

@@ -1,9 +1,12 @@
-"""A draft of a recipe: findings, exclusions and reasons."""
+"""A draft of a recipe, with findings and exclusions; of an API description, a package or a file."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, metadata, packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,9 @@ from kbkit.models import License
 from kbkit.models.values import plain, pluralize
 from kbkit.recipes import parse_recipe
 from kbkit.recipes.schema import SLUG
-from kbkit.sources.openapi import ApiDescription, version_problem
+from kbkit.sources.formats import FORMATS
+from kbkit.sources.openapi import ApiDescription, is_openapi, version_problem
+from kbkit.sources.untrusted import load_values
 
 _WIDTH = 96
 
@@ -160,3 +165,66 @@ def slug(text: str, fallback: str = "docs", *, most: int = 63) -> str:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+_DESCRIPTIONS = (".yaml", ".yml", ".json")
+_MAX_BYTES = 20_000_000
+_LICENSE = 60  # maximum characters of a license's name; some packages state the whole text
+
+
+def is_package(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False
+
+
+def draft_of_package(name: str) -> Draft:
+    about: Any = {}
+    for distribution in packages_distributions().get(name.partition(".")[0], []):
+        try:
+            about = metadata(distribution)
+            break
+        except PackageNotFoundError:
+            continue
+    version = about.get("Version") or "?"
+    named = plain((about.get("License-Expression") or about.get("License") or "").strip())
+    stated = License.stated(named) if len(named) <= _LICENSE else License()
+    return Draft(
+        name=slug(name),
+        description=plain(about.get("Summary") or f"The Python API of {name}"),
+        source={"type": "package", "name": name},
+        seen=(
+            f"The API of the Python package {name} {version}, read from its docstrings.",
+            "Add `introspect: true` for what exists only after an import (which runs its code).",
+        ),
+        license=stated.name,
+        title=name,
+    )
+
+
+def draft_of_file(path: Path, base: Path) -> Draft:
+    if path.suffix.lower() in _DESCRIPTIONS and path.stat().st_size <= _MAX_BYTES:
+        values = load_values(path.read_text(encoding="utf-8", errors="replace"))
+        if is_openapi(values) or (isinstance(values, dict) and "swagger" in values):
+            return draft_of_description(values, {"path": inside(path, base)}, str(path))
+    if path.suffix.lower() in (".warc", ".zip", ".tar", ".tgz", ".gz", ".docset"):
+        raise SourceError(f"{path}: an archive; write a source of type mirror, with its base_url")
+    if path.suffix.lower() not in FORMATS:
+        raise SourceError(
+            f"{path}: no format that kbkit reads; it reads {', '.join(sorted(FORMATS))}"
+        )
+    return Draft(
+        name=slug(path.stem),
+        description="",
+        source={"type": "files", "path": inside(path, base)},
+        seen=(f"One file, {path.stat().st_size / 1e6:.1f} MB.",),
+        title=path.stem,
+    )
+
+
+def inside(path: Path, base: Path) -> str:
+    try:
+        return Path(os.path.relpath(path.resolve(), base.resolve())).as_posix()
+    except ValueError:  # another drive
+        return path.resolve().as_posix()

@@ -1,11 +1,15 @@
-"""Draft a recipe for a web site; requests only robots.txt, the start page and sitemaps."""
+"""Draft a recipe from a site, a folder, a package or an API description.
+
+Of a site it requests only robots.txt, the start page and sitemaps.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from urllib.parse import unquote, urljoin, urlsplit
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import FetchError, SourceError
 from kbkit.globs import matches
@@ -15,14 +19,29 @@ from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import Outcome
 from kbkit.sources.decode import decode
+from kbkit.sources.files import walk
+from kbkit.sources.formats import FORMATS
 from kbkit.sources.html import Element, links, normalized_text, parse
 from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.metadata import page_license
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
 from kbkit.sources.web.robots import Robots, read_sitemaps
-from kbkit.sources.web.urls import CrawlScope, canonical, origin
-from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description, slug
+from kbkit.sources.web.urls import CrawlScope, canonical
+from kbkit.workflows.draft import (
+    Draft,
+    Exclusion,
+    check_free,
+    draft_of_description,
+    draft_of_file,
+    draft_of_package,
+    inside,
+    is_package,
+    slug,
+    write_draft,
+)
+
+__all__ = ["Draft", "Exclusion", "check_free", "draft_recipe", "write_draft"]
 
 _MARKS = {
     "Sphinx": r"(?s)_static/(?:documentation_options|doctools)\.js|Created using .{0,60}Sphinx",
@@ -196,7 +215,7 @@ def _draft(
     language = (root.get("lang") or "").strip().lower()[:2]
     prefix = urlsplit(scope.prefix).path
     paths = [urlsplit(page).path for page in dict.fromkeys([*mapped, *linked])]
-    excluded = exclusions(prefix, paths, generator, language, _translations(root, start))
+    excluded = exclusions(prefix, paths, generator, language)
     patterns = [each.pattern for each in excluded]
     left = [path for path in paths if not matches(path, patterns)]
     stated = page_license(root, start)
@@ -239,22 +258,14 @@ def _draft(
     )
 
 
-def exclusions(
-    prefix: str,
-    paths: Sequence[str],
-    generator: str,
-    language: str,
-    translations: Iterable[str] = (),
-) -> list[Exclusion]:
+def exclusions(prefix: str, paths: Sequence[str], generator: str, language: str) -> list[Exclusion]:
     """List parts of a site to exclude, the largest first."""
     inside = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
     first = Counter(part.split("/")[0] for part in inside if "/" in part)
-    folders = (path.removeprefix(prefix) for path in translations if path.startswith(prefix))
-    translated = [name for folder in folders if (name := folder.split("/")[0]) in first]
+    reasons: dict[str, str] = {}
     locales = [name for name in first if _is_locale(name) and name.lower()[:2] != language]
     if len(locales) >= 2 or any(_is_locale(name) and name not in locales for name in first):
-        translated += sorted(locales)
-    reasons = {f"{prefix}{name}/**": "a translation" for name in translated}
+        reasons |= {f"{prefix}{name}/**": "a translation" for name in sorted(locales)}
     reasons |= {f"{prefix}{name}/**": "another version" for name in _versions(first)}
     reasons |= {each.pattern: each.reason for each in known_exclusions(generator, prefix)}
     for reason, name in ((reason, name) for reason, names in _SECTIONS.items() for name in names):
@@ -291,20 +302,6 @@ def _order(version: str) -> tuple[int, ...]:
 def _is_locale(name: str) -> bool:
     match = _LOCALE.fullmatch(name)
     return match is not None and match[1].lower() in (_LANGUAGES.keys() | _OTHER_LANGUAGES)
-
-
-def _translations(root: Element, start: str) -> list[str]:
-    paths = []
-    for link in root.iter("link"):
-        if "alternate" in (link.get("rel") or "").split() and link.get("hreflang"):
-            try:
-                other = urljoin(start, link.get("href") or "")
-            except ValueError:
-                continue
-            same = (link.get("hreflang") or "").lower()[:2] == (root.get("lang") or "").lower()[:2]
-            if origin(other) == origin(start) and other != start and not same:
-                paths.append(urlsplit(other).path)
-    return list(filter(None, paths))
 
 
 def _sections(prefix: str, paths: Sequence[str]) -> str:
@@ -346,3 +343,101 @@ def _description(text: str, media_type: str) -> object | None:
 def _report_progress(on_progress: OnProgress | None, done: int, message: str) -> None:
     if on_progress is not None:
         on_progress(Progress("look", done, 2, message))
+
+
+_PACKAGE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_EXCLUDED = {
+    "build output": ("build", "_build", "dist"),
+    "a built site": ("site",),
+    "drafts": ("drafts", "_drafts"),
+    "old versions": ("archive", "old"),
+    "templates": ("templates", "_templates"),
+    "parts of pages": ("includes", "_includes"),
+}
+_MAX_FILES = 50_000
+
+
+def draft_recipe(
+    place: str,
+    *,
+    base: str | Path = ".",
+    allow_private: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Draft:
+    if "://" in place:
+        return draft_of_site(place, allow_private=allow_private, on_progress=on_progress)
+    path = Path(place).expanduser()
+    if path.is_dir():
+        return _folder(path, Path(base))
+    if path.is_file():
+        return draft_of_file(path, Path(base))
+    if _PACKAGE.fullmatch(place) and is_package(place):
+        return draft_of_package(place)
+    hint = f"; for a site write https://{place}" if "." in place and "/" not in place[:1] else ""
+    raise SourceError(
+        f"{place}: no web address, no file or folder, and no installed Python package{hint}"
+    )
+
+
+def _folder(path: Path, base: Path) -> Draft:
+    kinds, folders, pages = Counter[str](), Counter[str](), 0
+    page = None
+    for number, (file, within) in enumerate(walk(path)):
+        if number >= _MAX_FILES:
+            break
+        suffix = file.suffix.lower()
+        if suffix in (".html", ".htm"):
+            pages += 1
+            page = page or file
+        if suffix in FORMATS and not file.name.startswith("."):
+            kinds[suffix] += 1
+            for part in Path(within).parts[:-1]:
+                folders[part] += 1
+    if not kinds:
+        raise SourceError(f"{path}: nothing in it that kbkit reads")
+    counts = ", ".join(f"{number:,} {suffix}" for suffix, number in kinds.most_common(6))
+    name = path.resolve().name
+    place = inside(path, base)
+    if (path / "index.html").is_file() and pages * 2 > sum(kinds.values()):
+        return _mirror(path, place, counts)
+    excluded = [
+        Exclusion(f"**/{folder}/**", reason, folders[folder])
+        for reason, names in _EXCLUDED.items()
+        for folder in names
+        if folders[folder]
+    ]
+    return Draft(
+        name=slug(name),
+        description="",
+        source={"type": "files", "path": place},
+        seen=(f"Files: {counts}.", "Name a glob such as docs/**/*.md to read some of them only."),
+        excluded=tuple(excluded),
+        title=name,
+    )
+
+
+def _mirror(path: Path, place: str, counts: str) -> Draft:
+    html = (path / "index.html").read_text(encoding="utf-8", errors="replace")
+    root = parse(html) if html.strip() else None
+    links = [] if root is None else list(root.iter("link"))
+    named = [link.get("href") or "" for link in links if link.get("rel") == "canonical"]
+    address = next((url for url in named if url.startswith("http")), "")
+    generator = generator_of(root, html) if root is not None else ""
+    title = title_of(root) if root is not None else ""
+    seen = [f"A built site{f', made by {generator}' if generator else ''}: {counts}."]
+    if not address:
+        seen.append(
+            "Its pages do not say where they are published: change base_url to that address."
+        )
+    return Draft(
+        name=slug(title or path.resolve().name),
+        description="",
+        source={
+            "type": "mirror",
+            "path": place,
+            "base_url": address or "https://example.org/docs/",
+        },
+        seen=tuple(seen),
+        excluded=tuple(known_exclusions(generator, "/")),
+        title=title,
+    )
