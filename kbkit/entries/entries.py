@@ -10,19 +10,21 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kbkit.entries import agent_skills, learning
-from kbkit.entries.documents import (
-    checked,
+from kbkit.entries.index import EntryIndex
+from kbkit.entries.learning import EntryLookup
+from kbkit.entries.skill_file import NAME, checked, checked_status, edited, new_skill
+from kbkit.entries.slugs import check_slug, slug_of, unique
+from kbkit.entries.store import (
+    PROMPT,
+    README,
+    EntryStore,
+    StoredEntry,
     checked_files,
-    checked_status,
+    differs,
     entry_of,
     info_of,
     title_of,
 )
-from kbkit.entries.index import EntryIndex
-from kbkit.entries.learning import EntryLookup
-from kbkit.entries.skill_file import NAME, edited, new_skill
-from kbkit.entries.slugs import check_slug, slug_of, unique
-from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, differs
 from kbkit.errors import ConfigError, MissingPathError, VersionConflictError
 from kbkit.files.index import saying_done
 from kbkit.files.paths import joined, parts_of
@@ -192,11 +194,8 @@ class Entries:
         if check_text("slug", slug):
             check_slug(slug)
         with self._store.locked():
-            taken = (
-                {each.name.casefold() for each in self.path.iterdir()}
-                if (self.path.is_dir())
-                else set()
-            )
+            folders = self.path.iterdir() if self.path.is_dir() else ()
+            taken = {each.name.casefold() for each in folders}
             new_slug = slug or slug_of(cleaned["title"], taken)
             ids = self._index.ids().values()
             now = datetime.now(UTC)
@@ -399,9 +398,7 @@ class Entries:
         Raises:
             ConfigError: The prompt is empty, or the limit is wrong.
         """
-        asked = check_text("prompt", prompt).strip()
-        if not asked:
-            raise ConfigError("prompt: is empty; describe the task")
+        asked = _asked(prompt)
         most = check_integer("limit", limit, 1)
         self._index.level(on_progress=lambda _: None)
         matches, records = self._lookup.find(asked, most), self._index.records()
@@ -421,9 +418,7 @@ class Entries:
         Raises:
             ConfigError: The prompt is empty, or limit or budget is wrong.
         """
-        asked = check_text("prompt", prompt).strip()
-        if not asked:
-            raise ConfigError("prompt: is empty; describe the task")
+        asked = _asked(prompt)
         most = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
         tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
         self._index.level(on_progress=lambda _: None)
@@ -523,6 +518,12 @@ class Entries:
 
 
 _TEXTS = {"prompt": PROMPT, "readme": README}
+
+
+def _asked(prompt: str) -> str:
+    if not (asked := check_text("prompt", prompt).strip()):
+        raise ConfigError("prompt: is empty; describe the task")
+    return asked
 
 
 def _check_version(stored: StoredEntry, wanted: str) -> None:

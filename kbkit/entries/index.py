@@ -13,16 +13,22 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from kbkit.entries.documents import document_of, record_of, time_of
 from kbkit.entries.skill_file import NAME
 from kbkit.entries.slugs import unique
-from kbkit.entries.store import EntryStore, Look, StoredEntry, files_error
+from kbkit.entries.store import (
+    EntryStore,
+    Look,
+    StoredEntry,
+    document_of,
+    files_error,
+    record_of,
+    time_of,
+)
 from kbkit.entries.votes import with_votes
 from kbkit.errors import FilesError
-from kbkit.files.index import TICK, put_documents
+from kbkit.files.index import TICK, improve, put_documents
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
-from kbkit.knowledge_base.improving import Improving
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
 from kbkit.models.files import ENTRIES
 from kbkit.runtime.progress import OnProgress
@@ -31,7 +37,6 @@ from kbkit.stores.catalog.indexed_files import EntryRecord
 from kbkit.stores.stores import Stores
 
 _BATCH = 100
-_FEW = 3
 
 
 _MAX_WATCHED = 500  # entries whose files are polled
@@ -128,12 +133,8 @@ class EntryIndex:
             report = self._store_part(kb, part, gone if last else (), gone, report)
             if on_progress is not None and part:
                 on_progress(Progress("store", start + len(part), len(changed), part[-1]))
-        improving = Improving(handle_of(kb))
-        if report and len(changed) > _FEW:
-            improving.after_ingest(renew=False, on_progress=on_progress, stop=stop)
-            self._stores.snapshots.save(kb.id)
-        elif handle_of(kb).row().version != before:  # a vote changes no document
-            improving.after_few()
+        if handle_of(kb).row().version != before:  # a vote changes no document
+            improve(kb, len(changed), on_progress, stop)
         return report
 
     def _write_votes(self, kb: KnowledgeBase, slug: str, votes: list[tuple[int, Vote]]) -> None:

@@ -1,4 +1,4 @@
-"""Read and edit ``skill.yaml``, keeping comments and unknown keys."""
+"""Read, check and edit ``skill.yaml``, keeping comments and unknown keys."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from kbkit.entries.votes import (
     united,
     with_votes,
 )
-from kbkit.errors import EntryFormatError
+from kbkit.errors import ConfigError, EntryFormatError
 from kbkit.models import EntryRating, EntrySource, EntryStatus
+from kbkit.runtime.validation import check_text
 
 NAME = "skill.yaml"
 MAX_TITLE_LENGTH = 300
@@ -232,3 +233,48 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(scalar, value))}]"
     return scalar(value)
+
+
+def checked(**arguments: Any) -> dict[str, Any]:
+    values = {
+        key: value if key in ("tags", "status") else check_text(key, value)
+        for key, value in arguments.items()
+    }
+    for key in ("title", "category"):
+        if key in values:
+            values[key] = " ".join(values[key].split())
+            if len(values[key]) > MAX_TITLE_LENGTH:
+                raise ConfigError(
+                    f"{key}: has more than {MAX_TITLE_LENGTH} characters; say it shorter"
+                )
+    if values.get("title") == "":
+        raise ConfigError("title: is empty; describe the entry in one line")
+    if len(values.get("description", "")) > MAX_DESCRIPTION_LENGTH:
+        raise ConfigError(
+            f"description: has more than {MAX_DESCRIPTION_LENGTH:,} characters; say "
+            "more in the prompt or the readme"
+        )
+    if "description" in values:
+        values["description"] = values["description"].strip()
+    if "tags" in values:
+        values["tags"] = _checked_tags(values["tags"])
+    if "status" in values:
+        values["status"] = checked_status(values["status"]).value
+    return values
+
+
+def _checked_tags(tags: Any) -> tuple[str, ...]:
+    if isinstance(tags, str) or not isinstance(tags, Sequence):
+        raise ConfigError(f"tags={tags!r}: give a list of words, such as ['logs', 'python']")
+    cleaned = (" ".join(check_text("tags", each).split()).removeprefix("#") for each in tags)
+    cleaned_tags = tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in cleaned if each))
+    if len(cleaned_tags) > MAX_TAGS:
+        raise ConfigError(f"tags: more than {MAX_TAGS}")
+    return cleaned_tags
+
+
+def checked_status(status: str | EntryStatus) -> EntryStatus:
+    try:
+        return EntryStatus(status)
+    except ValueError:
+        raise ConfigError(f"status={status!r}: choose from {', '.join(EntryStatus)}") from None

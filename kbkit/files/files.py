@@ -12,7 +12,7 @@ from typing import BinaryIO
 from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError, NotUniqueError
 from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import MemoryTool, inserted, numbered, replaced, with_newline
-from kbkit.files.paths import DiskLook, joined, parts_of
+from kbkit.files.paths import joined, parts_of
 from kbkit.files.shown import MAX as MAX_FOLDERS
 from kbkit.files.shown import ROOT, ShownKnowledgeBases, prompt
 from kbkit.files.store import FileStore, Item, Stored, version
@@ -28,6 +28,7 @@ from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import Stores
 
 FOLDER = "files"
+_MAX_POLLED = 10_000  # paths whose times are remembered
 
 
 @explained
@@ -43,7 +44,7 @@ class Files:
         self._store = store
         self._index = index
         self._shown = shown
-        self._disk = DiskLook(store.root)
+        self._stamps: dict[str, tuple[int, int]] = {}
 
     @property
     def path(self) -> Path:
@@ -332,7 +333,10 @@ class Files:
         Raises:
             InvalidPathError: One of ``paths`` is invalid.
         """
-        if self._disk.changed(paths):
+        now = {path: _stamp(self.path.joinpath(*parts_of(path))) for path in paths}
+        before = self._stamps if len(self._stamps) < _MAX_POLLED else {}
+        self._stamps = {**before, **now}
+        if any(before.get(path, stamp) != stamp for path, stamp in now.items()):
             self.sync(on_progress=lambda _: None)
         return self._index.look_up(knowledge_bases.state, FILES)
 
@@ -453,6 +457,14 @@ def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo
 
 def _of(stored: Stored, created: int | None = None) -> FileInfo:
     return _info(Item.of(stored.path, stored.about), version(stored.data), created)
+
+
+def _stamp(place: Path) -> tuple[int, int]:
+    try:
+        about = place.lstat()
+    except (OSError, ValueError):
+        return 0, 0
+    return about.st_mtime_ns, about.st_size
 
 
 def _time(nanoseconds: int) -> datetime:

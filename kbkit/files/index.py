@@ -152,12 +152,7 @@ class FileIndex:
                     last = part[-1].path if part else ""
                     on_progress(Progress("store", done, len(changed), last))
         if report:
-            improving = Improving(handle_of(kb))
-            if len(changed) > _FEW:
-                improving.after_ingest(renew=False, on_progress=on_progress, stop=stop)
-                self._stores.snapshots.save(kb.id)
-            else:
-                improving.after_few()
+            improve(kb, len(changed), on_progress, stop)
         return report
 
     def created(self, path: str) -> dict[str, int]:
@@ -248,6 +243,15 @@ class FileIndex:
         indexed_files.lead(
             transaction, [link for link in now if before[link.path, link.target] != link.leads_to]
         )
+
+
+def improve(kb: KnowledgeBase, changed: int, on_progress: OnProgress | None, stop: Stop) -> None:
+    handle = handle_of(kb)
+    if changed > _FEW:
+        Improving(handle).after_ingest(renew=False, on_progress=on_progress, stop=stop)
+        handle.stores.snapshots.save(kb.id)
+    else:
+        Improving(handle).after_few()
 
 
 def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path, PurePath
-from threading import Lock
+from pathlib import PurePath
 
 from kbkit.errors import InvalidPathError, PathOutsideError
 
@@ -108,36 +106,3 @@ def _shown(path: str) -> str:
     """Shorten a path for a message, and escape control characters."""
     text = path if len(path) <= 100 else f"{path[:97]}..."
     return text if text.isprintable() and text else ascii(os.fsdecode(text))
-
-
-_MAX = 10_000  # remembered places
-
-
-class DiskLook:
-    """Remembers when places changed; thread-safe."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._last_state: dict[str, tuple[int, int]] = {}
-        self._lock = Lock()
-
-    def changed(self, paths: Iterable[str]) -> bool:
-        """Whether one of some paths changed since the last check."""
-        changed = False
-        for path in paths:
-            now = self._stat(self._root.joinpath(*parts_of(path)))
-            with self._lock:
-                if len(self._last_state) >= _MAX:
-                    self._last_state.clear()
-                before = self._last_state.setdefault(path, now)
-                self._last_state[path] = now
-            changed = changed or before != now
-        return changed
-
-    @staticmethod
-    def _stat(place: Path) -> tuple[int, int]:
-        try:
-            about = place.lstat()
-        except (OSError, ValueError):
-            return 0, 0
-        return about.st_mtime_ns, about.st_size
