@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation.terms import CODE, MARK, Spelling, Spellings, fold_and_mark
+from kbkit.annotation.terms import CODE, MARK, Spelling, Spellings, fold_and_mark, matches_in
 from kbkit.models import EntityType, SubjectKind
 from kbkit.text import subject_key
 
@@ -147,10 +147,7 @@ class NameGazetteer:
         return list(self._search(fold_and_mark(look.plain), 0, look))
 
     def _search(self, text: str, offset: int, look: _Look) -> Iterator[Mention]:
-        at = place = 0
-        for number, start, _ in self._automaton.find_matches_as_indexes(text):
-            place += start - at - text.count(MARK, at, start)
-            at = start
+        for number, place in matches_in(self._automaton, text):
             fold = self._patterns[number]
             begin = offset + place
             behind = begin + len(fold) - fold.count(MARK)

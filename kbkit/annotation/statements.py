@@ -11,7 +11,7 @@ from math import exp
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation.terms import MARK, folded, marked
+from kbkit.annotation.terms import folded, marked, matches_in
 from kbkit.models import StatementType
 from kbkit.text import stop_words
 from kbkit.text.markdown.blocks import Block, Kind, blocks
@@ -107,11 +107,7 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[StatementType, float]]]:
 def _cues(text: str) -> Iterator[tuple[int, StatementType, float]]:
     """Iterate over the cues of a folded text: place, type and weight."""
     automaton, meaning = _automaton()
-    spaced = marked(text)
-    at = place = 0
-    for number, start, _ in automaton.find_matches_as_indexes(spaced):
-        place += start - at - spaced.count(MARK, at, start)
-        at = start
+    for number, place in matches_in(automaton, marked(text)):
         yield place, *meaning[number]
 
 

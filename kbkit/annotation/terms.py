@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from ahocorasick_rs import AhoCorasick
+
 from kbkit.models import EntityType, Name
 from kbkit.text import is_identifier, singular, stop_words
 
@@ -292,6 +294,15 @@ def marked(text: str) -> str:
 
 def fold_and_mark(text: str) -> str:
     return marked(folded(text))
+
+
+def matches_in(automaton: AhoCorasick, text: str) -> Iterator[tuple[int, int]]:
+    """Iterate over the matches in a marked text: number of the pattern, and place without marks."""
+    at = place = 0
+    for number, start, _ in automaton.find_matches_as_indexes(text):
+        place += start - at - text.count(MARK, at, start)
+        at = start
+        yield number, place
 
 
 CODE = {
