@@ -26,7 +26,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 _NAMES = {
     "client": "connect",
     "errors": "KbkitError",
-    "export.publishing.published_index": "PublishedIndex",
+    "export.published_index": "PublishedIndex",
     "feedback.evaluation_report": "Evaluation",
     "feedback.judgements": "Judgements",
     "knowledge_base": "KnowledgeBase",

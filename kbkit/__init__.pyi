@@ -4,7 +4,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from kbkit.client import connect as connect
 from kbkit.errors import KbkitError as KbkitError
-from kbkit.export.publishing.published_index import PublishedIndex as PublishedIndex
+from kbkit.export.published_index import PublishedIndex as PublishedIndex
 from kbkit.feedback.evaluation_report import Evaluation as Evaluation
 from kbkit.feedback.judgements import Judgements as Judgements
 from kbkit.knowledge_base import KnowledgeBase as KnowledgeBase

@@ -1,7 +1,7 @@
 """Write the search index of a published knowledge base, which is read in parts.
 
 ``assets/engine.js`` searches it in the browser,
-`kbkit.export.publishing.published_index` in Python.
+`kbkit.export.published_index` in Python.
 
 The index is a folder of *shards*, scripts with one call ``kbkitShard({...})``. Browsers fetch them,
 or load them as scripts under ``file://``.

@@ -346,7 +346,7 @@ class KnowledgeBase(Searches):
             ConfigError: Options contradict each other.
             ExportError: The folder is not writable or has foreign files, or MkDocs failed.
         """
-        from kbkit.export.publishing.publisher import Publisher
+        from kbkit.export.publisher import Publisher
 
         if self._ingestion.improving.left:  # a site shows the final state of search
             self._ingestion.improving.improve(models=False, on_progress=on_progress)
@@ -390,7 +390,7 @@ class KnowledgeBase(Searches):
     ) -> list[SiteSection]:
         """Write the wanted built-in knowledge bases as sections; remove the others."""
         from kbkit.export.facts import SiteSection
-        from kbkit.export.publishing.publisher import section_folder, withdraw
+        from kbkit.export.publisher import section_folder, withdraw
 
         sections = []
         for kb_id, is_wanted in wanted.items():

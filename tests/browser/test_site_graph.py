@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.export.publishing import graph_facts
+from kbkit.export import graph_facts
 from tests.browser.accessibility import violations
 from tests.browser.published import Tab
 

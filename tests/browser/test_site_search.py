@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
-from kbkit.export.publishing.published_index import PublishedIndex
+from kbkit.export.published_index import PublishedIndex
 from tests.browser.accessibility import violations
 from tests.browser.published import BOX, GUIDES, Tab
 

@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from kbkit.export.facts import Manifest
+from kbkit.export.index_content import index_content
 from kbkit.export.index_writer import write_index
-from kbkit.export.publishing.index_content import index_content
-from kbkit.export.publishing.published_index import PublishedIndex
+from kbkit.export.published_index import PublishedIndex
 from kbkit.models import Document, DocumentState, DocumentType, KnowledgeBaseInfo
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError
 from kbkit.export.facts import Manifest
+from kbkit.export.index_content import index_state
 from kbkit.export.index_writer import remove_index
-from kbkit.export.publishing.index_content import index_state
-from kbkit.export.publishing.published_index import PublishedIndex
+from kbkit.export.published_index import PublishedIndex
 from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.base import filter_mask

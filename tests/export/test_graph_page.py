@@ -8,10 +8,9 @@ import yaml
 
 import kbkit
 from kbkit.errors import ExportError
-from kbkit.export import build_site
+from kbkit.export import build_site, graph_facts, publisher
 from kbkit.export.mkdocs import page_head
 from kbkit.export.mkdocs.build import theme
-from kbkit.export.publishing import graph_facts, publisher
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from tests.export.conftest import graph_script, times_of
 

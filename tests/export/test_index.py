@@ -12,11 +12,11 @@ import kbkit
 from kbkit.errors import ExportError
 from kbkit.export import index_packing as packing
 from kbkit.export.facts import Manifest
+from kbkit.export.index_content import index_content, index_state
 from kbkit.export.index_packing import quantize
 from kbkit.export.index_terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
 from kbkit.export.index_writer import DESCRIPTOR, TEXT_BYTES, is_written, write_index
-from kbkit.export.publishing.index_content import index_content, index_state
-from kbkit.export.publishing.published_index import PublishedIndex
+from kbkit.export.published_index import PublishedIndex
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
 from tests.export.conftest import ROOT, content_of, pages_of, published, times_of

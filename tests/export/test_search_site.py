@@ -13,13 +13,13 @@ import kbkit
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ExportError
 from kbkit.export.facts import Manifest
+from kbkit.export.index_content import index_content
 from kbkit.export.index_packing import VectorForm
 from kbkit.export.index_terms import IndexedSummaries
 from kbkit.export.index_writer import write_index
 from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
 from kbkit.export.mkdocs.search import SiteSearch, guides_content
-from kbkit.export.publishing.index_content import index_content
-from kbkit.export.publishing.published_index import ASKED, PublishedIndex
+from kbkit.export.published_index import ASKED, PublishedIndex
 from kbkit.models import SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.retrieval.searching import UNLIKELY, probability

@@ -1,5 +1,5 @@
 // Annotations of an index's chunks, read when a filter needs them; counterpart of IndexFilters in
-// kbkit/export/publishing/index_vectors.py.
+// kbkit/export/index_vectors.py.
 
 import { lastNotAbove, varints } from "./packing.js";
 import { subjectKey } from "./subjects.js";

@@ -1,5 +1,5 @@
 // The search index of one published knowledge base, read shard by shard; counterpart of
-// kbkit/export/publishing/published_index.py, which describes the choice of candidates.
+// kbkit/export/published_index.py, which describes the choice of candidates.
 
 import { Documents } from "./documents.js";
 import { lastNotAbove, octets, varints } from "./packing.js";

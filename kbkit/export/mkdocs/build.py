@@ -107,16 +107,16 @@ MARKER = ".kbkit-site"
 """Marks a folder of HTML that a build may empty; MkDocs keeps names with a leading dot."""
 
 
-def build_site(project: Path, *, strict: bool = True) -> Path:
+def build_site(project: Path) -> Path:
     """Build a MkDocs project into HTML, unless it is unchanged since the last build."""
     site = project / HTML
-    state = f"{strict} {_state(project)}"
+    state = _state(project)
     if is_ours(project) and _built_from(site) == state:
         return site
     _claim(site)
     # not --quiet, which also hides warnings from strict mode
     options = ["--config-file", str(project / CONFIG), "--site-dir", str(site.resolve())]
-    done = run_python("mkdocs", "build", *options, *(["--strict"] if strict else []))
+    done = run_python("mkdocs", "build", "--strict", *options)
     if done.returncode:
         errors = _error_lines(done.stdout + done.stderr)
         raise ExportError(f"{project}: MkDocs could not build the site:\n{errors}")

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,6 @@ class SiteSearch:
     kbs: list[dict[str, str]]
     cores: list[Mapping[str, Any]]
     material: str = ""
-    _prefixes: set[str] = field(default_factory=set)
 
     @classmethod
     def read(cls, docs: Path, exports: Mapping[str, Manifest]) -> SiteSearch:
@@ -110,11 +109,10 @@ class SiteSearch:
             base = _base(prefix)
             about = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
             search.kbs.append({**about, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
-            search._prefixes.add(prefix)
         return search
 
     def covers(self, prefix: str) -> bool:
-        return prefix in self._prefixes
+        return bool(self.name_of(prefix))
 
     def add_box(self, output: str) -> str:
         match = _WORKER.search(output)

@@ -29,7 +29,7 @@ from kbkit.export.facts import write_file
 from kbkit.export.index_packing import encode_call
 from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
-from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
+from kbkit.export.pages.document_page import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import BROWSE
 from kbkit.export.pages.paths import digest
 from kbkit.text.markdown import extensions, rendering, sanitizing

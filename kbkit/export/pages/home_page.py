@@ -301,7 +301,8 @@ def _listing(
         lines = [] if number else [*(head or (pluralize(len(uris)), ""))]
         if number_of_pages > 1:
             lines += [_pager(path, number, number_of_pages, here), ""]
-        lines += document_list(outline, uris[number * PAGE_SIZE : (number + 1) * PAGE_SIZE], here)
+        if part := uris[number * PAGE_SIZE : (number + 1) * PAGE_SIZE]:
+            lines += [*(document_line(outline, uri, here) for uri in part), ""]
         pages[here] = unsearched_page(outline, here, label, lines, above=above)
     return pages
 
@@ -329,11 +330,6 @@ def section_line(outline: SiteOutline, section: TreeSection, here: str) -> str:
     line = f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
     about = about_line(outline, section.page) if section.page else ""
     return f"{line}: {about}" if about else line
-
-
-def document_list(outline: SiteOutline, uris: Sequence[str], here: str) -> list[str]:
-    lines = [document_line(outline, uri, here) for uri in uris]
-    return [*lines, ""] if lines else []
 
 
 def document_line(outline: SiteOutline, uri: str, here: str) -> str:

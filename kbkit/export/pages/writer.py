@@ -16,8 +16,15 @@ from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import MANIFEST, Facts, Manifest, write_changed, write_file, writing
-from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT, about_page, charts, figures_page
-from kbkit.export.pages.document_page import IMAGES, document_page
+from kbkit.export.pages.document_page import (
+    DOCUMENTS,
+    FULL_TEXT,
+    IMAGES,
+    about_page,
+    charts,
+    document_page,
+    figures_page,
+)
 from kbkit.export.pages.home_page import graph_pages, home_page, list_pages, navigation
 from kbkit.export.pages.outline import (
     ABOUT,

@@ -4,7 +4,7 @@ import pytest
 
 import kbkit
 from kbkit.export.index_writer import index_folder
-from kbkit.export.publishing.published_index import PublishedIndex
+from kbkit.export.published_index import PublishedIndex
 
 TEXTS = {
     "no term": ["# A\n"],

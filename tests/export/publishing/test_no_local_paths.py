@@ -16,7 +16,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 import kbkit
-from kbkit.export.publishing.published_index import PublishedIndex
+from kbkit.export.published_index import PublishedIndex
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource, OpenApiSource, PackageSource
 from tests.sources.formats import samples
 

@@ -24,22 +24,10 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.errors import ExportError
-from kbkit.export.index_packing import (
-    Integers,
-    decode_bytes,
-    decode_nibbles,
-    decode_shard,
-    decode_varints,
-)
+from kbkit.export.index_packing import Integers, decode_nibbles, decode_shard, decode_varints
 from kbkit.export.index_terms import UNIT, utf16_key
+from kbkit.export.index_vectors import IndexFilters, IndexVectors
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
-from kbkit.export.publishing.index_vectors import (
-    CHUNK_CLUSTERS,
-    MODEL_CLUSTERS,
-    SUMMARY_CLUSTERS,
-    IndexFilters,
-    IndexVectors,
-)
 from kbkit.models import Filters, Mode, StatementType
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
@@ -105,16 +93,10 @@ class PublishedIndex:
             raise ExportError(f"{self.folder}: an index of another version; export again")
         self._columns = columns = _Columns(self._core)
         self._vectors = IndexVectors(
-            self._core.get("vectors", {}),
-            columns.chunks,
-            CHUNK_CLUSTERS,
-            lambda number: self._shard(f"v/{number}"),
+            self._core.get("vectors", {}), columns.chunks, "v", self._shard
         )
         self._summaries = IndexVectors(
-            self._core.get("summaries", {}),
-            len(columns.sizes),
-            SUMMARY_CLUSTERS,
-            lambda number: self._shard(f"c/{number}"),
+            self._core.get("summaries", {}), len(columns.sizes), "c", self._shard
         )
         self._filters = IndexFilters(self._core, columns.owners, self._shard)
 
@@ -231,12 +213,6 @@ class PublishedIndex:
             scores[term.rows] += impacts(term.counts, norms, statistics.idf(name))
         return scores
 
-    def _model_summaries(self) -> IndexVectors:
-        about, rows = self._shard("m")["summaries"], len(self._columns.sizes)
-        return IndexVectors(
-            about, rows, MODEL_CLUSTERS, lambda n: self._shard(f"e/{n}"), decode_bytes
-        )
-
     def _documents(
         self, terms: Mapping[str, _Term], counted: Sequence[_Term], vector: Vector | None
     ) -> DocumentScores:
@@ -248,7 +224,8 @@ class PublishedIndex:
         summaries = self._summaries
         query = sum((term.summary_vector for term in counted), np.zeros(summaries.dimensions))
         if vector is not None and summaries.modelled:
-            summaries, query = self._model_summaries(), vector.astype(np.float64)
+            about, query = self._shard("m")["summaries"], vector.astype(np.float64)
+            summaries = IndexVectors(about, len(self._columns.sizes), "e", self._shard)
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
         summary = summaries.near(query, best).cosines

@@ -35,10 +35,12 @@ class Clusters:
     further: int
 
 
-CHUNK_CLUSTERS = Clusters(near=4, further=6)
-SUMMARY_CLUSTERS = Clusters(near=2, further=1)
-MODEL_CLUSTERS = Clusters(near=8, further=4)
-"""Clusters of summaries in browsers with the model, whose vectors are better."""
+CLUSTERS = {
+    "v": Clusters(near=4, further=6),
+    "c": Clusters(near=2, further=1),
+    "e": Clusters(near=8, further=4),  # in browsers with the model, whose vectors are better
+}
+"""Clusters that a query reads, by kind of shard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +58,19 @@ class Near:
 
 
 class IndexVectors:
-    """The vectors of chunks, or of summaries."""
+    """The vectors of chunks, or of summaries; `kind` is that of their shards."""
 
     def __init__(
         self,
         about: Mapping[str, Any],
         rows: int,
-        read: Clusters,
-        shard: Callable[[int], Mapping[str, Any]],
-        decode: Callable[[str, int], NDArray[np.int8]] = decode_nibbles,
+        kind: str,
+        shard: Callable[[str], Mapping[str, Any]],
     ) -> None:
         self.dimensions: int = about.get("dimensions", 0)
         self.modelled: bool = about.get("model", False)
         """Whether the browsers' model embeds queries for them."""
-        self._rows, self._read, self._shard, self._decode = rows, read, shard, decode
+        self._rows, self._kind, self._shard, self._read = rows, kind, shard, CLUSTERS[kind]
         self._scales = np.array(about.get("scales", ()))
         # -1 without a vector
         self._clusters = decode_varints(about["clusters"]) - 1 if about else np.full(rows, -1)
@@ -123,8 +124,9 @@ class IndexVectors:
         return chosen
 
     def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
-        values = self._shard(number)
-        steps = self._decode(values["v"], self.dimensions)
+        values = self._shard(f"{self._kind}/{number}")
+        decode = decode_bytes if self._kind == "e" else decode_nibbles
+        steps = decode(values["v"], self.dimensions)
         return np.cumsum(decode_varints(values["r"])), steps * self._scales
 
 

@@ -30,19 +30,14 @@ from kbkit.export.facts import (
     SiteSection,
     SourceFacts,
 )
+from kbkit.export.graph_facts import GraphView, entity_mentions, graph_facts, look_at_graph
+from kbkit.export.index_content import index_content, index_state, to_fit
 from kbkit.export.index_terms import check_stemmers
 from kbkit.export.index_writer import is_written, remove_index, write_index
 from kbkit.export.mkdocs.build import DOCS
 from kbkit.export.pages.home_page import kept_pages
 from kbkit.export.pages.paths import safe_name
 from kbkit.export.pages.writer import remove_pages
-from kbkit.export.publishing.graph_facts import (
-    GraphView,
-    entity_mentions,
-    graph_facts,
-    look_at_graph,
-)
-from kbkit.export.publishing.index_content import index_content, index_state, to_fit
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.models import Document, Progress, RatingTotal
 from kbkit.models.files import BUILT_IN, ENTRIES, FILES
@@ -357,22 +352,15 @@ def related_passages(
 
 
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
-    limit, count = min(NEIGHBOURS, len(means) - 1), len(means)
-    descending = np.arange(count, 0, -1, dtype=np.int32)
-    for first in range(0, count, _ROWS):
+    for first in range(0, len(means), _ROWS):
         # in thousandths, so that rounding errors do not change the order of ties; the first
         # documents win ties
-        cosines = means[first : first + _ROWS] @ means.T
-        cosines *= 1000
-        near = np.rint(cosines, out=cosines).astype(np.int32)
+        near = np.rint(1000 * (means[first : first + _ROWS] @ means.T)).astype(np.int16)
         near[np.arange(len(near)), np.arange(first, first + len(near))] = -2_000
-        near *= np.int32(count)
-        near += descending
-        near.partition(count - limit, axis=1)
-        best = np.sort(near[:, count - limit :], axis=1)[:, ::-1] - 1
-        thousandths, others = np.divmod(best, count)
-        for row, place in np.argwhere(thousandths >= 1000 * NEAR_ENOUGH).tolist():
-            yield first + row, int(count - 1 - others[row, place])
+        best = np.argsort(-near, axis=1, kind="stable")[:, :NEIGHBOURS]
+        enough = np.take_along_axis(near, best, axis=1) >= 1000 * NEAR_ENOUGH
+        for row, place in np.argwhere(enough).tolist():
+            yield first + row, int(best[row, place])
 
 
 def _passages(
