@@ -141,20 +141,15 @@ def card(
     now: datetime,
     *,
     label: str = "",
-    follows: bool = False,
     kb: bool = False,
     ratings: RatingSummary = RatingSummary(),
     summary: ChunkSummary = NO_SUMMARY,
-    undo: bool = False,
-    selected: bool = False,
-    context: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     snippet = hit.snippet  # a slow property
     heading = render.heading(hit)
     return heading | {
         "id": card_id(hit),
         "rank": rank,
-        "follows": follows,
         "marked_title": highlight(render.plain(label, render.TITLE_LENGTH) or heading["title"]),
         "about": _about(hit, snippet),
         "badges": _badges(hit, summary, kb=kb),
@@ -166,10 +161,7 @@ def card(
         "snippet": highlight(render.lines(snippet, render.SNIPPET_LENGTH)),
         "stars": ratings.score or 0,
         "rated": _rated(ratings),
-        "undo": undo,
-        "selected": selected,
         "citation": hit.citation(snippet),
-        "context": context,
     }
 
 
@@ -358,22 +350,23 @@ class Results:
         for rank, hit in _by_document(shown.hits):
             name = card_id(hit)
             follows, above = hit.chunk.document_id == above, hit.chunk.document_id
-            cards.append(
-                card(
-                    hit,
-                    rank,
-                    highlighters[hit.kb],
-                    now,
-                    label=labels[hit.uri],
-                    follows=follows,
-                    kb=shown.several,
-                    ratings=ratings.get(name, RatingSummary()),
-                    summary=summaries.get(name, NO_SUMMARY),
-                    undo=bool(self._own_ratings.get((name, fold_query(shown.query)))),
-                    selected=name in self._selected,
-                    context=self._contexts.get(name),
-                )
+            shown_card = card(
+                hit,
+                rank,
+                highlighters[hit.kb],
+                now,
+                label=labels[hit.uri],
+                kb=shown.several,
+                ratings=ratings.get(name, RatingSummary()),
+                summary=summaries.get(name, NO_SUMMARY),
             )
+            own = {
+                "follows": follows,
+                "undo": bool(self._own_ratings.get((name, fold_query(shown.query)))),
+                "selected": name in self._selected,
+                "context": self._contexts.get(name),
+            }
+            cards.append(shown_card | own)
         title, text = self._notice or ("", "")
         self.view.state = {
             "serial": self._serial,
