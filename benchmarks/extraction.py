@@ -28,7 +28,8 @@ import trafilatura
 from _corpora import EVAL, report
 
 from kbkit.sources.decode import decode
-from kbkit.sources.html import articles
+from kbkit.sources.html import extract as extraction
+from kbkit.sources.html import regions
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
@@ -263,7 +264,7 @@ def cross_validated(
         ]
         return scores(picked, [expected[at] for at in part])[2]
 
-    today = Thresholds(articles._LOST_ALONE, articles._PLACES, articles._KEPT_WORDS)
+    today = Thresholds(regions._LOST_ALONE, regions._PLACES, regions._KEPT_WORDS)
     found: list[float] = []
     fixed: list[float] = []
     counts: Counter[Thresholds] = Counter()
@@ -294,29 +295,29 @@ def both_readings(
     html: dict[str, str], expected: list[dict[str, Any]], choices: list[Thresholds]
 ) -> tuple[list[tuple[str, str]], list[list[bool]]]:
     """Read each page whole and as an article; return both, and what each choice would take."""
-    decide = articles.is_article
+    decide = extraction.is_article
     texts, decisions = [], []
     decided: list[bool] = []
 
     def ask_all(*about: Any, **known: Any) -> bool:
-        before = articles._LOST_ALONE, articles._PLACES, articles._KEPT_WORDS
+        before = regions._LOST_ALONE, regions._PLACES, regions._KEPT_WORDS
         for choice in choices:
-            articles._LOST_ALONE, articles._PLACES, articles._KEPT_WORDS = choice
+            regions._LOST_ALONE, regions._PLACES, regions._KEPT_WORDS = choice
             decided.append(decide(*about, **known))
-        articles._LOST_ALONE, articles._PLACES, articles._KEPT_WORDS = before
+        regions._LOST_ALONE, regions._PLACES, regions._KEPT_WORDS = before
         return True
 
     try:
         for page in expected:
             decided.clear()
-            articles.is_article = ask_all
+            extraction.is_article = ask_all
             as_article = extract(html[page["file"]], page["url"]).content
-            articles.is_article = lambda *_about, **_known: False
+            extraction.is_article = lambda *_about, **_known: False
             whole = extract(html[page["file"]], page["url"]).content
             texts.append((fold(whole), fold(as_article)))
             decisions.append(list(decided) or [False] * len(choices))
     finally:
-        articles.is_article = decide
+        extraction.is_article = decide
     return texts, decisions
 
 

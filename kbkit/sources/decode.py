@@ -67,10 +67,8 @@ def binary_kind(body: bytes) -> str:
     for signature, kind in _SIGNATURES:
         if body.startswith(signature):
             return kind
-    if body.startswith(tuple(bom for bom, _ in _BOMS)):
-        return ""
     head = body[:_HEAD]
-    if b"\x00" not in head or _wide(body):
+    if b"\x00" not in head or body.startswith(tuple(bom for bom, _ in _BOMS)) or _wide(body):
         return ""
     rest = head.replace(b"\x00", b"")
     text = rest.decode("utf-8", errors="ignore")
@@ -113,8 +111,7 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
                 named.append(match.group(1).decode("ascii"))
     named = list(filter(None, named))
     for name in named:
-        text = _decoded_as(body, name)
-        if text is not None:
+        if (text := _decoded_as(body, name)) is not None:
             return _with_losses(text, name)
     return _guessed(body, f"is not in {named[0]}, as it says" if named else "names no charset")
 

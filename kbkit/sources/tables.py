@@ -42,7 +42,7 @@ class JsonlReader:
         """Read the lines; skip wrong ones with line number and reason."""
         path = context.base / self._spec.path
         place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
-        seen: dict[str, int] = {}
+        seen: dict[str, str] = {}
         try:
             with self._opened(path, context) as lines:
                 number = 0
@@ -50,15 +50,14 @@ class JsonlReader:
                     number += 1
                     if context.stop():
                         return
+                    where = f"{self._unit} {number}"
                     if len(line) > _MAX_LENGTH:
                         while line and not line.endswith(b"\n"):
                             line = lines.readline(_MAX_LENGTH)
-                        reason = f"{self._unit} {number}: longer than {_MAX_LENGTH / 1e6:g} MB"
+                        reason = f"{where}: longer than {_MAX_LENGTH / 1e6:g} MB"
                         yield SourceEvent(f"{place}:{number}", Outcome.SKIPPED, reason=reason)
-                        continue
-                    if not line.strip():
-                        continue
-                    yield self._event(line, path.parent, f"{place}:{number}", number, seen)
+                    elif line.strip():
+                        yield self._event(line, path.parent, f"{place}:{number}", where, seen)
         except OSError as error:
             raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
 
@@ -68,7 +67,7 @@ class JsonlReader:
             yield lines
 
     def _event(
-        self, line: bytes, folder: Path, place: str, number: int, seen: dict[str, int]
+        self, line: bytes, folder: Path, place: str, where: str, seen: dict[str, str]
     ) -> SourceEvent:
         try:
             values = _object(line)
@@ -76,13 +75,11 @@ class JsonlReader:
                 raise ValueError("gone from its source already when it was exported")
             document = self._document(values, folder)
         except ValueError as error:
-            return SourceEvent(place, Outcome.SKIPPED, reason=f"{self._unit} {number}: {error}")
+            return SourceEvent(place, Outcome.SKIPPED, reason=f"{where}: {error}")
         if document.uri in seen:
-            reason = (
-                f"{self._unit} {number}: uri is the same as in {self._unit} {seen[document.uri]}"
-            )
+            reason = f"{where}: uri is the same as in {seen[document.uri]}"
             return SourceEvent(document.uri, Outcome.SKIPPED, reason=reason)
-        seen[document.uri] = number
+        seen[document.uri] = where
         return SourceEvent(document.uri, Outcome.FETCHED, document)
 
     def _document(self, values: dict[str, Any], folder: Path) -> SourceDocument:

@@ -22,7 +22,7 @@ from kbkit.sources.decode import decode
 from kbkit.sources.files import walk
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.html import Element, links, normalized_text, parse
-from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
+from kbkit.sources.html.extract import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.metadata import page_license
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher

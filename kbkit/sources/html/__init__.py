@@ -144,6 +144,12 @@ def joined(base: str, href: str) -> str:
         return ""
 
 
+def web_address(base: str, href: str | None) -> str:
+    """Resolve a page's link; ``""`` if it does not lead to a page."""
+    url = joined(base, href.strip()[:4_000]) if href else ""
+    return url if url.startswith(("http://", "https://")) else ""
+
+
 SELF_LINKS = frozenset(
     str.split("""
         headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
@@ -185,10 +191,9 @@ def names_its_place(link: Element) -> bool:
     if place and any(inner.get("id") == place for inner in link.iterdescendants()):
         return True
     inline = ("span", "div", "code", "b", "strong")
-    holder = next((up for up in link.iterancestors() if up.tag not in inline), None)
-    if holder is None or (holder.tag not in HEADINGS and holder.tag != "dt"):
-        return False
-    return normalized_text(holder) == normalized_text(link) != ""
+    holder = next(up for up in link.iterancestors() if up.tag not in inline)
+    named = holder.tag in (*HEADINGS, "dt")
+    return named and normalized_text(holder) == normalized_text(link) != ""
 
 
 def is_mark(link: Element) -> bool:
@@ -261,9 +266,8 @@ def _introduces(block: Element) -> bool:
 
 
 def _is_short(block: Element, limit: int = _NAME_WORDS) -> bool:
-    if next(block.iterdescendants(*BLOCKS), None) is not None:
-        return False
-    return len(normalized_text(block).split()) <= limit
+    nested = next(block.iterdescendants(*BLOCKS), None) is not None
+    return not nested and len(normalized_text(block).split()) <= limit
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:
@@ -272,13 +276,13 @@ def anchor(element: Element, own: dict[Element, str]) -> str:
     In this order: its id, the id of an inner element, the target of its permalink, an empty anchor
     right before it, the id of the section that it opens.
     """
-    name = element.get("id") or own.get(element, "")
-    if not name:
-        for inner in element.iter("a", "span"):
-            name = inner.get("id") or (inner.get("name") if inner.tag == "a" else "") or ""
-            if name:
-                break
+    inside = map(_own_name, element.iter("a", "span"))
+    name = element.get("id") or own.get(element) or next(filter(None, inside), "")
     return valid_anchor(name) or _around(element)
+
+
+def _own_name(element: Element) -> str:
+    return element.get("id") or (element.get("name") if element.tag == "a" else "") or ""
 
 
 def opening_anchor(element: Element) -> str:
@@ -292,8 +296,7 @@ def opening_anchor(element: Element) -> str:
         target = inner.get("href") or ""
         if target and target != f"#{inner.get('id')}":
             break  # a reference, whose id is the target of the way back
-        name = inner.get("name") if inner.tag == "a" else ""
-        own_anchor = valid_anchor(inner.get("id") or name or "")
+        own_anchor = valid_anchor(_own_name(inner))
     return own_anchor
 
 

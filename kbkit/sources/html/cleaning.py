@@ -90,6 +90,7 @@ _TOPS = frozenset({"top", "back to top", "to top", "go to top", "return to top",
 _ARROW = re.compile(r"<-+>?|-+>|[←-⇿«»‹›◀▶]+")
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
 _SEPARATOR = re.compile(r"\s*[·|•](?:\s*[·|•])*\s*")  # between the links of a line
+_LAST_SEPARATOR = re.compile(r"(?<![\s·|•])\s*[·|•][\s·|•]*\Z")
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
 _MARKED = etree.XPath(
@@ -151,8 +152,6 @@ def _icons(body: Element) -> list[Element]:
     if not _ICONS.search("".join(body.itertext())):
         return icons
     for element in body.iter():
-        if not isinstance(element.tag, str):
-            continue
         if element.text and (text := _ICONS.sub("", element.text)) != element.text:
             element.text = text
             if not len(element) and not _WORD.search(text):
@@ -180,12 +179,8 @@ def _drop_signs(part: Element) -> None:
     if opened and f"{opened}{closed}" in ("[]", "()"):
         before_text, after = before_text.rstrip()[:-1], after.lstrip()[1:]
     last = part.getnext() is None and not _SEPARATOR.sub("", after).strip()
-    sign = next(
-        (match for match in _SEPARATOR.finditer(before_text) if match.end() == len(before_text)),
-        None,
-    )
-    if sign is not None and (last or _SEPARATOR.match(after)):
-        before_text = before_text[: sign.start()]
+    if last or _SEPARATOR.match(after):
+        before_text = _LAST_SEPARATOR.sub("", before_text)
     if last or (before is None and not before_text.strip() and _SEPARATOR.match(after)):
         after = _SEPARATOR.sub("", after, count=1)
     part.tail = after
@@ -199,12 +194,11 @@ def _menus_of(named: Iterable[Element], body: Element) -> list[Element]:
     menus: list[Element] = []
     whole: set[Element] = set()
     for part in named:
-        if part in whole or not _is_navigation(part):
-            continue
-        if is_all_of_page(part, body):
-            whole.update(part.iter())
-        else:
-            menus.append(part)
+        if part not in whole and _is_navigation(part):
+            if is_all_of_page(part, body):
+                whole.update(part.iter())
+            else:
+                menus.append(part)
     return menus
 
 
@@ -325,10 +319,8 @@ def _wrapping(link: Element) -> Element:
 
 
 def _heads_links(heading: Element) -> bool:
-    if normalized_text(heading).lower() not in CONTENTS_TITLES:
-        return False
-    following = heading.getnext()
-    return following is None and not (heading.tail or "").strip()
+    last = heading.getnext() is None and not (heading.tail or "").strip()
+    return last and normalized_text(heading).lower() in CONTENTS_TITLES
 
 
 def _leads_elsewhere(part: Element) -> bool:
@@ -371,15 +363,15 @@ def _keep_checkbox(element: Element) -> None:
 
 
 def _labels_of_code(body: Element) -> list[Element]:
-    labels = []
-    for pre in body.iter("pre"):
-        for sibling in (pre.getprevious(), pre.getnext()):
-            if sibling is None or sibling.tag not in ("span", "div", "small", "em"):
-                continue
-            text = normalized_text(sibling).lower()
-            if text and text == language(pre) and not (sibling.tail or "").strip():
-                labels.append(sibling)
-    return labels
+    return [
+        label
+        for pre in body.iter("pre")
+        for label in (pre.getprevious(), pre.getnext())
+        if label is not None
+        and label.tag in ("span", "div", "small", "em")
+        and normalized_text(label).lower() == language(pre) != ""
+        and not (label.tail or "").strip()
+    ]
 
 
 def _runs_code(link: Element) -> bool:

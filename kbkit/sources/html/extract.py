@@ -1,4 +1,4 @@
-"""Extract title, Markdown content and links from an HTML page.
+"""Extract title, Markdown content and links from an HTML page; detect pages without text.
 
 trafilatura selects the content; `MarkdownWriter` writes the whole element that contains this
 selection. For an ordinary article only the selection is written.
@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lxml import etree
+from lxml.html import defs
+
 from kbkit.models import DocumentType, License
 from kbkit.models.documents import Navigation
 from kbkit.models.values import plain
@@ -19,7 +22,7 @@ from kbkit.sources.html import (
     HTTP_HEAD,
     Element,
     anchor,
-    articles,
+    classes,
     joined,
     links,
     metadata,
@@ -27,8 +30,8 @@ from kbkit.sources.html import (
     parse,
     self_links,
     to_html,
+    web_address,
 )
-from kbkit.sources.html.articles import NEEDS_BROWSER, generated_type, is_shell
 from kbkit.sources.html.cleaning import clean
 from kbkit.sources.html.images import take_drawings
 from kbkit.sources.html.navigation import page_navigation
@@ -36,11 +39,15 @@ from kbkit.sources.html.regions import (
     Region,
     ancestry,
     block_keys,
+    complete,
     enclosing_element,
     find_region,
+    is_article,
+    is_stated,
     key_of,
     landmark,
     narrowed,
+    restore_lead,
     trim,
     widened,
     word_counts,
@@ -165,7 +172,7 @@ def _read(
     if not about.get("reason") and not refresh and is_shell(root):
         return ExtractedPage(reason=NEEDS_BROWSER, **about)
     own = self_links(body)
-    stated = not regions and articles.is_stated(root)
+    stated = not regions and is_stated(root)
     tabs = label_tabs(body)
     clean(body)
     heads = (normalized_text(part) for part in root.iter("title"))
@@ -185,15 +192,15 @@ def _read(
                 tree is not None
                 and not regions
                 and (stated or not any(region in label.iterancestors() for label in tabs))
-                and articles.is_article(body, region, selected, own, stated=stated, alone=alone)
+                and is_article(body, region, selected, own, stated=stated, alone=alone)
             )
             if not article and not alone:
                 region = widened(region, body, common)
     own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
     if article:
         heading, title = metadata.page_title(body, region, own_name, common, shared=named)
-        articles.complete(tree, region, selected, own, tabs)
-        articles.restore_lead(tree, body, heading, selected)
+        complete(tree, region, selected, own, tabs)
+        restore_lead(tree, body, heading, selected)
         region, heading = tree, metadata.same_heading(tree, title)
     else:
         title_parts = metadata.title_block(body, region, own_name, common)
@@ -281,12 +288,9 @@ def _canonical(root: Element, base: str) -> str:
 
 
 def _absolute(root: Element, base: str) -> list[str]:
-    urls = []
-    for href in dict.fromkeys(_without_fragment(href.strip()) for href in links(root)):
-        url = joined(base, href) if href else ""
-        if url.startswith(("http://", "https://")) and len(url) < 4000:
-            urls.append(url)
-    return urls[:20_000]
+    hrefs = dict.fromkeys(_without_fragment(href.strip()) for href in links(root))
+    urls = (web_address(base, href) for href in hrefs)
+    return [url for url in urls if 0 < len(url) < 4000][:20_000]
 
 
 def _without_fragment(href: str) -> str:
@@ -303,3 +307,152 @@ def markdown_of(html: str, *, relative: bool = False) -> str:
     own = self_links(body)
     clean(body)
     return MarkdownWriter("", own, relative=relative).write(body).strip()
+
+
+_WORD = re.compile(r"\w+")
+
+NEEDS_BROWSER = (
+    "needs a browser: use `provider: browser`, the Firecrawl provider or a prerendered export"
+)
+"""Reason for skipping a page whose content is made by scripts."""
+
+_FEW = 10  # most words of a page that waits for its application
+_SILENT = frozenset(str.split("script style noscript template svg"))
+_TEXTS = etree.XPath(
+    f"descendant::text()[not({' or '.join(f'ancestor::{tag}' for tag in sorted(_SILENT))})]"
+)
+_BOILERPLATE = frozenset(str.split("nav header footer"))
+_CONTAINERS = frozenset(str.split("div main section article"))
+_SHOWN = frozenset(str.split("img picture video audio iframe object embed form input table"))
+_MOUNT_NAME = re.compile(
+    r"^(_*(app|root|next|nuxt|gatsby|main|mount|application|svelte|docsify|redoc)_*([-_]?(root|app|"
+    r"container|ui|wrapper))?|swagger-?ui)$",
+    re.IGNORECASE,
+)
+_WAIT = re.compile(
+    r"\W*(please\W+)?(wait|loading|initiali[sz]ing|starting|just a moment|one moment|laden|lädt|"
+    r"bitte warten|chargement|cargando|carregando|caricamento|загрузка|读取中|加载中|読み込み中)"
+    r"(\W+[\w.-]+){0,4}\W*",
+    re.IGNORECASE,
+)
+_JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
+_REQUEST = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
+_PAGE_WORDS = 100  # words in paragraphs, from which a header or footer holds the page's text
+_MENU = 3  # fewest links of a menu
+_NOTICE = 40  # most words of a request to switch JavaScript on
+
+
+def is_shell(root: Element, *, rendered: bool = False) -> bool:
+    """Whether a page holds an application and hardly any text."""
+    body = root.find("body")
+    if body is None:
+        return False
+    if not rendered and next(filter(_runs, root.iter("script")), None) is None:
+        return False
+    words, empty, waits, asks, served = 0, False, False, False, False
+    stack = [body]
+    while stack:
+        element = stack.pop()
+        if element.tag == "noscript":
+            asks = asks or bool(_JAVASCRIPT.search(normalized_text(element)))
+        if element is not body:
+            words += len(_WORD.findall(element.tail or ""))
+        if words > _FEW:
+            return False
+        if element.tag in _BOILERPLATE and _holds_text(element):
+            return False
+        titled = element.tag == "header" and next(element.iter("h1"), None) is not None
+        if (element.tag in _SILENT or element.tag in _BOILERPLATE) and not titled:
+            served = served or _is_menu(element)
+            continue
+        if element is not body and (mount := _mount(element)) is not None:
+            empty, waits = True, waits or mount
+            continue
+        words += len(_WORD.findall(element.text or ""))
+        stack += element
+    sourced = any(script.get("src") for script in body.iter("script"))
+    # a short page is no shell; a page without any text is one, unless its menu came from the
+    # server: then the page is empty, and its scripts only add to it
+    silent = not words and (asks or ((empty or sourced) and not served))
+    return words <= _FEW and (waits or silent)
+
+
+def _is_menu(boilerplate: Element) -> bool:
+    targets = {link.get("href") for link in boilerplate.iter("a") if normalized_text(link)}
+    return len({target for target in targets if target and not target.startswith("#")}) >= _MENU
+
+
+def _holds_text(boilerplate: Element) -> bool:
+    """Whether a header or footer holds the page's text, because it was left unclosed."""
+    paragraphs = (normalized_text(paragraph) for paragraph in boilerplate.iter("p"))
+    return sum(len(_WORD.findall(text)) for text in paragraphs) > _PAGE_WORDS
+
+
+def _mount(element: Element) -> bool | None:
+    inside = sum(1 for _ in zip(element.iter(), range(30), strict=False))
+    if inside >= 30 or next(element.iter(*_SHOWN), None) is not None:
+        return None
+    foreign = element.tag not in defs.tags
+    texts = [folded for text in _TEXTS(element) if (folded := " ".join(text.split()))]
+    if not texts:
+        identity = element.get("id") or ""
+        named = any(_MOUNT_NAME.match(name) for name in (identity, element.tag))
+        if identity.lower() == "main" and len(element):
+            return None  # may also be the content element of an empty page
+        return named if foreign or element.tag in _CONTAINERS else None
+    if element.tag in _CONTAINERS or foreign or element.tag in ("p", "span"):
+        text = " ".join(texts)
+        asks = _JAVASCRIPT.search(text) and _REQUEST.search(text) and len(text.split()) <= _NOTICE
+        if all(map(_WAIT.fullmatch, texts)) or asks:
+            return True
+    return None
+
+
+def _runs(script: Element) -> bool:
+    kind = (script.get("type") or "").strip().lower()
+    return kind in ("", "module", "text/javascript", "application/javascript")
+
+
+_API = frozenset(
+    str.split(
+        "javadoc rustdoc doxygen pydoctor pdoc pdoc3 typedoc jsdoc yard rdoc godoc dokka dartdoc"
+    )
+)
+_AMBIGUOUS = frozenset({"doxygen"})  # also writes prose
+_COMMENT = re.compile(r"<!--\s*generated by (\w+)", re.IGNORECASE)
+_HEAD = 4_000  # characters that are searched for this comment
+_DOXYGEN = re.compile(
+    r"(?:^|/)(?:class|struct|union|interface|namespace|group__|dir_|functions|globals|annotated|"
+    r"classes|hierarchy|files|[\w-]+_8\w+(?:_source)?\.html)"
+)
+_ENTRY = frozenset({"refentry", "manpage"})
+_CONSOLES = frozenset({"swagger-ui", "redoc", "rapi-doc", "elements-api"})
+
+
+def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
+    names = {
+        _generator_name(meta.get("content"))
+        for meta in root.iter("meta")
+        if (meta.get("name") or "").lower() == "generator"
+    }
+    if comment := _COMMENT.search(html[:_HEAD]):
+        names.add(comment[1].lower())
+    if names & (_API - _AMBIGUOUS) or ("doxygen" in names and _DOXYGEN.search(url)):
+        return DocumentType.REFERENCE
+    body = root.find("body")
+    if body is None:
+        return None
+    if _ENTRY & set(classes(body)):
+        return DocumentType.REFERENCE
+    for element in body.iter("div", "section", *_CONSOLES):
+        names = {*classes(element), element.get("id"), element.tag}
+        if "refentry" in names:
+            return DocumentType.REFERENCE
+        if names & _CONSOLES:
+            return DocumentType.API_SPEC
+    return None
+
+
+def _generator_name(text: str | None) -> str:
+    match = re.match(r"[a-z]+\d?", (text or "").strip().lower())
+    return match[0] if match else ""

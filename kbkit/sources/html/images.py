@@ -77,7 +77,8 @@ def _svg(data: bytes) -> bytes | None:
     if root.tag != f"{_SVG}svg" or root.getroottree().docinfo.internalDTD is not None:
         return None
     for element in list(root.iter()):
-        if element.tag not in _ELEMENTS or _FETCHES.search(_style(element)):
+        style = "".join(element.itertext()) if element.tag == f"{_SVG}style" else ""
+        if element.tag not in _ELEMENTS or _FETCHES.search(style):
             parent = element.getparent()
             if parent is not None:
                 parent.remove(element)
@@ -88,10 +89,6 @@ def _svg(data: bytes) -> bytes | None:
             if not (inside or draws) or _FETCHES.search(value):
                 del element.attrib[name]
     return bytes(etree.tostring(root))
-
-
-def _style(element: etree._Element) -> str:
-    return "".join(element.itertext()) if element.tag == f"{_SVG}style" else ""
 
 
 def image_addresses(markdown: str) -> list[str]:
@@ -182,10 +179,8 @@ def take_drawings(body: Element, url: str) -> dict[str, bytes]:
         address = f"{url}#drawing-{len(drawings) + 1}.svg"
         picture = etree.Element("img", {"src": address, "alt": _alternative(drawing)})
         picture.tail = drawing.tail
-        parent = drawing.getparent()
-        if parent is not None:
-            parent.replace(drawing, picture)
-            drawings[address] = data
+        drawing.getparent().replace(drawing, picture)
+        drawings[address] = data
     return drawings
 
 
@@ -231,7 +226,7 @@ def _namespaced(element: Element) -> Element:
                 continue  # not valid in XML
     copy.text, copy.tail = _clean(element.text), None
     for child in element:
-        if isinstance(child.tag, str) and child.tag.isidentifier():
+        if child.tag.isidentifier():
             inner = _namespaced(child)
             inner.tail = _clean(child.tail)
             copy.append(inner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 
 from kbkit.sources.html import BLOCKS, PREFORMATTED, Element, classes, normalized_text, texts_of
 from kbkit.text.markdown.writing import (
@@ -110,12 +110,8 @@ class InlineWriter:
         for child in element:
             if child.tag == "a":
                 escape_bang(pieces)
-            if isinstance(child.tag, str):
-                if child.tag in BLOCKS:
-                    pieces.append(" ")
-                pieces.append(self.write(child))
-                if child.tag in BLOCKS:
-                    pieces.append(" ")
+            space = " " if child.tag in BLOCKS else ""
+            pieces.append(f"{space}{self.write(child)}{space}")
             if child.tail:
                 pieces.append(self._text(child.tail))
         return "".join(pieces)
@@ -174,8 +170,7 @@ class InlineWriter:
         url = self._target(href, place)
         if not url:
             return text
-        before = " " if text[0].isspace() else ""
-        after = " " if text[-1].isspace() else ""
+        before, after = " " * text[0].isspace(), " " * text[-1].isspace()
         if inner.startswith("^"):
             inner = f"\\{inner}"  # some readers take [^ for a footnote
         return f"{before}[{inner}]({url}){after}"
@@ -241,13 +236,13 @@ def _spans(element: Element, href: str | None, out: Spans) -> None:
 
     add(element.text, href)
     for child in element:
-        if isinstance(child.tag, str):
-            _spans(child, child.get("href") or href if child.tag == "a" else href, out)
+        _spans(child, child.get("href") or href if child.tag == "a" else href, out)
         add(child.tail, href)
 
 
-_LINE_END = ""
-
+_BLOCK_BEGIN, _BLOCK_END = "\x01", "\x00"
+_LINE_ENDS = re.compile(f"(?<=[^\n{_BLOCK_END}]){_BLOCK_END}+(?=[^\n{_BLOCK_END}])")
+"""Ends of blocks that end a line of code. A newline in the next block does not end it instead."""
 _POPUP = re.compile(r"(?:^|[-_])(?:tooltip|popover)(?:$|[-_\d])", re.IGNORECASE)
 _NUMBERS = re.compile(
     r"(?:^|[-_])(?:gutter|blob-num|line-?(?:no|nos|num|nums|number|numbers|nodiv))(?:$|[-_\d])",
@@ -338,16 +333,13 @@ def _line_elements(element: Element) -> list[Element]:
 
 def _numbered_rows(table: Element) -> list[Element]:
     cells = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
-    if not cells or any(not 1 <= len(row) <= 2 for row in cells):
+    if not cells or any(len(row) != 2 for row in cells):
         return []
-    numbers = ["".join(row[0].itertext()).strip() for row in cells if len(row) == 2]
-    if len(numbers) != len(cells) or any(number and not number.isdigit() for number in numbers):
+    numbers = filter(None, ("".join(row[0].itertext()).strip() for row in cells))
+    counted = [int(number) if number.isdecimal() else -1 for number in numbers]
+    if -1 in counted or any(after != before + 1 for before, after in pairwise(counted)):
         return []
-    counted = [int(number) for number in numbers if number]
-    first = counted[0] if counted else 1
-    if counted and counted != list(range(first, first + len(counted))):
-        return []
-    return [row[-1] for row in cells]
+    return [row[1] for row in cells]
 
 
 def _is_code(element: Element, rows: list[Element]) -> bool:
@@ -363,12 +355,10 @@ def _is_code(element: Element, rows: list[Element]) -> bool:
 def broken_code(element: Element) -> str | None:
     if element.tag not in _CODE_TAGS or next(element.iterdescendants("br"), None) is None:
         return None
-    lines: list[list[str]] = [[]]
-    for part, begins, text in texts_of(element):
-        if part.tag == "br" and not begins:
-            lines.append([])
-        lines[-1].append(text)
-    return "\n".join(_SPACE.sub(" ", "".join(line)).strip(" ") for line in lines).strip("\n")
+    text = "".join(
+        BREAK * (part.tag == "br" and not begins) + text for part, begins, text in texts_of(element)
+    )
+    return "\n".join(_SPACE.sub(" ", line).strip(" ") for line in text.split(BREAK)).strip("\n")
 
 
 def pops_up(element: Element) -> bool:
@@ -409,38 +399,19 @@ def _holds_only_code(parent: Element) -> bool:
 
 def code_text(pre: Element) -> str:
     """Return the text of a preformatted element, byte for byte as a browser would copy it."""
-    pieces: list[str] = []
-    _collect(pre, pieces)
-    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
+    text = _LINE_ENDS.sub("\n", _copied(pre)).replace(_BLOCK_BEGIN, "").replace(_BLOCK_END, "")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     # HTML: a newline right after <pre> is not part of its text
-    text = text.removeprefix("\n")
-    return text.removesuffix("\n")
+    return text.removeprefix("\n").removesuffix("\n")
 
 
-def _collect(element: Element, pieces: list[str]) -> None:
-    """Collect text; end a line after each block, unless the text does."""
-    if element.text:
-        _append(element.text, pieces)
+def _copied(element: Element) -> str:
+    pieces = [element.text or ""]
     for child in element:
-        tag = child.tag
-        if tag == "br":
-            _append("\n", pieces)
-        elif isinstance(tag, str) and not pops_up(child):
-            if tag in BLOCKS and pieces and pieces[-1] == _LINE_END:
-                # a newline in the block must not end the line before it
-                _append("", pieces)
-            _collect(child, pieces)
-            if tag in BLOCKS:
-                pieces.append(_LINE_END)
-        if child.tail:
-            _append(child.tail, pieces)
-
-
-def _append(text: str, pieces: list[str]) -> None:
-    ended = False
-    while pieces and pieces[-1] == _LINE_END:
-        pieces.pop()
-        ended = True
-    if ended and pieces and not pieces[-1].endswith("\n") and not text.startswith("\n"):
-        pieces.append("\n")
-    pieces.append(text)
+        if child.tag == "br":
+            pieces.append("\n")
+        elif not pops_up(child):
+            text = _copied(child)
+            pieces.append(f"{_BLOCK_BEGIN}{text}{_BLOCK_END}" if child.tag in BLOCKS else text)
+        pieces.append(child.tail or "")
+    return "".join(pieces)

@@ -15,10 +15,10 @@ from kbkit.sources.html import (
     HEADINGS,
     Element,
     drop_tree,
-    joined,
     linked_share,
     normalized_text,
     texts_of,
+    web_address,
 )
 from kbkit.sources.html.regions import heading_key, key_of
 
@@ -53,8 +53,8 @@ def page_title(
     """Return the heading that names the page, if any, and the page's title."""
     named = named.strip(_SEPARATORS)
     # the first of several is a section, unless the page's head names it
-    several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
-    sole = len([head for head in body.iter("h1") if normalized_text(head)]) == 1
+    several = sum(normalized_text(head) != "" for head in region.iter("h1")) > 1
+    sole = sum(normalized_text(head) != "" for head in body.iter("h1")) == 1
     section: Element | None = None  # the first heading of the content, if most pages have it
     bare = bare_title(named, common)
     for place in (region, body):
@@ -62,8 +62,10 @@ def page_title(
             text = normalized_text(heading).rstrip("¶# ")
             if not text:
                 continue
-            # text in the head is the page's own, even if every menu has it
-            if _is_of_template(text, common, sole=sole) and text != bare:
+            # text in the head is the page's own, even if every menu has it; a page's only heading
+            # must be on nearly all pages
+            shares = key_of(text) in common and (not sole or heading_key(text) in common)
+            if shares and text != bare:
                 section = heading if section is None and place is region else section
                 continue
             # a heading outside the content may be the site's name; one after a heading that
@@ -88,11 +90,6 @@ def page_title(
         if text and key_of(text) not in common:
             return heading, text[:MAX_LENGTH]
     return None, ""
-
-
-def _is_of_template(text: str, common: frozenset[int], *, sole: bool) -> bool:
-    """Whether a heading is the template's; a page's only heading must be on nearly all pages."""
-    return key_of(text) in common and (not sole or heading_key(text) in common)
 
 
 def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
@@ -220,7 +217,7 @@ def drop_site_line(region: Element, named: str, common: Collection[int]) -> None
 def _own_text(element: Element) -> str:
     pieces = [element.text or ""]
     for child in element:
-        if isinstance(child.tag, str) and child.tag not in BLOCKS:
+        if child.tag not in BLOCKS:
             pieces += child.itertext()
         pieces.append(child.tail or "")
     return " ".join("".join(pieces).split())
@@ -348,7 +345,7 @@ def _linked(root: Element, base: str) -> Iterator[License]:
         rel = element.get("rel")
         if rel and {"license", "licence"} & set(rel.lower().split()):
             text = normalized_text(element) or element.get("title") or ""
-            yield License.stated(text, _joined(base, element.get("href") or ""))
+            yield License.stated(text, web_address(base, element.get("href")))
 
 
 def _meta(root: Element, base: str) -> License:
@@ -357,7 +354,7 @@ def _meta(root: Element, base: str) -> License:
         name = (element.get("name") or element.get("property") or "").lower().replace(":", ".")
         content = (element.get("content") or "")[:4_000]
         if name in _LICENSE:
-            address = _joined(base, content) if "/" in content and " " not in content else ""
+            address = web_address(base, content) if "/" in content and " " not in content else ""
             license = license.or_else(License.stated(content, address))
         elif name in _RIGHTS:
             license = license.or_else(rights_license(content))
@@ -405,11 +402,11 @@ def _work(node: dict[str, Any], base: str) -> License:
         if isinstance(each, dict):
             licenses.append(License.stated(each.get("name"), each.get("url") or each.get("@id")))
         elif isinstance(each, str):
-            address = _joined(base, each) if "/" in each and " " not in each.strip() else ""
+            address = web_address(base, each) if "/" in each and " " not in each.strip() else ""
             licenses.append(License.stated(each, address))
     holder = node.get("copyrightHolder")
     if isinstance(holder, list):
-        holder = holder[0] if holder else None
+        holder = next(iter(holder), None)
     if isinstance(holder, dict):
         holder = holder.get("name")
     if isinstance(holder, str) and (year := str(node.get("copyrightYear") or "")):
@@ -422,9 +419,7 @@ def _foot(root: Element, base: str) -> License:
     license = License()
     for element in islice(_feet(root), _FEET):
         lines = _lines(element)
-        links = [
-            (normalized_text(a), _joined(base, a.get("href") or "")) for a in element.iter("a")
-        ]
+        links = [(normalized_text(a), web_address(base, a.get("href"))) for a in element.iter("a")]
         linked = (License.stated(url=url) for _, url in links if known_address(url))
         name_found = next((name for line in lines if (name := _license_name(line))), "")
         notice = next((text for line in lines if (text := _notice(line))), "")
@@ -474,8 +469,3 @@ def _notice(line: str) -> str:
     names = re.sub(r"(?i)copyright|all rights reserved|alle rechte vorbehalten|\(c\)", "", text)
     signed = re.search(r"\d{4}|©", text) and re.search(r"[^\W\d]{2}", names)
     return text if signed and not _PICTURE.search(text) else ""
-
-
-def _joined(base: str, href: str) -> str:
-    url = joined(base, href.strip()[:4_000]) if href else ""
-    return url if url.startswith(("http://", "https://")) else ""

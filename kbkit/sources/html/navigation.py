@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from itertools import takewhile
+from itertools import dropwhile, islice, takewhile
 
 from kbkit.models.documents import Navigation
 from kbkit.sources.html import (
@@ -17,9 +17,9 @@ from kbkit.sources.html import (
     HEADINGS,
     Element,
     classes,
-    joined,
     linked_share,
     normalized_text,
+    web_address,
 )
 
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
@@ -43,18 +43,19 @@ def _next(root: Element, base: str, own: str) -> str:
         if "next" in (element.get("rel") or "").lower().split():
             target = _joined(base, element.get("href"))
             return target if _page(target) != own else ""
-    for element in root.iter("a"):
-        if any(map(_NEXT.search, (name.lower() for name in classes(element)))):
-            target = _joined(base, element.get("href"))
-            if target and _page(target) != own and _same_site(target, own):
-                return target
-    return ""
+    named = (
+        _joined(base, link.get("href"))
+        for link in root.iter("a")
+        if any(map(_NEXT.search, map(str.lower, classes(link))))
+    )
+    others = (each for each in named if _page(each) != own and _same_site(each, own))
+    return next(others, "")
 
 
 def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | None:
     for element in root.iter("nav", "div", "ul", "ol", "p"):
-        names = {name.lower() for name in (*classes(element), element.get("id") or "")}
-        names.add((element.get("aria-label") or "").lower())
+        named = (*classes(element), *map(element.get, ("id", "aria-label")))
+        names = {name.lower() for name in named if name}
         if element.get("id") == "path":  # Apache's manual
             names.add("breadcrumb")
         if any("breadcrumb" in name and "aside" not in name for name in names):
@@ -79,41 +80,35 @@ def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | 
 
 
 def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] | None, str]:
-    best: tuple[tuple[int, int], Element, Element] | None = None
+    candidates: list[tuple[tuple[int, int], Element, Element]] = []
     name = own.rpartition("/")[2]
     pages: dict[Element, list[tuple[Element, str]]] = {}
-    for number, link in enumerate(root.iter("a")):
-        href = link.get("href")
-        if number > _MAX_LINKS or not href:
-            continue
-        bare, _, place = href.partition("#")
+    for link in islice(root.iter("a"), _MAX_LINKS):
+        bare, _, place = (link.get("href") or "").partition("#")
         if place:
             continue  # within the page
         if bare and name not in bare and not bare.endswith(("/", ".", "index.html")):
             continue  # spares the slow joining of addresses
-        if _page(_joined(base, href)) != own:
+        if _page(_joined(base, link.get("href"))) != own:
             continue
-        outer = next(reversed([up for up in link.iterancestors() if up.tag in _LISTS]), None)
-        if outer is None or not _is_navigation(outer):
+        lists = list(link.iterancestors(*_LISTS))
+        if not lists or not _is_navigation(lists[-1]):
             continue
+        outer = lists[-1]
         if outer not in pages:
             pages[outer] = [(one, _joined(base, one.get("href"))) for one in outer.iter("a")]
         others = len({_page(target) for _, target in pages[outer]} - {own, ""})
         worth = len(_items_above(link, outer)), others
-        enough = others >= _MIN or _caption(outer) is not None
-        if enough and (best is None or worth > best[0]):
-            best = worth, outer, link
-    if best is None:
+        if others >= _MIN or _caption(outer) is not None:
+            candidates.append((worth, outer, link))
+    if not candidates:
         return None, ""
-    _, outer, link = best
+    _, outer, link = max(candidates, key=lambda each: each[0])
     steps = (_label(item, base) for item in _items_above(link, outer))
     trail = [step for step in (_caption(outer), *steps) if step]
-    seen = False
-    for one, target in pages[outer]:
-        seen = seen or one is link
-        if seen and target and _page(target) != own:
-            return trail, target if _same_site(target, own) else ""
-    return trail, ""
+    after = dropwhile(lambda each: each[0] is not link, pages[outer])
+    following = next((target for _, target in after if target and _page(target) != own), "")
+    return trail, following if _same_site(following, own) else ""
 
 
 def _items_above(link: Element, outer: Element) -> list[Element]:
@@ -145,10 +140,9 @@ def _caption(outer: Element) -> tuple[str, str] | None:
 
 def _own_elements(item: Element) -> Iterator[Element]:
     for child in item:
-        if child.tag in _LISTS or child.tag == "nav" or not isinstance(child.tag, str):
-            continue
-        yield child
-        yield from _own_elements(child)
+        if child.tag not in _LISTS and child.tag != "nav":
+            yield child
+            yield from _own_elements(child)
 
 
 def _is_navigation(outer: Element) -> bool:
@@ -173,8 +167,7 @@ def _page(url: str) -> str:
 
 
 def _joined(base: str, href: str | None) -> str:
-    url = joined(base, href) if href is not None else ""
-    return url.partition("#")[0] if url.startswith(("http://", "https://")) else ""
+    return web_address(base, href).partition("#")[0]
 
 
 _SITE_LINKS = 3  # fewest links of a menu
@@ -271,9 +264,7 @@ def trails(body: Element) -> list[Element]:
     if heading is None or not (name := normalized_text(heading)):
         return []
     elements = []
-    for element in body.iter("h1", "ul", "ol"):
-        if element is heading:
-            break
+    for element in takewhile(lambda each: each is not heading, body.iter("h1", "ul", "ol")):
         items = [normalized_text(item) for item in element]
         bare = [
             text
@@ -333,17 +324,14 @@ def _is_title(element: Element) -> bool:
 
 
 def _holds_links(element: Element) -> bool:
-    parts = [part for part in element if isinstance(part.tag, str)]
-    return len(parts) >= _SITE_LINKS and all(
-        part.tag == "a" or [link.tag for link in part] == ["a"] for part in parts
+    return len(element) >= _SITE_LINKS and all(
+        part.tag == "a" or [link.tag for link in part] == ["a"] for part in element
     )
 
 
 def _with_name(element: Element) -> Element:
     """Return a table of contents, or the block around it that adds only its title."""
     around = element.getparent()
-    if around is None:
-        return element
     words = _WORD.findall(normalized_text(around).lower())
     title = words[: len(words) - len(_WORD.findall(normalized_text(element)))]
     return around if " ".join(title) in CONTENTS_TITLES else element
@@ -422,9 +410,8 @@ def headings_of(menus: Iterable[Element]) -> list[Element]:
     heads = []
     for menu in menus:
         head, after = menu.getprevious(), menu.getnext()
-        if head is None or head.tag not in HEADINGS or (head.tail or "").strip():
-            continue
-        ends = after is None or HEADINGS.get(after.tag, 9) <= HEADINGS[head.tag]
-        if ends and not (menu.tail or "").strip():
-            heads.append(head)
+        if head is not None and head.tag in HEADINGS:
+            ends = after is None or HEADINGS.get(after.tag, 9) <= HEADINGS[head.tag]
+            if ends and not ((head.tail or "") + (menu.tail or "")).strip():
+                heads.append(head)
     return heads

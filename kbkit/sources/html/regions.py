@@ -1,4 +1,4 @@
-"""Find the content region of a page, and the template of its site.
+"""Find the content region of a page, the template of its site, and ordinary articles.
 
 trafilatura's selection becomes an element of the tree. It is slow and the pages of a site share a
 template, so its selections on the first pages are generalized to the others.
@@ -9,11 +9,23 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 
-from kbkit.sources.html import BLOCKS, HEADINGS, Element, drop_tree, linked_share, normalized_text
+from lxml import etree
+
+from kbkit.sources.html import (
+    BLOCKS,
+    HEADINGS,
+    Element,
+    anchor,
+    classes,
+    drop_tree,
+    linked_share,
+    normalized_text,
+    texts_of,
+)
 
 Signature = tuple[str, str, str, str]  # tag, id, class and role of an element
 
@@ -50,7 +62,7 @@ def enclosing_element(body: Element, selected: str) -> Element:
     element = body
     while True:
         for child in element:
-            if not isinstance(child.tag, str) or child.tag in ("p", "pre", "ul", "ol", "table"):
+            if child.tag in ("p", "pre", "ul", "ol", "table"):
                 continue
             if (selected_words & word_counts(child)).total() >= need:
                 element = child
@@ -162,14 +174,12 @@ def key_of(text: str) -> int:
 
 
 def _short_text(block: Element) -> str:
-    pieces: list[str] = []
-    size = 0
+    text = ""
     for piece in block.itertext():
-        size += len(piece)
-        if size > 2 * _SHORT:
+        text += piece
+        if len(text) > 2 * _SHORT:
             return ""
-        pieces.append(piece)
-    text = " ".join("".join(pieces).split())
+    text = " ".join(text.split())
     return text if len(text) <= _SHORT else ""
 
 
@@ -202,28 +212,26 @@ def _outermost(
         tail = (child.tail or "").strip()
         if last and tail:
             return element
-        if isinstance(child.tag, str):
-            text = _short_text(child)
-            headed = child.tag in HEADINGS or next(child.iter(*HEADINGS), None) is not None
-            if text and not headed and key_of(text) in common:
-                same.append(child)
-            elif child.tag in _CONTAINERS:
-                if (stop := _outermost(child, common, same, last=last)) is not None:
-                    return stop
-            elif text or normalized_text(child):
-                return child
+        text = _short_text(child)
+        headed = next(child.iter(*HEADINGS), None) is not None
+        if text and not headed and key_of(text) in common:
+            same.append(child)
+        elif child.tag in _CONTAINERS:
+            if (stop := _outermost(child, common, same, last=last)) is not None:
+                return stop
+        elif text or normalized_text(child):
+            return child
         if tail:
             return element
     return element if last and (element.text or "").strip() else None
 
 
 def _signature(element: Element) -> Signature:
-    names = " ".join(sorted((element.get("class") or "").split()))
-    identity = element.get("id") or ""
     if element.tag == "body":
         # attributes of the body belong to the page, not the template
         return ("body", "", "", "")
-    return (element.tag, identity, names, element.get("role") or "")
+    names = " ".join(sorted(classes(element)))
+    return (element.tag, element.get("id") or "", names, element.get("role") or "")
 
 
 @dataclass(slots=True)
@@ -251,7 +259,7 @@ class SiteTemplate:
     ) -> None:
         """Count a page's vote: its content element and all ancestors, innermost first."""
         self._votes.append(ballot)
-        if not self.settled or len(self._texts) < LEARNED_FROM:
+        if len(self._texts) < LEARNED_FROM:
             self._texts.append(texts)
         self._articles += article
 
@@ -271,7 +279,7 @@ class SiteTemplate:
                 for key, count in keys.items()
                 if count >= max(_SHARED_PAGES, (_HEADED if key < 0 else _SHARED) * pages)
             )
-        ballots = list(self._votes)
+        ballots = self._votes
         chosen = list(self.regions)
         for _ in range(3):
             if len(ballots) < 3:
@@ -293,7 +301,8 @@ class SiteTemplate:
             if best.signature[0] == "body":
                 # the whole body is no template: read each page by itself, unless most pages
                 # selected the body
-                if counts[best] == len(ballots) and _all_body(ballots):
+                direct = sum(ballot[0] == best for ballot in ballots)
+                if counts[best] == len(ballots) <= 2 * direct:
                     chosen.append(best)
                 break
             if best not in chosen:
@@ -302,6 +311,173 @@ class SiteTemplate:
         self.regions = tuple(chosen[:6])
 
 
-def _all_body(ballots: list[tuple[Region, ...]]) -> bool:
-    direct = sum(ballot[0].signature[0] == "body" for ballot in ballots)
-    return direct >= 0.5 * len(ballots)
+# Pages of documentation share a template, which separates content from boilerplate. The text of a
+# single article has teasers, forms and comments in it, which only trafilatura's extract leaves out.
+# That extract has no emphasis, and its links are at the end. On other pages it would lose short
+# paragraphs, headings and code.
+_LOST = 0.1  # share of the words under headings that the extract of a site's page may lose
+_LOST_ALONE = 0.6  # the same for a single page, where no template separates teasers from text
+_PLACES = 6  # links from a page to its own anchors, from which it looks like a manual
+_KEPT_WORDS = 20  # fewest words of an extract that is trusted
+_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(?:\w*Article|\w*BlogPosting|Report)"')
+_TYPES = re.compile(r"(?:Article|BlogPosting)$")
+_DECLARED = etree.XPath(
+    "boolean(//*[@itemprop='articleBody' or @rel='author' or @itemprop='author'])"
+)
+_ARTICLE_NAMES = frozenset(
+    str.split("""
+        comments comment-list commentlist comments-area respond comment-respond disqus_thread
+        byline author entry-author post-author p-author
+        """)
+)
+_LEADS = frozenset({"p", "div", "section", "h2", "h3"})
+_LEAD_WORDS = 8  # fewest words; bylines and dates have fewer
+_MAX_LEAD = 50  # blocks looked at
+_LONG_WORD = re.compile(r"[^\W\d_]{2,}")
+_FIELDS = frozenset({"dt", "dd", "th", "td", "tr"})
+_PREFORMATTED = ("pre", "listing", "xmp")
+
+
+def is_stated(root: Element) -> bool:
+    """Whether an uncleaned page declares itself an article: by metadata, byline or comments."""
+    for meta in root.iter("meta"):
+        name = (meta.get("property") or meta.get("name") or "").lower()
+        if name.startswith("article:"):
+            return True
+        if name == "og:type" and "article" in (meta.get("content") or "").lower():
+            return True
+    for script in root.iter("script"):
+        if "ld+json" in (script.get("type") or "") and _TYPE.search(script.text or ""):
+            return True
+    if _DECLARED(root):
+        return True
+    return any(
+        _TYPES.search(element.get("itemtype") or "")
+        or not _ARTICLE_NAMES.isdisjoint((element.get("class") or "").lower().split())
+        or (element.get("id") or "").lower() in _ARTICLE_NAMES
+        for element in root.iter()
+        # in lists and tables, such fields name the author of a manual
+        if element.tag not in _FIELDS
+    )
+
+
+def is_article(
+    body: Element,
+    region: Element,
+    selected: str,
+    own: dict[Element, str],
+    *,
+    stated: bool,
+    alone: bool,
+) -> bool:
+    if len(_WORD.findall(selected)) < _KEPT_WORDS or not (stated or alone):
+        return False
+    if _is_documentation(body, region, selected, own, stated=stated):
+        return False
+    return (stated and alone) or _lost_share(region, selected) <= (_LOST_ALONE if alone else _LOST)
+
+
+def _is_documentation(
+    body: Element, region: Element, selected: str, own: dict[Element, str], *, stated: bool
+) -> bool:
+    if own or any(term.get("id") for term in region.iter("dt")):
+        return True
+    text = "".join(selected.split())
+    for pre in region.iter(*_PREFORMATTED):
+        if not stated or "".join("".join(pre.itertext()).split()) not in text:
+            return True
+    places = {part.get("id") or part.get("name") for part in region.iter()}
+    targets = {(link.get("href") or "").partition("#")[2] for link in body.iter("a")}
+    return not stated and len((places & targets) - {""}) >= _PLACES
+
+
+def _lost_share(region: Element, selected: str) -> float:
+    words: list[str] = []
+    headed = False
+    linked = 0
+    for part, begins, text in texts_of(region):
+        headed = headed or part.tag in HEADINGS
+        linked += (part.tag == "a") * (1 if begins else -1)
+        if headed and not linked:
+            words += _WORD.findall(text)
+    missing = Counter(words) - Counter(_WORD.findall(selected))
+    return missing.total() / max(1, len(words))
+
+
+def complete(
+    tree: Element, region: Element, selected: str, own: dict[Element, str], tabs: Sequence[Element]
+) -> None:
+    """Add anchors of headings, labels of tabs and links that trafilatura left out, in place."""
+    if tabs:
+        _restore_labels(tree, tabs)
+    places = {normalized_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
+    for heading in tree.iter(*HEADINGS):
+        if place := places.get(normalized_text(heading)):
+            heading.set("id", place)
+    text = _folded(selected)
+    verdicts: dict[Element, bool] = {}
+    links: dict[str, str] = {}
+    for link in region.iter("a"):
+        block = next((up for up in link.iterancestors() if up.tag in BLOCKS), None)
+        href, named = link.get("href"), normalized_text(link)
+        if block is None or not href or not named:
+            continue
+        if block not in verdicts:
+            verdicts[block] = _folded(normalized_text(block)) in text
+        if verdicts[block]:
+            links.setdefault(href, named)
+    last = etree.SubElement(tree, "ul")
+    for href, named in links.items():
+        etree.SubElement(etree.SubElement(last, "li"), "a", href=href).text = named
+
+
+def restore_lead(tree: Element, body: Element, title: Element | None, selected: str) -> None:
+    """Insert the paragraphs between title and selected text, which trafilatura leaves out."""
+    text = _folded(selected)
+    title = next(body.iter("h1"), None) if title is None else title
+    lead: list[str] = []
+    for block, words in islice(_blocks_after(title, body), _MAX_LEAD):
+        if _folded(words) in text:
+            break
+        if _is_prose(block, words):
+            lead.append(words)
+    else:
+        return  # the selected text is elsewhere
+    for place, words in enumerate(lead):
+        paragraph = etree.Element("p")
+        paragraph.text = words
+        tree.insert(place, paragraph)
+
+
+def _blocks_after(title: Element | None, body: Element) -> Iterator[tuple[Element, str]]:
+    after = title is None
+    for element in body.iter(etree.Element):
+        if after and element.tag in _LEADS and not any(part.tag in BLOCKS for part in element):
+            text = normalized_text(element)
+            if len(_LONG_WORD.findall(text)) >= _LEAD_WORDS:
+                yield element, text
+        after = after or element is title
+
+
+def _is_prose(element: Element, text: str) -> bool:
+    linked = sum(len(normalized_text(link)) for link in element.iter("a"))
+    beside = element.iterancestors("figure", "nav", "aside", "footer", "form")
+    return linked < len(text) / 3 and next(beside, None) is None
+
+
+def _restore_labels(tree: Element, tabs: Sequence[Element]) -> None:
+    blocks: dict[str, Element] = {}
+    for block in tree.iterdescendants(etree.Element):
+        blocks.setdefault(normalized_text(block), block)
+    for label in tabs:
+        panel = label.getnext()
+        parts = () if panel is None else panel.iter(etree.Element)
+        texts = (text for part in parts if (text := normalized_text(part)))
+        if (first := next((blocks[text] for text in texts if text in blocks), None)) is not None:
+            paragraph = etree.Element("p")
+            etree.SubElement(paragraph, "strong").text = normalized_text(label)
+            first.addprevious(paragraph)
+
+
+def _folded(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text))} "

@@ -141,7 +141,6 @@ class _Page:
     body: bytes
     charset: str
     voted: bool = False
-    surveyed: bool = False
 
 
 _Vote = tuple[tuple[Region, ...], frozenset[int], bool]  # ballot, texts, article
@@ -234,9 +233,7 @@ class SiteExtractor:
         if self._template.regions or self._template.common:
             self._waiting.extend(page for page, _ in provisional)
             return
-        self._ready.extend(
-            Extraction(item.key, _bare(page), final=True) for item, page in provisional
-        )
+        self._ready.extend(Extraction(item.key, page, final=True) for item, page in provisional)
 
     def settle(self) -> None:
         """Finish the provisional pages, when no more pages come for now."""
@@ -309,29 +306,22 @@ class SiteExtractor:
             drawings=self._drawings,
         )
 
-    def _compare(self, item: _Page, page: ExtractedPage) -> None:
-        if item.surveyed or not page.survey or len(self._surveys) >= _MEASURED_FIRST:
+    def _compare(self, page: ExtractedPage) -> None:
+        if not page.survey or len(self._surveys) >= _MEASURED_FIRST:
             return
         from kbkit.sources.html.fidelity import recurring
 
-        item.surveyed = True
         self._surveys.append(page.survey)
         if len(self._surveys) % _COMPARED == 0:
             self._common = recurring(self._surveys)
 
     def _finish(self, item: _Page, page: ExtractedPage) -> None:
-        self._compare(item, page)
-        page = replace(page, survey=frozenset())
-        if page.ballot and not self._found:
+        final = self._found or not page.ballot
+        if not final:
             self._provisional.append((item, page))
-            self._ready.append(Extraction(item.key, page, final=False))
-        else:
-            self._ready.append(Extraction(item.key, _bare(page), final=True))
+        self._ready.append(Extraction(item.key, page, final=final))
         if not item.voted:
             item.voted = True
+            self._compare(page)
             vote = (page.ballot, page.texts, page.article) if page.ballot else None
             self._take_vote(item.place, vote)
-
-
-def _bare(page: ExtractedPage) -> ExtractedPage:
-    return replace(page, ballot=(), texts=frozenset())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import islice
 
 from lxml import etree
 
@@ -131,9 +132,8 @@ def _shows(cell: Element) -> bool:
 
 def _arranges(cell: Element) -> bool:
     inner = cell.iterdescendants("table", "h1", "h2", "h3", "dl", "blockquote")
-    if next(inner, None) is not None:
-        return True
-    return any("\n" in code_text(pre).strip() for pre in cell.iterdescendants("pre"))
+    codes = (code_text(pre).strip() for pre in cell.iterdescendants("pre"))
+    return next(inner, None) is not None or any("\n" in code for code in codes)
 
 
 def needs_lines(block: str, code: list[str] | None) -> bool:
@@ -152,8 +152,8 @@ def definition_groups(element: Element) -> list[tuple[list[Element], list[Elemen
     parts: list[Element] = []
     for child in element:
         if child.tag == "div":
-            parts.extend(inner for inner in child if isinstance(inner.tag, str))
-        elif isinstance(child.tag, str):
+            parts.extend(child)
+        else:
             parts.append(child)
     groups: list[tuple[list[Element], list[Element]]] = []
     for part in parts:
@@ -241,8 +241,6 @@ def admonition_title(element: Element) -> Element | None:
     paragraph and ends with a colon or the line.
     """
     for child in element:
-        if not isinstance(child.tag, str):
-            continue
         names = {name.lower() for name in classes(child)}
         if names & _TITLES or any("admonitionheading" in name for name in names):
             return child
@@ -266,26 +264,22 @@ def admonition_kind(element: Element) -> str:
 
 def only_child(element: Element, tag: str) -> Element | None:
     """Return the only child of an element, if it has that tag and no text beside it."""
-    children = [child for child in element if isinstance(child.tag, str)]
-    text = (element.text or "") + "".join(child.tail or "" for child in children)
-    alone = len(children) == 1 and children[0].tag == tag and not text.strip()
-    return children[0] if alone else None
+    if [child.tag for child in element] != [tag]:
+        return None
+    alone = not ((element.text or "") + (element[0].tail or "")).strip()
+    return element[0] if alone else None
 
 
 def _first(element: Element) -> Element | None:
     for part in element.iterdescendants():
         tag = part.tag
-        if not isinstance(tag, str):
-            continue
-        if tag in HEADINGS or tag in ("th", "dt"):
+        if tag in (*HEADINGS, "th", "dt"):
             return part
         if tag in ("b", "strong"):
             text, tail = normalized_text(part), (part.tail or "").strip()
             ends = text.endswith(":") or tail.startswith(":") or not tail
             return part if ends and text else None
-        if tag not in _FRAMES and normalized_text(part):
-            return None
-        if (part.text or "").strip():
+        if (part.text or "").strip() or (tag not in _FRAMES and normalized_text(part)):
             return None
     return None
 
@@ -345,27 +339,21 @@ def _controlled(labels: Sequence[Element], named: dict[str, Element]) -> list[El
     by_label = {name: each for each in named.values() if (name := each.get("aria-labelledby"))}
     panels = []
     for label in labels:
-        target = label.get("aria-controls") or (label.get("href") or "").partition("#")[2]
-        target = target or (label.get("data-bs-target") or label.get("data-target") or "").strip(
-            "#"
-        )
+        names = ("aria-controls", "href", "data-bs-target", "data-target")
+        target = next(filter(None, map(label.get, names)), "").rpartition("#")[2]
         panels.append(named.get(target, by_label.get(label.get("id"))))
     return panels if all(panel is not None for panel in panels) else []
 
 
 def _beside(labels: Element, count: int, *, by_role: bool) -> list[Element | None]:
     """Return as many panels as there are labels, inside or after their ancestors."""
-    place: Element | None = labels
-    for _ in range(_LEVELS):
-        if place is None:
-            return []
+    for place in islice((labels, *labels.iterancestors()), _LEVELS):
         if by_role:
             panels = [each for each in place.iter() if each.get("role") == "tabpanel"]
         else:
             panels = list(following) if (following := _next(place)) is not None else []
         if len(panels) == count:
             return panels
-        place = place.getparent()
     return []
 
 

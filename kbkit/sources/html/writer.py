@@ -126,21 +126,20 @@ class MarkdownWriter:
         before, mark = "", "-"
         for child in element:
             tag = child.tag
-            if isinstance(tag, str):
-                if tag in BLOCKS or child in self._holders:
-                    self._paragraph(run, out)
-                    if {before, tag} == {"dl", "ul"}:  # another marker separates the lists
-                        mark = "*" if mark == "-" else "-"
-                    blocks = self._block(child)
-                    out.extend(blocks if mark == "-" else map(_with_stars, blocks))
-                    before, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
-                elif (code := broken_code(child)) is not None:
-                    self._paragraph(run, out)
-                    out.append(fence(code, language(child)))
-                else:
-                    if tag == "a":
-                        escape_bang(run)
-                    run.append(self._spans.write(child))
+            if tag in BLOCKS or child in self._holders:
+                self._paragraph(run, out)
+                if {before, tag} == {"dl", "ul"}:  # another marker separates the lists
+                    mark = "*" if mark == "-" else "-"
+                blocks = self._block(child)
+                out.extend(blocks if mark == "-" else map(_with_stars, blocks))
+                before, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
+            elif (code := broken_code(child)) is not None:
+                self._paragraph(run, out)
+                out.append(fence(code, language(child)))
+            else:
+                if tag == "a":
+                    escape_bang(run)
+                run.append(self._spans.write(child))
             if child.tail:
                 run.append(escape(child.tail))
         self._paragraph(run, out)
@@ -148,10 +147,9 @@ class MarkdownWriter:
 
     @staticmethod
     def _paragraph(run: list[str], out: list[str]) -> None:
-        text = emphasised(folded("".join(run)))
-        run.clear()
-        if text:
+        if text := emphasised(folded("".join(run))):
             out.append(guard(text))
+        run.clear()
 
     def _block(self, element: Element) -> list[str]:
         tag = element.tag
@@ -174,7 +172,7 @@ class MarkdownWriter:
 
     def _note(self, element: Element) -> list[str]:
         """Write a footnote with its sign and anchor in the first paragraph."""
-        first = next((child for child in element if isinstance(child.tag, str)), None)
+        first = next(iter(element), None)
         if first is None or first.tag != "span":
             return self._anchored(element)
         sign = emphasised(folded(self._spans.write(first)))
@@ -238,27 +236,18 @@ class MarkdownWriter:
     def _list(self, element: Element) -> list[str]:
         if element.tag != "ol" and next(element.iterdescendants("hr", *HEADINGS), None) is not None:
             # sections laid out as a list, where readers would not find headings
-            parts = [child for child in element if isinstance(child.tag, str)]
-            return [
-                block
-                for child in parts
-                for block in (self._anchored(child) if child.tag == "li" else self._block(child))
-            ]
-        number = 1
+            return [block for child in element for block in self._item(child)]
         start = element.get("start") or ""
-        if start.isdigit():
-            number = int(start[:9])
+        number = int(start[:9]) if start.isdecimal() else 1
         items: list[str] = []
         loose = False
         for child in element:
-            if not isinstance(child.tag, str):
-                continue
             if child.tag in ("ul", "ol", "menu", "dir") and items:
                 # a list directly inside a list belongs to the previous item
                 nested = "\n".join(self._list(child))
                 items[-1] += "\n" + indent(nested, "    ")
                 continue
-            blocks = self._anchored(child) if child.tag == "li" else self._block(child)
+            blocks = self._item(child)
             if not blocks:
                 continue
             if re.match(r"`{3}|[|>#]", blocks[0]):
@@ -268,14 +257,16 @@ class MarkdownWriter:
             marker = f"{number}." if element.tag == "ol" else "-"
             width = max(4, len(marker) + 1)
             tight = all(
-                index == 0 or (re.match(r"-   |\d+\. ", block) and "\n\n" not in block)
-                for index, block in enumerate(blocks)
+                re.match(r"-   |\d+\. ", block) and "\n\n" not in block for block in blocks[1:]
             )
             loose = loose or not tight or "\n\n" in blocks[0]
             body = ("\n" if tight else "\n\n").join(blocks)
             items.append(marker.ljust(width) + indent(body, " " * width)[width:])
             number += 1
         return [("\n\n" if loose else "\n").join(items)] if items else []
+
+    def _item(self, element: Element) -> list[str]:
+        return self._anchored(element) if element.tag == "li" else self._block(element)
 
     def _definitions(self, element: Element) -> list[str]:
         out: list[str] = []

@@ -19,7 +19,7 @@ from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
 from kbkit.sources.html import parse
-from kbkit.sources.html.articles import is_shell
+from kbkit.sources.html.extract import is_shell
 from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
 from kbkit.sources.web import Response
 from kbkit.sources.web.browser import Browser, RenderedPage, RenderError, Resource

@@ -13,8 +13,7 @@ from dataclasses import replace
 from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource
 from kbkit.sources import CrawlMemory, Outcome, SourceContext, SourceEvent
-from kbkit.sources.html.articles import NEEDS_BROWSER
-from kbkit.sources.html.extract import NOINDEX, ExtractedPage
+from kbkit.sources.html.extract import NEEDS_BROWSER, NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import Response, pages
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher

@@ -2,8 +2,7 @@
 
 import pytest
 
-from kbkit.sources.html.articles import NEEDS_BROWSER
-from kbkit.sources.html.extract import extract
+from kbkit.sources.html.extract import NEEDS_BROWSER, extract
 
 SCRIPT = '<script src="app.js"></script>'
 SHELLS = {

@@ -14,7 +14,7 @@ import pytest
 from kbkit.errors import ForbiddenAddressError
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent, open_reader
-from kbkit.sources.html.articles import NEEDS_BROWSER
+from kbkit.sources.html.extract import NEEDS_BROWSER
 from kbkit.sources.web import addresses
 from tests.sources.web.crawls import Memory, answer, one_page, reasons, redirect
 from tests.waiting import until

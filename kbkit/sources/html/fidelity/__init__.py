@@ -8,7 +8,7 @@ Shared text of a site's pages, landmarks, links and headings identify the conten
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import unescape
@@ -42,7 +42,7 @@ class Fidelity:
 
     wanted: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
-    lost: dict[str, list[Any]] = field(default_factory=dict)
+    lost: defaultdict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
 
     def share(self, kind: str) -> float:
         """Return the kept share of a kind, 0 to 1; 1 if the pages have none.
@@ -66,17 +66,13 @@ class Fidelity:
         self.wanted.update(other.wanted)
         self.kept.update(other.kept)
         for kind, things in other.lost.items():
-            self.lost.setdefault(kind, []).extend(things)
+            self.lost[kind] += things
 
     def to_dict(self) -> dict[str, Any]:
         """Return shares (0 to 1) and counts of kept and wanted items, by kind, as JSON values."""
         return {
-            kind: {
-                "share": round(self.share(kind), 4),
-                "kept": self.kept[kind],
-                "wanted": self.wanted[kind],
-            }
-            for kind in KINDS
+            kind: {"share": round(self.share(kind), 4), "kept": kept, "wanted": wanted}
+            for kind, (kept, wanted) in self.counts().items()
         }
 
     def add(
@@ -104,20 +100,21 @@ class Fidelity:
         if page is None:
             return None
         text = parsed(markdown, links_last=article)
-        self._words(page, text)
+        self._count("words", page.words, text.words)
+        expected = page.words + page.spare
+        self._count("surplus", text.words, expected)
         self._codes(page, text)
         self._headings(page, text)
         self._tables(page, text)
         self._count("links", page.links, _kept_links(page, text))
-        self._terms(page, text)
+        named = "\n".join(text.terms)
+        terms = (
+            (term, places)
+            for term, places in page.terms
+            if term in named and (not places or places & text.anchors)
+        )
+        self._count("terms", page.terms, terms)
         return page
-
-    def _words(self, page: PageContent, text: MarkdownContent) -> None:
-        self._count("words", page.words, text.words)
-        foreign = text.words - page.words - page.spare
-        self.wanted["surplus"] += text.words.total()
-        self.kept["surplus"] += text.words.total() - foreign.total()
-        self.lost.setdefault("surplus", []).extend(foreign.elements())
 
     def _headings(self, page: PageContent, text: MarkdownContent) -> None:
         self._count(
@@ -125,11 +122,11 @@ class Fidelity:
             ((one.level, one.text) for one in page.headings),
             ((level, name) for level, name, _ in text.headings),
         )
-        places: dict[str, set[str]] = {}
+        places: defaultdict[str, set[str]] = defaultdict(set)
         for _, name, anchor in text.headings:
-            places.setdefault(name, set()).add(anchor)
+            places[name].add(anchor)
         anchored = [one for one in page.headings if one.anchored]
-        right = (one.text for one in anchored if places.get(one.text, set()) & one.anchors)
+        right = (one.text for one in anchored if places[one.text] & one.anchors)
         self._count("anchors", (one.text for one in anchored), right)
 
     def _codes(self, page: PageContent, text: MarkdownContent) -> None:
@@ -140,31 +137,20 @@ class Fidelity:
         self._count("code", map(_unindented, page.lines), bare)
 
     def _tables(self, page: PageContent, text: MarkdownContent) -> None:
-        rows = Counter(tuple(cell for cell in row if cell) for row in text.rows)
-        by_cell: dict[str, list[tuple[str, ...]]] = {}
+        by_cell: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
         for row in text.rows:
             for cell in dict.fromkeys(row):
-                by_cell.setdefault(cell, []).append(row)
+                by_cell[cell].append(row)
         lines = "\n".join(text.lines)
         matched = [
             row
             for row in page.rows
-            if row in rows
-            or any(_in_order(row, line) for line in by_cell.get(row[0], ()))
+            if any(_in_order(row, line) for line in by_cell[row[0]])
             or (len("".join(row)) >= _MIN and "".join(row) in lines)
         ]
         self._count("rows", page.rows, matched)
         everything = lines.replace("\n", "")
         self._count("cells", page.cells, (cell for cell in page.cells if cell in everything))
-
-    def _terms(self, page: PageContent, text: MarkdownContent) -> None:
-        named = "\n".join(text.terms)
-        matched = [
-            (term, places)
-            for term, places in page.terms
-            if term in named and (not places or places & text.anchors)
-        ]
-        self._count("terms", page.terms, matched)
 
     def _count(
         self,
@@ -176,7 +162,7 @@ class Fidelity:
         missing = expected - Counter(actual)
         self.wanted[kind] += expected.total()
         self.kept[kind] += expected.total() - missing.total()
-        self.lost.setdefault(kind, []).extend(missing.elements())
+        self.lost[kind] += missing.elements()
 
     def __str__(self) -> str:
         return "  ".join(
@@ -188,17 +174,14 @@ def _unindented(code: str) -> str:
     return "\n".join(line.strip() for line in code.strip().split("\n"))
 
 
-def _kept_links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
-    """Return links of a page that its Markdown has; a picture may make their text longer there."""
-    matched = page.links & text.links
-    by_address: dict[str, list[str]] = {}
+def _kept_links(page: PageContent, text: MarkdownContent) -> Iterator[tuple[str, str]]:
+    """Yield links of a page that its Markdown has; a picture may make their text longer there."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
     for name, address in text.links:
-        by_address.setdefault(address, []).append(name)
-    return matched | {
-        (name, address)
-        for name, address in page.links - matched
-        if any(name in other for other in by_address.get(address, ()))
-    }
+        names[address].append(name)
+    for name, address in page.links:
+        if any(name in other for other in names[address]):
+            yield name, address
 
 
 def _in_order(row: tuple[str, ...], line: tuple[str, ...]) -> bool:

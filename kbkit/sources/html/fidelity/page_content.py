@@ -80,160 +80,6 @@ def recurring(surveys: Collection[frozenset[int]]) -> frozenset[int]:
     return frozenset(key for key, count in counts.items() if count >= most)
 
 
-def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
-    runs = read(html)
-    if runs is None or not runs.runs:
-        return None
-    return _Reading(runs, url, template).content()
-
-
-class _Reading:
-    def __init__(self, runs: Runs, url: str, template: Collection[int]) -> None:
-        self._read_runs = runs
-        self._runs = runs.runs
-        self._base = urljoin(url, runs.base)
-        self._judged = PageStates(runs, self._base, template)
-        self._fences = set(runs.codes)
-
-    def content(self) -> PageContent:
-        page = PageContent()
-        for run, state in zip(self._runs, self._judged.states, strict=True):
-            if state is not State.BOILERPLATE:
-                (page.words if state is State.CONTENT else page.spare).update(words(run.text))
-        for text in (*self._read_runs.formulas, self._read_runs.title):
-            page.spare.update(words(text))
-        page.headings = list(self._headings())
-        for element in self._codes():
-            if (code := code_text(element)).strip():
-                (page.lines if element.tag == "code" else page.codes).append(code)
-        for row in self._rows():
-            if len(row) > 1:
-                page.rows.append(row)
-            page.cells.extend(row)
-        page.links = set(self._links())
-        page.terms = list(self._terms())
-        page.keys = frozenset(run.key for run in self._runs)
-        first = next((one.text for one in page.headings), "")
-        page.names = tuple(dict.fromkeys((squashed(self._read_runs.title), first)))
-        return page
-
-    def _headings(self) -> Iterator[MarkdownHeading]:
-        for element in self._read_runs.root.iter(*HEADINGS):
-            text = squashed(_own_text(element))
-            if text and self._judged.is_content(element):
-                own, around = self._anchors(element)
-                places = frozenset(map(unquote, own | around))
-                yield MarkdownHeading(HEADINGS[element.tag], text, places, bool(own))
-
-    def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
-        own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}
-        around: set[str | None] = set()
-        node = heading
-        for _ in range(3):
-            before = node.getprevious()
-            while before is not None and (
-                self._is_empty(before) or self._judged.is_boilerplate(before)
-            ):
-                if self._is_empty(before):
-                    own |= {one.get("id") or one.get("name") for one in before.iter()}
-                before = before.getprevious()
-            node = node.getparent()
-            if node is None or before is not None or node.tag in ("body", "td", "li"):
-                break
-            (own if node.tag == "section" else around).add(node.get("id"))
-        return frozenset(filter(None, own)), frozenset(filter(None, around))
-
-    @staticmethod
-    def _is_empty(element: Element) -> bool:
-        return (
-            element.tag in ("a", "span", "p", "i", "br")
-            and not "".join(element.itertext()).strip()
-            and not (element.tail or "").strip()
-        )
-
-    def _codes(self) -> Iterator[Element]:
-        for element in self._read_runs.codes:
-            block = self._block((element, *element.iterancestors()))
-            if block is not None and self._judged.is_content(block):
-                yield element
-
-    def _block(self, around: Iterable[Element]) -> Element | None:
-        return next((each for each in around if each in self._read_runs.spans), None)
-
-    def _rows(self) -> Iterator[tuple[str, ...]]:
-        for table in self._read_runs.root.iter("table"):
-            if (
-                table.get("role") in _BOILERPLATE_TABLES
-                or next(table.iter("pre"), None) is not None
-            ):
-                continue
-            if next(table.iterdescendants("table"), None) is not None:
-                continue
-            rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
-            if sum(len(row) > 1 for row in rows) < 2:
-                continue
-            for row in rows:
-                shown = [cell for cell in row if self._judged.is_content(cell)]
-                texts = (squashed(self._text(cell)) for cell in shown)
-                yield tuple(text for text in texts if text)
-
-    def _text(self, element: Element) -> str:
-        first, last = self._read_runs.spans[element]
-        return " ".join(run.text for run in self._runs[first:last])
-
-    def _links(self) -> Iterator[tuple[str, str]]:
-        for link in self._read_runs.root.iter("a"):
-            href = (link.get("href") or "").strip()
-            text = squashed("".join(link.itertext()))
-            if not href or not text or link.get("data-aside"):
-                continue
-            block = self._block(link.iterancestors())
-            if block is None or not self._judged.is_content(block) or self._in_fence(block):
-                continue
-            address = absolute(href, self._base)
-            if address and not self._leads_to_itself(link, address):
-                yield text, address
-
-    def _in_fence(self, block: Element) -> bool:
-        return any(around in self._fences for around in (block, *block.iterancestors()))
-
-    def _leads_to_itself(self, link: Element, address: str) -> bool:
-        heading = next(link.iterancestors(*HEADINGS, "dt"), None)
-        page, _, place = address.partition("#")
-        if heading is None or page != unquote(self._base.partition("#")[0]):
-            return False
-        whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
-        around = {one.get("id") for one in islice(heading.iterancestors(), _AROUND)}
-        return not place or whole or place in around.union(*self._anchors(heading))
-
-    def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
-        for term in self._read_runs.root.iter("dt"):
-            text = squashed(_own_text(term))
-            if text and self._judged.is_content(term):
-                inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
-                yield text, frozenset(unquote(place) for place in inner if place)
-
-
-def absolute(href: str, base: str) -> str:
-    """Return a link's absolute address; ``""`` if it leads nowhere."""
-    try:
-        url = urljoin(base, href)
-        scheme = urlsplit(url).scheme.lower()
-    except ValueError:
-        return ""
-    return unquote(url) if scheme in ("http", "https", "mailto") else ""
-
-
-def _own_text(element: Element) -> str:
-    """Return the text of a heading or term, without links to its source."""
-    pieces = [element.text or ""]
-    for child in element:
-        if isinstance(child.tag, str) and not (child.tag == "a" and child.get("data-aside")):
-            pieces.append(" " if child.tag == "br" else _own_text(child))
-        pieces.append(child.tail or "")
-    return "".join(pieces)
-
-
 _LANDMARK = 0.25  # least share of the page's own words in a trusted landmark
 _LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or also on other pages
 _NAMES = 4  # most unlinked words beside links to translations
@@ -271,6 +117,7 @@ class PageStates:
     def __init__(self, runs: Runs, base: str, template: Collection[int]) -> None:
         self._read_runs = runs
         self._runs = runs.runs
+        self._fences = set(runs.codes)
         self._base = base
         self._own = urlsplit(self._base)._replace(fragment="").geturl()
         self.states = [State.CONTENT] * len(self._runs)
@@ -359,8 +206,7 @@ class PageStates:
         return count >= least and inside >= 0.75 * size
 
     def _fragments(self) -> set[str]:
-        ids = {one.get("id") for one in self._read_runs.root.iter() if one.get("id")}
-        return ids | {one.get("name") for one in self._read_runs.root.iter("a") if one.get("name")}
+        return set(self._read_runs.root.xpath("//@id | //a/@name")) - {""}
 
     @staticmethod
     def _translates(element: Element, size: int, linked: int) -> bool:
@@ -375,20 +221,14 @@ class PageStates:
         links = [one for one in element.iter("a") if one.get("href")]
         if len(links) < 2 or any(run.code for run in self._runs[first:last]):
             return False
-        rest = linked = steps = 0
-        for run in self._runs[first:last]:
-            bare = _STEP.sub(" ", run.text)
-            steps += bare != run.text
-            rest += len(words(bare))
-            linked += run.linked
+        text = " ".join(run.text for run in self._runs[first:last])
+        rest, linked = len(words(_STEP.sub(" ", text))), self._figures(first, last)[1]
         related = [
             one.get("rel") in ("next", "prev", "up", "start") or one.get("accesskey") in _STEP_KEYS
             for one in links
         ]
-        marked = len(_STEP.findall(" ".join(run.text for run in self._runs[first:last])))
-        return sum(related) > 1 or (
-            marked >= (1 if named else 2) and linked >= 0.9 * rest and steps > 0
-        )
+        marked = len(_STEP.findall(text))
+        return sum(related) > 1 or (marked >= (1 if named else 2) and linked >= 0.9 * rest)
 
     def _repeated(self) -> None:
         """Mark template texts, and links before all content."""
@@ -447,9 +287,8 @@ class PageStates:
                 return True
         return False
 
-    def _figures(self, first: int, last: int) -> tuple[int, int, int]:
-        size, linked, same = (part[last] - part[first] for part in self._sums)
-        return size, linked, same
+    def _figures(self, first: int, last: int) -> tuple[int, ...]:
+        return tuple(part[last] - part[first] for part in self._sums)
 
     def is_content(self, element: Element) -> bool:
         """Whether a block is content, judged by its first text."""
@@ -459,6 +298,146 @@ class PageStates:
     def is_boilerplate(self, element: Element) -> bool:
         first, last = self._read_runs.spans.get(element, (0, 0))
         return first < last and set(self.states[first:last]) == {State.BOILERPLATE}
+
+
+def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
+    runs = read(html)
+    if runs is None or not runs.runs:
+        return None
+    return _Reading(runs, urljoin(url, runs.base), template).content()
+
+
+class _Reading(PageStates):
+    def content(self) -> PageContent:
+        page = PageContent()
+        for run, state in zip(self._runs, self.states, strict=True):
+            if state is not State.BOILERPLATE:
+                (page.words if state is State.CONTENT else page.spare).update(words(run.text))
+        for text in (*self._read_runs.formulas, self._read_runs.title):
+            page.spare.update(words(text))
+        page.headings = list(self._headings())
+        for element in self._codes():
+            if (code := code_text(element)).strip():
+                (page.lines if element.tag == "code" else page.codes).append(code)
+        for row in self._rows():
+            if len(row) > 1:
+                page.rows.append(row)
+            page.cells.extend(row)
+        page.links = set(self._links())
+        page.terms = list(self._terms())
+        page.keys = frozenset(run.key for run in self._runs)
+        first = next((one.text for one in page.headings), "")
+        page.names = tuple(dict.fromkeys((squashed(self._read_runs.title), first)))
+        return page
+
+    def _headings(self) -> Iterator[MarkdownHeading]:
+        for element in self._read_runs.root.iter(*HEADINGS):
+            text = squashed(_own_text(element))
+            if text and self.is_content(element):
+                own, around = self._anchors(element)
+                places = frozenset(map(unquote, own | around))
+                yield MarkdownHeading(HEADINGS[element.tag], text, places, bool(own))
+
+    def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
+        own = {one.get("id") or one.get("name") for one in heading.iter()}
+        around: set[str | None] = set()
+        node = heading
+        for _ in range(3):
+            before = node.getprevious()
+            while before is not None and (self._is_empty(before) or self.is_boilerplate(before)):
+                if self._is_empty(before):
+                    own |= {one.get("id") or one.get("name") for one in before.iter()}
+                before = before.getprevious()
+            node = node.getparent()
+            if node is None or before is not None or node.tag in ("body", "td", "li"):
+                break
+            (own if node.tag == "section" else around).add(node.get("id"))
+        return frozenset(filter(None, own)), frozenset(filter(None, around))
+
+    @staticmethod
+    def _is_empty(element: Element) -> bool:
+        return (
+            element.tag in ("a", "span", "p", "i", "br")
+            and not "".join(element.itertext()).strip()
+            and not (element.tail or "").strip()
+        )
+
+    def _codes(self) -> Iterator[Element]:
+        for element in self._read_runs.codes:
+            block = self._block((element, *element.iterancestors()))
+            if block is not None and self.is_content(block):
+                yield element
+
+    def _block(self, around: Iterable[Element]) -> Element | None:
+        return next((each for each in around if each in self._read_runs.spans), None)
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for table in self._read_runs.root.iter("table"):
+            inner = next(table.iterdescendants("pre", "table"), None)
+            if table.get("role") in _BOILERPLATE_TABLES or inner is not None:
+                continue
+            rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
+            if sum(len(row) > 1 for row in rows) < 2:
+                continue
+            for row in rows:
+                shown = [cell for cell in row if self.is_content(cell)]
+                texts = (squashed(self._text(cell)) for cell in shown)
+                yield tuple(text for text in texts if text)
+
+    def _text(self, element: Element) -> str:
+        first, last = self._read_runs.spans[element]
+        return " ".join(run.text for run in self._runs[first:last])
+
+    def _links(self) -> Iterator[tuple[str, str]]:
+        for link in self._read_runs.root.iter("a"):
+            href = (link.get("href") or "").strip()
+            text = squashed("".join(link.itertext()))
+            if not href or not text or link.get("data-aside"):
+                continue
+            block = self._block(link.iterancestors())
+            if block is None or not self.is_content(block):
+                continue
+            if not self._fences.isdisjoint((block, *block.iterancestors())):
+                continue
+            address = absolute(href, self._base)
+            if address and not self._leads_to_itself(link, address):
+                yield text, address
+
+    def _leads_to_itself(self, link: Element, address: str) -> bool:
+        heading = next(link.iterancestors(*HEADINGS, "dt"), None)
+        page, _, place = address.partition("#")
+        if heading is None or page != unquote(self._base.partition("#")[0]):
+            return False
+        whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
+        around = {one.get("id") for one in islice(heading.iterancestors(), _AROUND)}
+        return not place or whole or place in around.union(*self._anchors(heading))
+
+    def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
+        for term in self._read_runs.root.iter("dt"):
+            text = squashed(_own_text(term))
+            if text and self.is_content(term):
+                inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
+                yield text, frozenset(unquote(place) for place in inner if place)
+
+
+def absolute(href: str, base: str) -> str:
+    """Return a link's absolute address; ``""`` if it leads nowhere."""
+    try:
+        url = urljoin(base, href)
+        scheme = urlsplit(url).scheme.lower()
+    except ValueError:
+        return ""
+    return unquote(url) if scheme in ("http", "https", "mailto") else ""
+
+
+def _own_text(element: Element) -> str:
+    """Return the text of a heading or term, without links to its source."""
+    pieces = [element.text or ""]
+    for child in element:
+        if child.tag != "a" or not child.get("data-aside"):
+            pieces.append(" " if child.tag == "br" else _own_text(child))
+        pieces.append(child.tail or "")
+    return "".join(pieces)
 
 
 def _ends_named(element: Element) -> bool:

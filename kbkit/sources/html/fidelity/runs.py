@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_plus
 from zlib import crc32
 
-from kbkit.sources.html import BLOCKS, HEADINGS, HTTP_HEAD, PREFORMATTED, Element, drop_tree, parse
+from kbkit.sources.html import (
+    BLOCKS,
+    HEADINGS,
+    HTTP_HEAD,
+    PREFORMATTED,
+    Element,
+    drop_tree,
+    parse,
+    texts_of,
+)
 
 _BLOCKS = BLOCKS | {"dialog", "optgroup", "option", "search", "title"}
 _UNSEEN = frozenset(
@@ -38,6 +47,7 @@ _SOURCE_LINKS = frozenset(
 )
 _SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the source code"))
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
+_ITEMS = ("ul", "ol", "li", "div")  # each is a line of code
 _PROGRAM = 60  # characters from which an address may hold a program
 _UNFOLDING = 3  # most words of a link to "#" beside a name that unfolds something
 _LINES = 2  # fewest line elements of a code container
@@ -94,10 +104,9 @@ def read(html: str) -> Runs | None:
     runs.title = " ".join("".join(root.xpath("string(//title)")).split())
     runs.base = next((one.get("href") or "" for one in root.iter("base")), "")
     sources = _folded_sources(root)
-    for element in list(root.iter()):
-        if element is root or not (element in sources or _unseen(element)):
-            continue
-        drop_tree(element)
+    for element in list(root.iterdescendants()):
+        if element in sources or _unseen(element):
+            drop_tree(element)
     _Reader(runs).block(root, code=False)
     return runs
 
@@ -125,8 +134,6 @@ class _Reader:
     def _children(self, element: Element, holder: Element, *, code: bool) -> None:
         for child in element:
             tag = child.tag
-            if not isinstance(tag, str):
-                continue
             if tag in _BLOCKS:
                 self._end(holder, code=code)
                 self.block(child, code=code)
@@ -146,11 +153,8 @@ class _Reader:
             self._text(child.tail)
 
     def _inside(self, child: Element, holder: Element, *, code: bool) -> None:
-        if (
-            child.tag == "span"
-            and child.get("class")
-            and ((len(child) == 0 and not child.text) or "classifier" in _classes(child))
-        ):
+        drawn = (len(child) == 0 and not child.text) or "classifier" in _classes(child)
+        if child.tag == "span" and child.get("class") and drawn:
             self._text(" ")  # style sheets may draw something
         link = child.tag == "a" and bool(child.get("href"))
         self._in_link += link
@@ -196,7 +200,7 @@ def _folded_sources(root: Element) -> set[Element]:
 
 def _unseen(element: Element) -> bool:
     tag = element.tag
-    if not isinstance(tag, str) or tag in _UNSEEN:
+    if tag in _UNSEEN:
         return True
     attributes = element.attrib
     if not attributes:
@@ -271,46 +275,38 @@ def code_text(element: Element) -> str:
     if element.tag == "code":
         return _folded_lines(element)
     if element.tag not in PREFORMATTED and _holds_lines(element):
-        lines = [
-            "".join(_copied(line)).removesuffix("\n")
-            for line in element
-            if isinstance(line.tag, str)
-        ]
+        lines = [_copied(line).removesuffix("\n") for line in element]
         if all(line.startswith("\xa0") for line in lines if line.strip()):
             lines = [line[1:] for line in lines]  # separator of line numbers and code
         text = "\n".join(lines)
     else:
-        text = "".join(_copied(element))
+        text = _copied(element)
     return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\n").removesuffix("\n")
 
 
 def _folded_lines(element: Element) -> str:
-    items = list(element.iter("ul", "ol", "li", "div"))
-    for item in items:
-        item.text = "\u2028" + (item.text or "")
-        item.tail = "\u2028" + (item.tail or "")
-        item.tag = "span"
-    for line_break in element.iter("br"):
-        line_break.tail = "\u2028" + (line_break.tail or "")
-        line_break.tag = "span"
-    lines = "".join(element.itertext()).split("\u2028")
-    folded = [re.sub("[ \t\r\n]+", " ", line).strip(" ") for line in lines]
+    text = ""
+    for part, begins, piece in texts_of(element):
+        ends = part.tag in _ITEMS or (part.tag == "br" and not begins)
+        text += "\0" * ends + piece
+    items = next(element.iter(*_ITEMS), None) is not None
+    folded = [re.sub("[ \t\r\n]+", " ", line).strip(" ") for line in text.split("\0")]
     return "\n".join(line for line in folded if line or not items).strip("\n")
 
 
-def _copied(element: Element) -> list[str]:
+def _copied(element: Element) -> str:
     pieces = [element.text or ""]
     for child in element:
         if child.tag == "br":
             pieces.append("\n")
-        elif isinstance(child.tag, str) and not _is_marked_source(child):
-            inner = "".join(_copied(child))
+        elif not _is_marked_source(child):
+            inner = _copied(child)
             pieces.append(inner)
             rest = child.tail or child.getnext() is not None
             if child.tag in _BLOCKS and rest and not inner.endswith("\n"):
                 pieces.append("" if (child.tail or "").startswith("\n") else "\n")
         pieces.append(child.tail or "")
-    return pieces
+    return "".join(pieces)
 
 
 def _classes(element: Element) -> list[str]:
