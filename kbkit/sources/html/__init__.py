@@ -33,12 +33,18 @@ PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 _HEADING = re.compile(r"<(/?)h([1-6])(?=[\s/>])", re.IGNORECASE)
 # HTTP headers of a response that was saved whole
 HTTP_HEAD = re.compile(r"\A\s*(?:[A-Za-z][\w-]*:[^\n<]*\n)+\s*(?=<!doctype|<html)", re.IGNORECASE)
-_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+# characters that lxml does not write, and their references
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]"
+    r"|&#(?:0*(?:[1-8]|1[124-9]|2\d|3[01]|6553[45])(?!\d)"
+    r"|x0*(?:[1-8bcef]|1[\da-f]|fff[ef])(?![\da-f]));?",
+    re.IGNORECASE,
+)
 
 
 def parse(text: str) -> Element | None:
     """Parse a page as leniently as browsers do; return ``None`` if it is not HTML."""
-    data = _closed_headings(_CONTROL.sub("", text)).encode("utf-8", "replace")
+    data = _closed_headings(_CONTROL.sub("", text.replace("\f", " "))).encode("utf-8", "replace")
     # lxml.html is slower: it calls Python for each element
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
@@ -171,12 +177,11 @@ _NOT_IN_ANCHORS = re.compile("[{}<>\"'`\\s]")
 
 def is_self_link(link: Element) -> bool:
     """Whether a link is the permalink of a heading or term (pilcrow, hash, chain)."""
-    if _has_permalink_class(link) or link.get("aria-hidden") == "true":
-        return not names_place(link) and not names_its_place(link)
-    href = link.get("href")
-    if not href or "#" not in href or names_place(link):
+    if names_place(link):
         return False
-    return is_mark(link)
+    if _has_permalink_class(link) or link.get("aria-hidden") == "true":
+        return not names_its_place(link)
+    return "#" in (link.get("href") or "") and is_mark(link)
 
 
 def _has_permalink_class(link: Element) -> bool:

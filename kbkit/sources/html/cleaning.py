@@ -222,18 +222,16 @@ def _is_navigation(element: Element) -> bool:
         return False
     if element.tag == "table" and next(element.iter("th"), None) is not None:
         return False
-    words = len(normalized_text(element).split())
-    return linked_share(element) >= _LINKED or (
-        words <= _LITTLE and next(element.iter("p", "pre", "dl", "code"), None) is None
-    )
+    little = len(normalized_text(element).split()) <= _LITTLE
+    text = next(element.iter("p", "pre", "dl", "code"), None)
+    return linked_share(element) >= _LINKED or (little and text is None)
 
 
 def _folded_sources(body: Element) -> list[Element]:
     elements = []
     boxes = {box.get("id"): box for box in body.iter("input") if box.get("type") == "checkbox"}
     for button in body.iter("summary", "label", "button"):
-        text = normalized_text(button)
-        if len(text) > _BUTTON or not _SHOWS_SOURCE.fullmatch(text):
+        if not _SHOWS_SOURCE.fullmatch(normalized_text(button)[:_BUTTON]):
             continue
         box = boxes.get(button.get("for"), button)
         candidates = [button.getparent()] if button.tag == "summary" else box.itersiblings()
@@ -290,9 +288,8 @@ def _jumps(link: Element) -> bool:
 def _jump_line(link: Element) -> Element:
     line = link.getparent()
     named = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
-    if not named or line.tag not in ("div", "p", "span"):
-        return link
-    return line if len(normalized_text(line).split()) <= _LITTLE else link
+    short = line.tag in ("div", "p", "span") and len(normalized_text(line).split()) <= _LITTLE
+    return line if named and short else link
 
 
 def _leads_to_top(link: Element) -> bool:
@@ -324,7 +321,7 @@ def _heads_links(heading: Element) -> bool:
 
 
 def _leads_elsewhere(part: Element) -> bool:
-    links = sum(1 for _ in part.iter("a"))
+    links = len(part.findall(".//a"))
     short = part.tag == "footer" and len(normalized_text(part).split()) <= _FOOT
     if links < (1 if short else _SITE_LINKS):
         return False

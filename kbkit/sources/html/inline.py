@@ -79,9 +79,7 @@ class InlineWriter:
             text = formula(normalized_text(element))
             return f"${text}$" if text else ""
         if tag == "sup":
-            text = self._children(element)
-            bare = re.fullmatch(r"\s*[-+]?\w{1,3}\s*", text)
-            return "^" + text.strip() if bare else text
+            return re.sub(r"^\s*([-+]?\w{1,3})\s*$", r"^\1", self._children(element))
         if tag == "span" and len(element) == 0 and not element.text:
             return "" if _SEPARATORS.isdisjoint(classes(element)) else " "
         if tag == "span" and "classifier" in classes(element):
@@ -412,6 +410,9 @@ def _copied(element: Element) -> str:
             pieces.append("\n")
         elif not pops_up(child):
             text = _copied(child)
-            pieces.append(f"{_BLOCK_BEGIN}{text}{_BLOCK_END}" if child.tag in BLOCKS else text)
+            if child.tag in BLOCKS:
+                begin = _BLOCK_BEGIN if text.strip(_BLOCK_END) else ""
+                text = f"{begin}{text}{_BLOCK_END}"
+            pieces.append(text)
         pieces.append(child.tail or "")
     return "".join(pieces)

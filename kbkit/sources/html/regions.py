@@ -137,11 +137,7 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
 
 def narrowed(region: Element, common: Collection[int]) -> Element:
     """Return the page's declared main part, if the rest of its region is menus or shared."""
-    marked = [
-        one
-        for one in region.iterdescendants("main", "article", "section", "div")
-        if one.tag == "main" or one.get("role") == "main"
-    ]
+    marked = region.xpath(".//main | .//*[@role='main']")
     if not marked or any(marked[0] not in one.iterancestors() for one in marked[1:]):
         return region
     inner = marked[0]
@@ -322,7 +318,9 @@ _KEPT_WORDS = 20  # fewest words of an extract that is trusted
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(?:\w*Article|\w*BlogPosting|Report)"')
 _TYPES = re.compile(r"(?:Article|BlogPosting)$")
 _DECLARED = etree.XPath(
-    "boolean(//*[@itemprop='articleBody' or @rel='author' or @itemprop='author'])"
+    "boolean(//*[@itemprop='articleBody' or @rel='author' or @itemprop='author']"
+    " | //meta[starts-with(@property, 'article:') or starts-with(@name, 'article:')]"
+    " | //meta[@property='og:type' or @name='og:type'][contains(@content, 'article')])"
 )
 _ARTICLE_NAMES = frozenset(
     str.split("""
@@ -340,16 +338,8 @@ _PREFORMATTED = ("pre", "listing", "xmp")
 
 def is_stated(root: Element) -> bool:
     """Whether an uncleaned page declares itself an article: by metadata, byline or comments."""
-    for meta in root.iter("meta"):
-        name = (meta.get("property") or meta.get("name") or "").lower()
-        if name.startswith("article:"):
-            return True
-        if name == "og:type" and "article" in (meta.get("content") or "").lower():
-            return True
-    for script in root.iter("script"):
-        if "ld+json" in (script.get("type") or "") and _TYPE.search(script.text or ""):
-            return True
-    if _DECLARED(root):
+    data = (script.text or "" for script in root.xpath("//script[contains(@type, 'ld+json')]"))
+    if _DECLARED(root) or any(map(_TYPE.search, data)):
         return True
     return any(
         _TYPES.search(element.get("itemtype") or "")

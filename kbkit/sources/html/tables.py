@@ -75,13 +75,8 @@ def _piped(cell: str) -> str:
 
 
 def _rows(table: Element) -> list[Element]:
-    parts: dict[str, list[Element]] = {"thead": [], "tbody": [], "tfoot": []}
-    for child in table:
-        if child.tag == "tr":
-            parts["tbody"].append(child)
-        elif child.tag in parts:
-            parts[child.tag] += (row for row in child if row.tag == "tr")
-    return [row for rows in parts.values() for row in rows]
+    rows = table.xpath("tr | thead/tr | tbody/tr | tfoot/tr")
+    return sorted(rows, key=lambda row: {"thead": 0, "tfoot": 2}.get(row.getparent().tag, 1))
 
 
 def _span(value: str | None, limit: int) -> int:
@@ -149,12 +144,7 @@ _COLON = re.compile(r":(?=\]\([^()\s]*\)$)")  # at the end of a link
 
 
 def definition_groups(element: Element) -> list[tuple[list[Element], list[Element]]]:
-    parts: list[Element] = []
-    for child in element:
-        if child.tag == "div":
-            parts.extend(child)
-        else:
-            parts.append(child)
+    parts = [part for child in element for part in (child if child.tag == "div" else (child,))]
     groups: list[tuple[list[Element], list[Element]]] = []
     for part in parts:
         if not groups or (part.tag == "dt" and groups[-1][1]):

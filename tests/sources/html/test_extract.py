@@ -235,6 +235,12 @@ def test_site_template_is_the_region_that_pages_share() -> None:
     assert "carries the content" in other.content
 
 
+@pytest.mark.parametrize("sign", ["\f", "&#12;", "&#1;", "&#x1F", "\x1b"])
+def test_control_characters_beside_scripts_are_left_out(sign: str) -> None:
+    html = f"<title>T</title><p>a<script></script>{sign} b &#13;&#120;</p>"
+    assert extract(html, URL).content == "# T\n\na b x\n"
+
+
 ARTICLE = """<html><head><title>Snow and dogs | The Paper</title></head><body>
 <div class="teasers"><a href="/a">Cats in winter</a> <a href="/b">The new stadium</a></div>
 <article><h1>Snow and dogs</h1>{text}<div class="box"><p><a href="/c">Read also: ten tips for the
