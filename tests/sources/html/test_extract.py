@@ -275,8 +275,8 @@ def test_articles_keep_the_lead_between_title_and_text() -> None:
         for n in range(8)
     )
     html = (
-        "<html><head><title>Snow and dogs</title><meta property='og:type' content='article'></head><body>"
-        "<nav><p>All that our paper says of dogs and cats and birds and more</p></nav>"
+        "<html><head><title>Snow and dogs</title><meta property='og:type' content='article'></head>"
+        "<body><nav><p>All that our paper says of dogs and cats and birds and more</p></nav>"
         f"<header><h1>Snow and dogs</h1><div class='teaser'><p>{lead}</p></div>"
         "<p>By Ann Lee, 3 May 2026, 10:15</p><figure><p>A dog that looks at the snow in the garden"
         " of its owner</p></figure><p><a href='/x'>Read on here about ten of the best dogs in all"
