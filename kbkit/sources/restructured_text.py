@@ -7,15 +7,21 @@ first: directives keep argument and content, roles their text.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from functools import cache, lru_cache
+from textwrap import dedent
 from typing import Any
 
 from docutils import nodes, utils
 from docutils.core import publish_parts
+from docutils.frontend import get_default_settings
 from docutils.languages import get_language
-from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst import Directive, Parser, directives, roles
+from docutils.readers.standalone import Reader
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
 
 from kbkit.sources.html.extract import markdown_of
+from kbkit.text.markdown.writing import code_span, fence, indent
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
@@ -74,6 +80,7 @@ _SETTINGS = {
     "initial_header_level": 2,
     "sectsubtitle_xform": False,
     "toc_backlinks": False,
+    "footnote_backlinks": False,
 }
 
 
@@ -82,8 +89,15 @@ def markdown_of_rst(text: str) -> str:
     _prepare(text)
     writer = Writer()
     writer.translator_class = _Translator
-    parts = publish_parts(text, writer=writer, settings_overrides=_SETTINGS)
+    parts = publish_parts(text, writer=writer, settings=_settings())
     return markdown_of(f"<body>{parts['html_body']}</body>")
+
+
+@cache
+def _settings() -> Any:
+    settings = get_default_settings(Reader, Parser, Writer)
+    settings._update_loose(_SETTINGS)
+    return settings
 
 
 class _Translator(HTMLTranslator):
@@ -91,9 +105,12 @@ class _Translator(HTMLTranslator):
         self.body.append(f"<code>{self.encode(node.astext())}</code>")
         raise nodes.SkipNode
 
+    def visit_doctest_block(self, node: Any) -> None:
+        self.body.append(self.starttag(node, "pre", "", classes=["code", "pycon"]))
+
 
 def _prepare(text: str) -> None:
-    document = utils.new_document("", settings=_quiet())
+    document = utils.new_document("", settings=_settings())
     language: Any = get_language("en", document.reporter)
     for name in set(_DIRECTIVE.findall(text)):
         directive, _ = directives.directive(name.lower(), language, document)
@@ -103,15 +120,6 @@ def _prepare(text: str) -> None:
         role, _ = roles.role(name.lower(), language, 0, document.reporter)
         if role is None:
             roles.register_local_role(name.lower(), _role)
-
-
-def _quiet() -> Any:
-    from docutils.frontend import get_default_settings
-    from docutils.parsers.rst import Parser
-
-    settings = get_default_settings(Parser)
-    settings.report_level = settings.halt_level = 5
-    return settings
 
 
 def _role(  # noqa: PLR0917 - docutils passes them so
@@ -201,3 +209,161 @@ class _UnknownDirective(Directive):
         holder.document = self.state.document
         self.state.nested_parse(self.content, self.content_offset, holder, match_titles=True)
         return list(holder.children)
+
+
+_RST = re.compile(r"(?m)::[ \t]*$|^[ \t]*\.\. |:[a-z:]+:`|[`\]]_+(?!\w)")
+"""Marks that Markdown does not know."""
+_TITLE = re.compile(r"(?m)(?<![^\n]\n)^(\S.*)\n[=\-~^\"'#*+]{3,}[ \t]*$")
+_MARKS = re.compile(
+    r"(?P<fence>^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[ \t]*$|\Z))"
+    r"|(?P<doctest>^(?P<margin>[ \t]*)>>> "
+    r"(?:[^\n]|\n(?=(?P=margin)[ \t]*\S)|\n\s*\n(?=(?P=margin)>>> ))*)"
+    r"|(?P<code>`+[^`]*`+)|<(?=[A-Za-z/!?])",
+    re.MULTILINE | re.DOTALL,
+)
+_BLOCK = re.compile(r"\.\. |>>>|[-*] ")
+_STYLES = (
+    (
+        "numpy",
+        re.compile(
+            r"(?m)^[ \t]*(?:Parameters|Returns|Yields|Raises|Examples?|Notes?|See Also|Attributes|"
+            r"Warnings?|References|Methods|Other Parameters|Warns|Receives)"
+            r"[ \t]*\n[ \t]*-{3,}[ \t]*$"
+        ),
+    ),
+    ("sphinx", re.compile(r"(?m)^[ \t]*:(?:param|type|returns?|rtype|raises?|ivar|var)\b[^:\n]*:")),
+    (
+        "google",
+        re.compile(
+            r"(?m)^[ \t]*(?:Args|Arguments|Parameters|Params|Returns?|Yields?|Raises|Examples?|"
+            r"Attributes|Other Args|Keyword Args|Note|Warning|Todo)[ \t]*:[ \t]*$"
+        ),
+    ),
+)
+
+
+def to_markdown(docstring: Any) -> str:
+    """Write a docstring as Markdown.
+
+    Sections (parameters, returns, examples) start with a bold line, not a heading, so that search
+    finds the entry as a whole.
+    """
+    text: str = docstring.value
+    if style := next((style for style, pattern in _STYLES if pattern.search(text)), ""):
+        with suppress(Exception):  # write it as it stands if its parser fails
+            sections = docstring.parse(style, warnings=False)
+            text = "\n\n".join(_section(each, _is_rst(text)) for each in sections)
+    return markdown(text)
+
+
+def summary(docstring: Any) -> str:
+    """Return the first paragraph of a docstring as one line."""
+    if docstring is None:
+        return ""
+    first = re.split(r"\n\s*\n", docstring.value.strip(), maxsplit=1)[0]
+    return " ".join(markdown(" ".join(first.split()).removesuffix("::")).split())[:300]
+
+
+def _is_rst(text: str) -> bool:
+    return "```" not in text and bool(_RST.search(text))
+
+
+@lru_cache(1_000)  # pages mention an object three times
+def markdown(text: str) -> str:
+    """Convert reStructuredText, Markdown or plain text to Markdown."""
+    text = text.expandtabs(4).strip("\n")
+    if "```" not in text:
+        text = _TITLE.sub(r"**\1**\n", text)
+    if _is_rst(text):
+        return markdown_of_rst(f".. default-role:: literal\n\n{text}")
+    return _MARKS.sub(_marked, text)
+
+
+def _marked(match: re.Match[str]) -> str:
+    if match["doctest"]:
+        return indent(fence(dedent(match[0]), "pycon"), match["margin"])
+    if match["code"]:
+        return code_span(match[0].strip("`").strip())
+    return match[0] if match["fence"] else "&lt;"
+
+
+def _section(section: Any, rst: bool) -> str:
+    """Write a section, for further conversion."""
+    kind, value = section.kind.value, section.value
+    title = section.title or (value.kind.replace("-", " ") if kind == "admonition" else kind)
+    if kind == "text":
+        return str(value)
+    if kind == "deprecated":
+        title, text = f"Deprecated since version {value.version}", value.description
+    elif kind == "examples":
+        text = "\n\n".join(
+            part if kind.value == "text" else _doctest(part, rst) for kind, part in value
+        )
+    elif kind == "admonition":
+        text = value.description
+        if title.lower() == "see also":
+            text = re.sub(r"(?m)^( *)(?=\S)", lambda m: "    " if m[1] else "-   ", text)
+    else:
+        text = "\n".join(map(_item, value if isinstance(value, list) else [value]))
+    return f"**{title[:1].upper()}{title[1:]}**\n\n{text}" if text else ""
+
+
+def _doctest(code: str, rst: bool) -> str:
+    return f".. code:: pycon\n\n{indent(code, '    ')}" if rst else fence(code, "pycon")
+
+
+def _item(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    # without the default: the signature has it, and parsers often misread it in prose
+    name, kind = getattr(value, "name", ""), getattr(value, "annotation", "")
+    head = [f"``{name}``"] if name else []
+    head += [f"(``{kind}``)" if name else f"``{kind}``"] if kind else []
+    text = getattr(value, "description", "")
+    joint = (":\n\n" if _BLOCK.match(text) else ": ") if head and text else ""
+    return "-" + indent(" ".join(head) + joint + text, "    ")[1:]
+
+
+_WIDE = 88  # characters of a signature, above which each parameter has its own line
+
+
+def signature(path: str, item: Any) -> str:
+    """Write a signature; a long one with one parameter per line."""
+    try:
+        parameters = list(item.parameters)
+    except Exception:  # a class whose constructor is inherited from elsewhere
+        parameters = []
+    if parameters and parameters[0].name in ("self", "cls", "mcs"):
+        parameters = parameters[1:]
+    written: list[str] = []
+    starred = False
+    for index, parameter in enumerate(parameters):
+        kind = parameter.kind.value if parameter.kind else ""
+        if kind == "variadic positional":
+            starred = True
+        if kind == "keyword-only" and not starred:
+            written.append("*")
+            starred = True
+        written.append(_parameter(parameter, kind))
+        following = parameters[index + 1] if index + 1 < len(parameters) else None
+        if kind == "positional-only" and (
+            following is None or not following.kind or following.kind.value != kind
+        ):
+            written.append("/")
+    returns = getattr(item, "returns", None)
+    end = f" -> {returns}" if item.is_function and returns else ""
+    line = f"{path}({', '.join(written)}){end}"
+    if len(line) <= _WIDE:
+        return line
+    inner = "".join(f"    {part},\n" for part in written)
+    return f"{path}(\n{inner}){end}"
+
+
+def _parameter(parameter: Any, kind: str) -> str:
+    stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
+    text = stars + parameter.name
+    if parameter.annotation:
+        text += f": {parameter.annotation}"
+    if parameter.default is not None and not stars:
+        text += f" = {parameter.default}" if parameter.annotation else f"={parameter.default}"
+    return str(text)

@@ -19,7 +19,6 @@ from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.models.licenses import known_name
 from kbkit.recipes import PackageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
-from kbkit.sources.package.docstrings import signature, summary, to_markdown
 from kbkit.sources.package.introspection import (
     PublicObject,
     bases_of,
@@ -30,6 +29,7 @@ from kbkit.sources.package.introspection import (
     target_of,
 )
 from kbkit.sources.package.merging import source_file, with_introspection
+from kbkit.sources.restructured_text import signature, summary, to_markdown
 from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape, fence
 

@@ -12,7 +12,7 @@ from kbkit.models import DocumentType
 from kbkit.recipes import PackageSource
 from kbkit.sources import SourceContext, open_reader
 from kbkit.sources.package import repository
-from kbkit.sources.package.docstrings import rst
+from kbkit.sources.restructured_text import markdown
 
 FILES = {
     "__init__.py": '''
@@ -149,13 +149,13 @@ def test_styles_of_docstrings(toykit) -> None:
 
 def test_markup_across_lines_is_read() -> None:
     text = (
-        "See the :ref:`user\n    guide <a-guide>`, `here\n    <https://x.example/a?\n    b=c#d>`__"
-        " and ``one\n    two`` where :math:`0 < a`.\n\n>>> a = '``'\n>>> b = '``'\n\n"
+        "See the :ref:`user\nguide <a-guide>`, `here\n<https://x.example/a?\nb=c#d>`__"
+        " and ``one\ntwo`` where :math:`0 < a`.\n\n>>> a = '``'\n>>> b = '``'\n\n"
         "A ``lonely\n\nmark``."
     )
-    assert rst(text) == (
-        "See the `user guide`, [here](https://x.example/a?b=c#d) and `one two` where `0 < a`.\n\n"
-        "```pycon\n>>> a = '``'\n>>> b = '``'\n```\n\nA ``lonely\n\nmark``."
+    assert markdown(text) == (
+        "See the user guide, [here](https://x.example/a?b=c#d) and `one two` where `0 < a`.\n\n"
+        "```pycon\n>>> a = '``'\n>>> b = '``'\n```\n\nA \\`\\`lonely\n\nmark\\`\\`."
     )
 
 
