@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import cache, lru_cache
-from textwrap import dedent
+from textwrap import dedent, fill
 from typing import Any
 
 from docutils import nodes, utils
@@ -324,46 +324,19 @@ def _item(value: Any) -> str:
     return "-" + indent(" ".join(head) + joint + text, "    ")[1:]
 
 
-_WIDE = 88  # characters of a signature, above which each parameter has its own line
+_WIDE = 88  # characters of a line of a signature
 
 
 def signature(path: str, item: Any) -> str:
-    """Write a signature; a long one with one parameter per line."""
-    try:
-        parameters = list(item.parameters)
-    except Exception:  # a class whose constructor is inherited from elsewhere
-        parameters = []
-    if parameters and parameters[0].name in ("self", "cls", "mcs"):
-        parameters = parameters[1:]
-    written: list[str] = []
-    starred = False
-    for index, parameter in enumerate(parameters):
-        kind = parameter.kind.value if parameter.kind else ""
-        if kind == "variadic positional":
-            starred = True
-        if kind == "keyword-only" and not starred:
-            written.append("*")
-            starred = True
-        written.append(_parameter(parameter, kind))
-        following = parameters[index + 1] if index + 1 < len(parameters) else None
-        if kind == "positional-only" and (
-            following is None or not following.kind or following.kind.value != kind
-        ):
-            written.append("/")
-    returns = getattr(item, "returns", None)
-    end = f" -> {returns}" if item.is_function and returns else ""
-    line = f"{path}({', '.join(written)}){end}"
-    if len(line) <= _WIDE:
-        return line
-    inner = "".join(f"    {part},\n" for part in written)
-    return f"{path}(\n{inner}){end}"
+    """Write a signature, on several lines if it is long."""
+    import griffe
 
-
-def _parameter(parameter: Any, kind: str) -> str:
-    stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
-    text = stars + parameter.name
-    if parameter.annotation:
-        text += f": {parameter.annotation}"
-    if parameter.default is not None and not stars:
-        text += f" = {parameter.default}" if parameter.annotation else f"={parameter.default}"
-    return str(text)
+    function = item
+    if item.is_class:
+        function = griffe.Function(item.name, parent=item)
+        with suppress(Exception):  # its constructor is inherited from elsewhere
+            function.parameters = item.parameters
+    line = function.signature(name=path)
+    # griffe keeps the mark after a `self` that it leaves out
+    line = line.replace("(/, ", "(").replace("(/)", "()")
+    return fill(line, _WIDE, subsequent_indent="    ", break_long_words=False)
