@@ -20,6 +20,7 @@ from kbkit.models.licenses import known_name
 from kbkit.recipes import PackageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.package.introspection import (
+    KEY,
     PublicObject,
     bases_of,
     is_exported,
@@ -27,8 +28,8 @@ from kbkit.sources.package.introspection import (
     public_members,
     public_objects,
     target_of,
+    with_introspection,
 )
-from kbkit.sources.package.merging import source_file, with_introspection
 from kbkit.sources.restructured_text import signature, summary, to_markdown
 from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape, fence
@@ -370,8 +371,7 @@ def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
 
 def _file(item: Any) -> str:
     """Return the path of the source file, relative to the folder of the package."""
-    file = source_file(item)
-    place = item.filepath if file is None else file
+    place = item.extra[KEY].get("file", item.filepath)
     if isinstance(place, list):
         place = place[0] if place else ""
     path = Path(place)

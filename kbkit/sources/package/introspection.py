@@ -1,8 +1,8 @@
-"""Find members of a package that exist only after import.
+"""The public objects of a package, in griffe's trees: from its source files, or after import.
 
-Examples are accessors (``Series.str`` of pandas), methods made by decorators or loops, and compiled
-code. Importing runs the package's code, so it happens in another process, and only if a recipe
-allows it.
+Some exist only after import: accessors (``Series.str`` of pandas), methods made by decorators or
+loops, and compiled code. Importing runs the package's code, so it happens in another process, and
+only if a recipe allows it.
 """
 
 from __future__ import annotations
@@ -11,54 +11,29 @@ import contextlib
 import importlib
 import inspect
 import logging
+import re
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
+
+import griffe
 
 from kbkit.errors import SourceError
+from kbkit.runtime.processes import Workers
 from kbkit.sources import without_machine
 
 _MAX_DEFAULT_LENGTH = 80
 _MAX_DEEP = 2  # levels of class members: an accessor, and a class in it
 
-Kind = Literal["class", "function", "property", "accessor"]
+KEY = "kbkit"  # in `extra` of an introspected object: its origin and its source file
+_ACCESSOR = "accessor"  # label of a class that a descriptor returns for an attribute
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter: name, kind as `inspect.Parameter` describes it, default as code."""
-
-    name: str
-    kind: str
-    default: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A documented object.
-
-    Attributes:
-        kind: An accessor is a class that a descriptor returns for an attribute of another class.
-        parameters: ``None`` if unknown.
-        origin: Defining module and qualified name, perhaps of a base class.
-        file: Source file; ``""`` if compiled.
-        line: First line, from 1; 0 if unknown.
-    """
-
-    name: str
-    kind: Kind
-    docstring: str
-    parameters: tuple[Parameter, ...] | None
-    origin: str
-    file: str
-    line: int
-    members: tuple[Member, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Introspection:
+class _Introspection:
     """Imports a package and inspects some of its modules and classes; a task of a worker.
 
     Attributes:
@@ -70,15 +45,14 @@ class Introspection:
     search_path: tuple[str, ...]
     seconds: float = 120.0
 
-    def perform(self) -> dict[str, tuple[Member, ...]] | str:
+    def perform(self) -> dict[str, list[Any]] | str:
         sys.path[:] = list(dict.fromkeys((*sys.path, *self.search_path)))
         try:
             importlib.import_module(self.package)
             objects = {path: value for path in self.paths if (value := _resolve(path)) is not None}
             public = frozenset((*self.paths.values(), *map(_origin, objects.values())))
             return {
-                path: tuple(_members(value, self.package, public))
-                for path, value in objects.items()
+                path: list(_members(value, self.package, public)) for path, value in objects.items()
             }
         except BaseException as error:  # the package's code may raise anything
             return f"importing it failed: {type(error).__name__}: {error}"
@@ -105,7 +79,7 @@ def _attribute(holder: Any, name: str) -> Any:
 
 def _members(
     holder: Any, package: str, public: frozenset[str], depth: int = _MAX_DEEP
-) -> Iterator[Member]:
+) -> Iterator[Any]:
     for name in _names(holder):
         static = inspect.getattr_static(holder, name, None)
         value = _attribute(holder, name)
@@ -115,20 +89,30 @@ def _members(
         kind = _kind(holder, name, static, value)
         source = static if kind == "property" else value
         docstring = _docstring(source)
-        if kind is None or not docstring or _module(source, holder).partition(".")[0] != package:
+        if not kind or not docstring or _module(source, holder).partition(".")[0] != package:
             continue
-        inner = kind in ("class", "accessor")
+        item = _new_object(name, kind, value)
+        item.docstring = griffe.Docstring(docstring, parent=item)
         file, line = _place(source)
-        yield Member(
-            name=name,
-            kind=kind,
-            docstring=docstring,
-            parameters=None if kind in ("property", "accessor") else _parameters(value),
-            origin=_origin(value) if inner else f"{_origin(owner)}.{name}",
-            file=file,
-            line=line,
-            members=tuple(_members(value, package, public, depth - 1)) if inner and depth else (),
-        )
+        item.lineno = line or None
+        origin = _origin(value) if item.is_class else f"{_origin(owner)}.{name}"
+        item.extra[KEY] = {"origin": origin, "file": file}
+        if item.is_class and depth:
+            for member in _members(value, package, public, depth - 1):
+                item.set_member(member.name, member)
+        yield item
+
+
+def _new_object(name: str, kind: str, value: Any) -> Any:
+    if kind in ("class", "accessor"):
+        item: Any = griffe.Class(name)
+    elif kind == "property":
+        item = griffe.Attribute(name)
+    else:
+        item = griffe.Function(name, parameters=griffe.Parameters(*_parameters(value)))
+    if kind in ("property", "accessor"):
+        item.labels.add(kind)
+    return item
 
 
 def _names(holder: Any) -> list[str]:
@@ -147,17 +131,17 @@ def _definer(holder: Any, name: str) -> Any:
     return next((base for base in bases if name in vars(base)), holder)
 
 
-def _kind(holder: Any, name: str, static: Any, value: Any) -> Kind | None:
+def _kind(holder: Any, name: str, static: Any, value: Any) -> str:
     if isinstance(value, type):
         if not isinstance(holder, type) or static is value:
             # a reference to a class that is defined elsewhere is not a member
             nested = not isinstance(holder, type) or value.__qualname__.endswith(f".{name}")
-            return "class" if nested else None
-        return None if isinstance(static, property | types.MemberDescriptorType) else "accessor"
+            return "class" if nested else ""
+        return "" if isinstance(static, property | types.MemberDescriptorType) else "accessor"
     if isinstance(holder, type) and not callable(value):
         is_data = isinstance(static, property) or inspect.isdatadescriptor(static)
-        return "property" if is_data else None
-    return "function" if callable(value) else None
+        return "property" if is_data else ""
+    return "function" if callable(value) else ""
 
 
 def _docstring(value: Any) -> str:
@@ -184,19 +168,12 @@ def _origin(value: Any) -> str:
     return f"{_attribute(value, '__module__') or ''}.{name}"
 
 
-def _parameters(value: Any) -> tuple[Parameter, ...] | None:
-    try:
-        declared = inspect.signature(value).parameters.values()
-    except Exception:  # compiled code fails in several ways
-        return None
-    return tuple(
-        Parameter(
-            parameter.name,
-            parameter.kind.description,
-            None if parameter.default is parameter.empty else _default(parameter.default),
-        )
-        for parameter in declared
-    )
+def _parameters(value: Any) -> Iterator[Any]:
+    with contextlib.suppress(Exception):  # compiled code fails in several ways
+        for each in inspect.signature(value).parameters.values():
+            default = None if each.default is each.empty else _default(each.default)
+            kind = griffe.ParameterKind(each.kind.description)
+            yield griffe.Parameter(each.name, kind=kind, default=default)
 
 
 def _default(value: Any) -> str:
@@ -235,7 +212,6 @@ class PublicObject:
 
 def load_package(name: str) -> Any:
     """Load a package or module with griffe, from its source files."""
-    import griffe
 
     class Finder(griffe.ModuleFinder):
         """Skips tests, which are most of the code in large packages."""
@@ -340,3 +316,137 @@ def is_exported(item: Any) -> bool:
     root = item.package
     exports = _exports(root)
     return item.name in exports if exports is not None else item.name in root.members
+
+
+def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[PublicObject]:
+    """Import a package in another process, and add members and docstrings that its source lacks.
+
+    The tree is changed in place. An accessor is named by the attribute that its docstrings mention
+    most.
+    """
+    package = root.path.partition(".")[0]
+    holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}
+    members_of = _once_each(
+        _introspect(package, {path: e.item.path for path, e in holders.items()})
+    )
+    paths = {entry.item.path for entry in entries}
+    accessors: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+    added: dict[str, PublicObject] = {}
+    for path, members in members_of.items():
+        item = holders[path].item
+        if item.is_class:
+            fill(item, [member for member in members if _ACCESSOR not in member.labels])
+            for member in members:
+                if _ACCESSOR in member.labels:
+                    accessors[_origin_of(member)].append((f"{path}.{member.name}", member))
+            continue
+        for member in members:
+            existing = _member_of(item, member.name)
+            if _origin_of(member) in paths or (existing is not None and existing.path in paths):
+                _add_docstrings(existing, member)
+                continue
+            place = f"{path}.{member.name}"
+            added.setdefault(_origin_of(member), PublicObject(place, _object(root, member, item)))
+    for places in accessors.values():
+        place, member = _most_mentioned(places)
+        added[f"{_origin_of(member)}()"] = PublicObject(
+            place, _object(root, member, root), accessor=True
+        )
+    return sorted([*entries, *added.values()], key=lambda entry: entry.path)
+
+
+def _once_each(members_of: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Map paths to members; inherited ones appear only in the class with the shortest path."""
+    written: set[str] = set()
+
+    def without_written(members: Iterable[Any]) -> Iterator[Any]:
+        for member in members:
+            if member.is_class and _ACCESSOR not in member.labels:
+                member.members = {
+                    each.name: each for each in without_written(member.members.values())
+                }
+            elif not member.is_class:
+                if _origin_of(member) in written:
+                    continue
+                written.add(_origin_of(member))
+            yield member
+
+    return {
+        path: list(without_written(members_of[path])) for path in sorted(members_of, key=path_rank)
+    }
+
+
+def _origin_of(member: Any) -> str:
+    origin: str = member.extra[KEY]["origin"]
+    return origin
+
+
+def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, list[Any]]:
+    search_path = tuple(folder for folder in sys.path if folder)
+    try:
+        workers = Workers(1)
+    except OSError as error:
+        raise SourceError(f"{package}: no process can be started to import it ({error})") from error
+    try:
+        task = _Introspection(package, paths, search_path)
+        answer: dict[str, list[Any]] | str = workers.submit(task).result()
+    finally:
+        workers.close()
+    if isinstance(answer, str):
+        raise SourceError(
+            f"{package}: {answer}. Install its dependencies, or leave `introspect` out: then only "
+            "its source files are read"
+        )
+    return answer
+
+
+def fill(item: Any, members: Iterable[Any]) -> None:
+    bases = bases_of(item)
+    for member in members:
+        if member.name in item.members:
+            _add_docstrings(_member_of(item, member.name), member)
+        # the member of a base is not repeated in its subclasses
+        elif not any(getattr(_member_of(base, member.name), "docstring", None) for base in bases):
+            item.set_member(member.name, member)
+
+
+def _member_of(holder: Any, name: str) -> Any | None:
+    existing = holder.members.get(name)
+    return None if existing is None else target_of(existing)
+
+
+def _add_docstrings(item: Any | None, member: Any) -> None:
+    if item is None or item.is_module:
+        return
+    if item.docstring is None:
+        item.docstring = griffe.Docstring(member.docstring.value, parent=item)
+    if item.is_class:
+        fill(item, member.members.values())
+
+
+def _object(root: Any, member: Any, holder: Any) -> Any:
+    existing = _in_tree(root.package, _origin_of(member))
+    if existing is None or existing.is_attribute:  # its source does not show that it can be called
+        member.parent = holder
+        return member
+    _add_docstrings(existing, member)
+    return existing
+
+
+def _in_tree(package: Any, origin: str) -> Any | None:
+    try:
+        existing = package[origin.partition(".")[2]]
+        return existing.final_target if existing.is_alias else existing
+    except Exception:  # griffe raises several errors for missing and unresolved names
+        return None
+
+
+def _most_mentioned(places: Sequence[tuple[str, Any]]) -> tuple[str, Any]:
+    member = places[0][1]
+    text = " ".join(each.docstring.value for each in (member, *member.members.values()))
+    words = Counter(re.findall(r"\b\w+\.\w+\b", text))
+
+    def rank(place: tuple[str, Any]) -> tuple[int, tuple[int, int, str]]:
+        return -words[".".join(place[0].split(".")[-2:])], path_rank(place[0])
+
+    return min(places, key=rank)
