@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import stat
@@ -217,57 +216,36 @@ def _content_type(record: Any) -> str:
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 
-class _BoundedFile(io.RawIOBase):
+class _BoundedFile:
+    """What tarfile and warcio need of a file."""
+
     def __init__(self, path: Path) -> None:
-        super().__init__()
         self._name = path.name
         head = bytes_of(path, 6)
-        self._file: Any = open_file(path)
-        for magic, opened in (
+        opened: Any = open_file
+        for magic, opener in (
             (b"\x1f\x8b", gzip.GzipFile),
             (b"BZh", bz2.BZ2File),
             (b"\xfd7zXZ", lzma.LZMAFile),
         ):
             if head.startswith(magic):
-                self._file.close()
-                self._file = opened(path)
+                opened = opener
+        self._file: Any = opened(path)
+        self.tell, self.close = self._file.tell, self._file.close
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
+    def read(self, size: int = -1) -> bytes:
         # headers of archives may claim any length
         if size < 0 or size > MAX_BYTES * 2:
             raise SourceError(f"{self._name}: a part larger than {MAX_BYTES * 2 / 1e6:g} MB")
         data: bytes = self._file.read(size)
-        self._check()
+        _check_total(self._name, self.tell())
         return data
 
-    def readline(self, size: int | None = -1, /) -> bytes:
-        line: bytes = self._file.readline(MAX_BYTES if size is None or size < 0 else size)
-        self._check()
-        return line
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
+    def seek(self, offset: int, whence: int = 0) -> int:
         _check_total(self._name, offset)
         place: int = self._file.seek(offset, whence)
-        self._check()
+        _check_total(self._name, place)
         return place
-
-    def tell(self) -> int:
-        place: int = self._file.tell()
-        return place
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
-
-    def _check(self) -> None:
-        _check_total(self._name, self._file.tell())
 
 
 @contextmanager

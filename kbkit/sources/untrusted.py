@@ -16,7 +16,6 @@ import re
 import unicodedata
 import zipfile
 import zlib
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -63,7 +62,7 @@ def load_values(text: str, *, exact: bool = False, most: int = _MAX) -> Any:
             _check_depth(loaded)
             return valid_values(loaded) if _HALF.search(text) else loaded
     try:
-        return _Builder(exact, most).build(text)
+        return _Builder(text, exact, most).build()
     except yaml.MarkedYAMLError as error:
         open_ended = "end of stream" in str(error.problem)
         mark = error.context_mark if open_ended else error.problem_mark
@@ -87,80 +86,63 @@ def _check_depth(value: Any) -> None:
     raise ValueError(f"nested more than {_DEEPEST} deep")
 
 
-@dataclass(slots=True)
-class _OpenNode:
-    value: Any
-    anchor: str | None
-    key: str | None = None
-    merged: list[Any] = field(default_factory=list)
-    size: int = 1
-
-
 class _Builder:
-    def __init__(self, exact: bool, most: int) -> None:
+    def __init__(self, text: str, exact: bool, most: int) -> None:
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        self._events = yaml.parse(text, Loader=loader)
         self._exact = exact
         self._most = most
         self._anchors: dict[str, tuple[Any, int]] = {}
-        self._stack: list[_OpenNode] = []
-        self._result: Any = None
 
-    def build(self, text: str) -> Any:
-        documents = 0
-        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        for event in yaml.parse(text, Loader=loader):
-            if isinstance(event, yaml.DocumentStartEvent):
-                documents += 1
-                if documents > 1:
-                    break  # only the first document counts
-            elif isinstance(event, yaml.ScalarEvent):
-                value = scalar_value(event)
-                if self._exact and isinstance(value, (int, float)):
-                    value = value if json.dumps(value) == event.value.lower() else event.value
-                if event.anchor:
-                    self._anchors[event.anchor] = (value, 1)
-                self._put(value, 1)
-            elif isinstance(event, yaml.AliasEvent):
-                if event.anchor not in self._anchors:
-                    raise ValueError(f"the alias *{event.anchor} is not defined before")
-                self._put(*self._anchors[event.anchor])
-            elif isinstance(event, yaml.CollectionStartEvent):
-                if len(self._stack) >= _DEEPEST:
-                    raise ValueError(f"nested more than {_DEEPEST} deep")
-                empty: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-                self._stack.append(_OpenNode(empty, event.anchor))
-            elif isinstance(event, yaml.CollectionEndEvent):
-                self._close()
-        return self._result
+    def build(self) -> Any:
+        """Return the value of the first document."""
+        result, documents = None, 0
+        for event in self._events:
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            if documents > 1:
+                break
+            if isinstance(event, yaml.NodeEvent):
+                result, _ = self._value(event, 0)
+        return result
 
-    def _close(self) -> None:
-        done = self._stack.pop()
-        value = done.value
-        if done.merged:
-            value = {key: inner for other in reversed(done.merged) for key, inner in other.items()}
-            value.update(done.value)
-        if done.anchor:
-            # set after the end, so an alias inside its own anchor is undefined: no cycles
-            self._anchors[done.anchor] = (value, done.size)
-        self._put(value, done.size)
-
-    def _put(self, value: Any, size: int) -> None:
-        if not self._stack:
-            self._result = value
-            return
-        top = self._stack[-1]
-        top.size += size
-        if top.size > self._most:
-            raise ValueError(f"more than {self._most:,} values (aliases multiply it?)")
-        if isinstance(top.value, list):
-            top.value.append(value)
-        elif top.key is None:
-            top.key = _key(value)
+    def _value(self, event: Any, depth: int) -> tuple[Any, int]:
+        """Return the value that begins with an event, and how many values it holds."""
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._anchors:
+                raise ValueError(f"the alias *{event.anchor} is not defined before")
+            return self._anchors[event.anchor]
+        if isinstance(event, yaml.ScalarEvent):
+            value, size = self._scalar(event), 1
         else:
-            if top.key == "<<" and _mappings(value):
-                top.merged += _mappings(value)
-            else:
-                top.value[top.key] = value
-            top.key = None
+            value, size = self._collection(event, depth)
+        if event.anchor:
+            # set after the end, so an alias inside its own anchor is undefined: no cycles
+            self._anchors[event.anchor] = value, size
+        return value, size
+
+    def _scalar(self, event: Any) -> Any:
+        value = scalar_value(event)
+        exact = not self._exact or not isinstance(value, (int, float))
+        return value if exact or json.dumps(value) == event.value.lower() else event.value
+
+    def _collection(self, event: Any, depth: int) -> tuple[Any, int]:
+        if depth >= _DEEPEST:
+            raise ValueError(f"nested more than {_DEEPEST} deep")
+        inner: list[Any] = []
+        size = 1
+        while not isinstance(following := next(self._events), yaml.CollectionEndEvent):
+            value, count = self._value(following, depth + 1)
+            inner.append(value)
+            size += count
+            if size > self._most:
+                raise ValueError(f"more than {self._most:,} values (aliases multiply it?)")
+        if isinstance(event, yaml.SequenceStartEvent):
+            return inner, size
+        pairs = [(_key(key), value) for key, value in zip(inner[::2], inner[1::2], strict=True)]
+        merged = [each for key, value in pairs if key == "<<" for each in _mappings(value)]
+        values = {key: value for other in reversed(merged) for key, value in other.items()}
+        values |= {key: value for key, value in pairs if key != "<<" or not _mappings(value)}
+        return values, size
 
 
 def _mappings(value: Any) -> list[Any]:
