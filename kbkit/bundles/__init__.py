@@ -3,23 +3,32 @@
 A bundle is a zip file. ``manifest.json`` lists format, versions, knowledge bases, and the other
 members with sizes and SHA-256; ``tables/*.jsonl`` are rows of the catalog, one JSON object per
 line; ``images/``, ``files/`` and ``entries/`` are files. An optional ``signature.json`` is a DSSE
-envelope around the manifest. Here a bundle is written: the same content gives the same bytes.
+envelope around the manifest. The same content gives the same bytes. A bundle that is read may be
+hostile: everything is checked before use.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
+import re
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Self
 
-from kbkit.errors import BundleError, ConflictError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kbkit.errors import BundleError, ConfigError, ConflictError, FilesError
+from kbkit.extras import extra
+from kbkit.files.paths import parts_of
+from kbkit.regular_files import open_file
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -162,3 +171,290 @@ def unwritten(path: Path) -> Iterator[None]:
             f"{path}: cannot be written ({error.strerror}); name a file in a folder that you may "
             "write to, with room for it"
         ) from error
+
+
+_MAX_LENGTH = 200_000_000  # bytes of one line
+_MAX_MEMBERS = 1_000_000
+_LARGEST_MANIFEST = 100_000_000
+# a bundle may unpack to 100 times its size, and to 50 MB in any case
+_RATIO, _FREE = 100, 50_000_000
+_BLOCK = 1 << 20
+_DAMAGED = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+_FOLDERS = ("files", "entries")
+_TABLE = re.compile(r"tables/[a-z_]+\.jsonl")
+_IMAGE = re.compile(r"images/[0-9a-f]{32}\.(?:png|jpg|gif|webp|svg)")
+
+
+class _Member(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    bytes: int = Field(ge=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class BundleManifest(BaseModel):
+    """Manifest of a bundle; ``members`` has size and SHA-256 of all others but the signature."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: int
+    kbkit: str
+    revision: str
+    whole: bool
+    knowledge_bases: list[str]
+    members: dict[str, _Member]
+
+
+class BundleReader:
+    """An open bundle, checked except for its signature."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._unreadable():
+            self._file = open_file(path)
+        try:
+            with self._unreadable():
+                self._zip = zipfile.ZipFile(self._file)
+            self._about = self._listed()
+            self.manifest_bytes = self._small(MANIFEST)
+            self.signature = self._small(SIGNATURE) if SIGNATURE in self._about else None
+            self.manifest = self._parsed()
+            self._check_members()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @contextmanager
+    def _unreadable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise BundleError(f"{self.path}: cannot be read ({error.strerror or error})") from error
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise self._bad(f"is no zip file, or was cut off ({error})") from None
+
+    def rows(self, table: str) -> Iterator[Any]:
+        """Iterate over the rows of a table, if it exists; check its digest again."""
+        name = f"tables/{table}.jsonl"
+        if name not in self._about:
+            return
+        rest = b""
+        number = 0
+        for block in self.blocks(name):
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            if len(rest) > _MAX_LENGTH:
+                raise self._bad(f"{name}: line {number + 1:,} is too long")
+            for line in lines:
+                number += 1
+                yield self._row(name, number, line)
+        if rest:
+            yield self._row(name, number + 1, rest)
+
+    def _row(self, name: str, number: int, line: bytes) -> Any:
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError):
+            raise self._bad(f"{name}: line {number:,} is no JSON") from None
+
+    def names(self, folder: str) -> list[str]:
+        return sorted(n.partition("/")[2] for n in self._about if n.startswith(f"{folder}/"))
+
+    def read(self, name: str) -> bytes:
+        return b"".join(self.blocks(name))
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        member, digest, size = self.manifest.members[name], hashlib.sha256(), 0
+        try:
+            with self._zip.open(self._about[name]) as stream:
+                while block := stream.read(_BLOCK):
+                    digest.update(block)
+                    size += len(block)
+                    if size > member.bytes:
+                        break
+                    yield block
+        except _DAMAGED as error:
+            raise self._bad(f"{name}: cannot be read ({error})") from None
+        if (size, digest.hexdigest()) != (member.bytes, member.sha256):
+            raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
+
+    def _listed(self) -> dict[str, zipfile.ZipInfo]:
+        listed = self._zip.infolist()
+        members = {about.filename: about for about in listed}
+        if len(members) != len(listed):
+            raise self._bad("has two members of one name")
+        if len(members) > _MAX_MEMBERS:
+            raise self._bad("has too many members")
+        for name, about in members.items():
+            if about.orig_filename != name or not _is_known(name):
+                raise self._bad(f"has a member {ascii(about.orig_filename)[:100]}")
+            stored = about.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            if about.flag_bits & 1 or not stored:
+                raise self._bad(f"{name}: is encrypted, or packed in another way")
+        size = sum(about.file_size for about in listed)
+        if size > _FREE + _RATIO * self.path.stat().st_size:
+            raise self._bad(f"would unpack to {size / 1e6:,.0f} MB, far more than any bundle")
+        return members
+
+    def _small(self, name: str) -> bytes:
+        about = self._about.get(name)
+        if about is None:
+            raise self._bad(f"has no {name}")
+        if about.file_size > _LARGEST_MANIFEST:
+            raise self._bad(f"{name}: is too large")
+        try:
+            with self._zip.open(about) as stream:
+                return stream.read(_LARGEST_MANIFEST)
+        except _DAMAGED as error:
+            raise self._bad(f"{name}: cannot be read ({error})") from None
+
+    def _parsed(self) -> BundleManifest:
+        try:
+            values = json.loads(self.manifest_bytes)
+            version = values.get("format")
+            if isinstance(version, int) and version != FORMAT:
+                age, mend = (
+                    ("a newer", "upgrade") if version > FORMAT else ("an older", "use that version")
+                )
+                raise BundleError(
+                    f"{self.path}: made by {age} kbkit ({str(values.get('kbkit'))[:20]}, format "
+                    f"{version}; this one reads {FORMAT}); {mend}; nothing was changed"
+                )
+            return BundleManifest.model_validate_json(self.manifest_bytes)
+        except (ValidationError, ValueError, AttributeError, RecursionError):
+            raise self._bad(f"{MANIFEST}: is not a manifest") from None
+
+    def _check_members(self) -> None:
+        names = self._about.keys() - {MANIFEST, SIGNATURE}
+        if missing := self.manifest.members.keys() - names:
+            raise self._bad(f"lacks {ascii(min(missing))[:100]}")
+        if unknown := names - self.manifest.members.keys():
+            raise self._bad(f"{min(unknown)}: the manifest does not name it")
+        for name, member in self.manifest.members.items():
+            if self._about[name].file_size != member.bytes:
+                raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
+            for _ in self.blocks(name):
+                pass
+
+    def _bad(self, reason: str) -> BundleError:
+        return BundleError(
+            f"{self.path}: {reason}; the bundle is damaged, or none of kbkit; nothing was changed"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._zip.close()
+        self._file.close()
+
+
+def _is_known(name: str) -> bool:
+    if name in (MANIFEST, SIGNATURE) or _TABLE.fullmatch(name) or _IMAGE.fullmatch(name):
+        return True
+    folder, _, path = name.partition("/")
+    if folder not in _FOLDERS or not path:
+        return False
+    try:
+        parts = parts_of(path)
+    except FilesError:
+        return False
+    return "/".join(parts) == path and (folder == "files" or len(parts) > 1)
+
+
+PAYLOAD_TYPE = "application/vnd.kbkit.bundle+json"
+_MAKE = (
+    "make a pair with `openssl genpkey -algorithm ed25519 -out key.pem` and "
+    "`openssl pkey -in key.pem -pubout -out key.pub`"
+)
+
+
+def sign(manifest: bytes, key_file: str | Path) -> bytes:
+    key = private_key(key_file)
+    public = key.public_key().public_bytes_raw()
+    signature = {
+        "keyid": hashlib.sha256(public).hexdigest(),
+        "sig": base64.b64encode(key.sign(_encoded(manifest))).decode(),
+    }
+    envelope = {
+        "payloadType": PAYLOAD_TYPE,
+        "payload": base64.b64encode(manifest).decode(),
+        "signatures": [signature],
+    }
+    return json.dumps(envelope, indent=1, sort_keys=True).encode() + b"\n"
+
+
+def verify(envelope: bytes | None, manifest: bytes, key_file: str | Path) -> None:
+    key = _key(key_file, private=False)
+    if envelope is None:
+        raise BundleError(
+            "the bundle is not signed, and was to be by the owner of "
+            f"{key_file}; nothing was changed"
+        )
+    from cryptography.exceptions import InvalidSignature
+
+    for signature in _signatures(envelope, manifest):
+        try:
+            key.verify(signature, _encoded(manifest))
+        except InvalidSignature:
+            continue
+        return
+    raise BundleError(
+        f"the bundle was not signed with the key that {key_file} belongs to, or was changed since; "
+        "nothing was changed here"
+    )
+
+
+def _signatures(envelope: bytes, manifest: bytes) -> list[bytes]:
+    try:
+        values = json.loads(envelope)
+        if values["payloadType"] != PAYLOAD_TYPE:
+            return []
+        if base64.b64decode(values["payload"], validate=True) != manifest:
+            return []
+        return [base64.b64decode(each["sig"], validate=True) for each in values["signatures"]]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+
+
+def _encoded(payload: bytes) -> bytes:
+    kind = PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def private_key(path: str | Path) -> Any:
+    """Load a private key; raises the errors of `sign`."""
+    return _key(path, private=True)
+
+
+def public_pem(path: str | Path) -> str:
+    """Return only the public key of a file, as PEM."""
+    key = _key(path, private=False)
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    pem: bytes = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return pem.decode()
+
+
+def _key(path: str | Path, *, private: bool) -> Any:
+    purpose = "Signing bundles" if private else "Checking who signed a bundle"
+    with extra("sign", "cryptography", purpose):
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a key file") from None
+    key: Any = None
+    with suppress(ValueError, TypeError, UnsupportedAlgorithm):  # the reason may quote the key
+        if private:
+            key = serialization.load_pem_private_key(data, None)
+        else:
+            key = serialization.load_pem_public_key(data)
+    if isinstance(key, ed25519.Ed25519PrivateKey if private else ed25519.Ed25519PublicKey):
+        return key
+    kind = "private Ed25519 key in a PEM file without a password"
+    if not private:
+        kind = "public Ed25519 key in a PEM file"
+    raise ConfigError(f"{path}: is no {kind}; {_MAKE}")

@@ -15,8 +15,7 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from kbkit.bundles import BundleWriter, bundle_path, reader
-from kbkit.bundles.reader import BundleReader, private_key, sign
+from kbkit.bundles import BundleReader, BundleWriter, bundle_path, private_key, sign, verify
 from kbkit.entries.slugs import slug_fault
 from kbkit.entries.store import EntryStore
 from kbkit.errors import (
@@ -194,7 +193,7 @@ def restore_bundle(
 
     with BundleReader(Path(path)) as bundle:
         if key_file is not None:
-            reader.verify(bundle.signature, bundle.manifest_bytes, key_file)
+            verify(bundle.signature, bundle.manifest_bytes, key_file)
         _check(bundle, name, trust)
         images = bundle.names("images")
         for each in images:  # before anything is stored

@@ -221,18 +221,18 @@ class BundleCalls:
         on_progress: OnProgress | None = None,
     ) -> Steps[BundleInfo]:
         """Bundle knowledge bases on the server, fetch the file, and sign it on this machine."""
-        from kbkit.bundles import NewFile, bundle_path, reader
+        from kbkit import bundles
 
         began = time.monotonic()
         if sign is not None:
-            reader.private_key(sign)
-        path = bundle_path(place)
+            bundles.private_key(sign)
+        path = bundles.bundle_path(place)
         bundle = yield from BundleCalls._bundle(self, kbs, on_progress=on_progress)
-        with NewFile(path) as file:
+        with bundles.NewFile(path) as file:
             at = url(f"{KNOWLEDGE}/bundles/{{}}", bundle.archive)
             yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
             if sign is not None:
-                file.sign(partial(reader.sign, key_file=sign))
+                file.sign(partial(bundles.sign, key_file=sign))
             file.finish()
         return BundleInfo(
             str(path),
@@ -263,12 +263,12 @@ class BundleCalls:
 
         Sources that read the server's disk stay disabled, even with ``trust``.
         """
-        from kbkit.bundles import reader
+        from kbkit.bundles import public_pem
 
         form = {"name": name, "trust": str(bool(trust)).lower()}
         form |= {"wait": str(on_progress is None).lower()}
         if verify is not None:
-            form["verify"] = reader.public_pem(verify)
+            form["verify"] = public_pem(verify)
         fields = [(key, (None, value)) for key, value in form.items() if value]
         with _open_bundle(path) as file:
             parts = [*fields, ("bundle", ("bundle.zip", file))]

@@ -35,29 +35,20 @@ _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 def walk(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield files below a folder by relative path; skip linked, hidden and tools' folders."""
     # an explicit stack, since folders may be nested deeper than Python's recursion limit
-    try:
-        stack = [(_entries(folder), "")]
-    except OSError:
-        return
+    stack = _entries(folder)
     while stack:
-        iterator, place = stack[-1]
-        entry = next(iterator, None)
-        if entry is None:
-            stack.pop()
-            continue
-        path = place + entry.name
-        try:
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(".") and entry.name not in _TOOLS:
-                    stack.append((_entries(entry.path), path + "/"))
-            else:
-                yield Path(entry.path), path
-        except OSError:
-            continue
+        entry = stack.pop()
+        if not entry.is_dir(follow_symlinks=False):
+            yield Path(entry.path), Path(entry.path).relative_to(folder).as_posix()
+        elif not entry.name.startswith(".") and entry.name not in _TOOLS:
+            stack += _entries(entry.path)
 
 
-def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
-    return iter(sorted(os.scandir(folder), key=lambda entry: entry.name))
+def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(folder), key=lambda entry: entry.name, reverse=True)
+    except OSError:
+        return []
 
 
 _AHEAD = 8  # files in memory

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import Any
@@ -63,48 +63,36 @@ def toctree_entries(pages: Sequence[Path]) -> dict[Path, NavEntry]:
     roots = [path for path in pages if path.stem.lower() in _ROOTS]
     for root in sorted(roots, key=lambda path: (len(path.parts), path.stem != "index", path)):
         if _tables(root):
-            return in_order(_Project(root, pages).entries())
+            top = root.parent
+            inside = [path for path in pages if path.is_relative_to(top)]
+            named = {path.relative_to(top).with_suffix("").as_posix(): path for path in inside}
+            below = _below(named, root.stem, (), {root.stem})
+            return in_order(chain([(root, NavEntry(""))], below))
     return {}
 
 
-class _Project:
-    """Pages of a project, by the names that toctrees use."""
-
-    def __init__(self, root: Path, pages: Sequence[Path]) -> None:
-        self._root = root
-        top = root.parent
-        inside = [path for path in pages if path.is_relative_to(top)]
-        self._pages: Mapping[str, Path] = {
-            path.relative_to(top).with_suffix("").as_posix(): path for path in inside
-        }
-
-    def entries(self) -> Iterator[tuple[Path, NavEntry]]:
-        seen = {self._root.stem}
-        yield self._root, NavEntry("")
-        yield from self._below(self._root.stem, (), seen)
-
-    def _below(self, name: str, above: Above, seen: set[str]) -> Iterator[tuple[Path, NavEntry]]:
-        if len(above) >= DEEPEST:
-            return
-        for caption, listed in _tables(self._pages[name]):
-            section = (*above, (caption, None)) if caption else above
-            for title, target in listed:
-                for page_path in self._resolve(target, name):
-                    if page_path in seen:
-                        continue
-                    seen.add(page_path)
-                    page = self._pages[page_path]
+def _below(
+    pages: Mapping[str, Path], name: str, above: Above, seen: set[str]
+) -> Iterator[tuple[Path, NavEntry]]:
+    if len(above) >= DEEPEST:
+        return
+    for caption, listed in _tables(pages[name]):
+        section = (*above, (caption, None)) if caption else above
+        for title, target in listed:
+            for found in _resolve(pages, target, name):
+                if found not in seen:
+                    seen.add(found)
+                    page = pages[found]
                     yield page, NavEntry(title, section)
-                    label = title or page.stem
-                    yield from self._below(page_path, (*section, (label, page)), seen)
+                    yield from _below(pages, found, (*section, (title or page.stem, page)), seen)
 
-    def _resolve(self, target: str, name: str) -> list[str]:
-        path = target.lstrip("/") if target.startswith("/") else join(dirname(name), target)
-        path = normpath(path)
-        if any(mark in path for mark in "*?["):
-            return sorted(one for one in self._pages if fnmatchcase(one, path) and one != name)
-        stem = path.removesuffix(".rst").removesuffix(".md")
-        return [stem] if stem in self._pages else []
+
+def _resolve(pages: Mapping[str, Path], target: str, name: str) -> list[str]:
+    path = normpath(target.lstrip("/") if target.startswith("/") else join(dirname(name), target))
+    if any(mark in path for mark in "*?["):
+        return sorted(one for one in pages if fnmatchcase(one, path) and one != name)
+    stem = path.removesuffix(".rst").removesuffix(".md")
+    return [stem] if stem in pages else []
 
 
 def _tables(page: Path) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -139,67 +127,53 @@ _NUMBER = re.compile(r"(\d{1,9})\s*[-_.]+\s*(?=[^\d\s])")
 _LAST = float("inf")
 
 
-@dataclass(slots=True)
-class _Folder:
-    label: str
-    position: float = _LAST
-    index: Path | None = None
-    pages: list[tuple[float, Path]] = field(default_factory=list)
-    folders: dict[str, _Folder] = field(default_factory=dict)
-
-
 def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry]:
-    top, ordered = _Folder(""), False
-    for path in pages:
-        if path.suffix.lower() not in _SUFFIXES or not path.is_relative_to(folder):
-            continue  # not a page of Docusaurus
-        inner, place = top, folder
-        for name in path.relative_to(folder).parts[:-1][:DEEPEST]:
-            place /= name
-            if name not in inner.folders:
-                inner.folders[name], has_category = _category(place)
-                ordered = ordered or has_category
-            inner = inner.folders[name]
-        position = _sidebar_position(path)
-        ordered = ordered or position is not None
-        position = _numbered(path.stem) if position is None else position
+    """Order pages as Docusaurus does: by position, then by name."""
+    pages = [path for path in pages if path.suffix.lower() in _SUFFIXES and folder in path.parents]
+    depth = len(folder.parents)
+    around = {path: [*path.parents][::-1][depth + 1 :][:DEEPEST] for path in pages}
+    stated = {path: _sidebar_position(path) for path in pages}
+    places = {place for inside in around.values() for place in inside}
+    categories = {place: _category(place) for place in places}
+    if set(stated.values()) <= {None} and not any(known for *_, known in categories.values()):
+        return {}
+    positions = {place: position for place, (_, position, _) in categories.items()}
+    indexes: dict[Path, Path] = {}
+    for path, position in stated.items():
+        positions[path] = _numbered(path.stem) if position is None else position
         if path.stem.lower() in ("index", "readme", path.parent.name.lower()):
-            inner.index = inner.index or path
-            inner.position = min(inner.position, position)
-        inner.pages.append((position, path))
-    return in_order(_entries(top, ())) if ordered else {}
+            place = (around[path] or [folder])[-1]
+            indexes.setdefault(place, path)
+            positions[place] = min(positions.get(place, _LAST), positions[path])
+
+    first = frozenset(indexes.values())
+
+    def rank(path: Path) -> list[tuple[float, str]]:
+        own = (-_LAST, "") if path in first else (positions[path], path.name)
+        return [*((positions[place], place.name) for place in around[path]), own]
+
+    return in_order(
+        (path, NavEntry("", tuple((categories[at][0], indexes.get(at)) for at in around[path])))
+        for path in sorted(pages, key=rank)
+    )
 
 
-def _entries(folder: _Folder, above: Above) -> Iterator[tuple[Path, NavEntry]]:
-    if folder.index is not None:
-        yield folder.index, NavEntry("", above)
-    items: list[tuple[float, str, Path | _Folder]] = [
-        *((position, path.name, path) for position, path in folder.pages if path != folder.index),
-        *((inner.position, name, inner) for name, inner in folder.folders.items()),
-    ]
-    for _, _, item in sorted(items, key=lambda one: one[:2]):
-        if isinstance(item, _Folder):
-            yield from _entries(item, (*above, (item.label, item.index)))
-        else:
-            yield item, NavEntry("", above)
-
-
-def _category(place: Path) -> tuple[_Folder, bool]:
-    folder = _Folder(title_from_name(_NUMBER.sub("", place.name, count=1)))
-    folder.position = _numbered(place.name)
+def _category(place: Path) -> tuple[str, float, bool]:
+    """Return a folder's label and position, and whether a file states them."""
+    label = title_from_name(_NUMBER.sub("", place.name, count=1))
+    position = _numbered(place.name)
     for name in CATEGORIES:
         try:
             values: Any = load_values(bytes_of(place / name, _HEAD).decode(errors="replace"))
         except (OSError, ValueError):
             continue
         if isinstance(values, dict):
-            if isinstance(label := values.get("label"), str) and label.strip():
-                folder.label = label
-            position = values.get("position")
-            if isinstance(position, int | float) and not isinstance(position, bool):
-                folder.position = float(position)
-            return folder, True
-    return folder, False
+            own, at = values.get("label"), values.get("position")
+            label = own if isinstance(own, str) and own.strip() else label
+            if isinstance(at, int | float) and not isinstance(at, bool):
+                position = float(at)
+            return label, position, True
+    return label, position, False
 
 
 def _sidebar_position(path: Path) -> float | None:
