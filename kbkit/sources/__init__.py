@@ -6,8 +6,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from importlib import import_module
@@ -96,21 +95,15 @@ class LicensedReader:
         self.exhaustive = source.exhaustive
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        with closing(_each(self._source.events(context))) as events:
-            for event in events:
-                if event.document is None:
-                    yield event
-                else:
-                    yield replace(event, document=self._licensed(event.document))
+        for event in self._source.events(context):
+            if event.document is None:
+                yield event
+            else:
+                yield replace(event, document=self._licensed(event.document))
 
     def _licensed(self, document: SourceDocument) -> SourceDocument:
         license = License.of(document.metadata).or_else(self._stated)
         return replace(document, metadata={**document.metadata, **license.to_metadata()})
-
-
-def _each(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
-    """Make a generator of events, which can be closed."""
-    yield from events
 
 
 # Drive letters and backslashes are paths only on Windows; elsewhere `C:/docs` is a name.

@@ -103,13 +103,11 @@ def _body(  # noqa: PLR0917
 
 def _arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     spec = node.args
-    names = [argument.arg for argument in (*spec.posonlyargs, *spec.args)]
-    if spec.vararg:
-        names.append("*" + spec.vararg.arg)
-    names.extend(argument.arg for argument in spec.kwonlyargs)
-    if spec.kwarg:
-        names.append("**" + spec.kwarg.arg)
-    return ", ".join(names)
+    for each in ast.walk(spec):
+        if isinstance(each, ast.arg):
+            each.annotation = None
+    spec.defaults, spec.kw_defaults = [], [None for _ in spec.kwonlyargs]
+    return ast.unparse(spec)
 
 
 def _language(path: PurePosixPath) -> str:

@@ -60,7 +60,8 @@ def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
     """Drop empty rows and trailing empty cells; refuse tables that are too large."""
     cells = 0
     for count, (number, raw) in enumerate(rows, 1):
-        row = _trimmed(raw)
+        width = next((n for n in range(len(raw), 0, -1) if raw[n - 1]), 0)
+        row = raw[:width]
         cells += len(row)
         if count > MAX_ROWS or cells > MAX_CELLS or len(row) > MAX_COLUMNS:
             raise UnreadableError(
@@ -100,13 +101,6 @@ def _split_at_header(
 
 def cell_text(value: str) -> str:
     return re.sub(r"\s+", " ", value).strip()
-
-
-def _trimmed(row: list[str]) -> list[str]:
-    width = len(row)
-    while width and not row[width - 1]:
-        width -= 1
-    return row[:width]
 
 
 def _length(row: list[str], width: int = 0) -> int:
@@ -383,7 +377,8 @@ def _number(value: float, number_format: str) -> str:
     if not re.search("[0#?]", masks):
         return "".join(text for text, _ in tokens).strip()
     whole, point, part = masks.partition(".")
-    power = 2 * form.count("%") - 3 * _scale(masks)
+    thousands = sum(len(each) - len(each.rstrip(",")) for each in (whole, part))
+    power = 2 * form.count("%") - 3 * thousands
     places = len(re.sub("[^0#?]", "", part))
     shifted = _EXACT.scaleb(Decimal(repr(abs(value))), power)
     written = f"{_EXACT.quantize(shifted, Decimal((0, (1,), -places))):f}"
@@ -397,28 +392,15 @@ def _number(value: float, number_format: str) -> str:
     return negative + _filled(tokens, units, f".{rest}" if rest or (point and not places) else "")
 
 
-def _scale(masks: str) -> int:
-    """Return how often a format divides by a thousand: by commas after its last digit."""
-    before, _, after = masks.partition(".")
-    return sum(len(part) - len(part.rstrip(",")) for part in (before, after))
-
-
 def _filled(tokens: list[tuple[str, str]], units: str, rest: str) -> str:
-    out: list[str] = []
-    masks = [mask for _, mask in tokens]
-    last = max(number for number, mask in enumerate(masks) if mask)
-    first = next(number for number, mask in enumerate(masks) if mask)
-    pointed = next((number for number, mask in enumerate(masks) if "." in mask), last)
-    for number in range(len(tokens) - 1, -1, -1):
-        text, mask = tokens[number]
-        if not mask:
-            out.append(text)
-            continue
-        out.append(rest if number == pointed else "")
-        if number <= pointed:
-            size = (
-                len(units) if number == first else len(re.sub("[^0#?]", "", mask.partition(".")[0]))
-            )
-            units, taken = units[: max(0, len(units) - size)], units[max(0, len(units) - size) :]
-            out.append(taken)
-    return " ".join("".join(reversed(out)).split())
+    """Put digits into the places of a format, from the right."""
+    texts = [text for text, _ in tokens]
+    masked = [number for number, (_, mask) in enumerate(tokens) if mask]
+    pointed = next((number for number in masked if "." in tokens[number][1]), masked[-1])
+    texts[pointed] = rest
+    for number in reversed(masked[: masked.index(pointed) + 1]):
+        size = len(re.sub("[^0#?]", "", tokens[number][1].partition(".")[0]))
+        cut = max(0, len(units) - size) if number > masked[0] else 0
+        texts[number] = units[cut:] + texts[number]
+        units = units[:cut]
+    return " ".join("".join(texts).split())
