@@ -1,7 +1,8 @@
-"""Convert reStructuredText with Sphinx directives and roles.
+"""Convert reStructuredText and docstrings (numpy, Google and Sphinx styles) to Markdown.
 
 docutils runs without file access and raw markup. Directives and roles of Sphinx are registered
-first: directives keep argument and content, roles their text.
+first: directives keep argument and content, roles their text. Docstrings without marks of
+reStructuredText are taken as Markdown.
 """
 
 from __future__ import annotations
