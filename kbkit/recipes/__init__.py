@@ -2,112 +2,52 @@
 
 from __future__ import annotations
 
-from kbkit.recipes.base import (
-    AnyAnnotation,
-    ExpandSpec,
-    LanguageModelSpec,
-    LlmAnnotation,
-    NameSpec,
-    NoAnnotation,
-    PluginAnnotation,
-    RulesAnnotation,
-    Spec,
-)
-from kbkit.recipes.loading import (
-    demands,
-    golden_questions,
-    load_questions,
-    load_recipe,
-    parse_embedding,
-    parse_recipe,
-    parse_source,
-    require_trust,
-)
-from kbkit.recipes.schema import (
-    AnyEmbedding,
-    AutoEmbedding,
-    ChunkingSpec,
-    EmbeddedText,
-    GraphSpec,
-    KnowledgeBaseSpec,
-    LearningSpec,
-    LlamaIndexEmbedding,
-    ModelEmbedding,
-    MultilingualEmbedding,
-    OnnxEmbedding,
-    PluginEmbedding,
-    PostprocessorSpec,
-    Question,
-    Recipe,
-    RetrievalSpec,
-    SiteSpec,
-    StaticEmbedding,
-    StorageSpec,
-    check_name,
-)
-from kbkit.recipes.sources import (
-    AnySource,
-    CrawlSource,
-    FetchSpec,
-    FilesSource,
-    JsonlSource,
-    MirrorSource,
-    OpenApiSource,
-    PackageSource,
-    PageSource,
-    ParquetSource,
-    PluginSource,
-    SourceSpec,
-)
-
-__all__ = [
-    "AnyAnnotation",
-    "AnyEmbedding",
-    "AnySource",
-    "AutoEmbedding",
-    "ChunkingSpec",
-    "CrawlSource",
-    "EmbeddedText",
-    "ExpandSpec",
-    "FetchSpec",
-    "FilesSource",
-    "GraphSpec",
-    "JsonlSource",
-    "KnowledgeBaseSpec",
-    "LanguageModelSpec",
-    "LearningSpec",
-    "LlamaIndexEmbedding",
-    "LlmAnnotation",
-    "MirrorSource",
-    "ModelEmbedding",
-    "MultilingualEmbedding",
-    "NameSpec",
-    "NoAnnotation",
-    "OnnxEmbedding",
-    "OpenApiSource",
-    "PackageSource",
-    "PageSource",
-    "ParquetSource",
-    "PluginAnnotation",
-    "PluginEmbedding",
-    "PluginSource",
-    "PostprocessorSpec",
-    "Question",
-    "Recipe",
-    "RetrievalSpec",
-    "RulesAnnotation",
-    "SiteSpec",
-    "SourceSpec",
-    "Spec",
-    "StaticEmbedding",
-    "StorageSpec",
-    "check_name",
-    "demands",
-    "golden_questions",
-    "load_questions",
-    "load_recipe",
-    "parse_embedding",
-    "parse_recipe",
-    "parse_source",
-    "require_trust",
-]
+from kbkit.recipes.base import AnyAnnotation as AnyAnnotation
+from kbkit.recipes.base import ExpandSpec as ExpandSpec
+from kbkit.recipes.base import LanguageModelSpec as LanguageModelSpec
+from kbkit.recipes.base import LlmAnnotation as LlmAnnotation
+from kbkit.recipes.base import NameSpec as NameSpec
+from kbkit.recipes.base import NoAnnotation as NoAnnotation
+from kbkit.recipes.base import PluginAnnotation as PluginAnnotation
+from kbkit.recipes.base import RulesAnnotation as RulesAnnotation
+from kbkit.recipes.base import Spec as Spec
+from kbkit.recipes.loading import demands as demands
+from kbkit.recipes.loading import golden_questions as golden_questions
+from kbkit.recipes.loading import load_questions as load_questions
+from kbkit.recipes.loading import load_recipe as load_recipe
+from kbkit.recipes.loading import parse_embedding as parse_embedding
+from kbkit.recipes.loading import parse_recipe as parse_recipe
+from kbkit.recipes.loading import parse_source as parse_source
+from kbkit.recipes.loading import require_trust as require_trust
+from kbkit.recipes.schema import AnyEmbedding as AnyEmbedding
+from kbkit.recipes.schema import AutoEmbedding as AutoEmbedding
+from kbkit.recipes.schema import ChunkingSpec as ChunkingSpec
+from kbkit.recipes.schema import EmbeddedText as EmbeddedText
+from kbkit.recipes.schema import GraphSpec as GraphSpec
+from kbkit.recipes.schema import KnowledgeBaseSpec as KnowledgeBaseSpec
+from kbkit.recipes.schema import LearningSpec as LearningSpec
+from kbkit.recipes.schema import LlamaIndexEmbedding as LlamaIndexEmbedding
+from kbkit.recipes.schema import ModelEmbedding as ModelEmbedding
+from kbkit.recipes.schema import MultilingualEmbedding as MultilingualEmbedding
+from kbkit.recipes.schema import OnnxEmbedding as OnnxEmbedding
+from kbkit.recipes.schema import PluginEmbedding as PluginEmbedding
+from kbkit.recipes.schema import PostprocessorSpec as PostprocessorSpec
+from kbkit.recipes.schema import Question as Question
+from kbkit.recipes.schema import Recipe as Recipe
+from kbkit.recipes.schema import RetrievalSpec as RetrievalSpec
+from kbkit.recipes.schema import SiteSpec as SiteSpec
+from kbkit.recipes.schema import StaticEmbedding as StaticEmbedding
+from kbkit.recipes.schema import StorageSpec as StorageSpec
+from kbkit.recipes.schema import check_name as check_name
+from kbkit.recipes.sources import AnySource as AnySource
+from kbkit.recipes.sources import CrawlSource as CrawlSource
+from kbkit.recipes.sources import FetchSpec as FetchSpec
+from kbkit.recipes.sources import FilesSource as FilesSource
+from kbkit.recipes.sources import JsonlSource as JsonlSource
+from kbkit.recipes.sources import MirrorSource as MirrorSource
+from kbkit.recipes.sources import OpenApiSource as OpenApiSource
+from kbkit.recipes.sources import PackageSource as PackageSource
+from kbkit.recipes.sources import PageSource as PageSource
+from kbkit.recipes.sources import ParquetSource as ParquetSource
+from kbkit.recipes.sources import PluginSource as PluginSource
+from kbkit.recipes.sources import SourceSpec as SourceSpec

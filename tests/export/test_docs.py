@@ -153,7 +153,8 @@ def public_names() -> set[str]:
         names = getattr(module, "__all__", None) or [
             name
             for name, item in vars(module).items()
-            if getattr(item, "__module__", "") == module.__name__ and not name.startswith("_")
+            if str(getattr(item, "__module__", "")).startswith(module.__name__)
+            and not name.startswith("_")
         ]
         for item in (getattr(module, name) for name in names):
             if not isinstance(item, type | types.FunctionType):
