@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
@@ -20,7 +21,7 @@ from kbkit.recipes import OpenApiSource
 from kbkit.regular_files import bytes_of
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled
+from kbkit.sources.markdown.lines import inline_markdown, joined, labelled, page, section
 from kbkit.sources.openapi.operations import MAX_EXAMPLE_LENGTH, Operation, Operations, Security
 from kbkit.sources.openapi.schemas import Node, References, Schemas
 from kbkit.sources.untrusted import load_values
@@ -143,13 +144,12 @@ class ApiDescription:
     def __init__(self, values: dict[str, Any], uri: str, path: Path | None = None) -> None:
         self._uri = uri.partition("#")[0]
         self._references = References(values, path)
-        self._root = Node(values)
+        self._root = self._references.resolve(values)
         self._info = self._root.get("info")
         self._name = self._info.text("title") or uri.rpartition("/")[2] or "API"
-        self._schemas = Schemas(self._references)
-        self._operations = Operations(
-            self._root, self._references, self._schemas, _servers(self._root, self._uri)
-        )
+        self._schemas = Schemas()
+        servers = _servers(self._root, self._uri)
+        self._operations = Operations(self._root, self._schemas, servers)
 
     def problems(self) -> list[str]:
         """Return broken references; complete after all documents."""
@@ -158,153 +158,121 @@ class ApiDescription:
     def documents(self) -> Iterator[SourceDocument]:
         """Yield the overview, then the endpoints, the webhooks and the schemas."""
         operations = list(self._operations.listed())
-        yield self._document(
-            "",
-            self._name,
-            self._overview(operations),
-            (),
-            {
-                "part": "overview",
-                **_description(self._info.text("summary") or self._info.get("description").value),
-            },
-        )
+        summary = self._info.text("summary") or self._info.members.get("description")
+        page = self._overview(operations)
+        yield self._document("", self._name, page, summary, part="overview")
         for operation in operations:
-            metadata: dict[str, Any] = {
-                "part": "webhook" if operation.webhook else "endpoint",
-                "method": operation.method.upper(),
-                "path": operation.path,
-            }
-            if operation.name:
-                metadata["operation_id"] = operation.name
-            if operation.deprecated:
-                metadata["deprecated"] = True
             self._schemas.begin()
-            description = operation.node.get("description").value or operation.summary
-            metadata |= _description(description)
-            page = self._operations.page(operation)
-            section = "webhooks" if operation.webhook else "paths"
-            pointer = _pointer(section, operation.path, operation.method)
-            yield self._document(pointer, operation.title, page, operation.tags, metadata)
+            yield self._document(
+                _pointer(
+                    "webhooks" if operation.webhook else "paths", operation.path, operation.method
+                ),
+                operation.title,
+                self._operations.page(operation),
+                operation.node.members.get("description") or operation.summary,
+                operation.tags,
+                part="webhook" if operation.webhook else "endpoint",
+                method=operation.method.upper(),
+                path=operation.path,
+                operation_id=operation.name,
+                deprecated=operation.deprecated,
+            )
         for name, schema in self._root.get("components").get("schemas").items():
             self._schemas.begin()
             page = self._schema_page(name, schema)
+            description = schema.members.get("description")
             pointer = _pointer("components", "schemas", name)
-            description = self._references.resolve(schema).get("description").value
-            metadata = {"part": "schema", **_description(description)}
-            yield self._document(pointer, f"{name} schema", page, (), metadata)
+            yield self._document(pointer, f"{name} schema", page, description, part="schema")
 
     def _document(
         self,
         pointer: str,
         title: str,
         content: str,
-        tags: tuple[str, ...],
-        metadata: dict[str, Any],
+        description: Any,
+        tags: tuple[str, ...] = (),
+        **about: Any,
     ) -> SourceDocument:
-        about = {"api": self._name}
-        if version := self._info.text("version"):
-            about["version"] = version
-        about |= self._license().to_metadata()
+        stated = self._info.get("license")
+        named = stated.text("identifier") or stated.text("name")
+        text = description.strip() if isinstance(description, str) else ""
+        metadata = {
+            "api": self._name,
+            "version": self._info.text("version"),
+            **License.stated(named, stated.text("url")).to_metadata(),
+            **about,
+            "description": plain_text(inline_markdown(text.partition("\n\n")[0])),
+        }
         return SourceDocument(
             self._uri + pointer,
             " ".join(title.split())[:500],
             content,
             DocumentType.API_SPEC,
             tags,
-            {**about, **metadata},
+            {key: value for key, value in metadata.items() if value},
         )
-
-    def _license(self) -> License:
-        stated = self._info.get("license")
-        return License.stated(stated.text("identifier") or stated.text("name"), stated.text("url"))
 
     def _overview(self, operations: list[Operation]) -> str:
         info = self._info
-        blocks = [f"# {escape(self._name)}"]
-        lines = []
-        if version := info.text("version"):
-            lines.append(f"-   Version: {escape(version)}")
-        lines.append(f"-   Description format: OpenAPI {escape(self._root.text('openapi'))}")
-        for key, label in (("contact", "Contact"), ("license", "License")):
-            part = info.get(key)
-            parts = [part.text(field) for field in ("name", "identifier", "email", "url")]
-            if text := ", ".join(escape(word) for word in parts if word):
-                lines.append(f"-   {label}: {text}")
-        if terms := info.text("termsOfService"):
-            lines.append(f"-   Terms of service: {escape(terms)}")
-        blocks.append("\n".join(lines))
-        blocks.append(inline_markdown(info.text("summary")))
-        blocks.append(block_markdown(info.get("description").value, 2))
-        servers = self._server_lines()
-        if servers:
-            blocks.append("## Servers\n\n" + "\n".join(servers))
-        schemes = Security(self._root, self._references).schemes()
-        if schemes:
-            blocks.append("## Authentication\n\n" + "\n".join(schemes))
-        blocks.append(self._endpoint_list(operations))
-        names = [name for name, _ in self._root.get("components").get("schemas").items()]
-        if names:
-            blocks.append("## Schemas\n\n" + "\n".join(f"-   {code_span(name)}" for name in names))
-        return "\n\n".join(block for block in blocks if block.strip()) + "\n"
+        facts = [("Version", info.text("version"))]
+        facts.append(("Description format", f"OpenAPI {self._root.text('openapi')}"))
+        for label in ("Contact", "License"):
+            fields = map(info.get(label.lower()).text, ("name", "identifier", "email", "url"))
+            facts.append((label, ", ".join(filter(None, fields))))
+        facts.append(("Terms of service", info.text("termsOfService")))
+        names = map(str, self._root.get("components").get("schemas").members)
+        return page(
+            f"# {escape(self._name)}",
+            "\n".join(f"-   {label}: {escape(text)}" for label, text in facts if text),
+            inline_markdown(info.text("summary")),
+            info.block(2),
+            section("## Servers", self._server_lines()),
+            section("## Authentication", Security(self._root).schemes()),
+            self._endpoint_list(operations),
+            section("## Schemas", [f"-   {code_span(name)}" for name in names]),
+        )
 
     def _server_lines(self) -> list[str]:
         lines = []
         for server in self._root.get("servers").parts():
-            url = server.text("url")
-            if not url:
+            if not (url := server.text("url")):
                 continue
-            description = inline_markdown(server.get("description").value)
-            lines.append(labelled(f"-   {code_span(url)}", description))
+            lines.append(labelled(f"-   {code_span(url)}", server.line()))
             for name, variable in server.get("variables").items():
-                choices = [str(part.value) for part in variable.get("enum").parts()]
                 words = f"default {code_span(variable.text('default'))}"
-                if choices:
-                    words += ", one of " + ", ".join(code_span(choice) for choice in choices[:50])
-                description = inline_markdown(variable.get("description").value)
-                lines.append(labelled(f"    -   {code_span(name)} ({words})", description))
+                if choices := variable.get("enum").parts():
+                    named = (code_span(str(choice.value)) for choice in choices[:50])
+                    words += f", one of {', '.join(named)}"
+                lines.append(labelled(f"    -   {code_span(name)} ({words})", variable.line()))
         return lines
 
     def _endpoint_list(self, operations: list[Operation]) -> str:
-        described_tags = {
-            tag.text("name"): tag.get("description").value for tag in self._root.get("tags").parts()
-        }
-        named = [tag for operation in operations for tag in operation.tags]
+        described = {tag.text("name"): tag.block(4) for tag in self._root.get("tags").parts()}
+        endpoints = [part for part in operations if not part.webhook]
         blocks = []
-        for tag in dict.fromkeys([*described_tags, *named]):
-            lines = [_entry(part) for part in operations if tag in part.tags and not part.webhook]
-            text = block_markdown(described_tags.get(tag), 4)
-            if tag and (lines or text):
-                blocks += [f"### {escape(tag)}", text, "\n".join(lines)]
-        loose = [_entry(part) for part in operations if not part.tags and not part.webhook]
-        if loose:
+        for tag in filter(None, dict.fromkeys([*described, *chain(*(p.tags for p in operations))])):
+            lines = [_entry(part) for part in endpoints if tag in part.tags]
+            text = joined(described.get(tag, ""), "\n".join(lines))
+            blocks += [f"### {escape(tag)}", text] if text else []
+        if loose := [_entry(part) for part in endpoints if not part.tags]:
             blocks += ["### Other endpoints" if blocks else "", "\n".join(loose)]
-        if blocks:
-            blocks.insert(0, "## Endpoints")
         hooks = [_entry(part) for part in operations if part.webhook]
-        if hooks:
-            blocks += ["## Webhooks", "\n".join(hooks)]
-        return "\n\n".join(block for block in blocks if block.strip())
+        head = "## Endpoints" if blocks else ""
+        return joined(head, *blocks, section("## Webhooks", hooks))
 
     def _schema_page(self, name: str, schema: Node) -> str:
-        resolved = self._references.resolve(schema)
-        blocks = [f"# {escape(name)}"]
-        value = resolved.value if isinstance(resolved.value, dict) else {}
-        blocks.append(block_markdown(value.get("description"), 2))
-        plain = Node(
-            {key: inner for key, inner in value.items() if key not in ("description", "title")},
-            resolved.file,
-        )
-        kind = self._schemas.kind(plain) if value else "anything"
-        notes = self._schemas.notes(plain)
-        blocks.append(f"Type: {kind}" + (f". {notes}" if notes else ""))
-        lines = self._schemas.lines(Node(resolved.value, resolved.file, name, schema_ref(name)))
-        if lines:
-            blocks.append("## Fields\n\n" + "\n".join(lines))
+        described = ("description", "title")
+        plain = {key: inner for key, inner in schema.members.items() if key not in described}
+        bare = replace(schema, value=plain, name="")
         example = self._schemas.example(schema)
-        if example is not None:
-            text = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
-            blocks.append("## Example\n\n" + fence(text, "json"))
-        return "\n\n".join(block for block in blocks if block.strip()) + "\n"
+        shown = json.dumps(example, ensure_ascii=False, indent=2)[:MAX_EXAMPLE_LENGTH]
+        return page(
+            f"# {escape(name)}",
+            schema.block(2),
+            f"Type: {self._schemas.summary(bare)}",
+            section("## Fields", self._schemas.lines(replace(schema, ref=schema_ref(name)))),
+            "" if example is None else f"## Example\n\n{fence(shown, 'json')}",
+        )
 
 
 def schema_ref(name: str) -> str:
@@ -315,12 +283,6 @@ def _entry(operation: Operation) -> str:
     head = code_span(f"{operation.method.upper()} {operation.path}")
     gone = " (deprecated)" if operation.deprecated else ""
     return labelled(f"-   {head}{gone}", inline_markdown(operation.summary))
-
-
-def _description(text: Any) -> dict[str, str]:
-    first = str(text).strip().partition("\n\n")[0] if isinstance(text, str) else ""
-    paragraph = plain_text(inline_markdown(first))
-    return {"description": paragraph} if paragraph else {}
 
 
 def _pointer(*keys: str) -> str:

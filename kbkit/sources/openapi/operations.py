@@ -11,38 +11,30 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled, table_cell
-from kbkit.sources.openapi.schemas import Node, References, Schemas
+from kbkit.sources.markdown.lines import joined, labelled, page, section, table_cell
+from kbkit.sources.openapi.schemas import Node, Schemas
 from kbkit.text.markdown.writing import code_span, escape, fence
 
 
 class Security:
     """Writes security schemes and the requirements of operations."""
 
-    def __init__(self, root: Node, references: References) -> None:
+    def __init__(self, root: Node) -> None:
         self._required = root.get("security")
         self._schemes = root.get("components").get("securitySchemes")
-        self._references = references
 
     def schemes(self) -> list[str]:
         lines = []
-        for name, part in self._schemes.items():
-            scheme = self._references.resolve(part)
-            description = inline_markdown(scheme.get("description").value)
-            lines.append(labelled(f"-   {code_span(name)} ({_how(scheme)})", description))
+        for name, scheme in self._schemes.items():
+            lines.append(labelled(f"-   {code_span(name)} ({_how(scheme)})", scheme.line()))
             for flow, inner in scheme.get("flows").items():
                 urls = [
-                    f"{label} {code_span(inner.text(key))}"
-                    for key, label in (
-                        ("authorizationUrl", "authorize at"),
-                        ("tokenUrl", "tokens at"),
-                    )
-                    if inner.text(key)
+                    f"{label} {code_span(url)}" for key, label in _URLS if (url := inner.text(key))
                 ]
-                lines.append(f"    -   {escape(flow)}: {', '.join(urls)}".rstrip(": "))
-                for scope, what in inner.get("scopes").items():
-                    text = inline_markdown(what.value)
-                    lines.append(labelled(f"        -   {code_span(scope)}", text))
+                lines.append(labelled(f"    -   {escape(flow)}", ", ".join(urls)))
+                scopes = inner.get("scopes")
+                for scope in map(str, scopes.members):
+                    lines.append(labelled(f"        -   {code_span(scope)}", scopes.line(scope)))
         return lines
 
     def section(self, operation: Node) -> str:
@@ -51,29 +43,26 @@ class Security:
         for requirement in self._requirements(operation):
             parts = []
             for name, scopes in requirement.items():
-                scheme = self._scheme(name)
-                named = [code_span(str(scope.value)) for scope in scopes.parts()]
-                with_scopes = f" with {', '.join(named)}" if named else ""
+                scheme = self._schemes.get(name)
+                named = ", ".join(code_span(str(scope.value)) for scope in scopes.parts())
                 how = f" ({_how(scheme)})" if scheme.value else ""
-                parts.append(f"{code_span(name)}{how}{with_scopes}")
+                parts.append(code_span(name) + how + (f" with {named}" if named else ""))
             lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
-        if not lines:
-            return ""
         words = "One of these:\n\n" if len(lines) > 1 else ""
-        return f"## Authentication\n\n{words}" + "\n".join(lines)
+        return section(f"## Authentication\n\n{words}".rstrip(), lines)
 
     def credentials(self, operation: Node) -> Iterator[tuple[str, str]]:
         """Yield a header or query parameter for each scheme of the first requirement."""
         requirements = (part.items() for part in self._requirements(operation) if part.value)
         for name, _ in next(requirements, []):
-            yield _credentials(self._scheme(name))
+            yield _credentials(self._schemes.get(name))
 
     def _requirements(self, operation: Node) -> list[Node]:
         own = operation.get("security")
         return (own if own.value is not None else self._required).parts()
 
-    def _scheme(self, name: str) -> Node:
-        return self._references.resolve(self._schemes.get(name))
+
+_URLS = (("authorizationUrl", "authorize at"), ("tokenUrl", "tokens at"))
 
 
 def _how(scheme: Node) -> str:
@@ -91,21 +80,17 @@ def _how(scheme: Node) -> str:
 
 
 def _credentials(scheme: Node) -> tuple[str, str]:
-    kind = scheme.text("type")
+    kind, name = scheme.text("type"), scheme.text("name")
+    if kind == "apiKey" and scheme.text("in") == "query":
+        return "", f"{quote(name)}=API_KEY"
     if kind == "apiKey":
-        name = scheme.text("name")
-        match scheme.text("in"):
-            case "query":
-                return "", f"{quote(name)}=API_KEY"
-            case "cookie":
-                return f"Cookie: {name}=API_KEY", ""
-            case _:
-                return f"{name}: API_KEY", ""
+        return (
+            f"Cookie: {name}=" if scheme.text("in") == "cookie" else f"{name}: "
+        ) + "API_KEY", ""
     if kind == "http" and scheme.text("scheme").lower() == "basic":
         return "Authorization: Basic BASE64_OF_USER_AND_PASSWORD", ""
-    if kind in ("http", "oauth2", "openIdConnect"):
-        return "Authorization: Bearer TOKEN", ""
-    return "", ""
+    bearer = kind in ("http", "oauth2", "openIdConnect")
+    return "Authorization: Bearer TOKEN" if bearer else "", ""
 
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
@@ -128,10 +113,13 @@ class Operation:
     name: str
     summary: str
     tags: tuple[str, ...]
-    deprecated: bool
     webhook: bool
     item: Node
     node: Node
+
+    @property
+    def deprecated(self) -> bool:
+        return self.node.flag("deprecated")
 
     @property
     def title(self) -> str:
@@ -141,82 +129,67 @@ class Operation:
 class Operations:
     """Writes the endpoints of one description."""
 
-    def __init__(
-        self, root: Node, references: References, schemas: Schemas, servers: list[str]
-    ) -> None:
+    def __init__(self, root: Node, schemas: Schemas, servers: list[str]) -> None:
         self._root = root
-        self._security = Security(root, references)
-        self._references = references
+        self._security = Security(root)
         self._schemas = schemas
         self._servers = servers
 
     def listed(self) -> Iterator[Operation]:
-        for section in ("paths", "webhooks"):
-            for path, part in self._root.get(section).items():
+        for group in ("paths", "webhooks"):
+            for path, item in self._root.get(group).items():
                 if path.startswith("x-"):
                     continue
-                item = self._references.resolve(part)
-                for method in METHODS:
-                    node = item.get(method)
-                    if isinstance(node.value, dict):
-                        yield self._operation(path, method, item, node, section == "webhooks")
-
-    def _operation(
-        self, path: str, method: str, item: Node, node: Node, webhook: bool
-    ) -> Operation:
-        tags = tuple(str(tag.value) for tag in node.get("tags").parts() if tag.value)
-        return Operation(
-            path=path,
-            method=method,
-            name=node.text("operationId"),
-            summary=node.text("summary") or item.text("summary"),
-            tags=tuple(dict.fromkeys(" ".join(tag.split())[:100] for tag in tags)),
-            deprecated=node.value.get("deprecated") is True,
-            webhook=webhook,
-            item=item,
-            node=node,
-        )
+                for method, node in _methods(item):
+                    tags = (str(tag.value) for tag in node.get("tags").parts() if tag.value)
+                    yield Operation(
+                        path=path,
+                        method=method,
+                        name=node.text("operationId"),
+                        summary=node.text("summary") or item.text("summary"),
+                        tags=tuple(dict.fromkeys(" ".join(tag.split())[:100] for tag in tags)),
+                        webhook=group == "webhooks",
+                        item=item,
+                        node=node,
+                    )
 
     def page(self, operation: Operation) -> str:
-        node = operation.node
-        call = f"{operation.method.upper()} {operation.path}"
-        blocks = [f"# {escape(operation.title)}", fence(call, "http")]
-        if operation.webhook:
-            blocks.append("A webhook: the server sends this request to an address of yours.")
-        if operation.deprecated:
-            blocks.append("> **Deprecated**")
-        blocks.append(block_markdown(operation.item.get("description").value, 2))
-        blocks.append(block_markdown(node.get("description").value, 2))
-        facts = []
-        if operation.name:
-            facts.append(f"-   Operation: {code_span(operation.name)}")
-        if operation.tags:
-            facts.append("-   Tags: " + ", ".join(escape(tag) for tag in operation.tags))
-        if outside := node.get("externalDocs").text("url"):
-            facts.append(f"-   More: {escape(outside)}")
-        blocks.append("\n".join(facts))
+        item, node = operation.item, operation.node
         parameters = self._parameters(operation)
-        blocks.append(self._table(parameters))
-        body = self._references.resolve(node.get("requestBody"))
-        blocks.append(self._request(body))
-        blocks.append(self._responses(node.get("responses")))
-        blocks.append(self._security.section(node))
-        blocks.append(self._callbacks(node.get("callbacks")))
-        if not operation.webhook:
-            example = self._call(operation, parameters, body)
-            blocks.append("## Example call\n\n" + fence(example, "sh"))
-        return "\n\n".join(block for block in blocks if block.strip()) + "\n"
+        body = node.get("requestBody")
+        facts = (
+            ("Operation", code_span(operation.name)),
+            ("Tags", ", ".join(map(escape, operation.tags))),
+            ("More", escape(node.get("externalDocs").text("url"))),
+        )
+        hook = "A webhook: the server sends this request to an address of yours."
+        return page(
+            f"# {escape(operation.title)}",
+            fence(f"{operation.method.upper()} {operation.path}", "http"),
+            hook if operation.webhook else "",
+            "> **Deprecated**" if operation.deprecated else "",
+            item.block(2),
+            node.block(2),
+            "\n".join(f"-   {label}: {text}" for label, text in facts if text),
+            self._table(parameters),
+            self._request(body),
+            self._responses(node.get("responses")),
+            self._security.section(node),
+            self._callbacks(node.get("callbacks")),
+            "" if operation.webhook else "## Example call",
+            "" if operation.webhook else fence(self._call(operation, parameters, body), "sh"),
+        )
 
     # --- parameters ---------------------------------------------------------------------------
 
     def _parameters(self, operation: Operation) -> list[Node]:
         """Return parameters of the path item and the operation; the operation's win."""
-        by_place: dict[tuple[str, str], Node] = {}
-        for holder in (operation.item, operation.node):
-            for part in holder.get("parameters").parts():
-                parameter = self._references.resolve(part)
-                if name := parameter.text("name"):
-                    by_place[parameter.text("in"), name] = parameter
+        by_place = {
+            (parameter.text("in"), name): parameter
+            for holder in (operation.item, operation.node)
+            for parameter in holder.get("parameters").parts()
+            if (name := parameter.text("name"))
+        }
         order = {place: rank for rank, place in enumerate(_PLACES)}
         return sorted(by_place.values(), key=lambda node: order.get(node.text("in"), 9))
 
@@ -226,110 +199,82 @@ class Operations:
         rows = ["| Name | In | Type | Required | Description |", "| --- | --- | --- | --- | --- |"]
         for parameter in parameters:
             schema = _schema_of(parameter)
-            parts = [
-                inline_markdown(parameter.get("description").value),
+            shown = _shown_example(parameter)
+            parts = (
+                parameter.line(),
                 self._schemas.notes(schema),
-            ]
-            if parameter.value.get("deprecated") is True:
-                parts.append("Deprecated.")
-            shown = self._shown_example(parameter)
-            if shown is not None:
-                parts.append(f"Example: {code_span(_text(shown)[:300])}.")
-            unique = dict.fromkeys(part for part in parts if part)
+                "Deprecated." if parameter.flag("deprecated") else "",
+                "" if shown is None else f"Example: {code_span(_text(shown)[:300])}.",
+            )
             cells = (
                 code_span(parameter.text("name")),
                 escape(parameter.text("in")),
                 self._schemas.kind(schema),
-                "yes" if parameter.value.get("required") is True else "no",
-                " ".join(unique),
+                "yes" if parameter.flag("required") else "no",
+                " ".join(dict.fromkeys(filter(None, parts))),
             )
-            rows.append("| " + " | ".join(table_cell(text) for text in cells) + " |")
-        return "## Parameters\n\n" + "\n".join(rows)
-
-    def _shown_example(self, holder: Node) -> Any:
-        if isinstance(holder.value, dict) and "example" in holder.value:
-            return holder.value["example"]
-        for _, part in holder.get("examples").items():
-            example = self._references.resolve(part)
-            if isinstance(example.value, dict) and "value" in example.value:
-                return example.value["value"]
-        return None
+            rows.append("| " + " | ".join(map(table_cell, cells)) + " |")
+        return section("## Parameters", rows)
 
     # --- bodies -------------------------------------------------------------------------------
 
     def _request(self, body: Node) -> str:
-        if not isinstance(body.value, dict) or not body.value:
+        if not body.members:
             return ""
-        required = " (required)" if body.value.get("required") is True else ""
-        blocks = [f"## Request body{required}", block_markdown(body.get("description").value, 3)]
-        blocks += self._contents(body.get("content"), "###", "readOnly")
-        return "\n\n".join(block for block in blocks if block)
+        required = " (required)" if body.flag("required") else ""
+        contents = self._contents(body.get("content"), "###", "readOnly")
+        return joined(f"## Request body{required}", body.block(3), *contents)
 
     def _responses(self, responses: Node) -> str:
         blocks = []
-        for status, part in responses.items():
+        for status, response in responses.items():
             if status.startswith("x-"):
                 continue
-            response = self._references.resolve(part)
-            words = _STATUS.get(status.upper(), "")
-            blocks.append(f"### {escape(status)}" + (f" {words}" if words else ""))
-            blocks.append(block_markdown(response.get("description").value, 4))
             headers = []
-            for name, inner in response.get("headers").items():
-                header = self._references.resolve(inner)
+            for name, header in response.get("headers").items():
                 schema = _schema_of(header)
-                description = inline_markdown(
-                    header.get("description").value
-                ) or self._schemas.notes(schema)
                 head = f"-   {code_span(name)} ({self._schemas.kind(schema)})"
-                headers.append(labelled(head, description))
-            if headers:
-                blocks.append("Headers:\n\n" + "\n".join(headers))
-            blocks += self._contents(response.get("content"), "####", "writeOnly")
-            links = [code_span(name) for name, _ in response.get("links").items()]
-            if links:
-                blocks.append("Links: " + ", ".join(links))
-        if not blocks:
-            return ""
-        return "\n\n".join(["## Responses", *(block for block in blocks if block)])
+                headers.append(labelled(head, header.line() or self._schemas.notes(schema)))
+            links = ", ".join(map(code_span, map(str, response.get("links").members)))
+            blocks += [
+                f"### {escape(status)} {_STATUS.get(status.upper(), '')}".rstrip(),
+                response.block(4),
+                section("Headers:", headers),
+                *self._contents(response.get("content"), "####", "writeOnly"),
+                f"Links: {links}" if links else "",
+            ]
+        return joined("## Responses", *blocks) if blocks else ""
 
     def _contents(self, content: Node, hashes: str, leave_out: str) -> list[str]:
         groups: dict[str, list[str]] = {}
         for name, part in content.items():
             schema = part.get("schema")
+            shown = _shown_example(part)
             text = []
             if schema.value is not None:
-                notes = self._schemas.notes(schema)
-                text.append(self._schemas.kind(schema) + (f". {notes}" if notes else ""))
-                lines = self._schemas.lines(schema)
-                if lines:
-                    text.append("\n".join(lines))
-            shown = self._shown_example(part)
-            if shown is None and schema.value is not None and "json" in name.lower():
-                shown = self._schemas.example(schema, leave_out)
+                text = [self._schemas.summary(schema), "\n".join(self._schemas.lines(schema))]
+                if shown is None and "json" in name.lower():
+                    shown = self._schemas.example(schema, leave_out)
             if shown is not None:
-                language = "json" if not isinstance(shown, str) else _language(name)
+                language = _language(name) if isinstance(shown, str) else "json"
                 text.append(fence(_text(shown)[:MAX_EXAMPLE_LENGTH], language))
-            groups.setdefault("\n\n".join(text), []).append(name)
+            groups.setdefault(joined(*text), []).append(name)
         return [
-            f"{hashes} {', '.join(code_span(name) for name in names)}\n\n{text}".rstrip()
+            f"{hashes} {', '.join(map(code_span, names))}\n\n{text}".rstrip()
             for text, names in groups.items()
         ]
 
     def _callbacks(self, callbacks: Node) -> str:
-        lines = []
-        for name, part in callbacks.items():
-            for address, item in self._references.resolve(part).items():
-                resolved = self._references.resolve(item)
-                for method in METHODS:
-                    node = resolved.get(method)
-                    if isinstance(node.value, dict):
-                        description = inline_markdown(
-                            node.get("summary").value or node.get("description").value
-                        )
-                        head = f"-   {code_span(name)}: {code_span(f'{method.upper()} {address}')}"
-                        lines.append(labelled(head, description))
-        return "## Callbacks\n\n" + "\n".join(lines) if lines else ""
+        lines = [
+            labelled(
+                f"-   {code_span(name)}: {code_span(f'{method.upper()} {address}')}",
+                node.line("summary") or node.line(),
+            )
+            for name, callback in callbacks.items()
+            for address, item in callback.items()
+            for method, node in _methods(item)
+        ]
+        return section("## Callbacks", lines)
 
     # --- the example call ---------------------------------------------------------------------
 
@@ -341,43 +286,41 @@ class Operations:
             value = self._parameter_value(parameter)
             if place == "path":
                 path = path.replace("{" + name + "}", quote(_text(value), safe=""))
-            elif parameter.value.get("required") is True:
-                if place == "query":
-                    values = value if isinstance(value, list) else [value]
-                    query += [f"{quote(name)}={quote(_text(part), safe='')}" for part in values]
-                elif place == "header":
-                    headers.append(f"{name}: {_text(value)}")
-                elif place == "cookie":
-                    headers.append(f"Cookie: {name}={_text(value)}")
+            elif not parameter.flag("required"):
+                continue
+            elif place == "query":
+                values = value if isinstance(value, list) else [value]
+                query += [f"{quote(name)}={quote(_text(part), safe='')}" for part in values]
+            elif place in ("header", "cookie"):
+                pair = f"{name}: {_text(value)}"
+                headers.append(pair if place == "header" else f"Cookie: {name}={_text(value)}")
         for header, pair in self._security.credentials(operation.node):
-            headers += [header] if header else []
-            query += [pair] if pair else []
+            headers += filter(None, [header])
+            query += filter(None, [pair])
         own = operation.node.get("servers").parts() or operation.item.get("servers").parts()
         server = next((part.text("url") for part in own if "://" in part.text("url")), "")
-        url = (
-            (server.rstrip("/") or self._servers[0])
-            + path
-            + ("?" + "&".join(query) if query else "")
-        )
-        parts = [f"curl -X {operation.method.upper()} {shlex.quote(url)}"]
+        url = (server.rstrip("/") or self._servers[0]) + path + "?" * bool(query) + "&".join(query)
         data = self._data(body, headers)
-        parts += [f"-H {shlex.quote(' '.join(header.split()))}" for header in headers]
-        if data:
-            parts.append(data)
-        return " \\\n  ".join(parts)
+        return " \\\n  ".join(
+            (
+                f"curl -X {operation.method.upper()} {shlex.quote(url)}",
+                *(f"-H {shlex.quote(' '.join(header.split()))}" for header in headers),
+                *data,
+            )
+        )
 
     def _parameter_value(self, parameter: Node) -> Any:
-        shown = self._shown_example(parameter)
+        shown = _shown_example(parameter)
         value = self._schemas.example(_schema_of(parameter)) if shown is None else shown
         return parameter.text("name").upper() if value in (None, "string", {}, []) else value
 
-    def _data(self, body: Node, headers: list[str]) -> str:
-        """Return curl's option for the body; add its media type to `headers`."""
+    def _data(self, body: Node, headers: list[str]) -> list[str]:
+        """Return curl's options for the body; add its media type to `headers`."""
         offered = body.get("content").items()
         if not offered:
-            return ""
+            return []
         name, part = next((pair for pair in offered if "json" in pair[0].lower()), offered[0])
-        shown = self._shown_example(part)
+        shown = _shown_example(part)
         value = self._schemas.example(part.get("schema"), "readOnly") if shown is None else shown
         form = ""
         if isinstance(value, dict):
@@ -385,11 +328,24 @@ class Operations:
         if form != "-F":  # curl sets this header itself
             headers.append(f"Content-Type: {name}")
         if form:
-            pairs = (f"{form} {shlex.quote(f'{key}={_text(value[key])}')}" for key in value)
-            return " \\\n  ".join(pairs)
+            return [f"{form} {shlex.quote(f'{key}={_text(value[key])}')}" for key in value]
         if "json" not in name.lower() and not isinstance(value, str):
-            return "--data-binary @FILE"
-        return f"-d {shlex.quote(_text(value)[:MAX_EXAMPLE_LENGTH])}"
+            return ["--data-binary @FILE"]
+        return [f"-d {shlex.quote(_text(value)[:MAX_EXAMPLE_LENGTH])}"]
+
+
+def _methods(item: Node) -> Iterator[tuple[str, Node]]:
+    for method in METHODS:
+        node = item.get(method)
+        if isinstance(node.value, dict):
+            yield method, node
+
+
+def _shown_example(holder: Node) -> Any:
+    if "example" in holder.members:
+        return holder.members["example"]
+    examples = (part.members for _, part in holder.get("examples").items())
+    return next((example["value"] for example in examples if "value" in example), None)
 
 
 def _schema_of(holder: Node) -> Node:

@@ -6,14 +6,14 @@ References lead to the description itself and to files next to it.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from kbkit.regular_files import bytes_of
 from kbkit.sources.decode import decode
-from kbkit.sources.markdown.lines import inline_markdown, labelled
+from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled
 from kbkit.sources.untrusted import load_values
 from kbkit.text.markdown.writing import code_span, escape
 
@@ -24,7 +24,7 @@ _FILE_BYTES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A part of a description and its file.
+    """A part of a description and its file; references are resolved.
 
     Attributes:
         file: Path of its file, or ``None`` for the description itself.
@@ -33,33 +33,50 @@ class Node:
     """
 
     value: Any
+    references: References
     file: Path | None = None
     name: str = ""
     ref: str = ""
 
+    def __bool__(self) -> bool:
+        """Whether it says anything, or has a name."""
+        return bool(self.value or self.name)
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The members of a mapping, as they are; ``{}`` for other values."""
+        return self.value if isinstance(self.value, dict) else {}
+
     def get(self, key: str) -> Node:
-        """Return a member; ``Node(None)`` if it is missing."""
-        value = self.value.get(key) if isinstance(self.value, dict) else None
-        return Node(value, self.file)
+        """Return a member; its value is ``None`` if it is missing."""
+        return self.references.resolve(self.members.get(key), self.file)
 
     def items(self) -> list[tuple[str, Node]]:
         """Return the members of a mapping; ``[]`` for other values."""
-        if not isinstance(self.value, dict):
-            return []
-        return [(str(key), Node(value, self.file)) for key, value in self.value.items()]
+        return [(str(key), self.get(key)) for key in self.members]
 
     def parts(self) -> list[Node]:
         """Return the members of a list; ``[]`` for other values."""
-        if not isinstance(self.value, list):
-            return []
-        return [Node(value, self.file) for value in self.value]
+        values = self.value if isinstance(self.value, list) else []
+        return [self.references.resolve(value, self.file) for value in values]
+
+    def flag(self, key: str) -> bool:
+        return self.members.get(key) is True
 
     def text(self, key: str) -> str:
         """Return a text or number as one line; ``""`` for other values."""
-        value = self.value.get(key) if isinstance(self.value, dict) else None
+        value = self.members.get(key)
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             return ""
         return " ".join(str(value).split())[:1000]
+
+    def line(self, key: str = "description") -> str:
+        """Return a text as one line of Markdown."""
+        return inline_markdown(self.members.get(key))
+
+    def block(self, level: int) -> str:
+        """Return the description as Markdown, with headings from a level on."""
+        return block_markdown(self.members.get("description"), level)
 
 
 @dataclass(slots=True)
@@ -71,49 +88,46 @@ class References:
     problems: dict[str, str] = field(default_factory=dict)
     _files: dict[Path, Any] = field(default_factory=dict)
 
-    def resolve(self, node: Node) -> Node:
+    def resolve(self, value: Any, file: Path | None = None) -> Node:
         """Return a part, or the target of its ``$ref``.
 
         Members next to a ``$ref`` override those of the target. A broken reference is noted in
         ``problems`` and gives an empty mapping.
         """
         siblings: dict[str, Any] = {}
-        first: Node | None = None
+        first = node = Node(value, self, file)
         for _ in range(_CHAIN):
-            value = node.value
-            if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
+            ref = node.members.get("$ref")
+            if not isinstance(ref, str):
                 break
-            ref = value["$ref"]
-            siblings = {**{k: v for k, v in value.items() if k != "$ref"}, **siblings}
+            siblings = {**{k: v for k, v in node.members.items() if k != "$ref"}, **siblings}
             node = self._follow(ref, node.file)
-            first = first or node
+            first = first if first.ref else node
         else:
             self.problems.setdefault(node.ref, "references that lead in a circle")
-            node = Node({}, node.file)
-        if first is None:
-            return node
-        value = node.value
-        if siblings and isinstance(value, dict):
-            value = {**value, **siblings}
-        return Node(value, node.file, first.name, first.ref)
+            node = replace(node, value={})
+        if not first.ref:
+            return first
+        if siblings and isinstance(node.value, dict):
+            node = replace(node, value={**node.value, **siblings})
+        return replace(node, name=first.name, ref=first.ref)
 
     def _follow(self, ref: str, file: Path | None) -> Node:
         place, _, pointer = ref.partition("#")
-        name = unquote(pointer.rpartition("/")[2]).replace("~1", "/").replace("~0", "~")
+        name = _key(pointer.rpartition("/")[2])
         target = file
         try:
             if place:
                 target = self._file(place, file)
                 name = name or Path(place).stem
             value = self.root if target is None else self._load(target)
-            for part in pointer.split("/")[1:]:
-                key = unquote(part).replace("~1", "/").replace("~0", "~")
-                value = value[int(key)] if isinstance(value, list) else value[key]
+            for part in map(_key, pointer.split("/")[1:]):
+                value = value[int(part)] if isinstance(value, list) else value[part]
         except (LookupError, TypeError, ValueError) as error:
             reason = error if isinstance(error, ValueError) else "leads nowhere"
             self.problems.setdefault(ref, f"{ref}: {reason}")
-            return Node({}, target, name, ref)
-        return Node(value, target, name, f"{target or ''}#{pointer}")
+            return Node({}, self, target, name, ref)
+        return Node(value, self, target, name, f"{target or ''}#{pointer}")
 
     def _file(self, place: str, file: Path | None) -> Path | None:
         if self.path is None or urlsplit(place).scheme or place.startswith("//"):
@@ -176,80 +190,68 @@ class Field:
 
 
 class Schemas:
-    """Writes the schemas of one description."""
+    """Writes schemas; `begin` starts a document, whose work is bounded."""
 
-    def __init__(self, references: References) -> None:
-        self._references = references
-        self._left = _WORK
+    def __init__(self) -> None:
+        self.begin()
 
     def begin(self) -> None:
         self._left = _WORK
 
     # --- text ---------------------------------------------------------------------------------
 
-    def lines(self, node: Node) -> list[str]:
+    def lines(self, schema: Node) -> list[str]:
         """Write a schema as lines of a nested list; its fields or variants are the first level."""
         out: list[str] = []
-        self._members(node, 0, (), out)
+        self._members(schema, 0, (), out)
         if len(out) >= _LINES:
             out[_LINES:] = ["-   … and more, see the schemas"]
         return out
 
-    def kind(self, node: Node, depth: int = 0) -> str:
+    def summary(self, schema: Node) -> str:
+        """Write type, limits, values and description of a schema as inline Markdown."""
+        return ". ".join(filter(None, (self.kind(schema), self.notes(schema))))
+
+    def kind(self, schema: Node, depth: int = 0) -> str:
         self._left -= 1
         if self._left < 0:
             return "…"
-        schema = self._references.resolve(node)
         if schema.name:
-            nullable = " or null" if _true(schema, "nullable") else ""
-            return code_span(schema.name) + nullable
-        return self._kind(schema, depth)
-
-    def _kind(self, schema: Node, depth: int) -> str:
-        value = schema.value
-        if value is True or value == {}:
-            return "anything"
-        if not isinstance(value, dict):
-            return "nothing" if value is False else "anything"
+            return code_span(schema.name) + (" or null" if schema.flag("nullable") else "")
+        value = schema.members
+        if not value:
+            return "nothing" if schema.value is False else "anything"
         if depth > _DEEP:
             return "…"
-        for key, word in (("oneOf", "one of"), ("anyOf", "any of"), ("allOf", "")):
-            variants = schema.get(key).parts()
-            if variants:
+        for key, words in (("oneOf", "one of "), ("anyOf", "any of "), ("allOf", "")):
+            if variants := schema.get(key).parts():
                 kinds = list(dict.fromkeys(self.kind(part, depth + 1) for part in variants[:20]))
-                if key == "allOf":
-                    return " and ".join(kinds)
-                return f"{word} {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
-        types = [str(part) for part in _listed(value.get("type")) if isinstance(part, str)]
-        if not types:
-            types = [_type_by_keys(value)]
-        if _true(schema, "nullable") and "null" not in types:
+                joint = ", " if words else " and "
+                return words * (len(kinds) > 1) + joint.join(kinds)
+        types = [part for part in _listed(value.get("type")) if isinstance(part, str)]
+        types = types or [_type_by_keys(value)]
+        if schema.flag("nullable") and "null" not in types:
             types.append("null")
-        names = []
-        for name in types:
-            if name == "array":
-                items = schema.get("items")
-                names.append(f"array of {self.kind(items, depth + 1)}" if items.value else "array")
-            elif name == "object" and isinstance(value.get("additionalProperties"), dict):
-                inner = self.kind(schema.get("additionalProperties"), depth + 1)
-                own = "" if not value.get("properties") else " beside its fields"
-                names.append(f"object of {inner}{own}")
-            else:
-                names.append(escape(name))
-        text = " or ".join(names)
+        text = " or ".join(self._typed(name, schema, depth) for name in types)
         shape = schema.text("format") or schema.text("contentMediaType")
         return f"{text}, {escape(shape)}" if shape else text
 
-    def notes(self, node: Node) -> str:
+    def _typed(self, name: str, schema: Node, depth: int) -> str:
+        if name == "array":
+            items = schema.get("items")
+            return f"array of {self.kind(items, depth + 1)}" if items else "array"
+        if name == "object" and isinstance(schema.members.get("additionalProperties"), dict):
+            inner = self.kind(schema.get("additionalProperties"), depth + 1)
+            return f"object of {inner}{' beside its fields' if schema.get('properties') else ''}"
+        return escape(name)
+
+    def notes(self, schema: Node) -> str:
         """Write limits, values and description of a schema as inline Markdown."""
-        schema = self._references.resolve(node)
-        value = schema.value
-        if not isinstance(value, dict):
-            return ""
-        parts = [inline_markdown(value.get("description") or value.get("title"))]
-        parts += [words for key, words in _MARKS if _true(schema, key)]
-        items = self._references.resolve(schema.get("items"))
-        values = value.get("enum") or (None if items.name else items.get("enum").value)
+        value = schema.members
+        parts = [schema.line("description") or schema.line("title")]
+        parts += [words for key, words in _MARKS if schema.flag(key)]
+        items = schema.get("items")
+        values = value.get("enum") or (None if items.name else items.members.get("enum"))
         if isinstance(values, list) and values:
             more = f" and {len(values) - 60} more" if len(values) > 60 else ""
             parts.append("One of " + ", ".join(_literal(part) for part in values[:60]) + more + ".")
@@ -264,50 +266,38 @@ class Schemas:
         ]
         if limits:
             parts.append("; ".join(limits).capitalize() + ".")
-        return " ".join(part for part in parts if part)
+        return " ".join(filter(None, parts))
 
-    def _members(self, node: Node, depth: int, outer: tuple[str, ...], out: list[str]) -> None:
-        schema = self._references.resolve(node)
-        if schema.ref:
-            if schema.ref in outer:
-                return  # a circle: its fields are above
-            outer = (*outer, schema.ref)
+    def _members(self, schema: Node, depth: int, outer: tuple[str, ...], out: list[str]) -> None:
+        if schema.ref and schema.ref in outer:
+            return  # a circle: its fields are above
         # fields of the schemas that it extends are among its own
-        refs = [
-            part.value.get("$ref")
-            for part in schema.get("allOf").parts()
-            if isinstance(part.value, dict)
-        ]
-        outer = (*outer, *(f"{schema.file or ''}{ref}" for ref in refs if isinstance(ref, str)))
+        extended = (part.ref for part in schema.get("allOf").parts())
+        outer = (*outer, *filter(None, (schema.ref, *extended)))
         if depth >= _DEEP or len(out) >= _LINES:
             return
         pad = "    " * depth
         for member in self.fields(schema):
             if len(out) >= _LINES:
                 return
-            kind = self.kind(member.schema)
             required = ", required" if member.required else ""
             label = code_span(member.name) if member.name else "any other name"
-            head = f"{pad}-   {label} ({kind}{required})"
+            head = f"{pad}-   {label} ({self.kind(member.schema)}{required})"
             out.append(labelled(head, self.notes(member.schema)))
             self._members(member.schema, depth + 1, outer, out)
         for key, words in (("oneOf", "One of"), ("anyOf", "Any of")):
             variants = schema.get(key).parts()
-            if len(variants) > 1 and len(out) < _LINES:
-                out.append(f"{pad}-   {words}:{self._discriminator(schema)}")
+            if len(variants) == 1:
+                self._members(variants[0], depth, outer, out)
+            elif variants and len(out) < _LINES:
+                name = code_span(schema.get("discriminator").text("propertyName"))
+                out.append(f"{pad}-   {words}:" + (f" told apart by {name}" if name else ""))
                 for variant in variants[:40]:
                     head = f"{pad}    -   {self.kind(variant)}"
                     out.append(labelled(head, self.notes(variant)))
                     self._members(variant, depth + 2, outer, out)
-            elif variants:
-                self._members(variants[0], depth, outer, out)
-        items = schema.get("items")
-        if items.value:
+        if items := schema.get("items"):
             self._members(items, depth, outer, out)
-
-    def _discriminator(self, schema: Node) -> str:
-        name = schema.get("discriminator").text("propertyName")
-        return f" told apart by {code_span(name)}" if name else ""
 
     def fields(self, node: Node) -> list[Field]:
         properties: dict[str, Node] = {}
@@ -316,17 +306,15 @@ class Schemas:
         waiting = [node]
         seen: set[int] = set()
         while waiting and len(seen) < 200:
-            schema = self._references.resolve(waiting.pop(0))
+            schema = waiting.pop(0)
             if id(schema.value) in seen:
                 continue
             seen.add(id(schema.value))
-            if not isinstance(schema.value, dict):
-                continue
-            required.update(str(name) for name in _listed(schema.value.get("required")))
+            required.update(map(str, _listed(schema.members.get("required"))))
             for name, inner in schema.get("properties").items():
                 properties.setdefault(name, inner)
             other = schema.get("additionalProperties")
-            if isinstance(other.value, dict) and other.value:
+            if other and isinstance(other.value, dict):
                 extra.append(other)
             waiting += schema.get("allOf").parts()
         members = [Field(name, inner, name in required) for name, inner in properties.items()]
@@ -334,46 +322,52 @@ class Schemas:
 
     # --- examples -----------------------------------------------------------------------------
 
-    def example(self, node: Node, leave_out: str = "") -> Any:
-        return self._example(node, (), [_EXAMPLE_PARTS], leave_out)
+    def example(self, schema: Node, leave_out: str = "") -> Any:
+        return self._example(schema, (), [_EXAMPLE_PARTS], leave_out)
 
-    def _example(self, node: Node, outer: tuple[str, ...], left: list[int], leave_out: str) -> Any:
-        schema = self._references.resolve(node)
-        value = schema.value
+    def _example(
+        self, schema: Node, outer: tuple[str, ...], left: list[int], leave_out: str
+    ) -> Any:
+        value = schema.members
         left[0] -= 1
-        if not isinstance(value, dict) or not value or left[0] < 0 or schema.ref in outer:
+        if not value or left[0] < 0 or schema.ref in outer:
             return None
         if schema.ref:
             outer = (*outer, schema.ref)
-        stated = _stated_example(value)
-        if stated is not _MISSING:
-            return stated
-        for key in ("oneOf", "anyOf"):
-            for variant in schema.get(key).parts():
-                if self._references.resolve(variant).value not in ({"type": "null"}, {}):
-                    return self._example(variant, outer, left, leave_out)
+        stated = [value[key] for key in ("example", "const", "default") if key in value]
+        lists = (value.get(key) for key in ("examples", "enum"))
+        stated += [several[0] for several in lists if isinstance(several, list) and several]
+        if stated:
+            return stated[0]
+        for variant in (*schema.get("oneOf").parts(), *schema.get("anyOf").parts()):
+            if variant.value not in ({"type": "null"}, {}):
+                return self._example(variant, outer, left, leave_out)
         types = [part for part in _listed(value.get("type")) if part != "null"]
         kind = types[0] if types and isinstance(types[0], str) else _type_by_keys(value)
         if kind == "object" or (kind == "anything" and value.get("allOf")):
             if len(outer) > _EXAMPLE_DEEP:
                 return {}
             members = self.fields(schema)
-            if not members and value.get("allOf"):
-                return self._example(schema.get("allOf").parts()[0], outer, left, leave_out)
+            if not members and (extended := schema.get("allOf").parts()):
+                return self._example(extended[0], outer, left, leave_out)
             return {
                 member.name or "name": self._example(member.schema, outer, left, leave_out)
                 for member in members[:40]
-                if not _true(self._references.resolve(member.schema), leave_out)
+                if not member.schema.flag(leave_out)
             }
         if kind == "array":
-            if len(outer) > _EXAMPLE_DEEP or not value.get("items"):
-                return []
-            inner = self._example(schema.get("items"), outer, left, leave_out)
+            inner = None
+            if len(outer) <= _EXAMPLE_DEEP:
+                inner = self._example(schema.get("items"), outer, left, leave_out)
             return [] if inner is None else [inner]
-        return _sample(kind, value)
+        if kind in ("integer", "number"):
+            least = value.get("minimum")
+            return least if isinstance(least, (int, float)) else 1
+        if kind in ("string", "anything"):
+            return _SAMPLES.get(str(value.get("format")), "string")
+        return True if kind == "boolean" else None
 
 
-_MISSING = object()
 _MARKS = (("deprecated", "Deprecated."), ("readOnly", "Read only."), ("writeOnly", "Write only."))
 _LIMITS = (
     ("minimum", "at least"),
@@ -387,27 +381,6 @@ _LIMITS = (
     ("minItems", "fewest items"),
     ("maxItems", "most items"),
 )
-
-
-def _stated_example(value: dict[str, Any]) -> Any:
-    for key in ("example", "const", "default"):
-        if key in value:
-            return value[key]
-    for key in ("examples", "enum"):
-        if isinstance(value.get(key), list) and value[key]:
-            return value[key][0]
-    return _MISSING
-
-
-def _sample(kind: str, value: dict[str, Any]) -> Any:
-    if kind in ("integer", "number"):
-        least = value.get("minimum")
-        return least if isinstance(least, (int, float)) else 1
-    if kind == "boolean":
-        return True
-    if kind in ("string", "anything"):
-        return _SAMPLES.get(str(value.get("format")), "string")
-    return None
 
 
 def _type_by_keys(value: dict[str, Any]) -> str:
@@ -429,8 +402,8 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _true(node: Node, key: str) -> bool:
-    return isinstance(node.value, dict) and node.value.get(key) is True
+def _key(part: str) -> str:
+    return unquote(part).replace("~1", "/").replace("~0", "~")
 
 
 def _literal(value: Any) -> str:
