@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from kbkit.errors import ConfigError
 from kbkit.models.values import did_you_mean
@@ -30,6 +30,69 @@ def _default_models() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_data_dir("kbkit", appauthor=False)) / "models"
+
+
+def _text(_label: str, text: str) -> str:
+    return text
+
+
+def _path(_label: str, text: str) -> Path:
+    return Path(text).expanduser()
+
+
+def _absolute(label: str, text: str) -> Path:
+    return _path(label, text).absolute()
+
+
+def _one_of(*choices: str) -> Callable[[str, str], str]:
+    def read(label: str, text: str) -> str:
+        if text not in choices:
+            meant = did_you_mean(text, choices, f"choose from {' or '.join(choices)}")
+            raise ConfigError(f"{label}: unknown value {text!r}; {meant}")
+        return text
+
+    return read
+
+
+def _on_or_off(label: str, text: str) -> bool:
+    return _one_of("1", "0")(label, text) == "1"
+
+
+def _count(least: int) -> Callable[[str, str], int]:
+    def read(label: str, text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= _MAX):
+            raise ConfigError(
+                f"{label}: not a whole number from {least} to {_MAX:,}; set it to one, or unset it"
+            )
+        return int(text)
+
+    return read
+
+
+def _seconds(label: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= _MAX_LENGTH:  # sockets refuse much longer timeouts
+        raise ConfigError(
+            f"{label}: not a number above 0 and at most {_MAX_LENGTH:,}; set it to seconds, "
+            "or unset it"
+        )
+    return value
+
+
+class _Setting(NamedTuple):
+    read: Callable[[str, str], Any]
+    """Parses a label for errors and a text."""
+    others: tuple[str, ...] = ()
+    in_file: bool = True
+    """Whether a project's file may set it: no programs, no code locations, no secrets."""
+
+
+_Text = Annotated[str, _Setting(_text)]
+_Private = Annotated[str, _Setting(_text, in_file=False)]
+_Count = Annotated[int, _Setting(_count(0))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +139,40 @@ class Settings:
             one each time.
     """
 
-    workspace: Path
-    user_agent: str
-    timeout: float
-    rater: str
-    crawl_provider: str = "trafilatura"
-    browser: str = ""
-    browser_sandbox: bool = True
-    improve: str = "background"
-    minilm_chunks: int = 20_000
-    top_k: int = 3
-    max_entities: int = 5
-    max_entries: int = 20
-    auto_learn: Path | None = None
-    panel_token: str = field(default="", repr=False)
-    models: Path = field(default_factory=_default_models)
-    models_url: str = HUB
-    database_url: str = field(default="", repr=False)
-    pgvector: bool = True
-    chroma_url: str = field(default="", repr=False)
-    chroma_token: str = field(default="", repr=False)
+    workspace: Annotated[Path, _Setting(_path)] = Path("kb")
+    user_agent: _Text = DEFAULT_USER_AGENT
+    timeout: Annotated[float, _Setting(_seconds)] = 30.0
+    rater: Annotated[str, _Setting(_text, ("USER", "USERNAME"))] = "anonymous"
+    crawl_provider: Annotated[str, _Setting(_one_of(*CRAWL_PROVIDERS))] = CRAWL_PROVIDERS[0]
+    browser: _Private = ""
+    browser_sandbox: Annotated[bool, _Setting(_on_or_off, in_file=False)] = True
+    improve: Annotated[str, _Setting(_one_of(*IMPROVE_MODES))] = IMPROVE_MODES[0]
+    minilm_chunks: _Count = 20_000
+    top_k: Annotated[int, _Setting(_count(1))] = 3
+    max_entities: _Count = 5
+    max_entries: _Count = 20
+    auto_learn: Annotated[Path | None, _Setting(_absolute, in_file=False)] = None
+    panel_token: _Private = field(default="", repr=False)
+    models: Annotated[Path, _Setting(_absolute, in_file=False)] = field(
+        default_factory=_default_models
+    )
+    models_url: Annotated[str, _Setting(_text, ("HF_ENDPOINT",), in_file=False)] = HUB
+    database_url: _Private = field(default="", repr=False)
+    pgvector: Annotated[bool, _Setting(_on_or_off)] = True
+    chroma_url: _Private = field(default="", repr=False)
+    chroma_token: _Private = field(default="", repr=False)
 
     @classmethod
     def load(
         cls, environment: Mapping[str, str] | None = None, *, folder: Path | None = None
     ) -> Settings:
         return cls(**{each.name: each.value for each in setting_values(environment, folder=folder)})
+
+
+_SETTINGS: dict[str, _Setting] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(Settings, include_extras=True).items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +200,7 @@ def setting_values(
     path, values = None, dict[str, str]()
     if environment is None or folder is not None:
         path, values = _project_file((folder or Path.cwd()).absolute())
-    settings = []
+    settings, defaults = [], Settings()
     for name, setting in _SETTINGS.items():
         read: Any = None
         if path is not None and name in values:  # report its errors even if a variable wins
@@ -144,7 +215,7 @@ def setting_values(
         elif other := next((each for each in setting.others if variables.get(each)), ""):
             read, origin = variables[other], other
         else:
-            read, origin = setting.default(), "default"
+            read, origin = getattr(defaults, name), "default"
         settings.append(SettingValue(name, read, origin))
     return settings
 
@@ -222,86 +293,3 @@ def _variable(name: str) -> str:
 
 def _unknown(name: str, names: list[str]) -> str:
     return f"unknown setting; {did_you_mean(name, names)}"
-
-
-def _text(_label: str, text: str) -> str:
-    return text
-
-
-def _path(_label: str, text: str) -> Path:
-    return Path(text).expanduser()
-
-
-def _absolute(label: str, text: str) -> Path:
-    return _path(label, text).absolute()
-
-
-def _one_of(*choices: str) -> Callable[[str, str], str]:
-    def read(label: str, text: str) -> str:
-        if text not in choices:
-            meant = did_you_mean(text, choices, f"choose from {' or '.join(choices)}")
-            raise ConfigError(f"{label}: unknown value {text!r}; {meant}")
-        return text
-
-    return read
-
-
-def _on_or_off(label: str, text: str) -> bool:
-    return _one_of("1", "0")(label, text) == "1"
-
-
-def _count(least: int) -> Callable[[str, str], int]:
-    def read(label: str, text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= _MAX):
-            raise ConfigError(
-                f"{label}: not a whole number from {least} to {_MAX:,}; set it to one, or unset it"
-            )
-        return int(text)
-
-    return read
-
-
-def _seconds(label: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= _MAX_LENGTH:  # sockets refuse much longer timeouts
-        raise ConfigError(
-            f"{label}: not a number above 0 and at most {_MAX_LENGTH:,}; set it to seconds, "
-            "or unset it"
-        )
-    return value
-
-
-class _Setting(NamedTuple):
-    read: Callable[[str, str], Any]
-    """Parses a label for errors and a text."""
-    default: Callable[[], Any]
-    others: tuple[str, ...] = ()
-    in_file: bool = True
-    """Whether a project's file may set it: no programs, no code locations, no secrets."""
-
-
-_SETTINGS: dict[str, _Setting] = {
-    "workspace": _Setting(_path, lambda: Path("kb")),
-    "database_url": _Setting(_text, str, in_file=False),
-    "pgvector": _Setting(_on_or_off, lambda: True),
-    "chroma_url": _Setting(_text, str, in_file=False),
-    "chroma_token": _Setting(_text, str, in_file=False),
-    "user_agent": _Setting(_text, lambda: DEFAULT_USER_AGENT),
-    "timeout": _Setting(_seconds, lambda: 30.0),
-    "rater": _Setting(_text, lambda: "anonymous", ("USER", "USERNAME")),
-    "crawl_provider": _Setting(_one_of(*CRAWL_PROVIDERS), lambda: CRAWL_PROVIDERS[0]),
-    "browser": _Setting(_text, str, in_file=False),
-    "browser_sandbox": _Setting(_on_or_off, lambda: True, in_file=False),
-    "improve": _Setting(_one_of(*IMPROVE_MODES), lambda: IMPROVE_MODES[0]),
-    "minilm_chunks": _Setting(_count(0), lambda: 20_000),
-    "top_k": _Setting(_count(1), lambda: 3),
-    "max_entities": _Setting(_count(0), lambda: 5),
-    "max_entries": _Setting(_count(0), lambda: 20),
-    "auto_learn": _Setting(_absolute, lambda: None, in_file=False),
-    "panel_token": _Setting(_text, str, in_file=False),
-    "models": _Setting(_absolute, _default_models, in_file=False),
-    "models_url": _Setting(_text, lambda: HUB, ("HF_ENDPOINT",), in_file=False),
-}

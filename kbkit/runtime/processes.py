@@ -14,7 +14,6 @@ import os
 import pickle
 import queue
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -252,7 +251,7 @@ def _ask(process: subprocess.Popen[bytes], task: WorkerTask, late: threading.Eve
     timer.start()
     try:
         _write(process.stdin, task)
-        return _load(process.stdout)
+        return pickle.load(process.stdout)  # noqa: S301 - from our own child process
     finally:
         timer.cancel()
 
@@ -269,21 +268,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _write(stream: IO[bytes], value: object) -> None:
-    data = pickle.dumps(value, protocol=5)
-    stream.write(struct.pack("<Q", len(data)))
-    stream.write(data)
+    pickle.dump(value, stream, protocol=5)
     stream.flush()
-
-
-def _load(stream: IO[bytes]) -> Any:
-    head = stream.read(8)
-    if len(head) < 8:
-        raise EOFError
-    (size,) = struct.unpack("<Q", head)
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return pickle.loads(data)  # noqa: S301 - from our own child process
 
 
 def main(memory: int = 0, preload: str = "") -> None:
@@ -310,7 +296,7 @@ def _receive(stream: IO[bytes], put: Callable[[WorkerTask], None]) -> None:
     """Receive tasks until the parent ends, then end this process, even during a task."""
     try:
         while True:
-            put(_load(stream))
+            put(pickle.load(stream))  # noqa: S301 - from our own parent process
     finally:
         os._exit(0)
 
