@@ -38,7 +38,7 @@ from kbkit.annotation.terms import (
 )
 from kbkit.models import Document, EntityType, Name, SubjectKind
 from kbkit.text import subject_key
-from kbkit.text.markdown.blocks import Block, Kind, text_anchor
+from kbkit.text.markdown import Block, Kind, text_anchor
 from kbkit.text.markdown.structure import heading_text, inline_text, outline, split_anchor
 
 _BOLD = re.compile(r"(?<![*\w\\])\*\*(?=[^\s*])([^*\n]{2,60}?)(?<=[^\s*\\])\*\*(?![*\w])")

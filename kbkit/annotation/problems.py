@@ -13,7 +13,7 @@ from kbkit.annotation.gazetteer import Mention
 from kbkit.annotation.statements import Reading, Sentence, read
 from kbkit.annotation.terms import folded, is_error, is_term
 from kbkit.models import Annotation, StatementType
-from kbkit.text.markdown.blocks import without_text_anchor
+from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.structure import inline_text, plain_text
 
 _MAX = 5

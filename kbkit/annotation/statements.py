@@ -14,7 +14,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from kbkit.annotation.terms import folded, marked, matches_in
 from kbkit.models import StatementType
 from kbkit.text import stop_words
-from kbkit.text.markdown.blocks import Block, Kind, blocks
+from kbkit.text.markdown import Block, Kind, blocks
 
 _CUES: dict[StatementType, dict[float, str]] = {
     StatementType.CAUSAL: {

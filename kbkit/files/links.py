@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from kbkit.files.paths import collision_key
 from kbkit.stores.catalog.indexed_files import Link
-from kbkit.text.markdown.blocks import blocks
+from kbkit.text.markdown import blocks
 from kbkit.text.markdown.structure import CODE_SPAN, WIKI_LINK, destinations
 
 SUFFIXES = (".md", ".markdown", ".txt")  # links may omit these

@@ -23,7 +23,7 @@ from kbkit.stores.catalog import reading, writing
 from kbkit.stores.catalog.database import Database, batches
 from kbkit.stores.catalog.writing import Description, NewChunk
 from kbkit.text.analysis import analyzer
-from kbkit.text.markdown.blocks import Block, Kind
+from kbkit.text.markdown import Block, Kind
 from kbkit.text.markdown.structure import (
     Outline,
     link_texts,

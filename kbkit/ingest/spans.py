@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.models import ChunkSpan, DocumentType
-from kbkit.text.markdown.blocks import Block, Kind
+from kbkit.text.markdown import Block, Kind
 from kbkit.text.markdown.structure import Outline, trim
 
 if TYPE_CHECKING:

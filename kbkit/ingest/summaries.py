@@ -22,7 +22,7 @@ from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import knowledge_bases, ratings, summaries
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.summaries import ExpansionRow, NewSummary
-from kbkit.text.markdown.blocks import Block, Kind
+from kbkit.text.markdown import Block, Kind
 from kbkit.text.markdown.structure import Outline, outline, plain_text
 
 REVISION = 2

@@ -32,7 +32,7 @@ from kbkit.sources.html.inline import (
     lines_of_code,
     pops_up,
 )
-from kbkit.text.markdown.blocks import without_text_anchor
+from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.writing import (
     bold,
     code_span,

@@ -8,7 +8,7 @@ from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbkit.text.markdown.blocks import Block, Kind, blocks, text_anchor
+from kbkit.text.markdown import Block, Kind, blocks, text_anchor
 from kbkit.text.markdown.extensions import note_anchor
 from kbkit.text.markdown.structure import CODE_SPAN, PAGE_MARK, split_anchor
 from kbkit.text.markdown.writing import code_span, safe_url

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
-from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed
+from kbkit.text.markdown import Block, Kind, blocks, is_closed
 from kbkit.text.markdown.sanitizing import html_as_text
 from kbkit.text.markdown.writing import admonition, indent
 

@@ -26,8 +26,7 @@ from kbkit.sources.openapi.operations import MAX_EXAMPLE_LENGTH, Operation, Oper
 from kbkit.sources.openapi.schemas import Node, References, Schemas
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
-from kbkit.sources.web.robots import Robots
-from kbkit.sources.web.urls import canonical
+from kbkit.sources.web.urls import Robots, canonical
 from kbkit.text.markdown.structure import plain_text
 from kbkit.text.markdown.writing import code_span, escape, fence
 

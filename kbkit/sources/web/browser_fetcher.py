@@ -24,8 +24,7 @@ from kbkit.sources.html.images import MAX_BYTES, image_addresses, kept_image
 from kbkit.sources.web import Response
 from kbkit.sources.web.browser import Browser, RenderedPage, RenderError, Resource
 from kbkit.sources.web.pages import PageFetcher, open_robots, rendered
-from kbkit.sources.web.robots import Robots
-from kbkit.sources.web.urls import origin
+from kbkit.sources.web.urls import Robots, origin
 
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 _CACHE_BYTES = 50_000_000  # of scripts, styles and shells

@@ -18,8 +18,14 @@ from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import Response, pages
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
 from kbkit.sources.web.pages import Downloads, PageRequest, Validators
-from kbkit.sources.web.robots import directives, read_sitemaps
-from kbkit.sources.web.urls import CrawlScope, Refusals, canonical, index_alias
+from kbkit.sources.web.urls import (
+    CrawlScope,
+    Refusals,
+    canonical,
+    directives,
+    index_alias,
+    read_sitemaps,
+)
 
 
 class Canonicals:

@@ -28,8 +28,7 @@ from kbkit.sources.html.images import kept_image
 from kbkit.sources.parts import detect
 from kbkit.sources.web import Fetcher, Response
 from kbkit.sources.web.addresses import Private
-from kbkit.sources.web.robots import Robots
-from kbkit.sources.web.urls import canonical
+from kbkit.sources.web.urls import Robots, canonical
 
 
 @dataclass(frozen=True, slots=True)

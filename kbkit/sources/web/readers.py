@@ -30,8 +30,7 @@ from kbkit.sources.web.addresses import resolve
 from kbkit.sources.web.browser_fetcher import illustrated, open_page_fetcher
 from kbkit.sources.web.crawler import PAGES, CrawlRun
 from kbkit.sources.web.pages import PageRequest, Validators
-from kbkit.sources.web.robots import directives
-from kbkit.sources.web.urls import CrawlScope, canonical
+from kbkit.sources.web.urls import CrawlScope, canonical, directives
 
 _MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
 _TEXTS = _MARKDOWN | {"text/plain"}

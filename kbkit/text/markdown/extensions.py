@@ -11,7 +11,7 @@ import nh3
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from kbkit.text.markdown.blocks import blocks
+from kbkit.text.markdown import blocks
 from kbkit.text.markdown.sanitizing import escape
 from kbkit.text.markdown.structure import CODE_SPAN, WIKI_LINK
 

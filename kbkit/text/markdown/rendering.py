@@ -26,7 +26,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from kbkit.models.values import plain
-from kbkit.text.markdown.blocks import without_text_anchor
+from kbkit.text.markdown import without_text_anchor
 from kbkit.text.markdown.extensions import (
     formula,
     link_notes,

@@ -14,7 +14,7 @@ from functools import lru_cache
 from markdown_it.common.utils import unescapeAll
 
 from kbkit.models.values import plain, without_controls
-from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks, text_anchor
+from kbkit.text.markdown import Block, Kind, blocks, is_closed, same_breaks, text_anchor
 from kbkit.text.markdown.structure import CODE_SPAN, DESTINATION, split_anchor
 
 _ACTIVE = re.compile(r"[\\`<\]{]")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from html import unescape
 from textwrap import dedent
 
-from kbkit.text.markdown.blocks import Block, Kind, blocks, text_anchor
+from kbkit.text.markdown import Block, Kind, blocks, text_anchor
 
 MAX_TITLE_LENGTH = 200
 

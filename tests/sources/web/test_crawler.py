@@ -11,8 +11,7 @@ from kbkit.recipes import CrawlSource
 from kbkit.sources import NoMemory, Outcome, SourceContext, SourceEvent, open_reader
 from kbkit.sources.web.crawler import Canonicals
 from kbkit.sources.web.pages import PageRequest
-from kbkit.sources.web.robots import directives
-from kbkit.sources.web.urls import CrawlScope
+from kbkit.sources.web.urls import CrawlScope, directives
 from tests.sources.web.crawls import Memory, answer, crawl, outcomes, read, reasons, redirect
 
 

@@ -14,8 +14,8 @@ from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec
 from kbkit.sources.parts import with_front_matter
-from kbkit.text.markdown import blocks as module
-from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks
+from kbkit.text import markdown as module
+from kbkit.text.markdown import Block, Kind, blocks, is_closed, same_breaks
 from kbkit.text.markdown.sanitizing import prepare
 from kbkit.text.markdown.structure import outline
 from tests.growth import grows_with
