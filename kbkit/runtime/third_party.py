@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from kbkit.errors import KbkitError
@@ -88,17 +89,15 @@ def _resolve(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
     return os.environ[referred]
 
 
-def without_secrets(text: str) -> str:
-    for secret in _secrets({}):
+def without_secrets(text: str, arguments: Mapping[str, Any] = MappingProxyType({})) -> str:
+    for secret in _secrets(arguments):
         text = text.replace(secret, "***")
     return _IN_ADDRESS.sub("***", _SECRET_VALUE.sub("***", text))
 
 
 def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    for secret in _secrets(arguments):
-        text = text.replace(secret, "***")
-    return _SECRET_VALUE.sub("***", text)[:300]
+    return without_secrets(text, arguments)[:300]
 
 
 def _secrets(arguments: Mapping[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ Code is never changed.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from textwrap import dedent
 
@@ -50,6 +51,7 @@ _OPENING = re.compile(r"[ \t]*<(?P<name>[A-Z][\w.]*)(?P<rest>(?:[ \t][^<>]*)?)(?
 _ATTRIBUTE = r"""\b(?:%s)=(?:"([^"\n]*)"|'([^'\n]*)'|\{[ ]*["'`]([^"'`\n{}]*)["'`][ ]*\})"""
 _TITLE_ATTRIBUTE = re.compile(_ATTRIBUTE % "title|label|header|summary")
 _TYPE = re.compile(_ATTRIBUTE % "type|kind|variant")
+_CLOSING = re.compile(r"[ \t]*</(?P<name>[A-Z][\w.]*)[ \t]*>[ \t]*$")
 _CODE_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 
 
@@ -67,30 +69,6 @@ def module_end(lines: list[str], at: int) -> int:
 
 _FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
 """Components with a type attribute."""
-
-
-def _closing_line(lines: list[str], at: int, name: str) -> int | None:
-    """Find the line that closes a component, past nested ones and code."""
-    opens = re.compile(rf"[ \t]*<{re.escape(name)}(?:[ \t][^<>]*)?(?<!/)>[ \t]*$")
-    closes = re.compile(rf"[ \t]*</{re.escape(name)}[ \t]*>[ \t]*$")
-    depth = 0
-    fence = ""
-    for number in range(at, len(lines)):
-        line = lines[number]
-        if match := _CODE_FENCE.match(line):
-            if not fence:
-                fence = match[1]
-            elif match[1].startswith(fence):
-                fence = ""
-        elif fence:
-            continue
-        elif opens.match(line):
-            depth += 1
-        elif closes.match(line):
-            depth -= 1
-            if not depth:
-                return number
-    return None
 
 
 def _value(pattern: re.Pattern[str], attributes: str) -> str:
@@ -226,7 +204,7 @@ class _Unfolding:
         if formula := formula_block(lines, at):
             return formula
         if self._components and (match := _OPENING.match(line)):
-            end = _closing_line(lines, at, match["name"])
+            end = self._ends(lines).get(at)
             if end is not None:
                 return self._component(match, lines[at + 1 : end], depth), end + 1
         if match := _ABBREVIATION.match(line):
@@ -285,18 +263,24 @@ class _Unfolding:
         return indented(self._directive(kind, title, body, depth), lead), end + 1
 
     def _ends(self, lines: list[str]) -> dict[int, int]:
+        """Return the last line of each container and component, by its first."""
         ends = self._ended.get(id(lines))
         if ends is None:
             ends = self._ended[id(lines)] = {}
-            open_: dict[str, list[int]] = {}
+            waiting: defaultdict[str, list[int]] = defaultdict(list)
+            fence = ""
             for number, line in enumerate(lines):
-                if ":::" not in line and "///" not in line:
+                if (code := _CODE_FENCE.match(line)) and (not fence or code[1].startswith(fence)):
+                    fence = "" if fence else code[1]
+                elif fence or not line.lstrip(" \t").startswith(("<", ":::", "///")):
                     continue
-                if match := _CONTAINER_END.match(line):
-                    if waiting := open_.get(match[1]):
-                        ends[waiting.pop()] = number
-                elif match := _CONTAINER.match(line):
-                    open_.setdefault(match["marks"], []).append(number)
+                elif end := _CONTAINER_END.match(line) or _CLOSING.match(line):
+                    if opened := waiting[end[1]]:
+                        ends[opened.pop()] = number
+                elif start := _CONTAINER.match(line):
+                    waiting[start["marks"]].append(number)
+                elif start := _OPENING.match(line):
+                    waiting[start["name"]].append(number)
         return ends
 
     def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
