@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from textwrap import dedent
 
 from kbkit.sources.markdown.inline import formula_block, formula_lines, heading_titles, plain_markup
@@ -36,9 +35,11 @@ from kbkit.text.markdown.writing import KINDS, fence, title_of
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
-    unfolded = unfold(text, components=components)
+    lines = text.split("\n")
+    directives = _USES_DIRECTIVES.search(text) is not None
+    unfolded = "\n".join(_Unfolding(components, directives).lines(lines, 0))
     targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
-    notes = frozenset(labels(text))
+    notes = frozenset(match["label"] for line in lines if (match := _FOOTNOTE.match(line)))
     return plain_markup(unfolded, notes=notes, components=components, targets=targets)
 
 
@@ -124,11 +125,6 @@ _PICTURES = frozenset({"image", "figure", "figure-md"})
 _DROPPED_DIRECTIVES = frozenset(
     {"contents", "index", "raw", "meta", "comment", "tableofcontents", "highlight", "currentmodule"}
 )
-
-
-def unfold(text: str, *, components: bool = False) -> str:
-    directives = _USES_DIRECTIVES.search(text) is not None
-    return "\n".join(_Unfolding(components, directives).lines(text.split("\n"), 0))
 
 
 class _Unfolding:
@@ -375,7 +371,3 @@ def _note(label: str, inner: list[str]) -> list[str]:
     item = list_item("+", f"\\[{label}\\]: ", inner)
     first = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
     return [*item[: first - 1], f"{item[first - 1]} {{#{note_anchor(label)}}}", *item[first:]]
-
-
-def labels(text: str) -> Iterator[str]:
-    return (match["label"] for line in text.split("\n") if (match := _FOOTNOTE.match(line)))

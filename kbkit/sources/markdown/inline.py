@@ -39,17 +39,6 @@ def table_end(parsed: Sequence[Block], first: int, text: str) -> int:
     return first
 
 
-def rendered(piece: str) -> str:
-    """Convert HTML with nested Markdown to HTML only."""
-    piece = _MARKED_CELL.sub(_cell, piece)
-    html: str = _markdown().render(piece)
-    return html
-
-
-def says_markdown(piece: str) -> bool:
-    return _MARKED_CELL.search(piece) is not None
-
-
 def _cell(match: re.Match[str]) -> str:
     inner = "\n".join(line.strip() for line in match["inner"].strip().split("\n"))
     render = _markdown().render if "\n" in inner else _markdown().renderInline
@@ -210,16 +199,18 @@ class _LineWriter(NamedTuple):
             return "\n".join(lines)
         if re.match(r"[ \t]*<[A-Za-z]+[^<>]*\bmarkdown\b", piece):
             return self.text("\n".join(line.strip() for line in piece.split("\n")))
-        if says_markdown(piece):
+        if _MARKED_CELL.search(piece):
             return self.mixed(piece)
         from kbkit.sources.html.extract import markdown_of  # few texts need it
 
         return markdown_of(piece, relative=True)
 
     def mixed(self, piece: str) -> str:
+        """Convert HTML with nested Markdown."""
         from kbkit.sources.html.extract import markdown_of
 
-        written = markdown_of(rendered(piece), relative=True)
+        html = _markdown().render(_MARKED_CELL.sub(_cell, piece))
+        written = markdown_of(html, relative=True)
         return plain_markup(written, notes=self.notes, components=self.components)
 
     def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:

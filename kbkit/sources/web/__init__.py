@@ -99,9 +99,6 @@ PAGE_SECONDS = 180.0  # time limit for a page with all redirects, retries and wa
 _RETRIED = frozenset({429, 502, 503, 504})
 _CONDITIONS = {"if-none-match", "if-modified-since"}
 _MAX_COOKIES = 50
-_NAMED = (400, 401, 403, 404, 405, 410, 429, 451, 500, 502, 503, 504)
-_REASONS = {status: httpx.codes.get_reason_phrase(status) for status in _NAMED}
-_REASONS[401] += ", needs a login"
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,10 +285,11 @@ class Fetcher:
     def _read(self, url: str, raw: httpx.Response, limit: int, truncate: bool) -> Response:
         status = raw.status_code
         content_type = raw.headers.get("content-type", "")
+        login = ", needs a login" if status == 401 else ""
         response = Response(
             url,
             Outcome.FAILED,
-            f"HTTP {status} {_REASONS.get(status, '')}".strip(),
+            f"HTTP {status} {httpx.codes.get_reason_phrase(status)}{login}".strip(),
             status=status,
             media_type=content_type.partition(";")[0].strip().lower(),
             charset=charset_of(content_type),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 from xml.sax.saxutils import unescape
 
 from kbkit.globs import admits
@@ -28,7 +28,7 @@ from kbkit.text.markdown.writing import resolve
 
 _PORTS = {"http": 80, "https": 443}
 _UNRESERVED = re.compile(r"%([0-9A-Fa-f]{2})")
-_UNSAFE = re.compile(r"[^\w.~!$&'()*+,;=:@/?%\-\[\]]|[^\x00-\x7f]")
+_SAFE = "!$&'()*+,;=:@/?%[]"
 # parameters of sessions and campaigns, which never name a page
 _NOISE = re.compile(
     r"^(utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|phpsessid|jsessionid|aspsessionid\w*|sid|"
@@ -102,11 +102,8 @@ def _escaped(text: str) -> str:
             return character
         return "%" + match.group(1).upper()
 
-    def encoded(match: re.Match[str]) -> str:
-        return "".join(f"%{byte:02X}" for byte in match.group(0).encode("utf-8", "replace"))
-
     text = re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", text)
-    return _UNSAFE.sub(encoded, _UNRESERVED.sub(decoded, text))
+    return quote(_UNRESERVED.sub(decoded, text), safe=_SAFE, errors="surrogatepass")
 
 
 def _without_dots(path: str) -> str:

@@ -169,14 +169,11 @@ def formula(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         before = state.src[state.pos - 1 : state.pos]
-        kind = "text" if before.isalnum() or not _is_tex(match[0]) else "formula"
+        is_tex = "$$" in match[0] or _TEX.search(match[0]) or not _WORD.search(match[0])
+        kind = "formula" if is_tex and not before.isalnum() else "text"
         state.push(kind, "", 0).content = html.unescape(match[0])
     state.pos = match.end()
     return True
-
-
-def _is_tex(text: str) -> bool:
-    return text.startswith("$$") or bool(_TEX.search(text)) or not _WORD.search(text)
 
 
 def with_mathml(page: str) -> str:
