@@ -78,7 +78,7 @@ _BLOCK = re.compile(
     rf"""
       (?P<blank>(?>(?:[ \t]*+\n)+)|[ \t]++\Z)
     | (?P<text>(?>(?:{_LETTER}[^\n]*+(?:\n|\Z))+))
-      (?:(?P<under>(?P<bar>=|-)(?P=bar)*+)[ \t]*+$|(?={_END_OF_TEXT}))
+      (?={_END_OF_TEXT})
     | (?P<hashes>{_HASHES})(?P<title>[^\n]*+)
     | (?P<item>{_ITEM}[^\n]*+(?>(?:\n[ ]*+{_LETTER}[^\n]*+)*))
       (?=\n(?:{_MARKER}[ \t]|{_HASHES}|{_TICKS}|(?>(?:[ \t]*+\n)+)[^ \t\n])|[ \t\n]*+\Z)
@@ -160,12 +160,6 @@ def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
         bare = title.rstrip("#")
         title = (bare if not bare or bare[-1] in " \t" else title).strip()
         return Block(Kind.HEADING, at, end, len(match["hashes"]), title, match["hashes"])
-    if kind == "under":
-        title = match["text"]
-        if "|" in title[title.rfind("\n", 0, -1) + 1 :]:
-            return None
-        mark = match["bar"]
-        return Block(Kind.HEADING, at, end, 1 if mark == "=" else 2, title.strip(), mark)
     if kind == "fence":
         if "|" in match[0] and _DASHES.match(text, end):
             return None

@@ -103,7 +103,6 @@ def test_blocks_of_odd_texts_are_those_of_the_parser(text):
     [
         ("# H {#h} ##", [Kind.HEADING]),
         ("a\n**b**\n[c](d)", [Kind.TEXT]),
-        ("A\nb\n===", [Kind.HEADING]),
         ("```py\n- z\n```", [Kind.FENCE]),
         ("- x\n- `y`\n\nz", [Kind.TEXT, Kind.TEXT, Kind.TEXT]),
         ("| a |\n|---|\n| b |", [Kind.TABLE]),
