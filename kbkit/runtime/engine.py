@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -127,12 +127,15 @@ class ClusterWorkers:
     def __init__(self, client: Client, name: str) -> None:
         self.fit: frozenset[str] = frozenset()
         self.unfit: dict[str, str] = {}
-        self.faulty: dict[str, str] = {}
         self._client = client
         self._name = name
         self._health: dict[str, _WorkerHealth] = {}
 
-    def look(self) -> dict[str, str]:
+    def look(self, *, first: bool = False) -> None:
+        """Examine the workers, and warn of those that have become unfit.
+
+        The first time, it raises if a worker can never do the work, or none can now.
+        """
         scheduler = self._client.scheduler
         assert scheduler is not None
         identity = self._client.sync(scheduler.identity, callback_timeout=_REPLY_TIMEOUT)
@@ -147,10 +150,16 @@ class ClusterWorkers:
                     health.seen, health.since = each["last_seen"], time.monotonic()
             if reason := self._reason(health):
                 unfit[worker] = reason
-        newly_unfit = {worker: unfit[worker] for worker in unfit.keys() - self.unfit.keys()}
-        self.fit, self.unfit = frozenset(identity["workers"].keys() - unfit.keys()), unfit
-        self.faulty = {worker: each.fault for worker, each in self._health.items() if each.fault}
-        return newly_unfit
+        for worker, each in self._health.items():
+            if first and each.fault:
+                raise ClusterError(f"{self._name}: its worker {worker} {each.fault}")
+        self.fit = frozenset(identity["workers"].keys() - unfit.keys())
+        if first and not self.fit:
+            raise ClusterError(f"{self._name}: none of its workers answers; start them again")
+        before_unfit, self.unfit = self.unfit, unfit
+        for worker in unfit.keys() - before_unfit.keys():
+            reason = unfit[worker]
+            _log.warning("%s: its worker %s %s; others do its tasks", self._name, worker, reason)
 
     def _reason(self, health: _WorkerHealth | None) -> str:
         if health is None:
@@ -245,9 +254,7 @@ class DaskEngine(Engine):
                     1, timeout=_CONNECT_TIMEOUT if address else _START_TIMEOUT
                 )
             self._workers = ClusterWorkers(self._client, self._name)
-            newly_unfit = self._workers.look()
-            self._check_workers()
-            self._log_changes(newly_unfit)
+            self._workers.look(first=True)
         except ClusterError:
             self.close()
             raise
@@ -349,17 +356,6 @@ class DaskEngine(Engine):
                 failed = f"{self._name}: a worker failed ({_line(error)})"
                 submission.result.set_exception(ClusterError(failed))
 
-    def _check_workers(self) -> None:
-        """Raise if a worker can never do the work, or none can now."""
-        for worker, reason in self._workers.faulty.items():
-            raise ClusterError(f"{self._name}: its worker {worker} {reason}")
-        if not self._workers.fit:
-            raise ClusterError(f"{self._name}: none of its workers answers; start them again")
-
-    def _log_changes(self, newly_unfit: Mapping[str, str]) -> None:
-        for worker, reason in newly_unfit.items():
-            _log.warning("%s: its worker %s %s; others do its tasks", self._name, worker, reason)
-
     def _watch(self) -> None:
         assert self._client is not None
         fit = time.monotonic()
@@ -368,7 +364,7 @@ class DaskEngine(Engine):
                 if self._client.status != "running":
                     self._give_up("its scheduler no longer answers")
                     return
-                self._log_changes(self._workers.look())
+                self._workers.look()
                 if self._workers.fit:
                     fit = time.monotonic()
                     self._send_again()
