@@ -1,7 +1,4 @@
-"""Recipes: YAML files that describe a knowledge base; here they are loaded.
-
-Errors name line and field.
-"""
+"""Recipes: YAML files that describe a knowledge base; loading names line and field of errors."""
 
 from __future__ import annotations
 

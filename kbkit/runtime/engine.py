@@ -132,10 +132,7 @@ class ClusterWorkers:
         self._health: dict[str, _WorkerHealth] = {}
 
     def look(self, *, first: bool = False) -> None:
-        """Examine the workers, and warn of those that have become unfit.
-
-        The first time, it raises if a worker can never do the work, or none can now.
-        """
+        """Warn of workers that have become unfit; the first time, raise if one always is."""
         scheduler = self._client.scheduler
         assert scheduler is not None
         identity = self._client.sync(scheduler.identity, callback_timeout=_REPLY_TIMEOUT)
