@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,22 @@ from kbkit.stores.catalog.names import labels as labels_of
 from kbkit.stores.catalog.names import present
 from kbkit.stores.catalog.relations import Edge
 
+if TYPE_CHECKING:
+    import networkx as nx
+
 Floats = NDArray[np.float64]
 Place = tuple[float, float]
 """x and y of a node's centre."""
 
-LENGTH = 46.0
-"""Ideal distance of neighbours, in pixels at scale 1."""
+SPACING = 32.0
+"""Median distance of the nearest nodes, in pixels at scale 1."""
 GAP = 5.0
 _PIVOTS = 40
-_ROUNDS = 90
+_FAR = 10.0
+"""Distance of unconnected nodes, in the units of `_pivot_layout`."""
 _GRAVITY = 0.08
 _ROWS = 256
 _MAX_WORK = 2e8  # pairs of nodes in all rounds
-_ASPECT = 1.35  # width of the picture by its height
 _ANGLE = np.pi * (3 - 5**0.5)
 
 
@@ -42,24 +45,23 @@ def positions(
     before: Mapping[str, Place] | None = None,
 ) -> dict[str, Place]:
     """Compute node positions; the order of nodes and edges does not matter."""
-    ids = sorted(radii)
-    if not ids:
-        return {}
-    place = {id_: number for number, id_ in enumerate(ids)}
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(sorted(radii))
+    graph.add_weighted_edges_from(sorted((*sorted((a, b)), w) for a, b, w in edges if a != b))
+    ids = list(graph)
     sizes = np.array([radii[id_] for id_ in ids], dtype=float)
-    weights = _matrix(len(ids), [(place[a], place[b], weight) for a, b, weight in edges])
-    fixed = {place[id_]: where for id_, where in (before or {}).items() if id_ in place}
-    if 2 * len(fixed) > len(ids):
-        return dict(zip(ids, _with_new_nodes(fixed, weights, sizes), strict=True))
-    _, parts = csgraph.connected_components(weights, directed=False)
-    drawn = [
-        _component(weights[members][:, members], sizes[members])
-        for members in (np.flatnonzero(parts == part) for part in range(parts.max() + 1))
-    ]
-    spread = np.zeros((len(ids), 2))
-    for part, where in enumerate(_packed(drawn, [sizes[parts == p] for p in range(len(drawn))])):
-        spread[parts == part] = drawn[part] + where
-    spread = _without_overlaps(spread, sizes)
+    kept = {id_: place for id_, place in (before or {}).items() if id_ in radii}
+    if 2 * len(kept) > len(ids):
+        return _with_new_nodes(graph, kept, radii)
+    if len(ids) < 2:
+        return dict.fromkeys(ids, (0.0, 0.0))
+    weights = nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
+    spread = _relaxed(_pivot_layout(weights), weights)
+    nearest = cKDTree(spread).query(spread, k=2)[0][:, 1]
+    spread *= SPACING / float(np.median(nearest))
+    spread = _without_overlaps(_rotated(spread), sizes)
     spread -= (spread.min(axis=0) + spread.max(axis=0)) / 2
     return {
         id_: (round(float(x), 1), round(float(y), 1))
@@ -68,87 +70,58 @@ def positions(
 
 
 def _with_new_nodes(
-    fixed: Mapping[int, Place], weights: sparse.csr_matrix, sizes: Floats
-) -> list[Place]:
-    spread = np.full((len(sizes), 2), np.nan)
-    spread[list(fixed)] = list(fixed.values())
-    placed = np.isfinite(spread[:, 0])
-    reach = np.sqrt(np.arange(4 * len(sizes) + 16))[:, None]
+    graph: nx.Graph, kept: Mapping[str, Place], radii: Mapping[str, float]
+) -> dict[str, Place]:
+    places = dict(kept)
+    reach = np.sqrt(np.arange(4 * len(radii) + 16))[:, None]
     angle = _ANGLE * np.arange(len(reach))
     spiral = reach * np.column_stack([np.cos(angle), np.sin(angle)])
     # nodes with many edges first, because others are placed near them
-    for number in sorted(np.flatnonzero(~placed), key=lambda each: (-weights[each].nnz, each)):
-        row = weights[number]
-        near = placed[row.indices]
-        neighbours, pull = spread[row.indices[near]], row.data[near]
-        middle = np.average(neighbours, axis=0, weights=pull) if near.any() else (0.0, 0.0)
-        spots = middle + (sizes[number] + GAP) * spiral
-        distance, owner = cKDTree(spread[placed]).query(spots, k=min(4, int(placed.sum())))
-        away = (distance - sizes[placed][owner]).reshape(len(spots), -1).min(axis=1) - sizes[number]
-        spread[number] = np.round(spots[np.argmax(away >= GAP / 2)], 1)
-        placed[number] = True
-    return [(float(x), float(y)) for x, y in spread]
+    for id_ in sorted(set(graph) - set(kept), key=lambda each: (-graph.degree(each), each)):
+        pull = {other: edge["weight"] for other, edge in graph[id_].items() if other in places}
+        near = [places[other] for other in pull] or [(0.0, 0.0)]
+        middle = np.average(near, axis=0, weights=list(pull.values()) or None)
+        spots = middle + (radii[id_] + GAP) * spiral
+        sizes = np.array([radii[each] for each in places])
+        tree = cKDTree(list(places.values()))
+        distance, owner = tree.query(spots, k=range(1, min(4, len(places)) + 1))
+        away = (distance - sizes[owner]).min(axis=1) - radii[id_]
+        x, y = spots[np.argmax(away >= GAP / 2)]
+        places[id_] = (round(float(x), 1), round(float(y), 1))
+    return places
 
 
-def _matrix(count: int, edges: Sequence[tuple[int, int, float]]) -> sparse.csr_matrix:
-    """Return symmetric weights; sorting makes rounding independent of the order of edges."""
-    rows = sorted((min(a, b), max(a, b), weight) for a, b, weight in edges if a != b)
-    if not rows:
-        return sparse.csr_matrix((count, count))
-    first, second, weight = map(np.array, zip(*rows, strict=True))
-    half = sparse.coo_matrix((weight, (first, second)), shape=(count, count)).tocsr()
-    return half + half.T
-
-
-def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
-    count = len(sizes)
-    if count == 1:
-        return np.zeros((1, 2))
-    if count == 2:
-        half = max(LENGTH, sizes.sum() + GAP) / 2
-        return np.array([[-half, 0.0], [half, 0.0]])
-    spread = _relaxed(_pivot_layout(weights), weights)
-    edges = sparse.triu(weights).tocoo()
-    lengths = np.linalg.norm(spread[edges.row] - spread[edges.col], axis=1)
-    nearest = cKDTree(spread).query(spread, k=2)[0][:, 1]
-    length, spacing = float(np.median(lengths)) or 1.0, float(np.median(nearest)) or 1.0
-    spread *= max(LENGTH / length, 0.7 * LENGTH / spacing)
-    return _rotated(_without_overlaps(spread, sizes))
-
-
-def _pivot_layout(weights: sparse.csr_matrix) -> Floats:
+def _pivot_layout(weights: sparse.csr_array) -> Floats:
+    """Place nodes by their distances to some that are far from one another."""
     count = weights.shape[0]
     lengths = weights.copy()
     lengths.data = 1.5 - np.minimum(lengths.data, 1.0)
     pivot = int(np.argmax(np.diff(weights.indptr)))
     distances = np.empty((count, min(_PIVOTS, count)))
-    nearest = np.full(count, np.inf)
     for column in range(distances.shape[1]):
-        distances[:, column] = csgraph.dijkstra(lengths, directed=False, indices=pivot)
-        nearest = np.minimum(nearest, distances[:, column])
-        pivot = int(np.argmax(nearest))
+        away = csgraph.dijkstra(lengths, directed=False, indices=pivot)
+        distances[:, column] = np.minimum(away, _FAR)
+        pivot = int(np.argmax(distances[:, : column + 1].min(axis=1)))
     squares = distances**2
-    centred = (
-        squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
-    ) / -2
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
     _, vectors = np.linalg.eigh(centred.T @ centred)
-    axes = centred @ vectors[:, -2:][:, ::-1]
+    axes = centred @ vectors[:, -2:]
     spread = axes / (np.abs(axes).max(axis=0) + 1e-12)
     angle = _ANGLE * np.arange(count)  # separates nodes with equal distances
-    separated: Floats = spread + 1e-3 * np.column_stack([np.cos(angle), np.sin(angle)])
+    separated: Floats = spread + 0.01 * np.column_stack([np.cos(angle), np.sin(angle)])
     return separated
 
 
-def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
+def _relaxed(spread: Floats, weights: sparse.csr_array) -> Floats:
     """Move nodes by forces, by shorter steps in each round."""
     count = len(spread)
     mass = 1 + np.diff(weights.indptr)
-    pull = weights.multiply(1 / weights.data.mean()).tocsr()
-    strength = np.asarray(pull.sum(axis=1))
+    pull = weights * (weights.nnz / max(weights.sum(), 1e-9))
+    strength = pull.sum(axis=1)[:, None]
     # in units where two nodes with one edge come to rest a few units apart
     spread = (spread * count**0.5 * 2).astype(np.float32)
     heavy = mass.astype(np.float32)
-    rounds = int(np.clip(_MAX_WORK / count**2, 40, 4 * _ROUNDS))
+    rounds = int(np.clip(_MAX_WORK / count**2, 40, 360))
     step = 0.25 * count**0.5
     for number in range(rounds):
         square = np.einsum("ij,ij->i", spread, spread)
@@ -195,36 +168,10 @@ def _rotated(spread: Floats) -> Floats:
     spread = spread - spread.mean(axis=0)
     _, axes = np.linalg.eigh(spread.T @ spread)
     turned: Floats = spread @ axes[:, ::-1]
-    # the sign of an axis is arbitrary: put the longer tail of nodes on the right and below
-    signs: Floats = np.where(np.sum(turned**3, axis=0) < 0, -1.0, 1.0)
+    # the sign of an axis is arbitrary: put the first node on the left and above
+    signs: Floats = np.where(turned[0] > 0, -1.0, 1.0)
     turned *= signs
     return turned
-
-
-def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
-    reach = [
-        float((np.linalg.norm(spread, axis=1) + size).max())
-        for spread, size in zip(drawn, sizes, strict=True)
-    ]
-    order = sorted(range(len(drawn)), key=lambda part: (-len(drawn[part]), part))
-    offsets: list[Floats] = [np.zeros(2)] * len(drawn)
-    if len(drawn) == 1:
-        return offsets
-    area = reach[order[0]] ** 2 + 3 * sum((reach[part] + LENGTH) ** 2 for part in order[1:])
-    step = min(reach) + GAP
-    numbers = np.arange(min(int(2 * area / step**2) + 50, 40_000))
-    radius = np.sqrt(2 * area / len(numbers) * (numbers + 1))
-    angle = _ANGLE * numbers
-    spots = np.column_stack([_ASPECT * radius * np.cos(angle), radius * np.sin(angle)])
-    free = np.full(len(spots), np.inf)
-    for rank, part in enumerate(order):
-        if rank:
-            fits = np.flatnonzero(free >= reach[part] + LENGTH / 2)
-            offsets[part] = spots[fits[0]] if len(fits) else spots[-1] * (1 + rank / len(order))
-        taken = drawn[part] + offsets[part]
-        distance, _ = cKDTree(taken).query(spots)
-        free = np.minimum(free, distance - sizes[part].max())
-    return offsets
 
 
 SMALLEST, LARGEST = 4.0, 18.0
