@@ -36,11 +36,6 @@ def aliases_of(transaction: Transaction) -> dict[str, str]:
     return transaction.mapping(query)
 
 
-def deleted(transaction: Transaction) -> set[str]:
-    query = sa.select(entities.c.subject_id).where(entities.c.deleted_at.is_not(None))
-    return set(transaction.scalars(query))
-
-
 def find(transaction: Transaction, named: SubjectName) -> str | None:
     canonical = sa.func.coalesce(subjects.c.alias_of, subjects.c.id)
     query = sa.select(canonical).outerjoin(entities, entities.c.subject_id == canonical)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -15,6 +14,7 @@ import sqlalchemy as sa
 from kbkit.models import SubjectKind, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.relations import supported
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
@@ -142,32 +142,35 @@ def _numbers(
 def read(transaction: Transaction, kb_id: str) -> GraphTable:
     seen = signature(transaction, kb_id)
     aliases = entities.aliases_of(transaction)
-    gone = entities.deleted(transaction)
-    edges = _edges(transaction, kb_id, aliases)
-    described = _named(transaction, kb_id)
-    ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
-    roots = {aliases[id_] for id_ in described.keys() & aliases.keys()}
-    roots |= ends | (described.keys() - aliases.keys())
-    more = (roots | {each for each, root in aliases.items() if root in roots}) - described.keys()
-    described |= _described(transaction, more)
-    others: dict[str, list[str]] = {}
-    for each in sorted(aliases.keys() & described.keys()):
-        others.setdefault(aliases[each], []).append(each)
+    edges, links = _edges(transaction, kb_id, aliases)
+    counts = _counts(transaction, kb_id)
+    roots = {aliases.get(id_, id_) for id_ in counts}
+    roots.update(end for edge in edges for end in (edge.source_id, edge.target_id))
+    below: dict[str, list[str]] = {}
+    for each, root in aliases.items():
+        if root in roots:
+            below.setdefault(root, []).append(each)
+    described = _described(transaction, roots.union(*below.values()))
     rows: dict[str, int] = {}
     listed: list[EntityRow] = []
-    for id_ in sorted((roots & described.keys()) - gone):
-        own, below = described[id_], others.get(id_)
-        if below:
-            count = own.chunks + sum(described[each].chunks for each in below)
-            names = tuple(sorted(described[each].name for each in below))
-            own = own._replace(aliases=names, chunks=count)
-        rows[id_] = len(listed)
-        listed.append(own)
+    for id_ in sorted(roots & described.keys()):
+        row, others = described[id_], below.get(id_, ())
+        if row.deleted_at is None:
+            rows[id_] = len(listed)
+            entity = EntityRow(
+                id_,
+                row.name,
+                row.type or "",
+                (row.description or "") if row.by_hand else "",
+                tuple(sorted(described[each].name for each in others)),
+                sum(counts.get(each, 0) for each in (id_, *others)),
+            )
+            listed.append(entity)
     defined: dict[int, list[int]] = {}
     for entity_id, seq in _definitions(transaction, kb_id):
-        row = rows.get(aliases.get(entity_id, entity_id))
-        if row is not None:
-            defined.setdefault(row, []).append(seq)
+        place = rows.get(aliases.get(entity_id, entity_id))
+        if place is not None:
+            defined.setdefault(place, []).append(seq)
     return GraphTable(
         signature=seen,
         entities=listed,
@@ -178,7 +181,7 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
             if edge.source_id in rows and edge.target_id in rows
         ],
         definitions=defined,
-        links=_links(transaction, kb_id),
+        links=links,
     )
 
 
@@ -205,76 +208,67 @@ class _Edge(NamedTuple):
     weight: float
 
 
-def _edges(transaction: Transaction, kb_id: str, aliases: Mapping[str, str]) -> list[_Edge]:
-    """Read relations with evidence in a knowledge base, and those made by hand.
+def _edges(
+    transaction: Transaction, kb_id: str, aliases: Mapping[str, str]
+) -> tuple[list[_Edge], list[tuple[str, str, float]]]:
+    """Read relations of entities and links with evidence in a knowledge base, or made by hand.
 
     Of relations that merged aliases make equal, the strongest counts.
     """
-    supported = (
-        sa.select(relation_evidence.c.relation_id)
-        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
-        .where(chunks.c.kb_id == kb_id)
-    )
+    here = set(transaction.scalars(sa.select(documents.c.id).where(documents.c.kb_id == kb_id)))
     table = relations.c
-    query = sa.select(table.id, table.source_id, table.name, table.target_id, table.weight).where(
-        table.source_kind == _ENTITY,
-        table.target_kind == _ENTITY,
+    query = sa.select(
+        table.source_kind, table.id, table.source_id, table.name, table.target_id, table.weight
+    ).where(
+        table.source_kind == table.target_kind,
+        table.source_kind.in_([_ENTITY, _DOCUMENT]),
         table.deleted_at.is_(None),
         table.weight > 0,  # 0 if only chunks in the trash support it
-        table.by_hand | table.id.in_(supported),
+        supported([kb_id]),
     )
     best: dict[tuple[str, str, str], _Edge] = {}
-    for id_, source, name, target, weight in transaction.execute(query):
-        ends = aliases.get(source, source), aliases.get(target, target)
-        if ends[0] == ends[1]:
+    links: list[tuple[str, str, float]] = []
+    for kind, *values in transaction.execute(query):
+        edge = _Edge(*values)
+        source, target = edge.source_id, edge.target_id
+        if kind == _DOCUMENT:
+            if source in here and target in here:
+                links.append((source, target, edge.weight))
             continue
-        key = (ends[0], name, ends[1])
-        if key not in best or best[key].weight < weight:
-            best[key] = _Edge(id_, ends[0], name, ends[1], weight)
-    return sorted(best.values(), key=lambda edge: (-edge.weight, edge.id))
+        source, target = aliases.get(source, source), aliases.get(target, target)
+        key = (source, edge.name, target)
+        if source != target and (key not in best or best[key].weight < edge.weight):
+            best[key] = edge._replace(source_id=source, target_id=target)
+    return sorted(best.values(), key=lambda edge: (-edge.weight, edge.id)), links
 
 
-_DESCRIBED = (
-    subjects.c.id,
-    subjects.c.name,
-    entity_rows.c.type,
-    entity_rows.c.description,
-    entity_rows.c.by_hand,
-)
+def _counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
+    mentions = annotation_subjects.c
+    query = (
+        sa.select(mentions.subject_id, sa.func.count(sa.distinct(mentions.chunk_seq)))
+        .join(chunks, chunks.c.seq == mentions.chunk_seq)
+        .join(subjects, subjects.c.id == mentions.subject_id)
+        .where(chunks.c.kb_id == kb_id, subjects.c.kind == SubjectKind.ENTITY.value)
+        .group_by(mentions.subject_id)
+    )
+    return transaction.mapping(query)
 
 
-def _named(transaction: Transaction, kb_id: str) -> dict[str, EntityRow]:
-    counted = (
+def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, Any]:
+    details = entity_rows.c
+    query = (
         sa.select(
-            annotation_subjects.c.subject_id,
-            sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("chunks"),
+            subjects.c.id,
+            subjects.c.name,
+            details.type,
+            details.description,
+            details.by_hand,
+            details.deleted_at,
         )
-        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .where(chunks.c.kb_id == kb_id)
-        .group_by(annotation_subjects.c.subject_id)
-        .subquery()
+        .outerjoin(entity_rows, details.subject_id == subjects.c.id)
+        .where(transaction.is_in(subjects.c.id, ids))
     )
-    query = (
-        sa.select(*_DESCRIBED, counted.c.chunks)
-        .join(counted, counted.c.subject_id == subjects.c.id)
-        .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
-        .where(subjects.c.kind == SubjectKind.ENTITY.value)
-    )
-    return {row[0]: _entity(row) for row in transaction.execute(query)}
-
-
-def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, EntityRow]:
-    query = (
-        sa.select(*_DESCRIBED, sa.literal(0))
-        .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
-        .where(transaction.is_in(subjects.c.id, list(ids)))
-    )
-    return {row[0]: _entity(row) for row in transaction.execute(query)} if ids else {}
-
-
-def _entity(row: Sequence[Any]) -> EntityRow:
-    id_, name, kind, description, by_hand, count = row
-    return EntityRow(id_, name, kind or "", (description or "") if by_hand else "", (), count)
+    return {row.id: row for row in transaction.execute(query)}
 
 
 def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
@@ -294,102 +288,55 @@ def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in transaction.execute(query)]
 
 
-def _links(transaction: Transaction, kb_id: str) -> list[tuple[str, str, float]]:
-    here = sa.select(documents.c.id).where(documents.c.kb_id == kb_id)
-    ids = set(transaction.scalars(here))
-    table = relations.c
-    query = sa.select(table.source_id, table.target_id, table.weight).where(
-        table.source_kind == _DOCUMENT,
-        table.target_kind == _DOCUMENT,
-        table.deleted_at.is_(None),
-        table.weight > 0,
-    )
-    rows = transaction.execute(query)
-    return [(row[0], row[1], row[2]) for row in rows if row[0] in ids and row[1] in ids]
-
-
 _LONG = 0.08
-"""Processor seconds from which changes by documents are read in the background."""
-_OUTDATED = -1
-"""Matches no number of changes, so that the next query checks the graph."""
+"""Processor seconds from which a graph is read again only after a pause."""
 _PAUSE = 199
-"""Pause after reading a graph, as a multiple of that time, because it slows down searches."""
+"""Pause after reading a large graph, as a multiple of that time, because it slows down searches."""
+
+
+class _Held(NamedTuple):
+    graph: GraphTable
+    changes: int
+    due: float
 
 
 @dataclass(slots=True)
 class GraphTables:
     """Caches the graphs of knowledge bases.
 
-    Edits by people show at once. Changes of large graphs by documents are read in the background.
+    Edits by people show at once. Changes of large graphs by documents show after a pause.
     """
 
     database: Database
-    _graphs: dict[str, tuple[int, GraphTable]] = field(default_factory=dict)
-    _took: dict[str, tuple[float, float]] = field(default_factory=dict)
-    _renewing: set[str] = field(default_factory=set)
+    _held: dict[str, _Held] = field(default_factory=dict)
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, kb_id: str) -> GraphTable:
         # read before the graph, so that the next call notices later changes
         changes = self.database.changes()
-        cached = self._graphs.get(kb_id)
-        if cached is not None and cached[0] == changes:
-            return cached[1]
-        with self._reading:
-            cached = self._graphs.get(kb_id)
-            if cached is None or cached[0] != changes:
-                with self.database.read() as transaction:
-                    graph = self._checked(transaction, kb_id, cached[1] if cached else None)
-                cached = self._graphs[kb_id] = changes, graph
-            return cached[1]
+        held = self._held.get(kb_id)
+        if held is not None and held.changes == changes:
+            return held.graph
+        with self._reading, self.database.read() as transaction:
+            held = self._held.get(kb_id)
+            if held is not None and not is_edited(held.graph.signature, edits(transaction)):
+                if time.monotonic() < held.due:
+                    return held.graph
+                if held.graph.signature == signature(transaction, kb_id):
+                    self._held[kb_id] = held._replace(changes=changes)
+                    return held.graph
+            began = time.thread_time()
+            graph = read(transaction, kb_id)
+            took = time.thread_time() - began
+            due = time.monotonic() + _PAUSE * took if took > _LONG else 0.0
+            self._held[kb_id] = _Held(graph, changes, due)
+            return graph
 
     def is_held(self, kb_id: str) -> bool:
-        cached = self._graphs.get(kb_id)
-        return cached is not None and cached[0] == self.database.changes()
-
-    def _checked(
-        self, transaction: Transaction, kb_id: str, graph: GraphTable | None
-    ) -> GraphTable:
-        if graph is None:
-            return self._read(transaction, kb_id)
-        if self._took[kb_id][0] > _LONG:
-            if not is_edited(graph.signature, edits(transaction)):
-                self._renew_in_background(kb_id)
-                return graph
-        elif graph.signature == signature(transaction, kb_id):
-            return graph
-        return self._read(transaction, kb_id)
-
-    def _read(self, transaction: Transaction, kb_id: str) -> GraphTable:
-        began = time.thread_time()
-        graph = read(transaction, kb_id)
-        self._took[kb_id] = time.thread_time() - began, time.monotonic()
-        return graph
-
-    def _renew_in_background(self, kb_id: str) -> None:
-        if kb_id in self._renewing:
-            return
-        self._renewing.add(kb_id)
-        took, when = self._took[kb_id]
-        later = max(0.0, when + _PAUSE * took - time.monotonic())
-        timer = threading.Timer(later, self._renew, (kb_id,))
-        timer.daemon, timer.name = True, "kbkit-graph"
-        timer.start()
-
-    def _renew(self, kb_id: str) -> None:
-        changes, graph = _OUTDATED, self._graphs[kb_id][1]
-        try:
-            since = self.database.changes()
-            with contextlib.suppress(Exception):  # deleted meanwhile, or the process ends
-                with self.database.read() as transaction:
-                    if graph.signature != signature(transaction, kb_id):
-                        graph = self._read(transaction, kb_id)
-                changes = since
-        finally:
-            # before the result is stored, so that a change in between renews it again
-            self._renewing.discard(kb_id)
-            with self._reading:
-                self._graphs[kb_id] = changes, graph
+        held = self._held.get(kb_id)
+        return held is not None and (
+            held.changes == self.database.changes() or time.monotonic() < held.due
+        )
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
         if not graph.naming.keys() >= set(rows):

@@ -94,7 +94,7 @@ def _ends(
     return begins, ends
 
 
-def _supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
+def supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
     support = (
         sa.select(relation_evidence.c.relation_id)
         .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
@@ -124,7 +124,7 @@ def edges(
     if names:
         query = query.where(relations.c.name.in_(list(names)))
     if kb_ids is not None:
-        query = query.where(_supported(kb_ids))
+        query = query.where(supported(kb_ids))
     best: dict[tuple[Target, str, Target], Edge] = {}
     for edge in _visible(transaction, transaction.execute(query).all()):
         key = (edge.source, edge.name, edge.target)
@@ -167,7 +167,7 @@ def strengths(
     if names:
         counted = sa.and_(counted, relations.c.name.in_(list(names)))
     if kb_ids is not None:
-        counted = sa.and_(counted, _supported(kb_ids))
+        counted = sa.and_(counted, supported(kb_ids))
     aliases = entities.aliases_of(transaction)
     sums: dict[Target, float] = {}
     for end in ("source", "target"):
