@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kbkit.errors import ConfigError, ForbiddenError, NotFoundError, TokenError
 from kbkit.models import TokenInfo
 from kbkit.models.files import BUILT_IN
-from kbkit.stores.catalog import jobs
+from kbkit.stores.catalog import runs
 from kbkit.workspace import Workspace, stores_of
 
 
@@ -135,23 +135,23 @@ class Tokens:
         token = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
         info = TokenInfo(id_, name, given_scope.value, tuple(dict.fromkeys(kbs)), now, ends)
         with self._database.write() as transaction:
-            jobs.add_token(transaction, info, _digest(token).hex())
+            runs.add_token(transaction, info, _digest(token).hex())
         return NewToken(token, info)
 
     def list(self) -> list[TokenInfo]:
         self.note_uses()
         with self._database.read() as transaction:
-            return jobs.list_tokens(transaction)
+            return runs.list_tokens(transaction)
 
     def revoke(self, name: str) -> TokenInfo:
         with self._database.write() as transaction:
-            return jobs.delete_token(transaction, name)
+            return runs.delete_token(transaction, name)
 
     def any(self) -> bool:
         changes = self._database.changes()
         if self._any is None or self._any[0] != changes:
             with self._database.read() as transaction:
-                self._any = changes, bool(jobs.list_tokens(transaction))
+                self._any = changes, bool(runs.list_tokens(transaction))
         return self._any[1]
 
     def check(self, token: str) -> Caller:
@@ -177,7 +177,7 @@ class Tokens:
         if TOKEN.fullmatch(token):
             id_ = token.removeprefix(PREFIX).partition("_")[0]
             with self._database.read() as transaction:
-                row = jobs.find_token(transaction, id_)
+                row = runs.find_token(transaction, id_)
             # in constant time, also for an unknown id
             stored = bytes.fromhex(row[1]) if row else bytes(len(digest))
             if hmac.compare_digest(stored, digest) and row:
@@ -190,7 +190,7 @@ class Tokens:
             used, self._used = self._used, {}
         if used:
             with self._database.write() as transaction:
-                jobs.note_uses(transaction, used)
+                runs.note_uses(transaction, used)
 
 
 class Access:

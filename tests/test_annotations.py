@@ -12,7 +12,7 @@ from kbkit.knowledge_base import handle_of
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
-from kbkit.stores.catalog import chunk_annotations, names
+from kbkit.stores.catalog import chunk_annotations, subjects
 
 POOL = """# Connection pool
 
@@ -59,7 +59,7 @@ def from_scratch(workspace, kb) -> dict[str, object]:
         other.add(each.title, content, source=each.uri, tags=each.tags)
     handle = handle_of(other)
     with handle.stores.database.write() as transaction:
-        names.note_annotated(transaction, other.id, names.packed({}))
+        subjects.note_annotated(transaction, other.id, subjects.packed({}))
         annotated = chunk_annotations.iter_texts(
             transaction, other.id, maker_of(handle).annotator.fingerprint
         )

@@ -17,7 +17,6 @@ from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, 
 from kbkit.runtime.plugins import ANNOTATORS, make
 from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, reading, subjects
-from kbkit.stores.catalog import names as name_rows
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.text import subject_key
 
@@ -92,8 +91,8 @@ class AnnotationMaker:
         if not self._read_names(stop):
             return 0
         with self.database.read() as transaction:
-            given = name_rows.given(transaction, self.kb_id)
-            before = name_rows.annotated_with(transaction, self.kb_id)
+            given = subjects.given_names(transaction, self.kb_id)
+            before = subjects.annotated_with(transaction, self.kb_id)
         gazetteer = NameGazetteer(
             (GazetteerName(*each) for each in given),
             {spec.name: spec.aliases for spec in self.curated},
@@ -111,17 +110,17 @@ class AnnotationMaker:
         return done
 
     def _note(self, gazetteer: NameGazetteer) -> None:
-        packed = name_rows.packed(gazetteer.surfaces)
+        packed = subjects.packed(gazetteer.surfaces)
         with self.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.kb_id)
-            name_rows.note_annotated(transaction, self.kb_id, packed)
+            subjects.note_annotated(transaction, self.kb_id, packed)
         with self.database.read() as transaction:
             unused = subjects.unused(transaction)
         knowledge_bases.write_in_batches(self.database, self.kb_id, unused, subjects.sweep)
 
     def _read_names(self, stop: Callable[[], bool]) -> bool:
         def unread(transaction: Transaction) -> list[Document]:
-            return name_rows.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
+            return subjects.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
 
         for documents in batches(self.database, unread):
             if stop():
@@ -129,7 +128,7 @@ class AnnotationMaker:
             read = [(document, names_of(document)) for document in documents]
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                name_rows.put(transaction, self.kb_id, REVISION, read)
+                subjects.put_names(transaction, self.kb_id, REVISION, read)
         return True
 
     def _holding(self, changed: Callable[[str], bool] | None) -> list[int]:

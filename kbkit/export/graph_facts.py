@@ -27,8 +27,8 @@ from kbkit.models import (
 )
 from kbkit.models.values import plain
 from kbkit.stores.catalog import entities, graph, reading
-from kbkit.stores.catalog import names as target_rows
 from kbkit.stores.catalog import relations as edge_rows
+from kbkit.stores.catalog import relations as target_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.relations import Edge
 from kbkit.stores.catalog.subjects import entity_id

@@ -16,9 +16,8 @@ from kbkit.graph import node_id
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
 from kbkit.stores.catalog import relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.names import labels as labels_of
-from kbkit.stores.catalog.names import present
-from kbkit.stores.catalog.relations import Edge
+from kbkit.stores.catalog.relations import Edge, present
+from kbkit.stores.catalog.relations import labels as labels_of
 
 if TYPE_CHECKING:
     import networkx as nx

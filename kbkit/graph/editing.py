@@ -17,8 +17,7 @@ from kbkit.runtime.validation import (
     explained,
     is_share,
 )
-from kbkit.stores.catalog import entities, graph_edits, names, reading, relations
-from kbkit.stores.catalog import names as target_rows
+from kbkit.stores.catalog import entities, graph_edits, reading, relations
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_edits import noted
 from kbkit.stores.catalog.subjects import SubjectName
@@ -225,7 +224,7 @@ class Editing:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
             first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
             with noted(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
-                names.merge(transaction, *pair, made_by=by)
+                graph_edits.merge(transaction, *pair, made_by=by)
             return entities.get(transaction, pair[0])
 
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
@@ -240,7 +239,7 @@ class Editing:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
             first, second = _labels(transaction, *(Target(TargetKind.ENTITY, id_) for id_ in pair))
             with noted(transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair):
-                names.refuse(transaction, *pair, made_by=by)
+                graph_edits.refuse(transaction, *pair, made_by=by)
 
     def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
         """List changes that `undo` can revert, the last first; the last 1,000 are kept.
@@ -288,7 +287,7 @@ class Editing:
             if target.kind is TargetKind.ENTRY:
                 id_ = reading.find_entry(transaction, target.id)
                 target = Target(target.kind, id_ or target.id)
-            target_rows.check_target(transaction, target)
+            relations.check_target(transaction, target)
             return target
         name = _id_or_name(target)
         if (entity := entities.find(transaction, named(name))) is not None:
@@ -302,7 +301,7 @@ class Editing:
 
 
 def _labels(transaction: Transaction, *targets: Target) -> list[str]:
-    labels = target_rows.labels(transaction, targets)
+    labels = relations.labels(transaction, targets)
     return [labels[each][0] for each in targets]
 
 

@@ -28,7 +28,14 @@ from kbkit.models import (
 from kbkit.retrieval.query import distance_of
 from kbkit.retrieval.searching import hit_of
 from kbkit.runtime.validation import check_integer, check_text, explained
-from kbkit.stores.catalog import entities, knowledge_bases, names, reading, relations
+from kbkit.stores.catalog import (
+    entities,
+    graph_edits,
+    knowledge_bases,
+    reading,
+    relations,
+    subjects,
+)
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import first_chunks, named_entities
 from kbkit.stores.stores import Stores
@@ -142,7 +149,7 @@ class Graph(Editing):
     def names(self, targets: Iterable[Target]) -> dict[Target, str]:
         """Return labels of targets: entity names, titles, headings of chunks."""
         with self._database.read() as transaction:
-            labels = names.labels(transaction, list(dict.fromkeys(targets)))
+            labels = relations.labels(transaction, list(dict.fromkeys(targets)))
         return {target: name for target, (name, _) in labels.items()}
 
     def neighbors(
@@ -238,7 +245,7 @@ class Graph(Editing):
         check_integer("limit", limit, 1)
         with self._read() as transaction:
             named, _ = named_entities(transaction, knowledge_bases.ids(transaction))
-            decided = names.decided(transaction)
+            decided = graph_edits.decided(transaction)
         return suggestions(named, decided)[:limit]
 
     def layout(
@@ -310,7 +317,7 @@ class Graph(Editing):
             ends = dict.fromkeys(
                 [*(end for each in listed for end in (each.source, each.target)), *made]
             )
-            return listed, names.labels(transaction, list(ends))
+            return listed, relations.labels(transaction, list(ends))
 
     @contextmanager
     def _read(self) -> Iterator[Transaction]:
@@ -340,7 +347,7 @@ class Graph(Editing):
     def _steps(
         self, transaction: Transaction, walk: Sequence[tuple[Target, int, Edge | None]]
     ) -> list[Step]:
-        labels = names.labels(transaction, [target for target, _, _ in walk])
+        labels = relations.labels(transaction, [target for target, _, _ in walk])
         ids = [edge.id for _, _, edge in walk if edge is not None]
         by_id = {each.id: each for each in relations.of(transaction, ids)}
         return [
@@ -370,7 +377,7 @@ def _passages(
     if target.kind is TargetKind.ENTITY:
         entity = entities.get(transaction, target.id)
         spellings = (entity.name, *entity.aliases)
-        rows = names.defined_in(transaction, list(kbs), spellings, _PLACES)
+        rows = subjects.defined_in(transaction, list(kbs), spellings, _PLACES)
         chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
         rows.sort(key=lambda row: distance_of(chunks[row[1]][0], {row[0]}))
         places = [(seq, kb_id) for _, seq, kb_id in rows[:1]]

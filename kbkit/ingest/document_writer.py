@@ -29,8 +29,8 @@ from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocumen
 from kbkit.runtime.engine import perform
 from kbkit.sources import Outcome, SourceEvent
 from kbkit.sources.parts import detect
-from kbkit.stores.catalog import chunk_vectors, knowledge_bases, runs, trash, writing
-from kbkit.stores.catalog.chunk_vectors import CHUNK
+from kbkit.stores.catalog import corpus, knowledge_bases, runs, writing
+from kbkit.stores.catalog.corpus import CHUNK
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
@@ -87,7 +87,7 @@ class DocumentWriter(Batch):
         pending, self._pending = self._pending, {}
         kb_id = self._destination.kb_id
         with self._destination.stores.database.read() as transaction:
-            deleted = trash.owners(transaction, kb_id, pending)
+            deleted = writing.owners_of_deleted(transaction, kb_id, pending)
             ids = _ids(transaction, kb_id, pending, deleted)
         pending = self._without_deleted(pending, deleted)
         waiting = {ids[uri]: entry for uri, entry in pending.items()}
@@ -201,9 +201,9 @@ class DocumentWriter(Batch):
         changes = writing.replace_documents(
             transaction, kb_id, prepared.cut, prepared.vectors.packed
         )
-        trash.forget(transaction, kb_id, [document.uri for document, _ in new])
+        writing.forget_deleted(transaction, kb_id, [document.uri for document, _ in new])
         if prepared.vectors.waiting:
-            chunk_vectors.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.texts)
+            corpus.remove_pending(transaction, kb_id, embedder.fingerprint, prepared.texts)
         for run_id, touches in _by_run(same).items():
             writing.touch_documents(transaction, touches, run_id=run_id)
         _record(transaction, [origin for _, origin in (*same, *new)])

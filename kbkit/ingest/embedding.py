@@ -22,8 +22,8 @@ from kbkit.recipes import AutoEmbedding, KnowledgeBaseSpec
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import SourceEvent
-from kbkit.stores.catalog import chunk_vectors, database, knowledge_bases, outbox, reading
-from kbkit.stores.catalog.chunk_vectors import CHUNK, Source
+from kbkit.stores.catalog import corpus, database, knowledge_bases, outbox, reading
+from kbkit.stores.catalog.corpus import CHUNK, Source
 from kbkit.stores.catalog.database import Database, Transaction, batches
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.writing import NewDocument, StoredVersion
@@ -53,9 +53,9 @@ def vectors_of(
     keep: bool = True,
 ) -> Vectors:
     with database.read() as transaction:
-        packed = chunk_vectors.stored(transaction, kb_id, texts)
+        packed = corpus.stored_vectors(transaction, kb_id, texts)
         missing = [key for key in texts if key not in packed]
-        waited = chunk_vectors.pending(transaction, kb_id, embedder.fingerprint, missing)
+        waited = corpus.pending_vectors(transaction, kb_id, embedder.fingerprint, missing)
     packed |= waited
     missing = [key for key in missing if key not in waited]
     size = batch_size(embedder)
@@ -65,7 +65,7 @@ def vectors_of(
         packed |= made
         if keep and start + size < len(missing):  # a later batch may fail
             with database.write() as transaction:
-                chunk_vectors.add_pending(transaction, kb_id, embedder.fingerprint, made)
+                corpus.add_pending(transaction, kb_id, embedder.fingerprint, made)
     return Vectors(packed, len(missing), bool(waited) or (keep and len(missing) > size))
 
 
@@ -311,14 +311,14 @@ def embed_statements(
     size, done = batch_size(embedder), 0
     with database.read() as transaction:
         text = knowledge_bases.get_by_id(transaction, kb_id).embedded_text
-        total = chunk_vectors.count_lacking(transaction, kb_id, text)
+        total = corpus.count_lacking_vectors(transaction, kb_id, text)
 
     def lacking(transaction: Transaction) -> list[tuple[int, Source, Chunk, Document]]:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
             return []  # another process has changed the settings
-        seqs = chunk_vectors.lacking(transaction, kb_id, text, size)
-        sources = chunk_vectors.sources(transaction, seqs)
+        seqs = corpus.lacking_vectors(transaction, kb_id, text, size)
+        sources = corpus.vector_sources(transaction, seqs)
         passages = reading.get_chunks(transaction, seqs)
         return [(seq, sources[seq], *passage) for seq, passage in passages.items()]
 
@@ -339,11 +339,11 @@ def embed_statements(
             row = knowledge_bases.get_by_id(transaction, kb_id)
             if (row.embedder, row.embedded_text) != (embedder.fingerprint, text):
                 break
-            now = chunk_vectors.sources(transaction, list(hashes))
+            now = corpus.vector_sources(transaction, list(hashes))
             kept = {seq: key for seq, key in hashes.items() if now.get(seq) == before[seq]}
             changed = {before[seq].id: seq for seq, key in kept.items() if key in packed}
             version = row.version + 1
-            chunk_vectors.put(transaction, kb_id, kept, packed, text=text, version=version)
+            corpus.put_vectors(transaction, kb_id, kept, packed, text=text, version=version)
             if changed:
                 outbox.add(transaction, kb_id, dict(changed))
                 knowledge_bases.touch(transaction, kb_id)
@@ -385,16 +385,14 @@ def _embed(
     embedder = destination.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
     with database.read() as transaction:
-        total = chunk_vectors.count_without_pending(transaction, kb_id, fingerprint)
+        total = corpus.count_without_pending(transaction, kb_id, fingerprint)
     done = last = 0
     while not stop():
         with database.read() as transaction:
-            rows = chunk_vectors.without_pending(
-                transaction, kb_id, fingerprint, after=last, limit=size
-            )
+            rows = corpus.without_pending(transaction, kb_id, fingerprint, after=last, limit=size)
             seqs = [row.seq for row in rows]
             passages = reading.get_chunks(transaction, seqs)
-            sources = chunk_vectors.sources(transaction, seqs)
+            sources = corpus.vector_sources(transaction, seqs)
         if not rows:
             return True
         texts = {}
@@ -405,7 +403,7 @@ def _embed(
             made = embed_sums(embedder, texts)
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
-            chunk_vectors.add_pending(transaction, kb_id, fingerprint, made)
+            corpus.add_pending(transaction, kb_id, fingerprint, made)
         counters.counts["chunks_embedded"] += len(made)
         last = rows[-1].seq
         done += len(rows)
@@ -418,14 +416,12 @@ def _take_over(destination: IngestTarget) -> bool:
     kb_id, embedder = destination.kb_id, destination.embedder
     with destination.stores.database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        if chunk_vectors.without_pending(
-            transaction, kb_id, embedder.fingerprint, after=0, limit=1
-        ):
+        if corpus.without_pending(transaction, kb_id, embedder.fingerprint, after=0, limit=1):
             return False
         embedding = destination.spec.embedding
         gives_way = isinstance(embedding, AutoEmbedding) and embedding.model == "static"
         keep = row.embedder if gives_way else ""
-        chunk_vectors.take_over(transaction, row.id, embedder.fingerprint, keep)
+        corpus.take_over(transaction, row.id, embedder.fingerprint, keep)
         knowledge_bases.set_embedder(transaction, row.id, embedder.fingerprint, embedder.dimensions)
         spec = knowledge_bases.spec_of(row).embedded_by(embedding)
         knowledge_bases.set_spec(transaction, row, spec)

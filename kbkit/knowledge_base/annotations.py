@@ -30,7 +30,7 @@ from kbkit.models import (
 from kbkit.recipes import LlmAnnotation
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_integer, check_text, explained
-from kbkit.stores.catalog import chunk_annotations, corpus, names, reading, subjects
+from kbkit.stores.catalog import chunk_annotations, corpus, reading, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
@@ -169,7 +169,7 @@ def _documents(
 ) -> list[SpeakingDocument]:
     counts = Counter(document.id for _, document in chunks.values())
     by_id = {document.id: document for _, document in chunks.values()}
-    defining = names.defining(transaction, handle.id, words)
+    defining = subjects.defining(transaction, handle.id, words)
     return [
         SpeakingDocument(
             kb=handle.name,

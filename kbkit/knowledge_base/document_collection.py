@@ -16,7 +16,7 @@ from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
 from kbkit.models.values import plain
 from kbkit.retrieval.searching import check_version
 from kbkit.runtime.validation import check_integer, check_text, explained
-from kbkit.stores.catalog import corpus, reading, trash
+from kbkit.stores.catalog import corpus, reading, writing
 from kbkit.text.markdown.structure import Heading, outline
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class DocumentCollection(Items):
     def trash(self) -> builtins.list[DeletedDocument]:
         """List documents that `undelete` can restore, the last deleted first."""
         with self._database.read() as transaction:
-            return trash.listed(transaction, self._handle.id)
+            return writing.list_deleted(transaction, self._handle.id)
 
     def tags(self) -> dict[str, int]:
         """Count documents by tag, the most frequent first."""

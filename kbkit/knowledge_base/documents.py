@@ -27,7 +27,7 @@ from kbkit.runtime.language_models import open_llm
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_json, check_text, explained
 from kbkit.sources import published_uri
-from kbkit.stores.catalog import reading, trash, writing
+from kbkit.stores.catalog import reading, writing
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -231,10 +231,10 @@ class Documents(DocumentCollection):
             deleted = None
             for name in self._handle.names(transaction, document):
                 with suppress(NotFoundError):
-                    deleted = trash.get(transaction, kb_id, name)
+                    deleted = writing.get_deleted(transaction, kb_id, name)
                     break
             if deleted is None:
-                uris = [each.uri for each in trash.listed(transaction, kb_id)]
+                uris = [each.uri for each in writing.list_deleted(transaction, kb_id)]
                 hint = did_you_mean(document, uris) if uris else "the trash is empty"
                 raise NotFoundError(
                     f"{self._handle.name}: no deleted document is called {document!r}; {hint}"
@@ -243,8 +243,8 @@ class Documents(DocumentCollection):
             origin = Origin(deleted.source_id, labels=deleted.labels, undeleted=True)
             return self._put(deleted.document, origin)
         with self._database.write() as transaction:
-            trash.forget(transaction, kb_id, [deleted.document.uri])
-            trash.read_again(transaction, deleted.source_id, deleted.document.uri)
+            writing.forget_deleted(transaction, kb_id, [deleted.document.uri])
+            writing.read_again(transaction, deleted.source_id, deleted.document.uri)
         return None
 
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:

@@ -21,7 +21,7 @@ from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.recipes import AnyEmbedding, AutoEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.runtime.processes import start_module
 from kbkit.runtime.progress import OnProgress, progress_bar
-from kbkit.stores.catalog import chunk_vectors, corpus, knowledge_bases, reading, summaries
+from kbkit.stores.catalog import corpus, knowledge_bases, reading, summaries
 from kbkit.stores.catalog.knowledge_bases import spec_of
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Improving:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             return (
                 row.waits
-                or chunk_vectors.count_lacking(transaction, row.id, row.embedded_text) > 0
+                or corpus.count_lacking_vectors(transaction, row.id, row.embedded_text) > 0
                 or knowledge_bases.some_unannotated(transaction, row, 1) > 0
             )
 
@@ -257,12 +257,12 @@ class Improving:
             lacking = list(summaries.lacking(transaction, row.id, model.fingerprint).values())
             if embedder.fingerprint != row.embedder:
                 find = (transaction, row.id, embedder.fingerprint)
-                chunks = chunk_vectors.count_without_pending(*find)
-                rows = chunk_vectors.without_pending(*find, after=0, limit=chunks)
+                chunks = corpus.count_without_pending(*find)
+                rows = corpus.without_pending(*find, after=0, limit=chunks)
                 seqs = [each.seq for each in _sampled(rows)]
             else:
-                chunks = chunk_vectors.count_lacking(transaction, row.id, spec.text)
-                seqs = _sampled(chunk_vectors.lacking(transaction, row.id, spec.text, chunks))
+                chunks = corpus.count_lacking_vectors(transaction, row.id, spec.text)
+                seqs = _sampled(corpus.lacking_vectors(transaction, row.id, spec.text, chunks))
             for chunk, document in reading.get_chunks(transaction, seqs).values():
                 texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
         seconds = left * _seconds(model, _sampled(lacking)) + chunks * _seconds(embedder, texts)
@@ -314,7 +314,7 @@ class Improving:
     def _embed_statements(self, on_progress: OnProgress | None, stop: Stop) -> None:
         row = self._handle.row()
         with self._stores.database.read() as transaction:
-            if not chunk_vectors.count_lacking(transaction, row.id, row.embedded_text):
+            if not corpus.count_lacking_vectors(transaction, row.id, row.embedded_text):
                 return
 
         def tell(done: int, total: int) -> None:

@@ -26,7 +26,7 @@ from kbkit.embedding.regression import MAX_TERMS, term_vectors
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError, ImpossibleError
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import chunk_vectors, corpus, database, knowledge_bases, ratings, reading
+from kbkit.stores.catalog import corpus, database, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import EncoderTarget, QuestionVectors
@@ -73,7 +73,7 @@ def is_outdated(
     went = state.chunks + came - now
     made_anew = 0
     if target == "chunks":
-        made_anew = chunk_vectors.count_changed(transaction, row.id, state.version)
+        made_anew = corpus.count_changed_vectors(transaction, row.id, state.version)
     return max(came, went, made_anew) > _CHANGED * state.chunks
 
 

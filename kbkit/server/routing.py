@@ -32,8 +32,8 @@ from kbkit.models.values import did_you_mean
 from kbkit.server.access import READ, Caller, JobsOf, WorkspaceOf
 from kbkit.server.parameters import Options
 from kbkit.server.responses import Paged, answer, documented, error_responses, page
-from kbkit.stores.catalog import jobs
-from kbkit.stores.catalog.jobs import ReplayedAnswer
+from kbkit.stores.catalog import runs
+from kbkit.stores.catalog.runs import ReplayedAnswer
 from kbkit.workspace import Workspace, stores_of
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ class IdempotentRequests:
         digest = _digest([self._place, values])
         with self._stores.locks.hold(f"answer-{self._key}", wait=0, task="answering this request"):
             with self._stores.database.read() as transaction:
-                stored = jobs.find_answer(transaction, self._key)
+                stored = runs.find_answer(transaction, self._key)
             if stored is None:
                 return self._store(digest, answer())
         if stored.digest != digest:
@@ -230,7 +230,7 @@ class IdempotentRequests:
             digest, response.status_code, headers, bytes(response.body), response.media_type or ""
         )
         with self._stores.database.write() as transaction:
-            jobs.keep_answer(transaction, self._key or "", stored)
+            runs.keep_answer(transaction, self._key or "", stored)
         return response
 
 

@@ -32,7 +32,7 @@ from kbkit.runtime.config import Settings
 from kbkit.runtime.engine import LOCAL, open_engine
 from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.runtime.validation import check_text, explained
-from kbkit.stores.catalog import knowledge_bases, trash
+from kbkit.stores.catalog import knowledge_bases, outbox
 from kbkit.stores.catalog.bundled import JOURNAL
 from kbkit.stores.stores import Stores
 from kbkit.workspace.searches import WorkspaceSearches
@@ -243,7 +243,7 @@ class Workspace(WorkspaceSearches):
             if forever:
                 knowledge_bases.delete(transaction, row.id)
             else:
-                trash.put_knowledge_base(transaction, row)
+                outbox.put_knowledge_base(transaction, row)
         self._knowledge_bases.pop(row.id, None)
         self._stores.snapshots.drop(row.id)
         self._stores.vectors.sweep()
@@ -263,14 +263,14 @@ class Workspace(WorkspaceSearches):
         if to:
             _check(to)
         with self._stores.database.write() as transaction:
-            row = trash.undelete_knowledge_base(transaction, name, to)
+            row = outbox.undelete_knowledge_base(transaction, name, to)
         self._stores.vectors.apply(row.id)
         return self._knowledge_base(row)
 
     def trash(self) -> builtins.list[DeletedKnowledgeBase]:
         """List knowledge bases that `undelete` can restore, the last deleted first."""
         with self._stores.database.read() as transaction:
-            return trash.knowledge_bases_in_trash(transaction)
+            return outbox.knowledge_bases_in_trash(transaction)
 
     def bundle(
         self,
@@ -353,7 +353,7 @@ class Workspace(WorkspaceSearches):
             WorkspaceError: Other processes keep using the catalog.
         """
         with self._stores.database.write() as transaction:
-            documents, gone = trash.empty(transaction)
+            documents, gone = outbox.empty(transaction)
             there = knowledge_bases.ids(transaction)
         for kb_id in there:
             self._stores.vectors.apply(kb_id)

@@ -14,7 +14,6 @@ import pytest
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, RatingTotal
 from kbkit.stores.catalog import (
-    chunk_vectors,
     copying,
     corpus,
     knowledge_bases,
@@ -398,7 +397,7 @@ class DatabaseConformance(ABC):
             for each in (kb_id, other):
                 _store(transaction, each, _document(each, "d", "tea"))
                 rate_row(transaction, each, f"{each}-d-tea", "ann", 4)
-                chunk_vectors.add_pending(transaction, each, "e", {"hash": b"\0\0\0\0"})
+                corpus.add_pending(transaction, each, "e", {"hash": b"\0\0\0\0"})
         with database.write() as transaction:
             knowledge_bases.delete(transaction, kb_id)
         with database.write() as transaction:
@@ -407,7 +406,7 @@ class DatabaseConformance(ABC):
             with pytest.raises(NotFoundError):
                 knowledge_bases.get_by_id(transaction, kb_id)
             assert reading.kind_of(transaction, kb_id, f"{kb_id}-d") is None
-            assert chunk_vectors.pending(transaction, kb_id, "e", ["hash"]) == {}
+            assert corpus.pending_vectors(transaction, kb_id, "e", ["hash"]) == {}
             assert ratings.listed(transaction, kb_id) == []
             assert corpus.corpus_size(transaction, other) == (1, 1)
             assert _frequencies(transaction, other, "tea") == {"tea": 1}
@@ -472,14 +471,16 @@ class DatabaseConformance(ABC):
     def test_vectors_wait_for_their_chunks(self, database: Database, kb_id: str) -> None:
         first, second = pack(np.array([[1, 0], [0, 1]], np.float32))
         with database.write() as transaction:
-            chunk_vectors.add_pending(transaction, kb_id, "new", {"tea": first})
-            chunk_vectors.add_pending(transaction, kb_id, "new", {"tea": second, "milk": second})
-            waiting = chunk_vectors.pending(transaction, kb_id, "new", ["tea", "milk", "rum"])
+            corpus.add_pending(transaction, kb_id, "new", {"tea": first})
+            corpus.add_pending(transaction, kb_id, "new", {"tea": second, "milk": second})
+            waiting = corpus.pending_vectors(transaction, kb_id, "new", ["tea", "milk", "rum"])
             assert waiting == {"tea": first, "milk": second}
             _store(transaction, kb_id, _document(kb_id, "d", "tea", "rum"))
-            assert chunk_vectors.count_without_pending(transaction, kb_id, "new") == 1
-            chunk_vectors.remove_pending(transaction, kb_id, "new", ["milk"])
-            assert set(chunk_vectors.pending(transaction, kb_id, "new", ["milk", "tea"])) == {"tea"}
+            assert corpus.count_without_pending(transaction, kb_id, "new") == 1
+            corpus.remove_pending(transaction, kb_id, "new", ["milk"])
+            assert set(corpus.pending_vectors(transaction, kb_id, "new", ["milk", "tea"])) == {
+                "tea"
+            }
 
     def test_knowledge_base_has_one_query_encoder(self, database: Database, kb_id: str) -> None:
         with database.write() as transaction:

@@ -7,7 +7,7 @@ import pytest
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Annotation, EntityType, Name, StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import chunk_annotations, corpus, names, subjects
+from kbkit.stores.catalog import chunk_annotations, corpus, subjects
 from kbkit.stores.catalog.subjects import SubjectName
 
 POOL = "# Pool\n\nThe pool must be closed.\n"
@@ -89,19 +89,19 @@ def test_changed_or_deleted_document_loses_names_and_annotations(kb, database):
     ):
         seq = annotate(database, kb, "pool", Annotation("", "", annotator="test:1"))
         with database.write() as transaction:
-            names.put(transaction, kb.id, 1, named)
+            subjects.put_names(transaction, kb.id, 1, named)
         change()
         with database.read() as transaction:
             left = chunk_annotations.of(transaction, [seq]).get(seq, ())
             assert "test:1" not in [each.annotator for each in left]
-            assert names.defining(transaction, kb.id, ["thing"]) == set()
+            assert subjects.defining(transaction, kb.id, ["thing"]) == set()
 
 
 def test_names_are_counted_over_documents(kb, database):
     pool, socket = kb.documents["pool"], kb.documents["socket"]
     with database.write() as transaction:
-        names.remove(transaction, [pool.id, socket.id])
-        names.put(
+        subjects.remove_names(transaction, [pool.id, socket.id])
+        subjects.put_names(
             transaction,
             kb.id,
             99,
@@ -111,33 +111,33 @@ def test_names_are_counted_over_documents(kb, database):
             ],
         )
     with database.read() as transaction:
-        counted = {each.name: each for each in names.given(transaction, kb.id)}
+        counted = {each.name: each for each in subjects.given_names(transaction, kb.id)}
         assert counted["Pool"] == ("Pool", EntityType.TERM, True, 2, 1)
         assert counted["Big"].documents == 1
-        assert names.defining(transaction, kb.id, ["pool", "Big"]) == {pool.id}
-        assert names.unread(transaction, kb.id, 99, 10) == []
-        assert len(names.unread(transaction, kb.id, 100, 10)) == 2
+        assert subjects.defining(transaction, kb.id, ["pool", "Big"]) == {pool.id}
+        assert subjects.unread(transaction, kb.id, 99, 10) == []
+        assert len(subjects.unread(transaction, kb.id, 100, 10)) == 2
 
 
 def test_document_changed_meanwhile_is_read_again(kb, database):
     before = kb.documents["pool"]
     kb.add("Pool", "# Pool\n\nIt is another pool.\n", source="pool")
     with database.write() as transaction:
-        names.remove(transaction, [before.id])
-        names.put(transaction, kb.id, 99, [(before, [Name("Old", EntityType.TERM)])])
+        subjects.remove_names(transaction, [before.id])
+        subjects.put_names(transaction, kb.id, 99, [(before, [Name("Old", EntityType.TERM)])])
     with database.read() as transaction:
-        assert [each.id for each in names.unread(transaction, kb.id, 99, 1)]
-        assert "Old" not in {each.name for each in names.given(transaction, kb.id)}
+        assert [each.id for each in subjects.unread(transaction, kb.id, 99, 1)]
+        assert "Old" not in {each.name for each in subjects.given_names(transaction, kb.id)}
 
 
 def test_annotated_names_are_remembered(kb, database):
     spellings = {"pool": ("Pool", "pool"), "c++": ("C++",), "עברית": ("עברית",), "\ud800": ("x",)}
     with database.write() as transaction:
-        names.note_annotated(transaction, kb.id, names.packed(spellings))
-        names.note_annotated(transaction, kb.id, names.packed(spellings))
+        subjects.note_annotated(transaction, kb.id, subjects.packed(spellings))
+        subjects.note_annotated(transaction, kb.id, subjects.packed(spellings))
     with database.read() as transaction:
-        assert names.annotated_with(transaction, kb.id) == spellings
-        assert names.annotated_with(transaction, "other") == {}
+        assert subjects.annotated_with(transaction, kb.id) == spellings
+        assert subjects.annotated_with(transaction, "other") == {}
 
 
 def test_subjects_are_shared_and_counted(workspace, kb, database):

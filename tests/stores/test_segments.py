@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores.catalog import chunk_vectors, knowledge_bases, outbox, summaries
+from kbkit.stores.catalog import corpus, knowledge_bases, outbox, summaries
 from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import making
@@ -82,7 +82,7 @@ def embed_again(stored, number):
     chosen = rows[number % len(rows)]["seq"]
     with stored.database.write() as transaction:
         knowledge_bases.touch(transaction, stored.id)
-        chunk_vectors.put(
+        corpus.put_vectors(
             transaction,
             stored.id,
             {chosen: f"k{row.version}"},

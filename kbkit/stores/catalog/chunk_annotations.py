@@ -20,7 +20,7 @@ from kbkit.models import (
     StatementType,
     SubjectKind,
 )
-from kbkit.stores.catalog import chunk_vectors, knowledge_bases, reading, subjects, workspace_schema
+from kbkit.stores.catalog import corpus, knowledge_bases, reading, subjects, workspace_schema
 from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.subjects import SubjectName
@@ -110,7 +110,7 @@ def summaries(
 def remove(transaction: Transaction, seqs: Collection[int]) -> None:
     for table in (annotation_subjects, _rows, workspace_schema.related_chunks):
         transaction.delete(table, transaction.is_in(table.c.chunk_seq, seqs))
-    chunk_vectors.outdate(transaction, seqs)
+    corpus.outdate_vectors(transaction, seqs)
 
 
 def remove_of_documents(transaction: Transaction, document_ids: Collection[str]) -> None:

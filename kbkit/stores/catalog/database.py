@@ -66,10 +66,6 @@ def in_parts(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
         yield values[start : start + _VARIABLES]
 
 
-def is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
 DOCUMENT_COLUMNS = [documents.c[each.name] for each in fields(Document)]
 CHUNK_COLUMNS = [chunks.c[each.name] for each in fields(Chunk)]
 

@@ -1,4 +1,4 @@
-"""Edits of the graph by people, for undo.
+"""Merges of entities, and edits of the graph by people, for undo.
 
 An edit stores the changed rows before and after. Undo restores the former unless they were changed
 since.
@@ -6,7 +6,7 @@ since.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,8 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import GraphEdit
-from kbkit.stores.catalog import graph_writing, names
+from kbkit.stores.catalog import entities as entity_rows
+from kbkit.stores.catalog import graph_writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import ends_by_hand
 from kbkit.stores.catalog.workspace_schema import (
@@ -24,6 +25,7 @@ from kbkit.stores.catalog.workspace_schema import (
     built_graphs,
     entities,
     graph_edits,
+    merges,
     relations,
     subjects,
 )
@@ -90,8 +92,8 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
     _check_unchanged(transaction, row)
     before = row.before
     if before["pair"]:
-        names.undo(transaction, (before["pair"][0], before["pair"][1]))
-        names.put_back(transaction, [_from_json(each) for each in before["decisions"]])
+        _undo_merge(transaction, (before["pair"][0], before["pair"][1]))
+        transaction.insert(merges, [_from_json(each) for each in before["decisions"]])
     if before["relation"]:
         _restore_relation(transaction, before)
     if before["entity"]:
@@ -114,7 +116,7 @@ def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
         row = transaction.execute(sa.select(*relations.c).where(same)).first()
         values["relation_row"] = _to_json(row)
     if about["pair"]:
-        rows = names.of_pair(transaction, about["pair"])
+        rows = _decisions(transaction, about["pair"])
         values["decisions"] = [_to_json(row) for row in rows]
     return values
 
@@ -217,3 +219,89 @@ def _from_json(values: Rows) -> dict[str, Any]:
         name: datetime.fromisoformat(value) if name in _TIMES and value else value
         for name, value in values.items()
     }
+
+
+def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
+    """Make the entity ``merged_id`` an alias of ``kept_id``."""
+    _check_pair(transaction, kept_id, merged_id)
+    below = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
+    moved = sorted(transaction.scalars(below))
+    _decide(transaction, kept_id, merged_id, applied=True, moved=moved, made_by=made_by)
+    transaction.update(subjects, subjects.c.id.in_([merged_id, *moved]), alias_of=kept_id)
+
+
+def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
+    """Record that two entities differ, so that merging them is not suggested again."""
+    _check_pair(transaction, kept_id, merged_id)
+    _decide(transaction, kept_id, merged_id, applied=False, moved=[], made_by=made_by)
+
+
+def _undo_merge(transaction: Transaction, pair: tuple[str, str]) -> None:
+    for row in _decisions(transaction, pair):
+        if row.applied:
+            kept = transaction.execute(
+                sa.select(subjects.c.alias_of).where(subjects.c.id == row.kept_id)
+            ).scalar_one()
+            if kept is not None:
+                raise ConflictError(
+                    "the entity that was kept has been merged into another since; undo that first"
+                )
+            transaction.update(
+                subjects,
+                subjects.c.id.in_(row.moved),
+                subjects.c.alias_of == row.kept_id,
+                alias_of=row.merged_id,
+            )
+            transaction.update(
+                subjects,
+                subjects.c.id == row.merged_id,
+                subjects.c.alias_of == row.kept_id,
+                alias_of=None,
+            )
+        _forget(transaction, row.kept_id, row.merged_id)
+
+
+def _decisions(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
+    both = merges.c.kept_id.in_(pair) & merges.c.merged_id.in_(pair)
+    return list(transaction.execute(sa.select(*merges.c).where(both)).all())
+
+
+def decided(transaction: Transaction) -> set[frozenset[str]]:
+    rows = transaction.execute(sa.select(merges.c.kept_id, merges.c.merged_id))
+    return {frozenset((row.kept_id, row.merged_id)) for row in rows}
+
+
+def _check_pair(transaction: Transaction, kept_id: str, merged_id: str) -> None:
+    aliases = entity_rows.aliases_of(transaction)
+    if aliases.get(kept_id, kept_id) == aliases.get(merged_id, merged_id):
+        raise ConflictError("the two are one entity already")
+    for each in (kept_id, merged_id):
+        if each in aliases:
+            raise NotFoundError(f"{each!r} is another name of an entity; name that entity itself")
+        entity_rows.get(transaction, each)
+
+
+def _decide(
+    transaction: Transaction,
+    kept_id: str,
+    merged_id: str,
+    *,
+    applied: bool,
+    moved: list[str],
+    made_by: str,
+) -> None:
+    _forget(transaction, kept_id, merged_id)
+    _forget(transaction, merged_id, kept_id)
+    transaction.insert_one(
+        merges,
+        kept_id=kept_id,
+        merged_id=merged_id,
+        applied=applied,
+        moved=moved,
+        made_by=made_by,
+        decided_at=datetime.now(UTC),
+    )
+
+
+def _forget(transaction: Transaction, kept_id: str, merged_id: str) -> None:
+    transaction.delete(merges, merges.c.kept_id == kept_id, merges.c.merged_id == merged_id)

@@ -16,8 +16,8 @@ from kbkit.errors import KbkitError
 from kbkit.models import DocumentState, DocumentType, JobError, JobState, TargetKind
 from kbkit.models.files import BUILT_IN
 from kbkit.models.ingest_report import KINDS
-from kbkit.stores.catalog import jobs as job_table
-from kbkit.stores.catalog import knowledge_bases, trash
+from kbkit.stores.catalog import knowledge_bases, outbox
+from kbkit.stores.catalog import runs as job_table
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
@@ -36,7 +36,7 @@ class OddRow(NamedTuple):
 
 def known_names(transaction: Transaction) -> set[str]:
     """Return names of knowledge bases that jobs and tokens may refer to, trash included."""
-    deleted = trash.knowledge_bases_in_trash(transaction)
+    deleted = outbox.knowledge_bases_in_trash(transaction)
     return {*knowledge_bases.names(transaction), *(each.name for each in deleted), *BUILT_IN}
 
 

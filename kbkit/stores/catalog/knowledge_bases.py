@@ -18,7 +18,7 @@ from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, Wor
 from kbkit.models import DocumentState, KnowledgeBaseInfo
 from kbkit.models.values import did_you_mean, valid
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import chunk_vectors, graph_writing, ratings, workspace_schema
+from kbkit.stores.catalog import corpus, graph_writing, ratings, workspace_schema
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.schema import (
     chunks,
@@ -65,7 +65,7 @@ class KnowledgeBaseRow:
 
     @property
     def embedded_text(self) -> str:
-        return str(self.config.get("embedding", {}).get("text", chunk_vectors.CHUNK))
+        return str(self.config.get("embedding", {}).get("text", corpus.CHUNK))
 
     @property
     def revision(self) -> str:
@@ -322,7 +322,7 @@ def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count:
 
 def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
     if not row.waits:
-        return chunk_vectors.count_lacking(transaction, row.id, row.embedded_text)
+        return corpus.count_lacking_vectors(transaction, row.id, row.embedded_text)
     others = embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder
     finished = transaction.count(embedded, *others)
     return max(0, count - finished) or min(1, count)  # at least 1 until the vectors are replaced

@@ -1,23 +1,33 @@
-"""Pending changes of the vector index, and a numbered log of removed chunks."""
+"""Pending changes of the vector index, a numbered log of removed chunks, and the trash.
+
+A deleted knowledge base keeps its rows under an invalid name; see `writing` for documents.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
 
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import DeletedKnowledgeBase
 from kbkit.stores.backend import VectorPayload, suffix_of
+from kbkit.stores.catalog import chunk_annotations, graph_writing
+from kbkit.stores.catalog import knowledge_bases as knowledge_base_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, change
 from kbkit.stores.catalog.schema import (
     chunks,
+    deleted_documents,
     documents,
     dropped_collections,
     knowledge_bases,
     outbox,
+    sources,
     vectors,
 )
 from kbkit.stores.catalog.schema import removed_chunks as log
@@ -199,3 +209,73 @@ def forget_oldest_removals(transaction: Transaction, kb_id: str) -> None:
     if first is not None:
         transaction.delete(log, log.c.kb_id == kb_id, log.c.id < first)
         transaction.update(log, log.c.id == first, chunk_seq=None)
+
+
+def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
+    """Move a knowledge base to the trash; mark its collection to be dropped."""
+    transaction.insert_one(dropped_collections, name=row.collection)
+    name = f"{row.name}.{row.id[:8]}"  # names of knowledge bases have no dot
+    knowledge_base_rows.change(transaction, row.id, name=name, deleted_at=datetime.now(UTC))
+    graph_writing.settle(transaction)
+
+
+def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeBase]:
+    columns = knowledge_bases.c
+    count = (
+        sa.select(sa.func.count())
+        .select_from(documents)
+        .where(documents.c.kb_id == columns.id, documents.c.state != "gone")
+        .scalar_subquery()
+    )
+    rows = transaction.execute(
+        sa.select(columns.id, columns.name, columns.description, columns.deleted_at, count)
+        .where(columns.deleted_at.is_not(None))
+        .order_by(columns.deleted_at.desc())
+    )
+    return [
+        DeletedKnowledgeBase(row[0], row[1].rpartition(".")[0], row[2], row[4], row[3])
+        for row in rows
+    ]
+
+
+def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
+    """Restore the last deleted knowledge base with a name, or the one whose id starts with it."""
+    in_trash = knowledge_bases_in_trash(transaction)
+    deleted = next((kb for kb in in_trash if kb.name == name), None)
+    deleted = deleted or next(
+        (kb for kb in in_trash if len(name) > 7 and kb.id.startswith(name)), None
+    )
+    if deleted is None:
+        names = ", ".join(dict.fromkeys(kb.name for kb in in_trash)) or "nothing"
+        raise NotFoundError(f"the trash holds no knowledge base named {name!r}, but {names}")
+    to = to or deleted.name
+    if to in knowledge_base_rows.names(transaction):
+        raise ConflictError(
+            f"a knowledge base named {to!r} exists; choose another name for the one that comes back"
+        )
+    knowledge_base_rows.change(transaction, deleted.id, name=to, deleted_at=None)
+    graph_writing.settle(transaction)
+    row = knowledge_base_rows.get(transaction, to)
+    forget_dropped(transaction, [row.collection])
+    restart(transaction, row)
+    return row
+
+
+def empty(transaction: Transaction) -> tuple[int, list[str]]:
+    """Empty the trash; return the number of documents and the ids of knowledge knowledge_base_rows.
+
+    Documents of existing sources keep a row without text, so that no refresh restores them.
+    """
+    gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
+    for kb_id in gone:
+        transaction.lexical.drop(kb_id)
+    transaction.delete(knowledge_bases, knowledge_bases.c.id.in_(gone))
+    columns = deleted_documents.c
+    count = transaction.count(deleted_documents, columns.content != "")
+    source_ids = sa.select(sources.c.id)
+    transaction.delete(
+        deleted_documents, sa.or_(columns.source_id.is_(None), columns.source_id.not_in(source_ids))
+    )
+    transaction.execute(deleted_documents.update().values(content="", metadata={}))
+    chunk_annotations.remove_unused_answers(transaction)
+    return count, gone

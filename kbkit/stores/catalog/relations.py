@@ -1,4 +1,4 @@
-"""Relations between targets, with their evidence.
+"""Relations between targets, with their evidence; labels of targets.
 
 The weight is ``s / (1 + s)``, where s is the sum over the evidence, unless a person set it.
 A deleted relation keeps its row, so that no rebuild restores it.
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import Relation, Target, TargetKind
+from kbkit.models import DocumentState, Relation, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.names import check_target, present
-from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.workspace_schema import ENDS, relation_evidence, relations
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import ENDS, relation_evidence, relations, subjects
+from kbkit.stores.catalog.workspace_schema import entities as entity_rows
+from kbkit.stores.catalog.workspace_schema import entries as entries_table
 
 
 class Edge(NamedTuple):
@@ -318,3 +319,70 @@ def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> 
         note=row.note,
         by_hand=row.by_hand,
     )
+
+
+_TABLES = {
+    TargetKind.ENTRY: sa.select(entries_table.c.id),
+    TargetKind.CHUNK: sa.select(chunks.c.id)
+    .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+    .where(knowledge_bases.c.deleted_at.is_(None)),
+    TargetKind.DOCUMENT: sa.select(documents.c.id)
+    .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
+    .where(knowledge_bases.c.deleted_at.is_(None), documents.c.state != DocumentState.GONE.value),
+}
+
+
+def check_target(transaction: Transaction, target: Target) -> None:
+    """Raise `NotFoundError` if a target does not exist; files are not checked."""
+    if target.kind is TargetKind.ENTITY:
+        entities.get(transaction, target.id)
+        return
+    if target.kind in _TABLES and target not in present(transaction, [target]):
+        raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
+
+
+def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
+    """Return the targets that exist; files are not checked."""
+    existing = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
+    for kind, query in _TABLES.items():
+        ids = [target.id for target in targets if target.kind is kind]
+        if ids:
+            rows = transaction.execute(
+                query.where(transaction.is_in(query.selected_columns[0], ids))
+            )
+            existing |= {Target(kind, id_) for id_ in rows.scalars()}
+    named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
+    # no condition on the kind, for which SQLite would read all entities
+    query = (
+        sa.select(subjects.c.id)
+        .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
+        .where(transaction.is_in(subjects.c.id, named), entity_rows.c.deleted_at.is_(None))
+    )
+    rows = transaction.execute(query)
+    return existing | {Target(TargetKind.ENTITY, id_) for id_ in rows.scalars()}
+
+
+def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
+    """Map targets to label and kind (the type of an entity)."""
+    label_of = {target: (target.id, target.kind.value) for target in targets}
+    queries = {
+        TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(
+            entity_rows, entity_rows.c.subject_id == subjects.c.id
+        ),
+        TargetKind.DOCUMENT: sa.select(documents.c.id, documents.c.title),
+        TargetKind.ENTRY: sa.select(entries_table.c.id, entries_table.c.title),
+        TargetKind.CHUNK: sa.select(chunks.c.id, documents.c.title, chunks.c.heading_path).join(
+            documents, documents.c.id == chunks.c.document_id
+        ),
+    }
+    for kind, query in queries.items():
+        ids = [target.id for target in targets if target.kind is kind]
+        own = transaction.is_in(query.selected_columns[0], ids)
+        for row in transaction.execute(query.where(own)) if ids else ():
+            name, shown = row[1], kind.value
+            if kind is TargetKind.CHUNK:
+                name = " > ".join(row.heading_path) or name
+            elif kind is TargetKind.ENTITY:
+                shown = row.type or TargetKind.ENTITY.value
+            label_of[Target(kind, row.id)] = (name, shown)
+    return label_of

@@ -1,23 +1,29 @@
-"""Subjects, shared by all knowledge bases of a workspace. Functions of a transaction."""
+"""Subjects, shared by all knowledge bases of a workspace, and names in documents."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import zlib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import log
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import Subject, SubjectKind
-from kbkit.stores.catalog.database import Transaction, place_of
-from kbkit.stores.catalog.schema import chunks, knowledge_bases
+from kbkit.models import Document, DocumentState, EntityType, Name, Subject, SubjectKind
+from kbkit.stores.catalog.database import DOCUMENT_COLUMNS, Transaction, alive, place_of
+from kbkit.stores.catalog.reading import document_of
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
+    document_names,
     entities,
+    gazetteers,
     merges,
+    named_documents,
     relations,
     subjects,
 )
@@ -266,3 +272,157 @@ def related(
     return [(seq, score, tuple(dict.fromkeys(shared[seq]))) for seq, score in ranked if score > 0][
         :limit
     ]
+
+
+_ROWS, _FIELDS = "\x1e", "\x1f"
+"""Separators of spellings and names, which contain no control characters."""
+
+
+class GivenName(NamedTuple):
+    """A name in documents with its most frequent type; `defined` counts definitions."""
+
+    name: str
+    type: EntityType
+    confirmed: bool
+    documents: int
+    defined: int
+
+
+def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
+    current = sa.select(named_documents.c.document_id).where(
+        named_documents.c.document_id == documents.c.id, named_documents.c.revision == revision
+    )
+    rows = transaction.execute(
+        sa.select(*DOCUMENT_COLUMNS).where(*alive(kb_id), ~current.exists()).limit(limit)
+    )
+    return [document_of(row) for row in rows]
+
+
+def put_names(
+    transaction: Transaction,
+    kb_id: str,
+    revision: int,
+    read: Iterable[tuple[Document, Sequence[Name]]],
+) -> None:
+    by_id = {document.id: (document.content_hash, names_found) for document, names_found in read}
+    rows = transaction.execute(
+        sa.select(documents.c.id, documents.c.content_hash).where(
+            transaction.is_in(documents.c.id, list(by_id))
+        )
+    )
+    same = [row.id for row in rows if by_id[row.id][0] == row.content_hash]
+    remove_names(transaction, same)
+    names = [
+        {
+            "document_id": document_id,
+            "kb_id": kb_id,
+            "name": name.name,
+            "type": name.type.value,
+            "defines": name.defines,
+            "anchor": name.anchor,
+            "confirmed": name.confirmed,
+        }
+        for document_id in same
+        for name in {name.name: name for name in by_id[document_id][1]}.values()
+    ]
+    transaction.insert(document_names, names)
+    transaction.insert(
+        named_documents,
+        [
+            {"document_id": document_id, "kb_id": kb_id, "revision": revision}
+            for document_id in same
+        ],
+    )
+
+
+def remove_names(transaction: Transaction, document_ids: Collection[str]) -> None:
+    if document_ids:
+        for table in (document_names, named_documents):
+            transaction.delete(table, transaction.is_in(table.c.document_id, document_ids))
+
+
+def given_names(transaction: Transaction, kb_id: str) -> list[GivenName]:
+    """List the names in a knowledge base, sorted."""
+    table = document_names.c
+    rows = transaction.execute(
+        sa.select(
+            table.name,
+            table.type,
+            sa.func.max(sa.cast(table.confirmed, sa.Integer)),
+            sa.func.count(),
+            sa.func.sum(sa.cast(table.defines, sa.Integer)),
+        )
+        .where(table.kb_id == kb_id)
+        .group_by(table.name, table.type)
+        .order_by(table.name)
+    )
+    by_name: dict[str, list[tuple[str, bool, int, int]]] = {}
+    for name, kind, confirmed, count, defined in rows:
+        by_name.setdefault(name, []).append((kind, bool(confirmed), int(count), int(defined)))
+    return [
+        GivenName(
+            name,
+            EntityType(max(counts, key=lambda each: (each[3], each[2], each[0]))[0]),
+            any(confirmed for _, confirmed, _, _ in counts),
+            sum(count for _, _, count, _ in counts),
+            sum(defined for _, _, _, defined in counts),
+        )
+        for name, counts in by_name.items()
+    ]
+
+
+def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> set[str]:
+    table = document_names.c
+    wanted = [name.lower() for name in names]
+    rows = transaction.execute(
+        sa.select(table.document_id).where(
+            table.kb_id == kb_id, table.defines, sa.func.lower(table.name).in_(wanted)
+        )
+    )
+    return set(rows.scalars())
+
+
+def defined_in(
+    transaction: Transaction, kb_ids: Collection[str], names: Collection[str], limit: int
+) -> list[tuple[str, int, str]]:
+    table = document_names.c
+    headings = sa.cast(chunks.c.heading_path, sa.Text)
+    below = [
+        (table.name == name)
+        & (place_of(sa.func.lower(headings), json.dumps(name)[1:-1].lower()) > 0)
+        for name in names
+    ]
+    query = (
+        sa.select(table.name, chunks.c.seq, chunks.c.kb_id, sa.func.length(headings))
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .join(document_names, table.document_id == documents.c.id)
+        .where(
+            table.kb_id.in_(list(kb_ids)),
+            table.name.in_(list(names)),
+            table.defines,
+            documents.c.state != DocumentState.GONE.value,
+            sa.or_((table.anchor != "") & (chunks.c.anchor == table.anchor), *below),
+        )
+        .distinct()
+        .order_by(sa.func.length(headings), chunks.c.seq)
+    )
+    return [(row.name, row.seq, row.kb_id) for row in transaction.execute(query.limit(limit))]
+
+
+def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:
+    """Map spellings to the names that chunks were last searched for."""
+    query = sa.select(gazetteers.c.names).where(gazetteers.c.kb_id == kb_id)
+    stored = transaction.execute(query).scalar()
+    text = zlib.decompress(stored).decode("utf-8", "surrogatepass") if stored else ""
+    rows = (row.split(_FIELDS) for row in text.split(_ROWS) if row)
+    return {spelling: tuple(names) for spelling, *names in rows}
+
+
+def packed(surfaces: Mapping[str, Sequence[str]]) -> bytes:
+    text = _ROWS.join(_FIELDS.join((spelling, *names)) for spelling, names in surfaces.items())
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+
+
+def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> None:
+    transaction.delete(gazetteers, gazetteers.c.kb_id == kb_id)
+    transaction.insert_one(gazetteers, kb_id=kb_id, names=surfaces)

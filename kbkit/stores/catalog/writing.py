@@ -1,26 +1,41 @@
-"""Write documents with their chunks, terms, vectors and outbox entries."""
+"""Write documents with their chunks, terms, vectors and outbox entries; delete them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Chunk, Document, DocumentState, Labels
+from kbkit.errors import NotFoundError
+from kbkit.models import (
+    Chunk,
+    DeletedDocument,
+    Document,
+    DocumentState,
+    DocumentType,
+    Labels,
+    SourceDocument,
+)
 from kbkit.stores.catalog import (
     chunk_annotations,
     knowledge_bases,
-    names,
     outbox,
     reading,
+    subjects,
     summaries,
-    trash,
 )
 from kbkit.stores.catalog.database import CHUNK_COLUMNS, DOCUMENT_COLUMNS, Transaction, alive
-from kbkit.stores.catalog.schema import chunks, documents, vectors
+from kbkit.stores.catalog.schema import (
+    chunks,
+    deleted_documents,
+    documents,
+    pages,
+    sources,
+    vectors,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +91,7 @@ def stored_versions(
         ).where(transaction.is_in(columns.id, document_ids))
     )
     return {
-        row.id: StoredVersion(row.content_hash, DocumentState(row.state), trash.labels_of(row))
+        row.id: StoredVersion(row.content_hash, DocumentState(row.state), labels_of(row))
         for row in rows
     }
 
@@ -88,7 +103,7 @@ def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
             documents.c.kb_id == kb_id, documents.c.uri == uri
         )
     ).first()
-    return Labels() if row is None else trash.labels_of(row)
+    return Labels() if row is None else labels_of(row)
 
 
 def replace_documents(
@@ -131,7 +146,7 @@ def replace_documents(
 
 def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> None:
     summaries.remove(transaction, document_ids)
-    names.remove(transaction, document_ids)
+    subjects.remove_names(transaction, document_ids)
     chunk_annotations.remove_of_documents(transaction, document_ids)
 
 
@@ -223,7 +238,7 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
 
 def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> None:
     reading.get_document(transaction, kb_id, document_id)
-    trash.put(transaction, kb_id, document_id)
+    put_in_trash(transaction, kb_id, document_id)
     retire_document(transaction, kb_id, document_id)
     transaction.delete(documents, documents.c.id == document_id)
 
@@ -351,3 +366,95 @@ def _remove_chunks(transaction: Transaction, kb_id: str, rows: Sequence[Any]) ->
     transaction.delete(chunks, transaction.is_in(chunks.c.seq, seqs))
     outbox.add(transaction, kb_id, {row.id: None for row in rows})
     outbox.note_removed(transaction, kb_id, seqs)
+
+
+_COLUMNS = [documents.c[each.name] for each in deleted_documents.c if each.name in documents.c]
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedDocument:
+    """A deleted document; without content if the trash was emptied."""
+
+    id: str
+    source_id: str | None
+    document: SourceDocument
+    labels: Labels
+
+
+def put_in_trash(transaction: Transaction, kb_id: str, document_id: str) -> None:
+    row = transaction.execute(sa.select(*_COLUMNS).where(documents.c.id == document_id)).one()
+    forget_deleted(transaction, kb_id, [row.uri])
+    values = {**row._mapping, "deleted_at": datetime.now(UTC)}
+    transaction.insert_one(deleted_documents, **values)
+
+
+def forget_deleted(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
+    if uris:
+        transaction.delete(
+            deleted_documents,
+            deleted_documents.c.kb_id == kb_id,
+            deleted_documents.c.uri.in_(list(uris)),
+        )
+
+
+def owners_of_deleted(
+    transaction: Transaction, kb_id: str, uris: Iterable[str]
+) -> dict[str, tuple[str, str | None]]:
+    """Map URIs of deleted documents to their ids and sources."""
+    columns = deleted_documents.c
+    rows = transaction.execute(
+        sa.select(columns.uri, columns.id, columns.source_id).where(
+            columns.kb_id == kb_id, transaction.is_in(columns.uri, list(uris))
+        )
+    )
+    return {row.uri: (row.id, row.source_id) for row in rows}
+
+
+def list_deleted(transaction: Transaction, kb_id: str) -> list[DeletedDocument]:
+    columns = deleted_documents.c
+    rows = transaction.execute(
+        sa.select(columns.id, columns.uri, columns.title, columns.document_type, columns.deleted_at)
+        .where(columns.kb_id == kb_id, columns.content != "")
+        .order_by(columns.deleted_at.desc(), columns.uri)
+    )
+    return [DeletedDocument(**row._mapping) for row in rows]
+
+
+def get_deleted(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
+    columns = deleted_documents.c
+    row = transaction.execute(
+        sa.select(deleted_documents, sources.c.id.label("source"))
+        .outerjoin(sources, sources.c.id == columns.source_id)
+        .where(columns.kb_id == kb_id, sa.or_(columns.id == document, columns.uri == document))
+    ).first()
+    if row is None:
+        raise NotFoundError(f"the trash holds no document with id or URI {document!r}")
+    return TrashedDocument(
+        row.id,
+        row.source,
+        SourceDocument(
+            row.uri,
+            row.title,
+            row.content,
+            DocumentType(row.document_type),
+            tuple(row.tags),
+            row.metadata,
+        ),
+        labels_of(row),
+    )
+
+
+def labels_of(row: Any) -> Labels:
+    return Labels(
+        None if row.given_type is None else DocumentType(row.given_type),
+        None if row.given_tags is None else tuple(row.given_tags),
+    )
+
+
+def read_again(transaction: Transaction, source_id: str | None, uri: str) -> None:
+    """Make the next refresh read a page even if the server reports no change."""
+    transaction.delete(
+        pages,
+        pages.c.source_id == source_id,
+        sa.or_(pages.c.document_uri == uri, pages.c.url == uri),
+    )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.catalog import chunk_vectors, corpus, outbox, summaries
+from kbkit.stores.catalog import corpus, outbox, summaries
 from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.reading import heading_text
@@ -300,7 +300,7 @@ def advanced(
     )
     many = (
         added > MAX
-        or chunk_vectors.count_changed(transaction, row.id, before.version) > MAX
+        or corpus.count_changed_vectors(transaction, row.id, before.version) > MAX
         or changed_summaries > _MAX_SUMMARIES
     )
     if quickly and many:
@@ -309,7 +309,7 @@ def advanced(
     if gone.seqs:
         seqs = np.array(sorted(gone.seqs), np.int64)
         segments = [segment.without(seqs) for segment in segments]
-    changed = chunk_vectors.changed_since(transaction, row.id, before.version)
+    changed = corpus.changed_vectors(transaction, row.id, before.version)
     if changed:
         vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
         segments = [segment.with_vectors(vectors) for segment in segments]

@@ -15,7 +15,7 @@ from kbkit.models import JobState, Progress, from_dict
 from kbkit.models.ingest_report import Job, JobProgress
 from kbkit.server.jobs import Jobs
 from kbkit.server.tasks import TASKS, JobRun, store_uploads, uploaded
-from kbkit.stores.catalog import jobs as job_table
+from kbkit.stores.catalog import runs as job_table
 from kbkit.workspace import stores_of
 from tests.waiting import until
 
