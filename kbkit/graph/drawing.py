@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +16,7 @@ from kbkit.graph import node_id
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
 from kbkit.stores.catalog import relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.relations import Edge, present
-from kbkit.stores.catalog.relations import labels as labels_of
+from kbkit.stores.catalog.relations import Edge
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -196,11 +195,17 @@ def drawing(
 ) -> GraphLayout:
     around, depth, types, names, kb_ids, limit = selection
     kinds = {TargetKind.ENTITY, *([TargetKind.DOCUMENT] if TargetKind.DOCUMENT in types else [])}
-    strengths = relations.strengths(transaction, kinds=kinds, names=names, kb_ids=kb_ids)
+    edges = relations.edges(transaction, names=names, kb_ids=kb_ids)
+    strengths: defaultdict[Target, float] = defaultdict(float)
+    edges_of: defaultdict[Target, list[Edge]] = defaultdict(list)
+    for edge in edges:
+        if edge.source.kind in kinds and edge.target.kind in kinds:
+            for end in (edge.source, edge.target):
+                strengths[end] += edge.weight
+                edges_of[end].append(edge)
 
     def edges_at(ends: Collection[Target]) -> list[Edge]:
-        edges = relations.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
-        return [edge for edge in edges if edge.source.kind in kinds and edge.target.kind in kinds]
+        return [*dict.fromkeys(edge for end in ends for edge in edges_of.get(end, ()))]
 
     if around:
         near = dict.fromkeys(around)
@@ -208,19 +213,18 @@ def drawing(
             walk = widened(edges_at, start, depth, max(limit // len(around), 1))
             near |= dict.fromkeys(target for target, _, _ in walk)
         chosen = list(near)
-        strengths |= {target: strengths.get(target, 0.0) for target in chosen}
     else:
         chosen = sorted(strengths, key=lambda each: (-strengths[each], node_id(each)))
-    labels = labels_of(transaction, chosen if types or around else chosen[: 2 * limit])
+    labels = relations.labels(transaction, chosen if types or around else chosen[:limit])
     nodes = [each for each in chosen if each in labels and (not types or labels[each][1] in types)]
     nodes = [*dict.fromkeys([*(each for each in around if each in labels), *nodes])]
-    there = present(transaction, nodes[: 2 * limit])
-    shown = [each for each in nodes[: 2 * limit] if each in there][:limit]
-    edges = relations.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
     total = len(nodes) if types else len(strengths)
+    shown = nodes[:limit]
     total = len(shown) if len(shown) < limit else total
+    drawn = {*shown}
+    lines = [edge for edge in edges if edge.source in drawn and edge.target in drawn]
     return _layout(
-        shown, _strongest(edges, len(shown)), strengths, labels, total=total, before=before
+        shown, _strongest(lines, len(shown)), strengths, labels, total=total, before=before
     )
 
 

@@ -117,8 +117,8 @@ class _Finder:
     def unlinked(self) -> Iterator[Gap]:
         named, naming = self._counted
         terms = {each.id for each in named if each.type == EntityType.TERM}
-        contained = edge_rows.pairs(self._transaction, "contains")
-        parts = {target[1] for source, target in contained if source[1] not in terms}
+        contained = edge_rows.edges(self._transaction, names=["contains"])
+        parts = {edge.target.id for edge in contained if edge.source.id not in terms}
         for entity in named:
             defining = self._defined.get(entity.id)
             if (
@@ -176,8 +176,8 @@ class _Finder:
                 yield Gap(GapKind.UNREACHED, target, document.title, reason, weight)
 
     def orphans(self) -> Iterator[Gap]:
-        ends = edge_rows.pairs(self._transaction)
-        reached = {id_ for pair in ends for kind, id_ in pair if kind == TargetKind.ENTITY}
+        edges = edge_rows.edges(self._transaction)
+        reached = {end.id for edge in edges for end in (edge.source, edge.target)}
         for entity in self._counted[0]:
             telling = entity.chunks >= MIN_CHUNKS and _is_telling(entity)
             if entity.id not in reached and (entity.by_hand or telling):

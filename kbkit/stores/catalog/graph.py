@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import DocumentState, EntityType, SubjectKind, TargetKind
+from kbkit.models import DocumentState, EntityType, SubjectKind, Target, TargetKind
+from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog import workspace_schema
 from kbkit.stores.catalog.database import Transaction, alive
-from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, ratings
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
     built_graphs,
@@ -306,32 +307,21 @@ def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> lis
 
 def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -> list[BadQuery]:
     """Return queries whose best rating is at most ``limit``; each rater's last rating counts."""
-    of_one = (ratings.c.target, ratings.c.query, ratings.c.rater)
-    newest = (ratings.c.created_at.desc(), ratings.c.id.desc())
-    last = (
-        sa.select(
-            ratings.c.id, sa.func.row_number().over(partition_by=of_one, order_by=newest).label("n")
-        )
-        .where(ratings.c.kb_id.in_(list(kb_ids)), ratings.c.query != "")
-        .subquery()
-    )
-    query = sa.select(
-        ratings.c.query, ratings.c.score, ratings.c.rater, ratings.c.target, ratings.c.target_type
-    ).join(last, last.c.id == ratings.c.id)
-    query = query.where(last.c.n == 1).order_by(ratings.c.created_at, ratings.c.id)
-    rated_of: dict[str, list[tuple[int, str, str]]] = {}
-    for row in transaction.execute(query):
-        chunk = row.target if row.target_type == TargetKind.CHUNK.value else ""
-        rated_of.setdefault(row.query, []).append((row.score, row.rater, chunk))
+    last: dict[str, dict[tuple[Target, str], int]] = {}
+    for kb_id in kb_ids:
+        for rating in rating_log.listed(transaction, kb_id):
+            if rating.query:
+                of_query = last.setdefault(rating.query, {})
+                of_query[rating.target, rating.rater] = rating.score
     return [
         BadQuery(
-            query_,
-            max(score for score, _, _ in rated),
-            len({rater for _, rater, _ in rated}),
-            next((chunk for _, _, chunk in rated if chunk), ""),
+            query,
+            max(scores.values()),
+            len({rater for _, rater in scores}),
+            next((target.id for target, _ in scores if target.kind is TargetKind.CHUNK), ""),
         )
-        for query_, rated in rated_of.items()
-        if max(score for score, _, _ in rated) <= limit
+        for query, scores in last.items()
+        if max(scores.values()) <= limit
     ]
 
 

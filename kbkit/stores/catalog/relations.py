@@ -35,11 +35,6 @@ class Edge(NamedTuple):
 _EDGE = [relations.c[name] for name in ("id", *ENDS, "weight")]
 
 
-def visible_ids(transaction: Transaction, ids: Sequence[int]) -> set[int]:
-    query = sa.select(*_EDGE).where(transaction.is_in(relations.c.id, ids))
-    return {edge.id for edge in _visible(transaction, transaction.execute(query).all())}
-
-
 def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
     aliases = entities.aliases_of(transaction)
     targets: dict[tuple[str, str], Target] = {}
@@ -68,31 +63,23 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
 
 
 def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
-    return sa.or_(*_ends(transaction, targets))
-
-
-def _ends(
-    transaction: Transaction, targets: Collection[Target]
-) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
     kinds: dict[TargetKind, set[str]] = {}
     for target in targets:
         kinds.setdefault(target.kind, set()).add(target.id)
     if TargetKind.ENTITY in kinds:
         kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
-    begins, ends = (
-        sa.or_(
-            sa.false(),
-            *(
-                sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
-                for kind, ids in kinds.items()
-            ),
-        )
-        for kind_column, id_column in (
-            (relations.c.source_kind, relations.c.source_id),
-            (relations.c.target_kind, relations.c.target_id),
-        )
+    ends = (
+        (relations.c.source_kind, relations.c.source_id),
+        (relations.c.target_kind, relations.c.target_id),
     )
-    return begins, ends
+    return sa.or_(
+        sa.false(),
+        *(
+            sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
+            for kind, ids in kinds.items()
+            for kind_column, id_column in ends
+        ),
+    )
 
 
 def supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
@@ -108,7 +95,6 @@ def edges(
     transaction: Transaction,
     *,
     at: Collection[Target] | None = None,
-    among: Collection[Target] | None = None,
     names: Collection[str] = (),
     kb_ids: Collection[str] | None = None,
 ) -> list[Edge]:
@@ -119,9 +105,6 @@ def edges(
     query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
     if at is not None:
         query = query.where(at_targets(transaction, at))
-    if among is not None:
-        sources, targets = _ends(transaction, among)
-        query = query.where(sources, targets)
     if names:
         query = query.where(relations.c.name.in_(list(names)))
     if kb_ids is not None:
@@ -132,53 +115,6 @@ def edges(
         if key not in best or best[key].weight < edge.weight:
             best[key] = edge
     return list(best.values())
-
-
-Pair = tuple[tuple[str, str], tuple[str, str]]
-"""Kind and id of a relation's ends."""
-
-
-def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
-    """Return related pairs as `edges` sees them."""
-    related = edges(transaction, names=[name] if name else ())
-    return {(_place(edge.source), _place(edge.target)) for edge in related}
-
-
-def _place(target: Target) -> tuple[str, str]:
-    return target.kind.value, target.id
-
-
-def strengths(
-    transaction: Transaction,
-    *,
-    kinds: Collection[TargetKind],
-    names: Collection[str] = (),
-    kb_ids: Collection[str] | None = None,
-) -> dict[Target, float]:
-    """Sum the weights of relations by target.
-
-    Aliases are replaced by their entity. Targets may no longer exist.
-    """
-    values = [kind.value for kind in kinds]
-    counted = sa.and_(
-        relations.c.deleted_at.is_(None),
-        relations.c.source_kind.in_(values),
-        relations.c.target_kind.in_(values),
-    )
-    if names:
-        counted = sa.and_(counted, relations.c.name.in_(list(names)))
-    if kb_ids is not None:
-        counted = sa.and_(counted, supported(kb_ids))
-    aliases = entities.aliases_of(transaction)
-    sums: dict[Target, float] = {}
-    for end in ("source", "target"):
-        kind, id_column = relations.c[f"{end}_kind"], relations.c[f"{end}_id"]
-        total = sa.func.sum(relations.c.weight)
-        query = sa.select(kind, id_column, total).where(counted).group_by(kind, id_column)
-        for kind_, id_, weight in transaction.execute(query):
-            target = _end(kind_, id_, aliases)
-            sums[target] = sums.get(target, 0.0) + weight
-    return sums
 
 
 def relate(
@@ -263,16 +199,15 @@ def listed(
     limit: int | None = None,
 ) -> list[Relation]:
     """List relations, strongest first."""
-    query = sa.select(relations.c.id).where(_LISTED)
+    query = sa.select(*_EDGE).where(_LISTED)
     if target is not None:
         query = query.where(at_targets(transaction, [target]))
     if name is not None:
         query = query.where(relations.c.name == name)
     if made_by is not None:
         query = query.where(relations.c.made_by == made_by)
-    ids = transaction.scalars(query.order_by(relations.c.weight.desc(), relations.c.id))
-    visible = visible_ids(transaction, ids)
-    return of(transaction, [id_ for id_ in ids if id_ in visible][:limit])
+    rows = transaction.execute(query.order_by(relations.c.weight.desc(), relations.c.id)).all()
+    return of(transaction, [edge.id for edge in _visible(transaction, rows)][:limit])
 
 
 def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
