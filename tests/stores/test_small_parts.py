@@ -150,7 +150,7 @@ def test_equal_size_and_time_do_not_make_files_equal(folder, tmp_path):
 
 
 def test_failed_copy_leaves_nothing(folder, tmp_path, monkeypatch):
-    def full(source, target):
+    def full(source, target, **options):
         raise OSError(28, "No space left on device", str(target))
 
     copy, opened = tmp_path / "there", psutil.Process().num_fds()

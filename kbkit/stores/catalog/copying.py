@@ -10,7 +10,6 @@ import filecmp
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -181,7 +180,12 @@ def copy_folder(source: Path, destination: Path) -> None:
             if entry.is_dir() and not entry.is_symlink():
                 copy_folder(entry, target)
             elif not os.path.lexists(target):
-                _copy_file(entry, target)
+                draft = target.with_name(f".kbkit-{uuid4().hex}.part")
+                try:
+                    shutil.copy2(entry, draft, follow_symlinks=False)
+                    draft.replace(target)
+                finally:
+                    draft.unlink(missing_ok=True)
             elif not _is_same(entry, target):
                 raise WorkspaceError(
                     f"{target}: another file than {entry} is there; move it away, and run this "
@@ -191,19 +195,6 @@ def copy_folder(source: Path, destination: Path) -> None:
         raise WorkspaceError(
             f"{error.filename or destination}: {error.strerror}; mend that, and run this again"
         ) from error
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    if source.is_symlink():
-        target.symlink_to(source.readlink())
-        return
-    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=".kbkit-", suffix=".part")
-    os.close(handle)
-    try:
-        shutil.copy2(source, draft)
-        Path(draft).replace(target)
-    finally:
-        Path(draft).unlink(missing_ok=True)
 
 
 def _is_same(one: Path, other: Path) -> bool:

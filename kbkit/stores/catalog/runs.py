@@ -13,13 +13,7 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from kbkit.errors import (
-    ConfigError,
-    ConflictError,
-    NotFoundError,
-    VersionConflictError,
-    WorkspaceError,
-)
+from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, WorkspaceError
 from kbkit.models import Job, JobError, JobProgress, JobState, PageRecord, TokenInfo
 from kbkit.models.values import from_dict
 from kbkit.stores.catalog.database import Database, Transaction, alive
@@ -348,21 +342,8 @@ def forget(transaction: Transaction, age: timedelta) -> list[str]:
 
 def _job(row: sa.Row[Any]) -> Job:
     try:
-        return Job(
-            row.id,
-            row.kind,
-            tuple(row.kbs),
-            row.owner,
-            JobState(row.state),
-            row.created_at,
-            None if row.progress is None else from_dict(JobProgress, row.progress),
-            row.result,
-            None if row.problem is None else JobError(**row.problem),
-            row.attempts,
-            row.started_at,
-            row.ended_at,
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, ConfigError) as error:
+        return from_dict(Job, dict(row._mapping))
+    except ValueError as error:
         raise WorkspaceError(
             f"the job {row.id} cannot be read; `kbkit doctor --repair` deletes it"
         ) from error
@@ -454,6 +435,4 @@ def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
 def _token_info(row: sa.Row[Any]) -> TokenInfo:
     if row.scope not in _SCOPES or not _DIGEST.fullmatch(row.digest):
         raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` shows the remedy")
-    return TokenInfo(
-        row.id, row.name, row.scope, tuple(row.kbs), row.created_at, row.expires_at, row.used_at
-    )
+    return from_dict(TokenInfo, dict(row._mapping))

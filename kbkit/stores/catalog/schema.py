@@ -77,6 +77,10 @@ def checked_shape(value: Any, shape: type) -> Any:
 metadata = MetaData()
 
 
+def required(kind: Any, *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
 def _kb(*, primary_key: bool = False) -> Column[str]:
     return Column(
         "kb_id",
@@ -97,8 +101,7 @@ knowledge_bases = Table(
     Column("embedder", String, nullable=False),
     Column("dimensions", Int64, nullable=False),
     Column("collection", String, nullable=False, unique=True),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
+    *required(UtcDateTime, "created_at", "updated_at"),
     # increases with every committed change of documents or chunks, so that caches can be renewed
     Column("version", Int64, nullable=False, default=0),
     # largest chunks.seq in the Chroma collection
@@ -127,8 +130,7 @@ sources = Table(
     metadata,
     Column("id", String, primary_key=True),
     _kb(),
-    Column("key", String, nullable=False),
-    Column("type", String, nullable=False),
+    *required(String, "key", "type"),
     Column("spec", Json(dict), nullable=False),
     Column("base", Text, nullable=False),
     # from the recipe: deleted when the recipe no longer names it
@@ -162,8 +164,7 @@ pages = Table(
     Column("url", String, primary_key=True),
     Column("run_id", Int64, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("depth", Int64, nullable=False),
-    Column("etag", String, nullable=False),
-    Column("last_modified", String, nullable=False),
+    *required(String, "etag", "last_modified"),
     Column("links", Json(list), nullable=False),
     Column("document_uri", String, nullable=False),
     Column("location", String, nullable=False, server_default=""),
@@ -181,8 +182,7 @@ documents = Table(
     Column("source_id", String, ForeignKey("sources.id", ondelete="SET NULL")),
     Column("run_id", Int64),
     Column("uri", String, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("content", Text, nullable=False),
+    *required(Text, "title", "content"),
     Column("document_type", String, nullable=False),
     Column("tags", Json(list), nullable=False),
     Column("metadata", Json(dict), nullable=False),
@@ -221,8 +221,7 @@ deleted_documents = Table(
     # no foreign key: the source may be deleted before the document is restored
     Column("source_id", String),
     Column("uri", String, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("content", Text, nullable=False),
+    *required(Text, "title", "content"),
     Column("document_type", String, nullable=False),
     Column("tags", Json(list), nullable=False),
     Column("metadata", Json(dict), nullable=False),
@@ -240,9 +239,7 @@ chunks = Table(
     Column("id", String, nullable=False, unique=True),
     _kb(),
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
-    Column("position", Int64, nullable=False),
-    Column("start", Int64, nullable=False),
-    Column("end", Int64, nullable=False),
+    *required(Int64, "position", "start", "end"),
     # the document's content[start:end]; slicing a long page for each hit would take longer than
     # the search
     Column("text", Text, nullable=False),
@@ -304,8 +301,7 @@ ratings = Table(
     Column("id", Int64, primary_key=True, autoincrement=True),
     _kb(),
     # no foreign key: a rating outlives its chunk, which may come back under the same id
-    Column("target", String, nullable=False),
-    Column("target_type", String, nullable=False),
+    *required(String, "target", "target_type"),
     Column("score", Int64, nullable=False),
     Column("query", Text, nullable=False),
     Column("rater", String, nullable=False),

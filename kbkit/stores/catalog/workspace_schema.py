@@ -16,7 +16,7 @@ from sqlalchemy import (
     Text,
 )
 
-from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
+from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata, required
 
 
 def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
@@ -65,8 +65,7 @@ annotations = Table(
     Column("position", Int64, primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
     # offsets in characters of the chunk
-    Column("start", Int64, nullable=False),
-    Column("end", Int64, nullable=False),
+    *required(Int64, "start", "end"),
     Column("normalized_text", Text, nullable=False),
     # empty if the type of statement is unknown
     Column("frame", String, nullable=False),
@@ -110,8 +109,7 @@ subjects = Table(
     Column("id", String, primary_key=True),
     Column("kind", String, nullable=False),
     # the normalized name
-    Column("key", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    *required(Text, "key", "name"),
     # the main name of this alias
     Column("alias_of", String, ForeignKey("subjects.id", ondelete="SET NULL")),
     sa.UniqueConstraint("kind", "key"),
@@ -148,17 +146,12 @@ relations = Table(
     "relations",
     metadata,
     Column("id", Int64, primary_key=True, autoincrement=True),
-    Column("source_kind", String, nullable=False),
-    Column("source_id", String, nullable=False),
-    Column("name", String, nullable=False),
-    Column("target_kind", String, nullable=False),
-    Column("target_id", String, nullable=False),
+    *required(String, "source_kind", "source_id", "name", "target_kind", "target_id"),
     Column("weight", Float, nullable=False),
     Column("made_by", String, nullable=False),
     Column("by_hand", Boolean, nullable=False),
     Column("note", Text, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("seen_at", UtcDateTime, nullable=False),
+    *required(UtcDateTime, "created_at", "seen_at"),
     # deleted by a person; no rebuild restores it
     Column("deleted_at", UtcDateTime),
     sa.UniqueConstraint("source_kind", "source_id", "name", "target_kind", "target_id"),
@@ -221,8 +214,7 @@ graph_edits = Table(
     Column("what", Text, nullable=False),
     Column("made_by", String, nullable=False),
     Column("made_at", UtcDateTime, nullable=False),
-    Column("before", Json(object), nullable=False),
-    Column("after", Json(object), nullable=False),
+    *required(Json(object), "before", "after"),
     # built_graphs.version of each knowledge base at that time
     Column("built", Json(dict), nullable=False),
     Index("graph_edits_by_person", "made_by", "id"),
@@ -239,8 +231,7 @@ entries = Table(
     Column("id", String, nullable=False),
     # id of the searched document; empty until it is stored
     Column("document_id", String, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("description", Text, nullable=False),
+    *required(Text, "title", "description"),
     Column("tags", Json(list), nullable=False),
     Column("category", Text, nullable=False),
     Column("status", String, nullable=False),
@@ -248,8 +239,7 @@ entries = Table(
     Column("votes", Int64, nullable=False),
     Column("source", String, nullable=False),
     Column("origin_task_id", Text, nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("updated_at", UtcDateTime, nullable=False),
+    *required(UtcDateTime, "created_at", "updated_at"),
     # digest of the content, without votes
     Column("version", String, nullable=False),
     # fault of skill.yaml; the columns above then keep their last valid values
@@ -257,8 +247,7 @@ entries = Table(
     # digest of names, sizes and times of the files when they were read; time of the last change
     # and of the reading, in nanoseconds
     Column("stamp", String, nullable=False),
-    Column("changed", BigInteger, nullable=False),
-    Column("seen", BigInteger, nullable=False),
+    *required(BigInteger, "changed", "seen"),
     Index("entries_by_id", "id", unique=True),
 )
 
@@ -267,8 +256,7 @@ learned_folders = Table(
     metadata,
     # output folders of tasks by a digest of their content, so that each is learned once
     Column("folder", Text, primary_key=True),
-    Column("digest", String, nullable=False),
-    Column("slug", String, nullable=False),
+    *required(String, "digest", "slug"),
     # why nothing was learned
     Column("problem", Text, nullable=False),
 )
@@ -279,13 +267,10 @@ files = Table(
     metadata,
     Column("path", Text, primary_key=True),
     # state of the file when its documents were stored; times in nanoseconds
-    Column("size", BigInteger, nullable=False),
-    Column("changed", BigInteger, nullable=False),
-    Column("status_changed", BigInteger, nullable=False),
+    *required(BigInteger, "size", "changed", "status_changed"),
     Column("digest", String, nullable=False),
     # when the state was read: times do not show a later change in the same tick of the clock
-    Column("seen", BigInteger, nullable=False),
-    Column("created", BigInteger, nullable=False),
+    *required(BigInteger, "seen", "created"),
     # URIs of the documents; none for files that are not searched
     Column("uris", Json(list), nullable=False),
 )
@@ -319,8 +304,7 @@ tokens = Table(
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False),
     # SHA-256 of the whole token; with 256 random bits no slow hash is needed
-    Column("digest", String, nullable=False),
-    Column("scope", String, nullable=False),
+    *required(String, "digest", "scope"),
     # names of knowledge bases; empty for all
     Column("kbs", Json(list), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
@@ -335,8 +319,7 @@ jobs = Table(
     Column("id", String, primary_key=True),
     Column("kind", String, nullable=False),
     Column("kbs", Json(list), nullable=False),
-    Column("owner", String, nullable=False),
-    Column("state", String, nullable=False),
+    *required(String, "owner", "state"),
     Column("arguments", Json(dict), nullable=False),
     Column("progress", Json(object, optional=True)),
     Column("result", Json(object, optional=True)),

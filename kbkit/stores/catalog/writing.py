@@ -19,6 +19,7 @@ from kbkit.models import (
     Labels,
     SourceDocument,
 )
+from kbkit.models.values import from_dict
 from kbkit.stores.catalog import (
     chunk_annotations,
     knowledge_bases,
@@ -430,17 +431,7 @@ def get_deleted(transaction: Transaction, kb_id: str, document: str) -> TrashedD
     if row is None:
         raise NotFoundError(f"the trash holds no document with id or URI {document!r}")
     return TrashedDocument(
-        row.id,
-        row.source,
-        SourceDocument(
-            row.uri,
-            row.title,
-            row.content,
-            DocumentType(row.document_type),
-            tuple(row.tags),
-            row.metadata,
-        ),
-        labels_of(row),
+        row.id, row.source, from_dict(SourceDocument, dict(row._mapping)), labels_of(row)
     )
 
 
