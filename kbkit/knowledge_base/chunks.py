@@ -139,9 +139,7 @@ def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
         stored = reading.iter_chunks(transaction, handle.id)
         while part := list(islice(stored, 500)):
             ids = [chunk.id for chunk in part]
-            yield from zip(
-                part, corpus.vectors_by_id(transaction, handle.id, dimensions, ids), strict=True
-            )
+            yield from zip(part, corpus.vectors_by_id(transaction, dimensions, ids), strict=True)
 
 
 Row = Mapping[str, Any]

@@ -16,7 +16,7 @@ from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
 from kbkit.models.values import plain
 from kbkit.retrieval.searching import check_version
 from kbkit.runtime.validation import check_integer, check_text, explained
-from kbkit.stores.catalog import corpus, reading, writing
+from kbkit.stores.catalog import reading, writing
 from kbkit.text.markdown.structure import Heading, outline
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ class DocumentCollection(Items):
             matching = None
             if asked:
                 if asked.version:
-                    versions = corpus.versions(transaction, self._handle.id)
+                    versions = reading.versions(transaction, self._handle.id)
                     check_version(asked.version, versions)
-                matching = corpus.matching_documents(transaction, self._handle.id, asked)
+                matching = reading.matching_documents(transaction, self._handle.id, asked)
             documents = reading.documents_after(
                 transaction, self._handle.id, after, matching, content=content
             )

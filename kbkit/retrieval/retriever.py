@@ -34,7 +34,7 @@ from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder
 from kbkit.retrieval.ranking import CandidatePool
-from kbkit.stores.catalog import corpus, knowledge_bases, ratings
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
@@ -185,7 +185,7 @@ class Retriever:
         seen, cached = self._state().row.version, self._versions
         if cached is None or cached[0] != seen:
             with self.stores.database.read() as transaction:
-                cached = self._versions = seen, corpus.versions(transaction, self.kb_id)
+                cached = self._versions = seen, reading.versions(transaction, self.kb_id)
         return cached[1]
 
     def is_there(self) -> bool:

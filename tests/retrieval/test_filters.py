@@ -14,7 +14,7 @@ import kbkit
 from kbkit.errors import NotFoundError
 from kbkit.models import DocumentType, Filters, Hits, Mode, SourceDocument
 from kbkit.recipes import RetrievalSpec
-from kbkit.stores.catalog import corpus
+from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks as chunk_rows
 from kbkit.stores.catalog.schema import documents
@@ -271,13 +271,13 @@ def test_version_filter_and_its_error_for_an_unknown_version(tmp_path):
 
 def test_masks_are_cached_and_follow_changes(tmp_path, monkeypatch):
     calls = []
-    original = corpus.matching_documents
+    original = reading.matching_documents
 
     def matching(transaction, kb_id, filters):
         calls.append(filters)
         return original(transaction, kb_id, filters)
 
-    monkeypatch.setattr(corpus, "matching_documents", matching)
+    monkeypatch.setattr(reading, "matching_documents", matching)
     by_path, rated = {"path": "a/**"}, {"path": "a/**", "min_rating": 4}
 
     def titles(filters):

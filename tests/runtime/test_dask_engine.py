@@ -142,7 +142,7 @@ def contents(workspace: Path) -> tuple[list[object], list[object], list[list[flo
         chunks = sorted(kb.chunks, key=lambda each: each.id)
         ids, width = [each.id for each in chunks], kb.info().dimensions
         with kb._stores.database.read() as transaction:
-            vectors = corpus.vectors_by_id(transaction, kb.id, width, ids)
+            vectors = corpus.vectors_by_id(transaction, width, ids)
         assert vectors.any(axis=1).all()
         return documents, chunks, vectors.tolist()
 

@@ -20,7 +20,7 @@ from kbkit.models.annotations import SubjectKind
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import NEAR_SUMMARY, CorpusStatistics, bm25_scores
 from kbkit.retrieval.query import QueryVector
-from kbkit.stores.catalog import chunk_annotations, corpus, subjects
+from kbkit.stores.catalog import chunk_annotations, corpus, reading, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -333,7 +333,7 @@ def filter_mask(
     """Return the mask of filters; ``None`` without filters."""
     if not filters:
         return None
-    matching = corpus.matching_documents(transaction, row.id, filters)
+    matching = reading.matching_documents(transaction, row.id, filters)
     documents = np.array([document_id in matching for document_id in chunks.document_ids], np.bool_)
     mask = documents[chunks.owners] if len(documents) else np.zeros(0, np.bool_)
     least = filters.min_rating

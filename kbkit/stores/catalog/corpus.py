@@ -13,11 +13,9 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from kbkit.globs import matches
-from kbkit.models import Chunk, Document, Filters
-from kbkit.models.documents import version_of
-from kbkit.stores.catalog.database import Condition, Transaction, alive, unpack
-from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
+from kbkit.models import Chunk, Document
+from kbkit.stores.catalog.database import Condition, Transaction, unpack
+from kbkit.stores.catalog.reading import get_chunks, heading_text
 from kbkit.stores.catalog.schema import chunks, documents, embedded, vectors
 from kbkit.stores.catalog.workspace_schema import annotations as _statements
 from kbkit.stores.catalog.workspace_schema import statement_vectors as rows
@@ -37,50 +35,6 @@ def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
 def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
     query = sa.select(documents.c.id).where(documents.c.kb_id == kb_id, documents.c.is_index)
     return frozenset(transaction.scalars(query))
-
-
-_VERSION = sa.type_coerce(documents.c.metadata, sa.JSON)["version"].label("version")
-"""Version in a source's metadata, as a JSON value."""
-
-
-def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
-    """Return the ids of matching documents; filters on ratings are ignored."""
-    conditions = [documents.c.kb_id == kb_id]
-    if filters.document_type:
-        conditions.append(documents.c.document_type.in_(filters.document_type))
-    if filters.state:
-        conditions.append(documents.c.state.in_(filters.state))
-    if filters.source:
-        start = sa.func.substr(documents.c.uri, 1, len(filters.source))
-        conditions.append(start == filters.source)
-    if filters.after is not None:
-        conditions.append(documents.c.fetched_at >= filters.after)
-    if filters.before is not None:
-        conditions.append(documents.c.fetched_at < filters.before)
-    query = sa.select(documents.c.id).where(*conditions)
-    if filters.path or filters.version:
-        query = query.add_columns(documents.c.uri)
-    if filters.tags:
-        query = query.add_columns(documents.c.tags)
-    if filters.version:
-        query = query.add_columns(_VERSION)
-    tags = set(filters.tags)
-    return {
-        row.id
-        for row in transaction.execute(query)
-        if (not filters.version or _version(row) == filters.version)
-        and (not tags or tags.issubset(row.tags))
-        and (not filters.path or matches(uri_path(row.uri), (filters.path,)))
-    }
-
-
-def versions(transaction: Transaction, kb_id: str) -> set[str]:
-    rows = transaction.execute(sa.select(documents.c.uri, _VERSION).where(*alive(kb_id)))
-    return {_version(row) for row in rows} - {""}
-
-
-def _version(row: Any) -> str:
-    return version_of(row.uri, {"version": row.version})
 
 
 def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) -> list[int]:
@@ -123,12 +77,9 @@ def _packed(transaction: Transaction, seqs: Sequence[int]) -> dict[int, bytes]:
 
 
 def vectors_by_id(
-    transaction: Transaction, kb_id: str, dimensions: int, ids: Sequence[str]
+    transaction: Transaction, dimensions: int, ids: Sequence[str]
 ) -> NDArray[np.float32]:
-    query = sa.select(chunks.c.id, chunks.c.seq).where(
-        chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.id, ids)
-    )
-    seqs = transaction.mapping(query)
+    seqs = seqs_by_id(transaction, ids)
     return vectors_of(transaction, dimensions, [seqs[one] for one in ids])
 
 
@@ -249,11 +200,11 @@ def sample(
     transaction: Transaction, kb_id: str, dimensions: int, limit: int, seed: int
 ) -> tuple[list[tuple[Chunk, Document]], NDArray[np.float32]]:
     """Draw at most ``limit`` chunks with their documents (``content`` empty) and vectors."""
-    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).order_by(chunks.c.seq)
-    seqs = transaction.scalars(query)
-    if len(seqs) > limit:
-        drawn = np.random.default_rng(seed).choice(len(seqs), limit, replace=False)
-        seqs = [seqs[place] for place in np.sort(drawn)]
+    all_seqs = chunk_seqs(transaction, kb_id)
+    if len(all_seqs) > limit:
+        drawn = np.random.default_rng(seed).choice(all_seqs, limit, replace=False)
+        all_seqs = np.sort(drawn)
+    seqs = all_seqs.tolist()
     packed = _packed(transaction, seqs)
     passages = get_chunks(transaction, seqs)
     valid = [seq for seq in seqs if seq in packed and seq in passages]
@@ -293,14 +244,12 @@ def lacking_vectors(transaction: Transaction, kb_id: str, text: str, limit: int)
 
 def vector_sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
     source_of: dict[int, Source] = {}
-    texts: dict[int, list[str]] = {}
     columns = _statements.c
-    for row in transaction.execute(
+    texts = transaction.grouped(
         sa.select(columns.chunk_seq, columns.normalized_text)
         .where(transaction.is_in(columns.chunk_seq, seqs))
         .order_by(columns.chunk_seq, columns.position)
-    ):
-        texts.setdefault(row.chunk_seq, []).append(row.normalized_text)
+    )
     query = (
         sa.select(chunks.c.seq, chunks.c.id, rows.c.text, EMBED_HASH.label("made_of"))
         .outerjoin(rows, rows.c.chunk_seq == chunks.c.seq)

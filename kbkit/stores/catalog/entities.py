@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Entity, SubjectKind
 from kbkit.stores.catalog.database import Transaction, place_of
-from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.subjects import COUNTED, OWN, SubjectName, ends_by_hand
+from kbkit.stores.catalog.schema import chunks
+from kbkit.stores.catalog.subjects import CANONICAL, COUNTED, OWN, SubjectName, ends_by_hand
 from kbkit.stores.catalog.subjects import aliases as alias_names
 from kbkit.stores.catalog.workspace_schema import (
     annotation_subjects,
@@ -72,18 +72,7 @@ def listed(
     limit: int | None = None,
 ) -> list[Entity]:
     """List entities, the most mentioned first."""
-    own = subjects.alias("own")
-    # the cast lets SQLite build an automatic index for the join
-    either = sa.func.coalesce(own.c.alias_of, own.c.id)
-    canonical = sa.cast(either, sa.String).label("canonical")
-    mentioned = (
-        sa.select(canonical, sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("n"))
-        .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
-        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
-        .where(own.c.kind == _KIND, knowledge_bases.c.deleted_at.is_(None))
-        .group_by(canonical)
-    )
+    mentioned = COUNTED.where(OWN.c.kind == _KIND)
     if kb_ids is not None:
         mentioned = mentioned.where(chunks.c.kb_id.in_(list(kb_ids)))
     counted = mentioned.subquery()
@@ -97,13 +86,13 @@ def listed(
             relations.c.weight > 0,
         )
         by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
-        query = query.where(counted.c.n.is_not(None) | defined | by_person)
+        query = query.where(counted.c.chunks.is_not(None) | defined | by_person)
     if like:
-        matches = place_of(sa.func.lower(own.c.name), like.lower()) > 0
-        query = query.where(subjects.c.id.in_(sa.select(canonical).where(matches)))
+        matches = place_of(sa.func.lower(OWN.c.name), like.lower()) > 0
+        query = query.where(subjects.c.id.in_(sa.select(CANONICAL).where(matches)))
     if types:
         query = query.where(entities.c.type.in_(list(types)))
-    order = (sa.func.coalesce(counted.c.n, 0).desc(), subjects.c.name, subjects.c.id)
+    order = (sa.func.coalesce(counted.c.chunks, 0).desc(), subjects.c.name, subjects.c.id)
     return _with_counts(transaction, transaction.execute(query.order_by(*order).limit(limit)).all())
 
 

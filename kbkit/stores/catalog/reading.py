@@ -11,17 +11,19 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from kbkit.errors import NotFoundError
+from kbkit.globs import matches
 from kbkit.models import (
     Chunk,
     Document,
     DocumentState,
     DocumentType,
+    Filters,
     StatementType,
     SubjectKind,
     Target,
     TargetKind,
 )
-from kbkit.models.documents import image_names_of
+from kbkit.models.documents import image_names_of, version_of
 from kbkit.stores.catalog import workspace_schema
 from kbkit.stores.catalog.database import (
     CHUNK_COLUMNS,
@@ -275,6 +277,50 @@ def uri_path(uri: str) -> str:
         return urlsplit(uri).path.lstrip("/")
     except ValueError:
         return uri
+
+
+_VERSION = sa.type_coerce(documents.c.metadata, sa.JSON)["version"].label("version")
+"""Version in a source's metadata, as a JSON value."""
+
+
+def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
+    """Return the ids of matching documents; filters on ratings are ignored."""
+    conditions = [documents.c.kb_id == kb_id]
+    if filters.document_type:
+        conditions.append(documents.c.document_type.in_(filters.document_type))
+    if filters.state:
+        conditions.append(documents.c.state.in_(filters.state))
+    if filters.source:
+        start = sa.func.substr(documents.c.uri, 1, len(filters.source))
+        conditions.append(start == filters.source)
+    if filters.after is not None:
+        conditions.append(documents.c.fetched_at >= filters.after)
+    if filters.before is not None:
+        conditions.append(documents.c.fetched_at < filters.before)
+    query = sa.select(documents.c.id).where(*conditions)
+    if filters.path or filters.version:
+        query = query.add_columns(documents.c.uri)
+    if filters.tags:
+        query = query.add_columns(documents.c.tags)
+    if filters.version:
+        query = query.add_columns(_VERSION)
+    tags = set(filters.tags)
+    return {
+        row.id
+        for row in transaction.execute(query)
+        if (not filters.version or _version(row) == filters.version)
+        and (not tags or tags.issubset(row.tags))
+        and (not filters.path or matches(uri_path(row.uri), (filters.path,)))
+    }
+
+
+def versions(transaction: Transaction, kb_id: str) -> set[str]:
+    rows = transaction.execute(sa.select(documents.c.uri, _VERSION).where(*alive(kb_id)))
+    return {_version(row) for row in rows} - {""}
+
+
+def _version(row: Any) -> str:
+    return version_of(row.uri, {"version": row.version})
 
 
 def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
