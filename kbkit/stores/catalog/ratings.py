@@ -286,17 +286,18 @@ def save_encoder(
             f"a query encoder of {len(terms)} terms and {len(vectors)} rows cannot be stored; "
             "each term, which has no space in it, needs one row"
         )
-    values = {
-        "embedder": embedder,
-        "fitted_at": datetime.now(UTC),
-        "version": version,
-        "chunks": chunks,
-        "terms": joined,
-        "vectors": np.ascontiguousarray(vectors, "<f2").tobytes(),
-        "report": dict(report),
-    }
     remove_encoder(transaction, kb_id, target)
-    transaction.execute(_TABLES[target].insert().values(kb_id=kb_id, **values))
+    transaction.insert_one(
+        _TABLES[target],
+        kb_id=kb_id,
+        embedder=embedder,
+        fitted_at=datetime.now(UTC),
+        version=version,
+        chunks=chunks,
+        terms=joined,
+        vectors=np.ascontiguousarray(vectors, "<f2").tobytes(),
+        report=dict(report),
+    )
 
 
 def remove_encoder(transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks") -> None:

@@ -134,11 +134,11 @@ def replace_documents(
     removed = 0
     for entry in existing:
         old, document = before[entry.document.id], entry.document
-        difference = _difference(transaction, kb_id, document.id, entry.chunks)
-        added += difference.added
-        removed += difference.removed
+        new_chunks, same, gone = _difference(transaction, kb_id, document.id, entry.chunks)
+        added += new_chunks
+        removed += gone
         if (old.document_type, old.tags) != (document.document_type, list(document.tags)):
-            kept |= difference.kept
+            kept |= same
     _add_chunks(transaction, kb_id, added, packed)
     outbox.add(transaction, kb_id, kept)
     knowledge_bases.touch(transaction, kb_id)
@@ -281,15 +281,6 @@ class NewChunk:
     embed_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkDifference:
-    """Difference between a document's new and stored chunks; `kept` maps ids to ``seq``."""
-
-    added: list[NewChunk]
-    kept: dict[str, int | None]
-    removed: int
-
-
 def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str]:
     by_id = {new.chunk.id: (new.terms, new.embed_hash) for new in new_chunks}
     query = sa.select(chunks.c.id, chunks.c.terms, chunks.c.embed_hash)
@@ -299,8 +290,12 @@ def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str
 
 def _difference(
     transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
-) -> ChunkDifference:
-    """Remove chunks that the document no longer has; move and map those that stay."""
+) -> tuple[list[NewChunk], dict[str, int | None], int]:
+    """Remove chunks that the document no longer has, and move those that stay.
+
+    Returns:
+        New chunks, ``seq`` by id of those that stay, and the number of removed ones.
+    """
     old = {
         row.id: row
         for row in transaction.execute(
@@ -324,7 +319,7 @@ def _difference(
         kept[row.id] = row.seq
     _remove_chunks(transaction, kb_id, list(old.values()))
     transaction.update_each(chunks, ["seq"], moved)
-    return ChunkDifference(added, kept, len(old))
+    return added, kept, len(old)
 
 
 _PLACE = ("position", "start", "end", "anchor", "page")
