@@ -6,6 +6,7 @@ counted over a whole knowledge base. Ends of relations are the subjects before m
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -271,8 +272,10 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
 
 
 def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
-    of_chunks = sa.select(chunks.c.heading_path).where(chunks.c.kb_id.in_(list(kb_ids)))
-    paths = transaction.scalars(of_chunks.distinct())
+    # as text, because PostgreSQL does not compare JSON
+    path = sa.cast(chunks.c.heading_path, sa.Text)
+    of_chunks = sa.select(path).where(chunks.c.kb_id.in_(list(kb_ids)))
+    paths = map(json.loads, transaction.scalars(of_chunks.distinct()))
     titles = sa.select(documents.c.title).where(documents.c.kb_id.in_(list(kb_ids)))
     return {*transaction.scalars(titles), *(each for path in paths for each in path)}
 
