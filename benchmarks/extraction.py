@@ -28,7 +28,6 @@ import trafilatura
 from _corpora import EVAL, report
 
 from kbkit.sources.decode import decode
-from kbkit.sources.html import extract as extraction
 from kbkit.sources.html import regions
 from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
@@ -295,7 +294,7 @@ def both_readings(
     html: dict[str, str], expected: list[dict[str, Any]], choices: list[Thresholds]
 ) -> tuple[list[tuple[str, str]], list[list[bool]]]:
     """Read each page whole and as an article; return both, and what each choice would take."""
-    decide = extraction.is_article
+    decide = regions.is_article
     texts, decisions = [], []
     decided: list[bool] = []
 
@@ -307,17 +306,14 @@ def both_readings(
         regions._LOST_ALONE, regions._PLACES, regions._KEPT_WORDS = before
         return True
 
-    try:
-        for page in expected:
-            decided.clear()
-            extraction.is_article = ask_all
+    for page in expected:
+        decided.clear()
+        with patch("kbkit.sources.html.extract.is_article", ask_all):
             as_article = extract(html[page["file"]], page["url"]).content
-            extraction.is_article = lambda *_about, **_known: False
+        with patch("kbkit.sources.html.extract.is_article", return_value=False):
             whole = extract(html[page["file"]], page["url"]).content
-            texts.append((fold(whole), fold(as_article)))
-            decisions.append(list(decided) or [False] * len(choices))
-    finally:
-        extraction.is_article = decide
+        texts.append((fold(whole), fold(as_article)))
+        decisions.append(list(decided) or [False] * len(choices))
     return texts, decisions
 
 

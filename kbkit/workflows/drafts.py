@@ -26,8 +26,21 @@ from kbkit.sources.html.extract import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.metadata import page_license
 from kbkit.sources.untrusted import load_values
 from kbkit.sources.web import Fetcher
-from kbkit.sources.web.urls import CrawlScope, Robots, canonical, origin, read_sitemaps
-from kbkit.workflows.drafts.draft import Draft, Exclusion, draft_of_description, slug
+from kbkit.sources.web.urls import CrawlScope, Robots, canonical, read_sitemaps
+from kbkit.workflows.draft import (
+    Draft,
+    Exclusion,
+    check_free,
+    draft_of_description,
+    draft_of_file,
+    draft_of_package,
+    inside,
+    is_package,
+    slug,
+    write_draft,
+)
+
+__all__ = ["Draft", "Exclusion", "check_free", "draft_recipe", "write_draft"]
 
 _MARKS = {
     "Sphinx": r"(?s)_static/(?:documentation_options|doctools)\.js|Created using .{0,60}Sphinx",

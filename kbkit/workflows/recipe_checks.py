@@ -37,7 +37,7 @@ from kbkit.sources import DiskPlace, Outcome, SourceContext, open_reader
 from kbkit.sources.files import files_of
 from kbkit.sources.web import Fetcher, refused_url
 from kbkit.sources.web.urls import Robots, folder, origin
-from kbkit.workflows.drafts import is_package
+from kbkit.workflows.draft import is_package
 
 QUESTIONS = 8
 """Minimum number of golden questions for a reliable evaluation."""
