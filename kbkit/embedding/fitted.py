@@ -44,7 +44,6 @@ from kbkit.embedding.regression import (
     partial_whitening,
     ridge,
     term_matrix,
-    word_prior,
 )
 from kbkit.errors import EmbedderError
 
@@ -120,7 +119,8 @@ def fit(
     words: Mapping[str, Vector] | None = None,
     seed: int = 0,
 ) -> FittedEncoder:
-    _check(vectors, chunk_terms, heading_terms)
+    if not np.isfinite(vectors).all():
+        raise EmbedderError("a vector has numbers that are not finite; embed again")
     regression = _Regression.of(vectors, chunk_terms, heading_terms, prior, words)
     chosen, report = _choose(regression, chunk_terms, heading_terms, words, seed)
     return FittedEncoder(
@@ -266,23 +266,6 @@ def _reciprocal_rank(scores: Matrix, relevant: Sequence[Sequence[int]]) -> float
     return float(np.mean(1 / ranks))
 
 
-def _check(
-    vectors: Matrix, chunk_terms: Sequence[Sequence[str]], heading_terms: Sequence[Sequence[str]]
-) -> None:
-    if vectors.ndim != 2 or len(vectors) != len(chunk_terms):
-        raise EmbedderError(
-            f"{len(chunk_terms)} chunks have vectors of shape {vectors.shape}; a query encoder "
-            "needs one row per chunk"
-        )
-    if heading_terms and len(heading_terms) != len(chunk_terms):
-        raise EmbedderError(
-            f"headings of {len(heading_terms)} chunks were given for {len(chunk_terms)}; give one "
-            "list of terms per chunk, or none"
-        )
-    if not np.isfinite(vectors).all():
-        raise EmbedderError("a vector has numbers that are not finite; embed again")
-
-
 TEXTS_REVISION = 1
 """Version of the fit; raise it to fit again."""
 MAX_HEADINGS = 2_000
@@ -338,8 +321,6 @@ def fit_to_texts(
     """
     from scipy.sparse import csr_matrix
 
-    if len(vectors) != len(terms):
-        raise EmbedderError(f"{len(terms)} texts have vectors of shape {vectors.shape}")
     names, df = build_vocabulary([*chunk_terms, *terms], _MAX_TEXT_TERMS)
     if not names:
         raise EmbedderError("no text contains a term to fit a query encoder to")
@@ -357,13 +338,9 @@ def fit_to_texts(
     design = csr_matrix((values, columns, starts), shape=(len(rows_of_texts), len(names)))
     mean = vectors.mean(axis=0)
     targets = np.asarray(vectors - mean, np.float32)
-    start = word_prior(words, vocabulary, np.sqrt(df), vectors.shape[1])
-    guess = design @ start
-    size = float((guess * guess).sum())
-    fit = np.float32(float((guess * targets).sum()) / size if size > 0 else 0.0)
-    start, guess = start * fit, guess * fit
+    start = fit_prior(words, vocabulary, np.sqrt(df), design, targets)
     penalty = _penalty(design, _LAMBDA, empty=_EMPTY_COLUMN)
-    table = start + ridge(design, targets - guess, penalty)
+    table = start + ridge(design, targets - design @ start, penalty)
     rows = (table + np.float32(_MEAN_SHARE) * mean) * weights[:, None]
     report = {"texts": len(terms), "terms": len(names), "words": len(words), "lambda": _LAMBDA}
     return FittedEncoder(embedder, tuple(names), rows.astype(np.float32), report)

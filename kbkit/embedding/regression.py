@@ -95,13 +95,12 @@ def group_headings(
     return list(groups), means, weights.astype(np.float32)
 
 
-def word_prior(
+def _word_prior(
     words: Mapping[str, Vector],
     vocabulary: Mapping[str, int],
     weights: NDArray[np.float32],
     width: int,
 ) -> Matrix:
-    """Return the vectors of words minus their mean; zeros for terms without vectors."""
     rows = [row for term, row in vocabulary.items() if term in words]
     start = np.zeros((len(vocabulary), width), np.float32)
     if rows:
@@ -118,7 +117,7 @@ def fit_prior(
     targets: Matrix,
 ) -> Matrix:
     """Return the prior as a table, centred and scaled to fit the targets best."""
-    start = word_prior(prior, vocabulary, df, targets.shape[1])
+    start = _word_prior(prior, vocabulary, df, targets.shape[1])
     guess = design @ start
     size = float((guess * guess).sum())
     start *= np.float32(max(0.0, float((guess * targets).sum())) / size if size > 0 else 0.0)

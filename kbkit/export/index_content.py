@@ -37,6 +37,7 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import EncoderRow, EncoderTarget
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.subjects import entity_id
+from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text.analysis import analyzer
@@ -186,7 +187,7 @@ def index_content(
     pages, sections = manifest.documents, manifest.sections()
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        snapshot = stores.snapshots.made(transaction, row)
+        snapshot = make(transaction, row)
         stored = {target: ratings.load_encoder(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
         questions = _published_questions(transaction, row)

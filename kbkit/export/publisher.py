@@ -48,6 +48,7 @@ from kbkit.stores.catalog import corpus, indexed_files, knowledge_bases, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import spec_of
 from kbkit.stores.catalog.ratings import EncoderTarget
+from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text.markdown.extensions import resolve_wiki_links
@@ -183,11 +184,7 @@ class Publisher:
             if project is not None:
                 write_project(project, info, site)
             facts = gather_facts(
-                transaction,
-                self.kb_id,
-                self.stores.snapshots.made(transaction, row),
-                site.questions,
-                graph,
+                transaction, self.kb_id, make(transaction, row), site.questions, graph
             )
             documents = StoredDocuments(transaction, self.kb_id)
             archives = {}

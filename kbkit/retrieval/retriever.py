@@ -23,12 +23,7 @@ from kbkit.retrieval.candidates.base import (
     QueryGraph,
     cosines,
 )
-from kbkit.retrieval.candidates.snapshot import (
-    CatalogCorpus,
-    SnapshotCorpus,
-    is_coded,
-    scan_is_faster,
-)
+from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus, scan_is_faster
 from kbkit.retrieval.candidates.words import find_candidates
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
@@ -39,6 +34,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import Totals
+from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.making import is_worn
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
@@ -292,7 +288,7 @@ class Retriever:
     def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot | None) -> None:
         is_open = self.stores.vectors.is_open(row)
         ready = snapshot is not None and (
-            scan_is_faster(snapshot, row.dimensions) or is_open or is_coded(snapshot)
+            scan_is_faster(snapshot, row.dimensions) or is_open or near_chunks.is_coded(snapshot)
         )
         worn = snapshot is not None and is_worn(snapshot)
         self.stores.warmer.searched(self.kb_id, ready=ready, worn=worn)

@@ -155,7 +155,8 @@ class Damage:
 class VectorStore:
     """Named collections of vectors, by id, searched by cosine.
 
-    It is rebuilt from the catalog if lost. Calls are serialised. This base class stores nothing.
+    It is rebuilt from the catalog if lost. Calls are serialised. This base class stores nothing:
+    then searches score all vectors of a catalog on a server.
 
     Attributes:
         suffix: End of its collection names, after a dot; others belong to another store.
@@ -217,10 +218,6 @@ class MissingCollectionError(WorkspaceError):
 def suffix_of(collection: str) -> str:
     """Return the suffix of a collection name ``NAME.ID.SUFFIX``."""
     return collection.partition(".")[2].partition(".")[2]
-
-
-class CatalogVectors(VectorStore):
-    """No index: searches score all vectors of a catalog on a server."""
 
 
 _IMAGE_NAME = re.compile(r"[0-9a-f]{32}\.(?:png|jpg|gif|webp|svg)")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import sys
 import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -173,7 +175,6 @@ _DATABASE = "chroma.sqlite3"
 _SAVED = "index_metadata.pickle"
 """File next to a saved HNSW graph; Chroma saves after each thousand vectors."""
 _FORMAT = 1
-_AT_ONCE = 1 << 20
 _COUNTERS = ((24, 28), (92, 100))
 """Byte ranges of counters in SQLite's header that change with each commit."""
 _OPENED = "acquire_write"
@@ -311,27 +312,19 @@ class FolderChecksums:
         cached = self._read.get(name)
         if cached is not None and cached[:2] == (stamp, spans):
             return cached[2]
-        crc = start = 0
-        with path.open("rb") as file:
-            while data := file.read(_AT_ONCE):
-                crc = zlib.crc32(_blanked(data, start, spans), crc)
-                start += len(data)
+        with path.open("rb") as file, _mapped(file) as data:
+            for low, high in spans:
+                data[low:high] = bytes(len(data[low:high]))
+            crc = zlib.crc32(data)
         self._read[name] = stamp, spans, crc
         return crc
 
 
-def _blanked(data: bytes, start: int, spans: Sequence[Span]) -> bytes | bytearray:
-    inside = [
-        (max(0, low - start), min(len(data), high - start))
-        for low, high in spans
-        if low < start + len(data) and high > start
-    ]
-    if not inside:
-        return data
-    blanked = bytearray(data)
-    for low, high in inside:
-        blanked[low:high] = bytes(high - low)
-    return blanked
+def _mapped(file: BinaryIO) -> AbstractContextManager[mmap | bytearray]:
+    """Map a file; changes stay in memory. An empty file cannot be mapped."""
+    if not os.fstat(file.fileno()).st_size:
+        return nullcontext(bytearray())
+    return mmap(file.fileno(), 0, access=ACCESS_COPY)
 
 
 def _stamp(path: Path) -> _Stamp:

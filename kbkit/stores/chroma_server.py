@@ -1,7 +1,7 @@
 """Vectors on a Chroma server or in Chroma Cloud.
 
 Collections stay if the server does not answer; faulty ones are rebuilt from the catalog.
-``chromadb.HttpClient`` has no timeouts and leaks memory, so `ChromaConnection` uses a lower layer.
+``chromadb.HttpClient`` has no timeouts and leaks memory, so `ChromaServer` uses a lower layer.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from kbkit.stores.chroma_collections import (
 )
 
 if TYPE_CHECKING:
-    import httpx
-
     from kbkit.stores.chroma_collections import Collection
 
 # default quotas of Chroma Cloud
@@ -37,6 +35,8 @@ _RECORDS = 300
 _RESULTS = 300
 _DOCUMENT_BYTES = 16_384
 _METADATA_BYTES = 4_096
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 30.0
 
 
 class ChromaServer(ChromaCollections):
@@ -46,13 +46,15 @@ class ChromaServer(ChromaCollections):
         super().__init__()
         self.address = address
         self.suffix = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
-        self._connection: ChromaConnection | None = None
+        self._api: Any = None
+        self._most = _RECORDS
+        self._place: dict[str, str] = {}
 
     def close(self) -> None:
         self._collections.clear()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._api is not None:
+            self._api._session.close()
+            self._api = None
 
     def reopen(self) -> None:
         """Forget the open collections; the connection recovers by itself."""
@@ -63,22 +65,63 @@ class ChromaServer(ChromaCollections):
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         return super().nearest(name, query, min(k, _RESULTS))
 
-    def _connected(self) -> ChromaConnection:
-        if self._connection is None:
-            self._connection = ChromaConnection(self.address)
-        return self._connection
+    def _connected(self) -> Any:
+        """Connect, and check that tenant and database exist."""
+        if self._api is not None:
+            return self._api
+        import httpx
+
+        chromadb, address = import_chromadb(), self.address
+        token = address.token
+        settings = chromadb.config.Settings(
+            anonymized_telemetry=False,
+            chroma_api_impl="chromadb.api.fastapi.FastAPI",
+            chroma_server_host=address.url,
+            chroma_server_http_port=address.port,
+            chroma_server_ssl_enabled=address.secure,
+            # the first is for Chroma Cloud, the second for proxies
+            chroma_server_headers=(
+                {"X-Chroma-Token": token, "Authorization": f"Bearer {token}"} if token else None
+            ),
+        )
+        api: Any = chromadb.config.System(settings).instance(chromadb.api.ServerAPI)
+        api._session.timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
+        self._place = {
+            "tenant": address.tenant or chromadb.config.DEFAULT_TENANT,
+            "database": address.database or chromadb.config.DEFAULT_DATABASE,
+        }
+        try:
+            self._most = min(_RECORDS, int(api.get_max_batch_size()))
+            api.get_database(self._place["database"], self._place["tenant"])
+        except BaseException:
+            api._session.close()
+            raise
+        self._api = api
+        return api
 
     def _max_batch(self) -> int:
-        return min(_RECORDS, self._connected().most)
+        self._connected()
+        return self._most
 
     def _create_collection(self, name: str) -> Collection:
-        return self._connected().create(name)
+        # the upper layer would add this key
+        wanted = {**HNSW, "embedding_function": None}
+        api = self._connected()
+        return self._wrapped(api.create_collection(name, configuration=wanted, **self._place))
 
     def _open_collection(self, name: str) -> Collection:
-        return self._connected().get(name)
+        api = self._connected()
+        return self._wrapped(api.get_collection(name, **self._place))
 
     def _drop_collection(self, name: str) -> None:
-        self._connected().drop(name)
+        api = self._connected()
+        with suppress(import_chromadb().errors.NotFoundError):
+            api.delete_collection(name, **self._place)
+
+    def _wrapped(self, model: Any) -> Collection:
+        from chromadb.api.models.Collection import Collection as Wrapper
+
+        return Wrapper(client=self._api, model=model, embedding_function=None)
 
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
         fitting, left = {}, _METADATA_BYTES
@@ -100,67 +143,6 @@ class ChromaServer(ChromaCollections):
             raise
         except Exception as error:
             raise fault_of(error, self.address) from error
-
-
-_CONNECT_SECONDS = 5.0
-_ANSWER_SECONDS = 30.0
-
-
-class ChromaConnection:
-    """Collections of one database on a server; raises errors of chromadb and httpx."""
-
-    def __init__(self, address: ChromaAddress) -> None:
-        """Connect, and check that tenant and database exist."""
-        import httpx
-
-        chromadb = import_chromadb()
-        token = address.token
-        settings = chromadb.config.Settings(
-            anonymized_telemetry=False,
-            chroma_api_impl="chromadb.api.fastapi.FastAPI",
-            chroma_server_host=address.url,
-            chroma_server_http_port=address.port,
-            chroma_server_ssl_enabled=address.secure,
-            # the first is for Chroma Cloud, the second for proxies
-            chroma_server_headers=(
-                {"X-Chroma-Token": token, "Authorization": f"Bearer {token}"} if token else None
-            ),
-        )
-        system = chromadb.config.System(settings)
-        self._api: Any = system.instance(chromadb.api.ServerAPI)
-        self._session: httpx.Client = self._api._session
-        self._session.timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
-        self._missing: type[Exception] = chromadb.errors.NotFoundError
-        try:
-            self._place = {
-                "tenant": address.tenant or chromadb.config.DEFAULT_TENANT,
-                "database": address.database or chromadb.config.DEFAULT_DATABASE,
-            }
-            self.most = int(self._api.get_max_batch_size())
-            self._api.get_database(self._place["database"], self._place["tenant"])
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        self._session.close()
-
-    def create(self, name: str) -> Collection:
-        # the upper layer would add this key
-        wanted = {**HNSW, "embedding_function": None}
-        return self._wrapped(self._api.create_collection(name, configuration=wanted, **self._place))
-
-    def get(self, name: str) -> Collection:
-        return self._wrapped(self._api.get_collection(name, **self._place))
-
-    def drop(self, name: str) -> None:
-        with suppress(self._missing):
-            self._api.delete_collection(name, **self._place)
-
-    def _wrapped(self, model: Any) -> Collection:
-        from chromadb.api.models.Collection import Collection as Wrapper
-
-        return Wrapper(client=self._api, model=model, embedding_function=None)
 
 
 _KEPT = "written data is kept and searchable, and is passed on with a later write"

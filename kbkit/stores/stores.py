@@ -18,7 +18,6 @@ from kbkit.models.files import BUILT_IN
 from kbkit.runtime.config import Settings
 from kbkit.runtime.processes import run_module
 from kbkit.stores.backend import (
-    CatalogVectors,
     FolderImages,
     FolderLocks,
     ImageStore,
@@ -154,7 +153,7 @@ class Stores:
                 vectors = ChromaServer(chroma, server.identity)
             elif pgvector:
                 vectors = server.vector_store()
-            vectors = vectors or CatalogVectors()
+            vectors = vectors or VectorStore()
             opened = cls.on(server, vectors, folder, server.locks, address)
             images = server.image_store(opened.images)
             return replace(opened, images=images, other_home=lambda: other_home(server, folder))

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores.backend import CatalogVectors, MissingCollectionError, VectorStore, suffix_of
+from kbkit.stores.backend import MissingCollectionError, VectorStore, suffix_of
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -201,7 +201,7 @@ _MIN_RECALL = 0.9
 
 def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
     """Compare a collection with the catalog; pending changes are not faults."""
-    if isinstance(store, CatalogVectors):
+    if type(store) is VectorStore:
         return
     try:
         yield from _faults(store, transaction, row)

@@ -15,6 +15,7 @@ from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.base import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.stores.snapshots.making import make
 from kbkit.text import stop_words, subject_key
 from tests.export.conftest import ROOT, assert_same_hits, in_node, pages_of, published, run_node
 
@@ -72,7 +73,7 @@ def test_index_filters_like_the_knowledge_base(kb, index):
     counts = []
     with kb._stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb.id)
-        snapshot = kb._stores.snapshots.made(transaction, row)
+        snapshot = make(transaction, row)
         order = snapshot.rows_of([chunk.id for chunk in reading.iter_chunks(transaction, kb.id)])
         totals = ratings.totals(transaction, kb.id)
         for condition in CONDITIONS:

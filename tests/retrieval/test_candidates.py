@@ -22,6 +22,7 @@ from kbkit.retrieval.query import SummaryQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, outbox, ratings
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import chunk_table
+from kbkit.stores.snapshots.making import make
 from kbkit.stores.vector_index import NearestIds
 from kbkit.text.analysis import analyzer
 
@@ -61,7 +62,8 @@ def view(kb):
             row=row,
             vectors=resources.vectors,
             connection=connection,
-            snapshot=resources.snapshots.made(connection, row),
+            snapshot=make(connection, row),
+            searched=resources.snapshots.renew(row.id),
             embed=kb._handle.embedder(row).embed_query,
         )
 
@@ -80,7 +82,7 @@ class Closed:
 
 
 def by_snapshot_of(view, encoded, mask=None, vectors=None):
-    read = SnapshotCorpus(view.snapshot, view.row, vectors or view.vectors, encoded.vector)
+    read = SnapshotCorpus(view.searched, view.row, vectors or view.vectors, encoded.vector)
     return find_candidates(read, encoded, mask)
 
 
@@ -222,7 +224,7 @@ def test_chunks_missing_in_chroma_are_candidates(kb, view, opened_at):
 def test_chunks_deleted_since_chroma_named_them_are_left_out(view):
     snapshot, vector = view.snapshot, view.embed("green tea")
     last = int(snapshot.seqs[-1])
-    named = SnapshotCorpus(snapshot, view.row, view.vectors, vector).named
+    named = SnapshotCorpus(view.searched, view.row, view.vectors, vector).named
     exact = top_indices(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
     assert named(NearestIds(ids, last), 5).tolist() == exact

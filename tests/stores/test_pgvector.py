@@ -9,7 +9,7 @@ import sqlalchemy as sa
 import kbkit
 from kbkit.errors import StoreUnreachableError
 from kbkit.models import SourceDocument
-from kbkit.stores.backend import CatalogVectors
+from kbkit.stores.backend import VectorStore
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.postgres_vectors import PgVectorStore
 from kbkit.stores.stores import StoresAddress
@@ -93,7 +93,7 @@ def test_search_uses_the_catalog_without_pgvector(tmp_path, url, chroma):
     with opened(tmp_path, url) as workspace:
         expected = ranked(fill(workspace), "cold drinks")
     with opened(tmp_path, url, pgvector=False) as workspace:
-        assert isinstance(store_of(workspace), CatalogVectors)
+        assert type(store_of(workspace)) is VectorStore
         assert StoresAddress.from_json(workspace._stores.address.to_json()).pgvector is False
         assert ranked(workspace["drinks"], "cold drinks") == expected
         workspace["drinks"].add("gin", "# gin\n\nHow to serve gin to guests.\n")
@@ -114,7 +114,7 @@ def test_missing_right_to_create_the_extension_is_no_error(tmp_path, pgvector, c
     pgvector.execute("CREATE DATABASE theirs OWNER ann")
     url = pgvector.url("theirs", "ann")
     with caplog.at_level(logging.INFO, "kbkit"), opened(tmp_path, url) as workspace:
-        assert isinstance(store_of(workspace), CatalogVectors)
+        assert type(store_of(workspace)) is VectorStore
         assert "ask for CREATE EXTENSION vector" in caplog.text
         expected = ranked(fill(workspace), "cold drinks")
     execute(pgvector, url, "CREATE EXTENSION vector")
@@ -127,7 +127,7 @@ def test_missing_right_to_create_the_extension_is_no_error(tmp_path, pgvector, c
 def test_older_pgvector_is_not_used(tmp_path, url, monkeypatch, caplog):
     monkeypatch.setattr("kbkit.stores.postgres_vectors._OLDEST", (99,))
     with caplog.at_level(logging.INFO, "kbkit"), opened(tmp_path, url) as workspace:
-        assert isinstance(store_of(workspace), CatalogVectors)
+        assert type(store_of(workspace)) is VectorStore
     assert "is too old; ALTER EXTENSION vector UPDATE" in caplog.text
 
 

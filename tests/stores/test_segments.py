@@ -57,9 +57,10 @@ def check(stored, snapshot=None):
     snapshot = stored.snapshots.renew(stored.id) if snapshot is None else snapshot
     assert (snapshot.version, snapshot.summaries_version) == (row.version, row.summaries_version)
     with stored.database.read() as transaction:
-        expected = make(transaction, row)
+        made = make(transaction, row)
+    expected = joined(making.shown(row, 0), [Segment(made)], DocumentNumbers())
     assert read(snapshot) == read(expected)
-    assert snapshot.rows_of([*expected.ids, "gone"]).tolist() == list(range(len(expected)))
+    assert snapshot.rows_of([*made.ids, "gone"]).tolist() == list(range(len(expected)))
     scores = [
         dict(zip(each.document_ids, each.summary_scores(first).tolist(), strict=True))
         for each in (snapshot, expected)

@@ -24,7 +24,7 @@ from kbkit.stores.catalog.database import pack, unpack
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
-from kbkit.stores.snapshots.making import merged
+from kbkit.stores.snapshots.making import make, merged
 from kbkit.stores.snapshots.segment_files import _crc
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite_database import SqliteDatabase
@@ -180,7 +180,7 @@ def check(stored):
     assert (snapshot.version, snapshot.embedder) == (row.version, row.embedder)
     assert stored.snapshots.get(row) is snapshot
     with stored.database.read() as connection:
-        assert contents_of(stored.snapshots.made(connection, row)) == contents
+        assert contents_of(make(connection, row)) == contents
     if not snapshot.segments:
         assert contents == []
         return snapshot
@@ -243,10 +243,10 @@ def test_transaction_gets_the_snapshot_of_its_state(stored):
         put(stored, "rum", "dd")
         check(stored)
         newest = stored.snapshots.get(catalog(stored)[0])
-        assert contents_of(stored.snapshots.made(connection, row)) == contents
+        assert contents_of(make(connection, row)) == contents
         assert stored.snapshots.seen(connection, row) is None
         stored.snapshots.save(stored.id)
-        assert contents_of(fresh(stored).snapshots.made(connection, row)) == contents
+        assert contents_of(make(connection, row)) == contents
     assert stored.snapshots.get(catalog(stored)[0]).seqs.tolist() == newest.seqs.tolist()
 
 

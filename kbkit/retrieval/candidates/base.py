@@ -28,7 +28,6 @@ from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
-from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.text import subject_key
 
 Rows = NDArray[np.int64]
@@ -358,7 +357,7 @@ def _chunk_mask(
 ) -> Mask:
     if filters.heading:
         words = filters.heading.casefold()
-        if isinstance(chunks, Snapshot | SegmentedSnapshot):
+        if isinstance(chunks, SegmentedSnapshot):
             mask = mask & chunks.headed(lambda text: words in text.casefold())
         else:
             named = corpus.headings_of(transaction, chunks.seqs.tolist())

@@ -16,7 +16,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.segments import SearchedSnapshot, SegmentedSnapshot
+from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.vector_index import NearestIds, VectorIndex
 from kbkit.text.analysis import analyzer
 
@@ -37,12 +37,7 @@ _MAX_ASKED = 10_000
 """Maximum chunks to select by codes if few pass the filter."""
 
 
-def is_coded(snapshot: SearchedSnapshot) -> bool:
-    """Whether quantized vectors answer, without Chroma."""
-    return isinstance(snapshot, SegmentedSnapshot) and near_chunks.is_coded(snapshot)
-
-
-def scan_is_faster(snapshot: SearchedSnapshot, dimensions: int) -> bool:
+def scan_is_faster(snapshot: SegmentedSnapshot, dimensions: int) -> bool:
     return len(snapshot) * dimensions <= _SCAN_LIMIT
 
 
@@ -50,7 +45,7 @@ def scan_is_faster(snapshot: SearchedSnapshot, dimensions: int) -> bool:
 class SnapshotCorpus:
     """A `Corpus` that reads a snapshot; without a query vector it has no nearest chunks."""
 
-    chunks: SearchedSnapshot
+    chunks: SegmentedSnapshot
     row: KnowledgeBaseRow
     index: VectorIndex
     vector: Vector | None
@@ -62,7 +57,9 @@ class SnapshotCorpus:
 
     @property
     def _coded(self) -> bool:
-        return not scan_is_faster(self.chunks, self.row.dimensions) and is_coded(self.chunks)
+        return not scan_is_faster(self.chunks, self.row.dimensions) and near_chunks.is_coded(
+            self.chunks
+        )
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         return self.chunks.holding(terms)
@@ -100,8 +97,6 @@ class SnapshotCorpus:
         return rows[top_indices(self.cosines(rows), limit)]
 
     def _near(self, vector: Vector, limit: int, mask: Mask | None) -> Rows:
-        chunks = self.chunks
-        assert isinstance(chunks, SegmentedSnapshot)
         asked = limit * _RESCORED
         if mask is not None:
             open_ = int(np.count_nonzero(mask))
@@ -109,7 +104,7 @@ class SnapshotCorpus:
             if open_ <= _FEW or asked > _MAX_ASKED:
                 return self._scanned(limit, mask)
         rows, about = near_chunks.near_chunks(
-            chunks, vector, asked, lambda vectors: cosines(vectors, vector)
+            self.chunks, vector, asked, lambda vectors: cosines(vectors, vector)
         )
         if mask is not None:
             rows, about = rows[mask[rows]], about[mask[rows]]

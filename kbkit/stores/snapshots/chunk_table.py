@@ -6,12 +6,11 @@ import contextlib
 import json
 import mmap
 import os
-import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -126,7 +125,6 @@ PART = ".part"
 CHECKED = ".checked"
 """Suffix of files that record a verified state."""
 _MARK = b"CRC2"
-_AT_ONCE = 1 << 20
 _LARGE = 1 << 24
 """Bytes from which a verified state is recorded; verifying that many takes 4 milliseconds."""
 _DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
@@ -145,9 +143,8 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str
             save_file(contiguous, part, about)
         except SafetensorError as error:  # contains the system's message
             raise OSError(f"{path.name}: cannot be written ({error})") from error
-        with part.open("rb+") as file:
-            end = _MARK + _crc(file).to_bytes(4, "little")
-            file.seek(0, os.SEEK_END)
+        end = _end_of(np.memmap(part, np.uint8, "r"))
+        with part.open("ab") as file:
             file.write(end)
             file.flush()
             os.fsync(file.fileno())  # on disk before the rename
@@ -157,13 +154,11 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str
 
 
 def check(path: Path) -> None:
-    with path.open("rb") as file:
-        before = os.fstat(file.fileno()).st_size - len(_MARK) - 4
-        if before < 0:
-            raise ValueError(f"{path.name} is cut off")
-        crc = _crc(file, before)
-        if file.read() != _MARK + crc.to_bytes(4, "little"):
-            raise ValueError(f"{path.name} is not as it was written")
+    if path.stat().st_size < len(_MARK) + 4:
+        raise ValueError(f"{path.name} is cut off")
+    data = np.memmap(path, np.uint8, "r")
+    if data[-len(_MARK) - 4 :].tobytes() != _end_of(data[: -len(_MARK) - 4]):
+        raise ValueError(f"{path.name} is not as it was written")
 
 
 def checksum(path: Path) -> int:
@@ -173,12 +168,8 @@ def checksum(path: Path) -> int:
         return int.from_bytes(file.read(), "little")
 
 
-def _crc(file: BinaryIO, limit: int = sys.maxsize) -> int:
-    crc = 0
-    while limit and (data := file.read(min(_AT_ONCE, limit))):
-        crc = zlib.crc32(data, crc)
-        limit -= len(data)
-    return crc
+def _end_of(data: Any) -> bytes:
+    return _MARK + zlib.crc32(data).to_bytes(4, "little")
 
 
 def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, owner_columns
-from kbkit.stores.snapshots.snapshot import Postings, Snapshot, VectorCodes, codes_path, load_codes
+from kbkit.stores.snapshots.snapshot import Postings, Snapshot, VectorCodes, codes_path, kept_codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,7 @@ class LaterSummaries:
     kept: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
 
     def codes(self) -> VectorCodes | None:
-        if "summary codes" not in self.kept:
-            self.kept["summary codes"] = (
-                None if self.coded is None else load_codes(self.coded, self.vectors)
-            )
-        codes: VectorCodes | None = self.kept["summary codes"]
-        return codes
+        return kept_codes(self.kept, "summary codes", self.coded, self.vectors)
 
     def forget_codes(self) -> None:
         self.kept.pop("summary codes", None)
@@ -67,25 +62,23 @@ class Segment:
         return np.flatnonzero(left)
 
     def without(self, seqs: Rows) -> Segment:
-        own = self.snapshot.seqs
-        if not len(own) or not len(seqs) or seqs[-1] < own[0] or seqs[0] > own[-1]:
-            return self
-        places = np.minimum(np.searchsorted(own, seqs), len(own) - 1)
-        rows = places[own[places] == seqs]
+        rows, _ = self._found(seqs)
         return replace(self, gone=np.union1d(self.gone, rows)) if len(rows) else self
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
-        own = self.snapshot.seqs
-        seqs = np.array(sorted(changed), np.int64)
-        if not len(own):
-            return self
-        places = np.minimum(np.searchsorted(own, seqs), len(own) - 1)
-        found = own[places] == seqs
-        if not found.any():
+        rows, seqs = self._found(np.array(sorted(changed), np.int64))
+        if not len(rows):
             return self
         vectors = np.array(self.snapshot.vectors)
-        vectors[places[found]] = [changed[seq] for seq in seqs[found].tolist()]
+        vectors[rows] = [changed[seq] for seq in seqs.tolist()]
         return replace(self, snapshot=replace(self.snapshot, vectors=vectors), file="")
+
+    def _found(self, seqs: Rows) -> tuple[Rows, Rows]:
+        own = self.snapshot.seqs
+        places = np.searchsorted(own, seqs)
+        there = places < len(own)
+        there[there] = own[places[there]] == seqs[there]
+        return places[there], seqs[there]
 
 
 @dataclass(slots=True)
@@ -313,18 +306,16 @@ def joined(
         snapshot = segment.snapshot
         latest[placed[i]] = i
         titled[placed[i]] = np.arange(len(placed[i]), dtype=np.int32)
+        kept: Any = slice(None)
+        row_of = None
         if len(segment.gone):
             kept = segment.kept
             row_of = np.full(len(snapshot), -1, np.int32)
             row_of[kept] = np.arange(len(kept), dtype=np.int32)
-            places.append(row_of)
-            of, seq, length = snapshot.owners[kept], snapshot.seqs[kept], snapshot.lengths[kept]
-        else:
-            places.append(None)
-            of, seq, length = snapshot.owners, snapshot.seqs, snapshot.lengths
-        owners.append(placed[i][of])
-        seqs.append(seq)
-        lengths.append(length)
+        places.append(row_of)
+        owners.append(placed[i][snapshot.owners[kept]])
+        seqs.append(snapshot.seqs[kept])
+        lengths.append(snapshot.lengths[kept])
     numbers.forget(parts)
     owner, length = np.concatenate(owners), np.concatenate(lengths)
     return SegmentedSnapshot(
@@ -342,6 +333,3 @@ def joined(
         latest=latest,
         titled=titled,
     )
-
-
-SearchedSnapshot = Snapshot | SegmentedSnapshot

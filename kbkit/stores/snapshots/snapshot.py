@@ -142,12 +142,6 @@ class Snapshot(ChunkTable):
         """Map terms to postings by row; absent terms are left out."""
         return {term: self.postings(number) for term, number in self.numbers(terms).items()}
 
-    def scored(self, score: Score) -> NDArray[np.float32]:
-        return score(self.vectors)
-
-    def vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self.vectors[rows]
-
     def scores_of(self, rows: NDArray[np.int64], score: Score) -> NDArray[np.float32]:
         # chunks of a document are adjacent, so long runs are scored without copying
         ends = np.flatnonzero(np.diff(rows) != 1) + 1
@@ -158,15 +152,6 @@ class Snapshot(ChunkTable):
             first = int(rows[start])
             scores[start:end] = score(self.vectors[first : first + end - start])
         return scores
-
-    def coverage(
-        self, rows: NDArray[np.int64], terms: Iterable[str]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        term_ids = self.numbers(terms).values()
-        return (
-            self.title_terms.holding(term_ids, self.owners[rows]),
-            self.heading_terms.holding(term_ids, self.headings[rows]),
-        )
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
         matches = np.array([has(text) for text in self.heading_texts], np.bool_)
@@ -376,15 +361,17 @@ def codes_path(file: Path, *, summaries: bool = False) -> Path:
 
 def codes_of(snapshot: Snapshot) -> VectorCodes | None:
     """Return a snapshot's codes; ``None`` without a file."""
-    if "codes" not in snapshot.kept:
-        snapshot.kept["codes"] = _load_codes(snapshot)
-    codes: VectorCodes | None = snapshot.kept["codes"]
-    return codes
-
-
-def _load_codes(snapshot: Snapshot) -> VectorCodes | None:
     file: Path | None = snapshot.kept.get("file")
-    return load_codes(codes_path(file), snapshot.vectors) if file is not None else None
+    return kept_codes(snapshot.kept, "codes", file and codes_path(file), snapshot.vectors)
+
+
+def kept_codes(
+    kept: dict[str, Any], key: str, path: Path | None, vectors: NDArray[np.float32]
+) -> VectorCodes | None:
+    if key not in kept:
+        kept[key] = load_codes(path, vectors) if path is not None else None
+    codes: VectorCodes | None = kept[key]
+    return codes
 
 
 def count_code_mismatches(path: Path, vectors: NDArray[np.float32]) -> int:

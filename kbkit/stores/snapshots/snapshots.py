@@ -204,10 +204,6 @@ class Snapshots:
             self._cached[kb_id] = snapshot
             self._tables.pop(kb_id, None)
 
-    def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
-        """Return the transaction's snapshot as one segment, whatever it takes."""
-        return make(transaction, row)
-
     def renew(self, kb_id: str) -> SegmentedSnapshot:
         """Update the snapshot in memory, whatever it takes."""
         with self._making:
