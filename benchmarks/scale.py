@@ -42,7 +42,7 @@ import kbkit
 from kbkit.embedding import Matrix, Vector
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.recipes import StaticEmbedding
-from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
+from kbkit.retrieval.corpora import SnapshotCorpus
 
 SIZES = (20_000, 200_000)
 PEERS = ["numpy", "bm25s", "Chroma"]

@@ -17,7 +17,6 @@ from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import BASE, KNOWLEDGE, LONG, call, reads_nothing
 from kbkit.client.work import OnProgress, Stop, job, job_request, keyed, result_of, run_job, unpack
 from kbkit.errors import ConfigError, SourceError
-from kbkit.globs import matches, split_glob
 from kbkit.models import (
     ExportReport,
     ImportReport,
@@ -28,6 +27,7 @@ from kbkit.models import (
     SourceDocument,
 )
 from kbkit.models.values import from_dict, to_json
+from kbkit.paths import matches, split_glob
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, SourceSpec, parse_source
 
 if TYPE_CHECKING:

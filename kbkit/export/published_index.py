@@ -30,8 +30,8 @@ from kbkit.export.index_vectors import IndexFilters, IndexVectors
 from kbkit.export.index_writer import FORMAT, SETTINGS, index_folder
 from kbkit.models import Filters, Mode, StatementType
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
-from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores
+from kbkit.retrieval.candidates import Candidates, merge_candidates, top_indices
+from kbkit.retrieval.document_scores import DocumentScores, SummaryScores
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.ranking import PHRASED, CandidatePool, phrases_first, phrases_in, rank
 from kbkit.text.analysis import analyzer

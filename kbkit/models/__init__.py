@@ -1,6 +1,6 @@
 """Value objects of all layers. Frozen, typed, free of third-party types."""
 
-from kbkit.lazy import lazy_names
+from kbkit.extras import lazy_names
 
 _NAMES = {
     "annotations": (
@@ -24,7 +24,6 @@ _NAMES = {
         "ImportReport IngestReport Job JobError JobProgress JobState Progress TokenInfo"
     ),
     "licenses": "License",
-    "problems": "Finding Health Problem Run",
     "reports": (
         "AnnotationReport BundleArchive BundleInfo Compaction DeletedDocument "
         "DeletedKnowledgeBase Expansion ExportReport Improvement KnowledgeBaseInfo "
@@ -32,7 +31,7 @@ _NAMES = {
         "SiteArchive SourceInfo"
     ),
     "searches": "Answer Citation Context ContextPiece Filters",
-    "values": "Target TargetKind Value from_dict schema to_json",
+    "values": "Finding Health Problem Run Target TargetKind Value from_dict schema to_json",
 }
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

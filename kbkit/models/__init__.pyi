@@ -62,10 +62,6 @@ from kbkit.models.ingest_report import JobState as JobState
 from kbkit.models.ingest_report import Progress as Progress
 from kbkit.models.ingest_report import TokenInfo as TokenInfo
 from kbkit.models.licenses import License as License
-from kbkit.models.problems import Finding as Finding
-from kbkit.models.problems import Health as Health
-from kbkit.models.problems import Problem as Problem
-from kbkit.models.problems import Run as Run
 from kbkit.models.reports import AnnotationReport as AnnotationReport
 from kbkit.models.reports import BundleArchive as BundleArchive
 from kbkit.models.reports import BundleInfo as BundleInfo
@@ -89,6 +85,10 @@ from kbkit.models.searches import Citation as Citation
 from kbkit.models.searches import Context as Context
 from kbkit.models.searches import ContextPiece as ContextPiece
 from kbkit.models.searches import Filters as Filters
+from kbkit.models.values import Finding as Finding
+from kbkit.models.values import Health as Health
+from kbkit.models.values import Problem as Problem
+from kbkit.models.values import Run as Run
 from kbkit.models.values import Target as Target
 from kbkit.models.values import TargetKind as TargetKind
 from kbkit.models.values import Value as Value

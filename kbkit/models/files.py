@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from kbkit.models.problems import Problem
-from kbkit.models.values import Value
+from kbkit.models.values import Problem, Value
 
 FILES = "files"
 """Name and id of the knowledge base of files, and their folder."""

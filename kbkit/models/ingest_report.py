@@ -9,9 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from kbkit.models.documents import DocumentInfo
-from kbkit.models.problems import Problem, by_reason
 from kbkit.models.reports import Improvement
-from kbkit.models.values import Value
+from kbkit.models.values import Problem, Value, by_reason
 
 MAX_DOCUMENTS = 1_000
 """Maximum documents in a report."""

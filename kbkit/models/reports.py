@@ -8,8 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kbkit.models.problems import Problem
-from kbkit.models.values import Target, TargetKind, Value, pluralize
+from kbkit.models.values import Problem, Target, TargetKind, Value, pluralize
 
 
 @dataclass(frozen=True, slots=True)

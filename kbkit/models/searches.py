@@ -14,11 +14,11 @@ from typing import Any, Self, TypeVar
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError
-from kbkit.globs import compile_glob
 from kbkit.models.annotations import StatementType
 from kbkit.models.documents import DocumentState, DocumentType
 from kbkit.models.hits import Hit, HitDict, Hits, linked
 from kbkit.models.values import Value, did_you_mean, plain, plain_lines
+from kbkit.paths import compile_glob
 
 _NUMBERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 
@@ -219,7 +219,7 @@ class Filters:
         document_type: One of these types; empty for any.
         tags: All of these tags.
         source: Prefix of its URI.
-        path: Glob (`kbkit.globs`) that the path of its URI matches (``library/**``, ``*.pdf``).
+        path: Glob (`kbkit.paths`) that the path of its URI matches (``library/**``, ``*.pdf``).
         after: Fetched at this time or later. A time without a zone is UTC.
         before: Fetched before this time.
         min_rating: Minimum average rating, 1 to 5, of the chunk or, if it has none, of its

@@ -5,8 +5,7 @@ and `View` (``panel``), ``controls`` (with changes by other panels and processes
 and ``text_rendering`` for documents. ``static`` has the ES modules of views.
 """
 
-from kbkit.extras import extra
-from kbkit.lazy import lazy_names
+from kbkit.extras import extra, lazy_names
 
 _NAMES = {
     "dashboard": "Dashboard",

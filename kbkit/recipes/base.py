@@ -26,9 +26,9 @@ from pydantic import (
 )
 
 from kbkit.errors import ConfigError, VersionConflictError
-from kbkit.globs import compile_glob
 from kbkit.models import EntityType, License
 from kbkit.models.licenses import NAME_LENGTH
+from kbkit.paths import compile_glob
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -185,7 +185,7 @@ IpAddress = Annotated[str, AfterValidator(_check_ip_address)]
 """An IP address in its shortest form."""
 
 Glob = Annotated[str, AfterValidator(_check_glob)]
-"""A pattern of `kbkit.globs`."""
+"""A pattern of `kbkit.paths`."""
 
 
 class Spec(BaseModel):

@@ -235,7 +235,7 @@ def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[n
     if threshold >= 1:
         return duplicates
     for start in range(0, len(vectors), _BLOCK):
-        # no BLAS: see `kbkit.retrieval.candidates.base.cosines`
+        # no BLAS: see `kbkit.retrieval.candidates.cosines`
         cosine = np.einsum("ij,kj->ik", vectors[start : start + _BLOCK], vectors[start:])
         close = np.triu(cosine > threshold, 1)
         for i in np.flatnonzero(close.any(axis=1)).tolist():

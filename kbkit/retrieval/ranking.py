@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kbkit.embedding import Matrix
 from kbkit.models import Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates.base import Candidates
+from kbkit.retrieval.candidates import Candidates
 from kbkit.retrieval.fusion import (
     CorpusStatistics,
     Features,

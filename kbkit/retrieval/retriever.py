@@ -15,7 +15,7 @@ from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Mode, RatingTotal
 from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
-from kbkit.retrieval.candidates.base import (
+from kbkit.retrieval.candidates import (
     Candidates,
     Corpus,
     EncodedQuery,
@@ -23,8 +23,7 @@ from kbkit.retrieval.candidates.base import (
     QueryGraph,
     cosines,
 )
-from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus, scan_is_faster
-from kbkit.retrieval.candidates.words import find_candidates
+from kbkit.retrieval.corpora import CatalogCorpus, SnapshotCorpus, find_candidates, scan_is_faster
 from kbkit.retrieval.encoder_fitting import LearnedQuestions
 from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
 from kbkit.retrieval.query import Query, QueryEncoder, QueryVector, SummaryQueryEncoder

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from kbkit.errors import ConfigError
 from kbkit.models.values import did_you_mean
-from kbkit.regular_files import bytes_of
+from kbkit.paths import bytes_of
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
 HUB = "https://huggingface.co"

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from kbkit.errors import ConfigError, KbkitError, SourceError
-from kbkit.globs import split_glob
 from kbkit.models import License, PageRecord, SourceDocument
+from kbkit.paths import split_glob
 from kbkit.recipes import AnySource, PluginSource, SourceSpec
 from kbkit.runtime.engine import Engine
 from kbkit.runtime.plugins import SOURCES, make

@@ -23,10 +23,9 @@ from typing import IO, Any, cast
 from urllib.parse import quote, urlsplit
 
 from kbkit.errors import SourceError
-from kbkit.globs import admits
 from kbkit.models import SourceDocument
+from kbkit.paths import admits, bytes_of, open_file
 from kbkit.recipes import MirrorSource
-from kbkit.regular_files import bytes_of, open_file
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import charset_of
 from kbkit.sources.html.extract import ExtractedPage

@@ -15,11 +15,10 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from kbkit.errors import SourceError
-from kbkit.globs import matches, split_glob
 from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.models.documents import Navigation
+from kbkit.paths import bytes_of, matches, split_glob
 from kbkit.recipes import FilesSource
-from kbkit.regular_files import bytes_of
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.formats import MULTIPLE, FileParser, ParsedFile, belongs, format_of
 from kbkit.sources.html.images import collect, local_reader

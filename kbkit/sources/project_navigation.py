@@ -11,7 +11,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import Any
 
-from kbkit.regular_files import bytes_of
+from kbkit.paths import bytes_of
 from kbkit.sources.parts import title_from_name
 from kbkit.sources.untrusted import load_values
 

@@ -16,8 +16,8 @@ from kbkit.extras import extra
 from kbkit.models import DocumentState, DocumentType, License, SourceDocument
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.values import valid_values
+from kbkit.paths import open_file
 from kbkit.recipes import JsonlSource, ParquetSource
-from kbkit.regular_files import open_file
 from kbkit.runtime.processes import Workers
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
 from kbkit.sources.parts import detect

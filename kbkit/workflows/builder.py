@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
 from kbkit.feedback.evaluation_report import Evaluation
-from kbkit.globs import matches, split_glob
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.models.ingest_report import seconds_line
 from kbkit.models.values import pairs_html
+from kbkit.paths import matches, split_glob
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe, require_trust
 from kbkit.runtime.engine import LOCAL
 from kbkit.runtime.language_models import open_llm

@@ -12,9 +12,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from kbkit.errors import FetchError, SourceError
-from kbkit.globs import matches
 from kbkit.models import Progress
 from kbkit.models.values import plain
+from kbkit.paths import matches
 from kbkit.runtime.config import Settings
 from kbkit.runtime.progress import OnProgress
 from kbkit.sources import Outcome

@@ -12,9 +12,9 @@ from urllib.parse import urljoin, urlsplit
 
 from kbkit.errors import KbkitError, RecipeError
 from kbkit.feedback.evaluation_set import is_page
-from kbkit.globs import admits, matches, split_glob
 from kbkit.models import Progress
 from kbkit.models.values import Value
+from kbkit.paths import admits, matches, split_glob
 from kbkit.recipes import (
     AnySource,
     CrawlSource,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kbkit.errors import KbkitError
-from kbkit.models.problems import Finding, Health, Run
+from kbkit.models.values import Finding, Health, Run
 from kbkit.stores import backend
 from kbkit.stores.catalog import inspection, knowledge_bases, runs
 from kbkit.stores.catalog.database import RESTORE

@@ -184,9 +184,9 @@ def test_client_imports_few_modules():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(run.stdout))
-    allowed = "base_plots client entries errors extras files globs lazy graph models recipes"
+    allowed = "base_plots client entries errors extras files graph models paths recipes"
     packages = {name.split(".")[1] for name in loaded if name.startswith("kbkit.")}
-    assert packages <= {*allowed.split(), "regular_files", "runtime"}
+    assert packages <= {*allowed.split(), "runtime"}
     runtime = {name for name in loaded if name.startswith("kbkit.runtime.")}
     assert runtime == {"kbkit.runtime.validation"}
     tops = {name.partition(".")[0] for name in loaded}

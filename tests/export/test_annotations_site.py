@@ -13,7 +13,7 @@ from kbkit.export.index_writer import remove_index
 from kbkit.export.published_index import PublishedIndex
 from kbkit.models import StatementType, SubjectKind
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
-from kbkit.retrieval.candidates.base import filter_mask
+from kbkit.retrieval.candidates import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
 from kbkit.stores.snapshots.making import make
 from kbkit.text import stop_words, subject_key

@@ -14,4 +14,4 @@ def workspace(tmp_path):
 @pytest.fixture
 def vectors_in_chroma(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.retrieval.corpora._SCAN_LIMIT", 0)

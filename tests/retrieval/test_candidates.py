@@ -15,9 +15,8 @@ from kbkit.errors import WorkspaceError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode, SourceDocument
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates.base import EncodedQuery, filter_mask, top_indices
-from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus
-from kbkit.retrieval.candidates.words import find_candidates
+from kbkit.retrieval.candidates import EncodedQuery, filter_mask, top_indices
+from kbkit.retrieval.corpora import CatalogCorpus, SnapshotCorpus, find_candidates
 from kbkit.retrieval.query import SummaryQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, outbox, ratings
 from kbkit.stores.catalog.schema import chunks
@@ -145,7 +144,7 @@ def test_long_scans_run_in_another_thread(view, limit, monkeypatch):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch):
-    best_rows = "kbkit.retrieval.candidates.documents.DocumentScores.best_rows"
+    best_rows = "kbkit.retrieval.document_scores.DocumentScores.best_rows"
     monkeypatch.setattr(best_rows, lambda *_, **__: np.zeros(0, np.int64))
     encoded = encode(view, query, size=5, limit=30)
     whole = by_scan_of(view, encode(view, query, limit=10**6))
@@ -172,7 +171,7 @@ def test_few_candidates_are_the_best_of_each_retriever(view, query, monkeypatch)
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
-    monkeypatch.setattr("kbkit.retrieval.candidates.documents._BEST_DOCUMENTS", 3)
+    monkeypatch.setattr("kbkit.retrieval.document_scores._BEST_DOCUMENTS", 3)
     snapshot, summary = view.snapshot, handle_of(kb).summary_embedder(view.row)
     encoded = replace(
         encode(view, query, size=1, limit=1),

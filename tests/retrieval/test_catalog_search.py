@@ -9,8 +9,8 @@ import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import FilesSource, RetrievalSpec
-from kbkit.retrieval.candidates.base import top_indices
-from kbkit.retrieval.candidates.snapshot import CatalogCorpus
+from kbkit.retrieval.candidates import top_indices
+from kbkit.retrieval.corpora import CatalogCorpus
 from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.snapshots.snapshots import Snapshots
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kbkit.retrieval.candidates import documents
+from kbkit.retrieval import document_scores as documents
 from kbkit.retrieval.encoder_fitting import _ALIKE, LearnedQuestions
 from kbkit.stores.catalog.ratings import QuestionVectors
 from tests.retrieval.test_words import table

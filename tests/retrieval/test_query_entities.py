@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kbkit.retrieval.candidates import documents as retriever
+from kbkit.retrieval import document_scores as retriever
 from kbkit.retrieval.query import entities_in
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable, RelationRow
 from kbkit.stores.catalog.subjects import entity_id

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.candidates.base import Candidates, WholeDocuments
+from kbkit.retrieval.candidates import Candidates, WholeDocuments
 from kbkit.retrieval.fusion import CorpusStatistics, Features
 from kbkit.retrieval.ranking import CandidatePool, document_factors, rank, with_joint_statistics
 

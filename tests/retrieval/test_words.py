@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kbkit.retrieval.candidates import words
-from kbkit.retrieval.candidates.base import top_indices
-from kbkit.retrieval.candidates.documents import DocumentScores, SummaryScores, _rows_of
-from kbkit.retrieval.candidates.words import ChunkWords
+from kbkit.retrieval import corpora as words
+from kbkit.retrieval.candidates import top_indices
+from kbkit.retrieval.corpora import ChunkWords
+from kbkit.retrieval.document_scores import DocumentScores, SummaryScores, _rows_of
 from kbkit.retrieval.fusion import CorpusStatistics, impacts, length_norms
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.snapshot import MappedTexts
@@ -98,7 +98,7 @@ def test_postings_of_frequent_terms_are_skipped_beside_rare_ones(monkeypatch):
 
 @pytest.mark.parametrize("together", [True, False])
 def test_words_of_documents_are_counted_in_any_order_of_chunks(together, monkeypatch):
-    monkeypatch.setattr("kbkit.retrieval.candidates.documents._FREQUENT", 1_000)
+    monkeypatch.setattr("kbkit.retrieval.document_scores._FREQUENT", 1_000)
     rng = np.random.default_rng(2)
     chunks = table(rng, together=together)
     postings = postings_of(rng, [0.01, 0.6])
@@ -116,11 +116,11 @@ def test_words_of_documents_are_counted_in_any_order_of_chunks(together, monkeyp
 
 
 def test_cache_of_frequent_terms_is_bounded(monkeypatch):
-    monkeypatch.setattr("kbkit.retrieval.candidates.documents._FREQUENT", 1_000)
+    monkeypatch.setattr("kbkit.retrieval.document_scores._FREQUENT", 1_000)
     rng = np.random.default_rng(3)
     chunks, postings = table(rng), postings_of(rng, [0.9] * 4)
     sizes = [len(np.unique(chunks.owners[rows])) for rows, _ in postings.values()]
-    monkeypatch.setattr("kbkit.retrieval.candidates.documents._MAX_KEPT", sum(sizes[:3]))
+    monkeypatch.setattr("kbkit.retrieval.document_scores._MAX_KEPT", sum(sizes[:3]))
     kept = []
     for term in postings:
         DocumentScores.of_words(chunks, {term: postings[term]})

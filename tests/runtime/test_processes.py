@@ -211,7 +211,7 @@ def test_module_of_workers_imports_no_tasks():
         "print([name for name in sys.modules if name.startswith('kbkit.')])"
     )
     known = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert known.stdout.strip() == ("['kbkit.lazy', 'kbkit.runtime', 'kbkit.runtime.processes']")
+    assert known.stdout.strip() == ("['kbkit.extras', 'kbkit.runtime', 'kbkit.runtime.processes']")
 
 
 def test_worker_that_dies_costs_one_page(workers):

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kbkit.retrieval.candidates import snapshot as retriever
-from kbkit.retrieval.candidates.base import cosines
-from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
+from kbkit.retrieval import corpora as retriever
+from kbkit.retrieval.candidates import cosines
+from kbkit.retrieval.corpora import SnapshotCorpus
 from kbkit.stores.snapshots import snapshot as codes
 from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from kbkit.models import Filters, Mode
-from kbkit.retrieval.candidates import documents
-from kbkit.retrieval.candidates.base import EncodedQuery, cosines
-from kbkit.retrieval.candidates.documents import SummaryScores
+from kbkit.retrieval import document_scores as documents
+from kbkit.retrieval.candidates import EncodedQuery, cosines
+from kbkit.retrieval.document_scores import SummaryScores
 from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots import snapshot as codes

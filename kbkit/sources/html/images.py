@@ -18,7 +18,7 @@ from lxml import etree
 
 from kbkit.models import Image
 from kbkit.models.values import plain
-from kbkit.regular_files import bytes_of
+from kbkit.paths import bytes_of
 from kbkit.sources.html import Element, normalized_text
 from kbkit.sources.untrusted import untrusted_xml
 

@@ -17,8 +17,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType, License, SourceDocument
+from kbkit.paths import bytes_of
 from kbkit.recipes import OpenApiSource
-from kbkit.regular_files import bytes_of
 from kbkit.sources import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.markdown.lines import inline_markdown, joined, labelled, page, section

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kbkit.regular_files import bytes_of
+from kbkit.paths import bytes_of
 from kbkit.sources.decode import decode
 from kbkit.sources.markdown.lines import block_markdown, inline_markdown, labelled
 from kbkit.sources.untrusted import load_values

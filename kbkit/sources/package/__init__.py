@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kbkit.globs import matches
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.models.licenses import known_name
+from kbkit.paths import matches
 from kbkit.recipes import PackageSource
 from kbkit.sources import Outcome, SourceContext, SourceEvent
 from kbkit.sources.package.introspection import (

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 from xml.sax.saxutils import unescape
 
-from kbkit.globs import admits
+from kbkit.paths import admits
 from kbkit.sources import Outcome, SourceEvent
 from kbkit.sources.web import Fetcher, Response, pause, refused_url
 from kbkit.text.markdown.writing import resolve

@@ -1,4 +1,4 @@
-"""Globs for addresses, files and filters.
+"""Paths: globs for addresses, files and filters, and opening regular files only.
 
 Leading and trailing slashes of a path are ignored. In a pattern
 
@@ -16,10 +16,15 @@ expressions for several ``**``, as in other libraries, take exponential time.
 
 from __future__ import annotations
 
+import errno
 import fnmatch
+import os
 import re
+import stat
 from collections.abc import Iterable
 from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
 
 from kbkit.errors import ConfigError
 
@@ -101,3 +106,27 @@ def _match(names: list[str], row: Names) -> bool:
         else:
             return False
     return all(part is None for part in row[index:])
+
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read its bytes; follows links."""
+    handle = os.open(path, _READ)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a file, but a pipe or a device", str(path))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def bytes_of(path: Path, limit: int = -1) -> bytes:
+    """Read a file, up to a size; raises the errors of `open_file`."""
+    with open_file(path) as file:
+        return file.read(limit)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Vector
 from kbkit.models import Mode
-from kbkit.retrieval.candidates.base import (
+from kbkit.retrieval.candidates import (
     EncodedQuery,
     Mask,
     Postings,

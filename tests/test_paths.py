@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
-from kbkit.globs import admits, matches, split_glob
 from kbkit.models import Filters
+from kbkit.paths import admits, matches, split_glob
 from kbkit.recipes import CrawlSource, FilesSource
 from tests.growth import grows_with
 

@@ -1,4 +1,4 @@
-"""Queries, masks of filters, and candidates of retrievers."""
+"""Queries, masks of filters, and candidates: the chunks that retrievers find for a query."""
 
 from __future__ import annotations
 
