@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import sqlite3
+import hashlib
+import ipaddress
+import re
 import sys
-import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from mmap import ACCESS_COPY, mmap
-from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.errors import ConfigError, StoreUnreachableError, WorkspaceError
 from kbkit.stores.backend import MissingCollectionError, VectorPayload, VectorStore
 
 if TYPE_CHECKING:
@@ -168,179 +165,263 @@ def import_chromadb() -> ModuleType:
     return chromadb
 
 
-_LIST = "checksums.json"
-_WRITING = "checksums.writing"
-"""Names of collections being written, one per line."""
-_DATABASE = "chroma.sqlite3"
-_SAVED = "index_metadata.pickle"
-"""File next to a saved HNSW graph; Chroma saves after each thousand vectors."""
-_FORMAT = 1
-_COUNTERS = ((24, 28), (92, 100))
-"""Byte ranges of counters in SQLite's header that change with each commit."""
-_OPENED = "acquire_write"
-"""Table of Chroma's database that gets a row each time it is opened."""
-_FOLDERS = """
-    SELECT segments.id, collections.name FROM segments
-    JOIN collections ON collections.id = segments.collection WHERE segments.scope = 'VECTOR'
-"""
-
-Span = tuple[int, int]
-_Stamp = tuple[int, ...]
+# default quotas of Chroma Cloud
+_RECORDS = 300
+_RESULTS = 300
+_DOCUMENT_BYTES = 16_384
+_METADATA_BYTES = 4_096
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 30.0
 
 
-@dataclass(slots=True)
-class FolderChecksums:
-    """Checksums of the files in a folder since kbkit's last write; callers hold the write lock."""
+class ChromaServer(ChromaCollections):
+    """A `kbkit.stores.backend.VectorStore` on a server.
 
-    folder: Path
-    _read: dict[str, tuple[_Stamp, tuple[Span, ...], int]] = field(default_factory=dict)
+    Collections stay if the server does not answer; faulty ones are rebuilt from the catalog.
+    ``chromadb.HttpClient`` has no timeouts and leaks memory, so this uses a lower layer.
+    """
 
-    def fault(self) -> str:
-        """Return a fault of the files, empty if they match; unchanged files are read once."""
-        files = self._files()
-        if not files:
-            return ""
-        noted = self._noted_checksums()
-        if noted is None:
-            return "has no checksums that can be read"
-        for name in sorted(noted.keys() | set(files)):
-            if name not in files:
-                return f"lacks {name}"
-            if name not in noted:
-                return f"has {name}, which kbkit did not write"
-            if not self._is_as_left(name, noted[name]):
-                return f"has {name} not as it was written"
-        return ""
+    def __init__(self, address: ChromaAddress, workspace: str) -> None:
+        super().__init__()
+        self.address = address
+        self.suffix = hashlib.blake2b(workspace.encode(), digest_size=6).hexdigest()
+        self._api: Any = None
+        self._most = _RECORDS
+        self._place: dict[str, str] = {}
 
-    def harmed(self) -> frozenset[str] | None:
-        """Return the collections that changed or were being written; ``None`` if all may be."""
-        noted, writing = self._noted_checksums(), self.being_written()
-        if noted is None:
-            return None
-        files = set(self._files())
-        changed = {
-            name
-            for name in noted.keys() | files
-            if name not in files or name not in noted or not self._is_as_left(name, noted[name])
+    def close(self) -> None:
+        self._collections.clear()
+        if self._api is not None:
+            self._api._session.close()
+            self._api = None
+
+    def reopen(self) -> None:
+        """Forget the open collections; the connection recovers by itself."""
+        self._collections.clear()
+        with self._explained():
+            self._connected()
+
+    def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
+        return super().nearest(name, query, min(k, _RESULTS))
+
+    def _connected(self) -> Any:
+        """Connect, and check that tenant and database exist."""
+        if self._api is not None:
+            return self._api
+        import httpx
+
+        chromadb, address = import_chromadb(), self.address
+        token = address.token
+        settings = chromadb.config.Settings(
+            anonymized_telemetry=False,
+            chroma_api_impl="chromadb.api.fastapi.FastAPI",
+            chroma_server_host=address.url,
+            chroma_server_http_port=address.port,
+            chroma_server_ssl_enabled=address.secure,
+            # the first is for Chroma Cloud, the second for proxies
+            chroma_server_headers=(
+                {"X-Chroma-Token": token, "Authorization": f"Bearer {token}"} if token else None
+            ),
+        )
+        api: Any = chromadb.config.System(settings).instance(chromadb.api.ServerAPI)
+        api._session.timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
+        self._place = {
+            "tenant": address.tenant or chromadb.config.DEFAULT_TENANT,
+            "database": address.database or chromadb.config.DEFAULT_DATABASE,
         }
-        beside = {name for name in changed if "/" not in name}
-        if beside and not (writing and all(name.startswith(_DATABASE) for name in beside)):
-            return None
-        of_folder = self._collections()
-        if of_folder is None:
-            return None
-        folders = {name.partition("/")[0] for name in changed - beside}
-        return writing | {of_folder[folder] for folder in folders if folder in of_folder}
-
-    def discard(self, names: frozenset[str]) -> None:
-        of_folder = self._collections() or {}
-        for path in self.folder.iterdir():
-            if path.is_dir() and of_folder.get(path.name) in {None, *names}:
-                shutil.rmtree(path)
-
-    def begin(self, name: str) -> None:
-        with (self.folder / _WRITING).open("a", encoding="utf-8") as file:
-            file.write(f"{name}\n")
-
-    def being_written(self) -> frozenset[str]:
         try:
-            return frozenset((self.folder / _WRITING).read_text(encoding="utf-8").split())
-        except (FileNotFoundError, UnicodeDecodeError):
-            return frozenset()
+            self._most = min(_RECORDS, int(api.get_max_batch_size()))
+            api.get_database(self._place["database"], self._place["tenant"])
+        except BaseException:
+            api._session.close()
+            raise
+        self._api = api
+        return api
 
-    def _noted_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
-        """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
+    def _max_batch(self) -> int:
+        self._connected()
+        return self._most
+
+    def _create_collection(self, name: str) -> Collection:
+        # the upper layer would add this key
+        wanted = {**HNSW, "embedding_function": None}
+        api = self._connected()
+        return self._wrapped(api.create_collection(name, configuration=wanted, **self._place))
+
+    def _open_collection(self, name: str) -> Collection:
+        api = self._connected()
+        return self._wrapped(api.get_collection(name, **self._place))
+
+    def _drop_collection(self, name: str) -> None:
+        api = self._connected()
+        with suppress(import_chromadb().errors.NotFoundError):
+            api.delete_collection(name, **self._place)
+
+    def _wrapped(self, model: Any) -> Collection:
+        from chromadb.api.models.Collection import Collection as Wrapper
+
+        return Wrapper(client=self._api, model=model, embedding_function=None)
+
+    def _fitting(self, payload: VectorPayload) -> VectorPayload:
+        fitting, left = {}, _METADATA_BYTES
+        for name, value in payload.metadata.items():
+            values = value if isinstance(value, list) else [value]
+            left -= len(name) + sum(len(str(each).encode()) for each in values)
+            if left < 0:
+                break
+            fitting[name] = value
+        return VectorPayload(
+            payload.text.encode()[:_DOCUMENT_BYTES].decode(errors="ignore"), fitting
+        )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            values = json.loads((self.folder / _LIST).read_bytes())
-            if values["format"] != _FORMAT:
-                return None
-            return {
-                str(name): (int(crc), tuple((int(start), int(end)) for start, end in left_out))
-                for name, (crc, left_out) in values["files"].items()
-            }
-        except (OSError, KeyError, TypeError, ValueError, RecursionError):
-            return None
+            yield
+        except WorkspaceError:
+            raise
+        except Exception as error:
+            raise fault_of(error, self.address) from error
 
-    def _is_as_left(self, name: str, expected: tuple[int, tuple[Span, ...]]) -> bool:
-        crc, left_out = expected
-        return self._crc(name, left_out) == crc
 
-    def _collections(self) -> dict[str, str] | None:
-        # mode=rw lets SQLite roll back a transaction that a kill interrupted
-        uri = f"{(self.folder / _DATABASE).absolute().as_uri()}?mode=rw"
+_KEPT = "written data is kept and searchable, and is passed on with a later write"
+_NO_CHROMA = "answers as no Chroma of version 1; name the address of one in KBKIT_CHROMA_URL"
+_MAX_LENGTH = 200
+
+
+def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
+    message = " ".join(str(error).split())
+    if address.token:
+        message = message.replace(address.token, "...")
+    message = message[:_MAX_LENGTH]
+    if type(error).__module__ == "chromadb.errors":
+        if message.startswith(("Tenant [", "Database [")):
+            reason = (
+                f"{message.partition('. ')[0]}; make it, or name another "
+                "(?tenant=NAME&database=NAME)"
+            )
+            return StoreUnreachableError(f"{address.place}: {reason}")
+        if type(error).__name__ in OF_A_COLLECTION:
+            return WorkspaceError(f"{address.place}: Chroma refused: {message}")
+    return StoreUnreachableError(f"{address.place}: {_reason(error, message, address)}; {_KEPT}")
+
+
+def _reason(error: Exception, text: str, address: ChromaAddress) -> str:
+    import httpx
+
+    status = _status(error)
+    if status in (401, 403):
+        token = "is not taken" if address.token else "is not set"
+        return f"the server refuses ({status}): KBKIT_CHROMA_TOKEN {token}"
+    if status == 429 or type(error).__name__ == "QuotaError":
+        return f"the server refuses for now, its quota is used up ({text})"
+    if status is not None and status >= 500:
+        return f"Chroma failed ({status}: {text}); see its log"
+    if isinstance(error, httpx.TimeoutException):
+        return "no answer in time; check that the server runs and is reachable"
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return (
+            f"its certificate is not trusted ({text}); name the file of its authority in "
+            "SSL_CERT_FILE"
+        )
+    if "[SSL" in text:
+        return f"it does not speak TLS there ({text}); write http:// where it has none"
+    if isinstance(error, httpx.NetworkError):
+        return f"cannot be reached ({text}); see that the server runs, or mend KBKIT_CHROMA_URL"
+    if isinstance(error, httpx.ProtocolError | ValueError | KeyError | TypeError) or status:
+        return _NO_CHROMA
+    return f"Chroma failed ({type(error).__name__}: {text})"
+
+
+def _status(error: Exception) -> int | None:
+    if type(error).__module__ == "chromadb.errors":
+        code: int = error.code()  # type: ignore[attr-defined]
+        return code
+    import httpx
+
+    cause = error.__context__  # chromadb raises a bare exception for HTTP errors
+    return cause.response.status_code if isinstance(cause, httpx.HTTPStatusError) else None
+
+
+_ADVICE = "write http://HOST:PORT or https://HOST, with ?tenant=NAME&database=NAME where needed"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaAddress:
+    """Address of a Chroma server; empty fields mean the server's defaults."""
+
+    url: str
+    tenant: str = ""
+    database: str = ""
+    token: str = field(default="", repr=False)
+
+    @property
+    def secure(self) -> bool:
+        return self.url.startswith("https:")
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.url).port or (443 if self.secure else 80)
+
+    @property
+    def place(self) -> str:
+        """The address without the token, for `parse`."""
+        return self.url + self._query
+
+    @property
+    def _query(self) -> str:
+        names = {"tenant": self.tenant, "database": self.database}
+        query = urlencode({name: value for name, value in names.items() if value})
+        return f"?{query}" if query else ""
+
+    @classmethod
+    def parse(cls, url: str, token: str = "") -> ChromaAddress:
         try:
-            with closing(sqlite3.connect(uri, uri=True)) as connection:
-                if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-                    return None
-                return dict(connection.execute(_FOLDERS).fetchall())
-        except (sqlite3.Error, UnicodeDecodeError):
-            return None
+            parts = urlsplit(url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            query = parts.query
+            names = dict(
+                parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else ()
+            )
+        except ValueError:
+            usable, names = False, {}
+        if not url.isascii() or not url.isprintable() or " " in url or not usable:
+            raise ConfigError(f"KBKIT_CHROMA_URL is no address of a server; {_ADVICE}")
+        if parts.username is not None or parts.password is not None:
+            raise ConfigError(
+                "KBKIT_CHROMA_URL contains a user or a password; leave them out, and set the "
+                "server's token as KBKIT_CHROMA_TOKEN"
+            )
+        if parts.fragment or not names.keys() <= {"tenant", "database"}:
+            raise ConfigError(
+                f"KBKIT_CHROMA_URL: nothing but tenant and database may follow it; {_ADVICE}"
+            )
+        if not all(_NAME.fullmatch(name) for name in names.values()):
+            raise ConfigError(
+                "KBKIT_CHROMA_URL: a tenant and a database have 3 to 128 letters, digits, "
+                "'.', '_' or '-', with a letter or a digit at both ends"
+            )
+        address = cls(
+            f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", **names, token=token
+        )
+        address._check_token(parts.hostname or "")
+        return address
 
-    def keep(self) -> None:
-        values = {}
-        for name in self._files():
-            left_out = _left_out(self.folder / name) if name == _DATABASE else ()
-            values[name] = (self._crc(name, left_out), left_out)
-        for name in self._read.keys() - values.keys():
-            del self._read[name]
-        text = json.dumps({"format": _FORMAT, "files": values})
-        path = self.folder / _LIST
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            part = path.with_suffix(f".{uuid4().hex}.part")
-            try:
-                part.write_text(text, encoding="utf-8")
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
-        (self.folder / _WRITING).unlink(missing_ok=True)
-
-    def _files(self) -> list[str]:
-        # leaves out unsaved graphs, whose files Chroma rewrites whenever it opens them
-        saved = {path.parent for path in self.folder.glob(f"*/{_SAVED}")}
-        return [
-            path.relative_to(self.folder).as_posix()
-            for path in self.folder.rglob("*")
-            if not path.is_dir()
-            and not path.name.startswith(_LIST.partition(".")[0])
-            and (path.parent == self.folder or path.parent in saved)
-        ]
-
-    def _crc(self, name: str, left_out: Sequence[Span]) -> int:
-        path = self.folder / name
-        stamp = _stamp(path)
-        spans = tuple(left_out)
-        cached = self._read.get(name)
-        if cached is not None and cached[:2] == (stamp, spans):
-            return cached[2]
-        with path.open("rb") as file, _mapped(file) as data:
-            for low, high in spans:
-                data[low:high] = bytes(len(data[low:high]))
-            crc = zlib.crc32(data)
-        self._read[name] = stamp, spans, crc
-        return crc
+    def _check_token(self, host: str) -> None:
+        if not self.token.isascii() or not self.token.isprintable() or " " in self.token:
+            raise ConfigError(
+                "KBKIT_CHROMA_TOKEN has characters that no token has; copy it as it was shown"
+            )
+        if self.token and not self.secure and not _is_loopback(host):
+            raise ConfigError(
+                f"KBKIT_CHROMA_URL: KBKIT_CHROMA_TOKEN would be sent to {host} unencrypted; "
+                "write https://, or leave out the token if the server needs none"
+            )
 
 
-def _mapped(file: BinaryIO) -> AbstractContextManager[mmap | bytearray]:
-    """Map a file; changes stay in memory. An empty file cannot be mapped."""
-    if not os.fstat(file.fileno()).st_size:
-        return nullcontext(bytearray())
-    return mmap(file.fileno(), 0, access=ACCESS_COPY)
-
-
-def _stamp(path: Path) -> _Stamp:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _left_out(path: Path) -> tuple[Span, ...]:
-    """Return the spans that change when Chroma opens the database."""
-    query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
-    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+def _is_loopback(host: str) -> bool:
     try:
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
-            row = connection.execute(query, (_OPENED,)).fetchone()
-            size = connection.execute("PRAGMA page_size").fetchone()[0]
-    except sqlite3.Error as error:
-        raise OSError(f"{path}: {error}") from error
-    opened = ((size * (row[0] - 1), size * row[0]),) if row else ()
-    return (*_COUNTERS, *opened)
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -5,15 +5,22 @@ Chroma's persistent client shows writes of other processes only after it is open
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import shutil
+import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
+from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
@@ -23,7 +30,6 @@ from kbkit.stores.chroma_collections import (
     HNSW,
     OF_A_COLLECTION,
     ChromaCollections,
-    FolderChecksums,
     import_chromadb,
 )
 
@@ -259,3 +265,178 @@ def _message(error: BaseException) -> str:
 
 _stores: WeakValueDictionary[Path, ChromaStore] = WeakValueDictionary()
 _stores_mutex = threading.Lock()
+
+
+_LIST = "checksums.json"
+_WRITING = "checksums.writing"
+"""Names of collections being written, one per line."""
+_DATABASE = "chroma.sqlite3"
+_SAVED = "index_metadata.pickle"
+"""File next to a saved HNSW graph; Chroma saves after each thousand vectors."""
+_FORMAT = 1
+_COUNTERS = ((24, 28), (92, 100))
+"""Byte ranges of counters in SQLite's header that change with each commit."""
+_OPENED = "acquire_write"
+"""Table of Chroma's database that gets a row each time it is opened."""
+_FOLDERS = """
+    SELECT segments.id, collections.name FROM segments
+    JOIN collections ON collections.id = segments.collection WHERE segments.scope = 'VECTOR'
+"""
+
+Span = tuple[int, int]
+_Stamp = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class FolderChecksums:
+    """Checksums of the files in a folder since kbkit's last write; callers hold the write lock."""
+
+    folder: Path
+    _read: dict[str, tuple[_Stamp, tuple[Span, ...], int]] = field(default_factory=dict)
+
+    def fault(self) -> str:
+        """Return a fault of the files, empty if they match; unchanged files are read once."""
+        if not self._files():
+            return ""
+        changes = self._changes()
+        if changes is None:
+            return "has no checksums that can be read"
+        return next(iter(changes.values()), "")
+
+    def _changes(self) -> dict[str, str] | None:
+        """Return the changes by file; ``None`` if the checksums are unreadable."""
+        files, noted = set(self._files()), self._noted_checksums()
+        if noted is None:
+            return None
+        changes = {}
+        for name in sorted(noted.keys() | files):
+            if name not in files:
+                changes[name] = f"lacks {name}"
+            elif name not in noted:
+                changes[name] = f"has {name}, which kbkit did not write"
+            elif self._crc(name, noted[name][1]) != noted[name][0]:
+                changes[name] = f"has {name} not as it was written"
+        return changes
+
+    def harmed(self) -> frozenset[str] | None:
+        """Return the collections that changed or were being written; ``None`` if all may be."""
+        changes, writing = self._changes(), self.being_written()
+        if changes is None:
+            return None
+        beside = {name for name in changes if "/" not in name}
+        if beside and not (writing and all(name.startswith(_DATABASE) for name in beside)):
+            return None
+        of_folder = self._collections()
+        if of_folder is None:
+            return None
+        folders = {name.partition("/")[0] for name in changes.keys() - beside}
+        return writing | {of_folder[folder] for folder in folders if folder in of_folder}
+
+    def discard(self, names: frozenset[str]) -> None:
+        of_folder = self._collections() or {}
+        for path in self.folder.iterdir():
+            if path.is_dir() and of_folder.get(path.name) in {None, *names}:
+                shutil.rmtree(path)
+
+    def begin(self, name: str) -> None:
+        with (self.folder / _WRITING).open("a", encoding="utf-8") as file:
+            file.write(f"{name}\n")
+
+    def being_written(self) -> frozenset[str]:
+        try:
+            return frozenset((self.folder / _WRITING).read_text(encoding="utf-8").split())
+        except (FileNotFoundError, UnicodeDecodeError):
+            return frozenset()
+
+    def _noted_checksums(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
+        """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
+        try:
+            values = json.loads((self.folder / _LIST).read_bytes())
+            if values["format"] != _FORMAT:
+                return None
+            return {
+                str(name): (int(crc), tuple((int(start), int(end)) for start, end in left_out))
+                for name, (crc, left_out) in values["files"].items()
+            }
+        except (OSError, KeyError, TypeError, ValueError, RecursionError):
+            return None
+
+    def _collections(self) -> dict[str, str] | None:
+        # mode=rw lets SQLite roll back a transaction that a kill interrupted
+        uri = f"{(self.folder / _DATABASE).absolute().as_uri()}?mode=rw"
+        try:
+            with closing(sqlite3.connect(uri, uri=True)) as connection:
+                if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+                    return None
+                return dict(connection.execute(_FOLDERS).fetchall())
+        except (sqlite3.Error, UnicodeDecodeError):
+            return None
+
+    def keep(self) -> None:
+        values = {}
+        for name in self._files():
+            left_out = _left_out(self.folder / name) if name == _DATABASE else ()
+            values[name] = (self._crc(name, left_out), left_out)
+        for name in self._read.keys() - values.keys():
+            del self._read[name]
+        text = json.dumps({"format": _FORMAT, "files": values})
+        path = self.folder / _LIST
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            part = path.with_suffix(f".{uuid4().hex}.part")
+            try:
+                part.write_text(text, encoding="utf-8")
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+        (self.folder / _WRITING).unlink(missing_ok=True)
+
+    def _files(self) -> list[str]:
+        # leaves out unsaved graphs, whose files Chroma rewrites whenever it opens them
+        saved = {path.parent for path in self.folder.glob(f"*/{_SAVED}")}
+        return [
+            path.relative_to(self.folder).as_posix()
+            for path in self.folder.rglob("*")
+            if not path.is_dir()
+            and not path.name.startswith(_LIST.partition(".")[0])
+            and (path.parent == self.folder or path.parent in saved)
+        ]
+
+    def _crc(self, name: str, left_out: Sequence[Span]) -> int:
+        path = self.folder / name
+        stamp = _stamp(path)
+        spans = tuple(left_out)
+        cached = self._read.get(name)
+        if cached is not None and cached[:2] == (stamp, spans):
+            return cached[2]
+        with path.open("rb") as file, _mapped(file) as data:
+            for low, high in spans:
+                data[low:high] = bytes(len(data[low:high]))
+            crc = zlib.crc32(data)
+        self._read[name] = stamp, spans, crc
+        return crc
+
+
+def _mapped(file: BinaryIO) -> AbstractContextManager[mmap | bytearray]:
+    """Map a file; changes stay in memory. An empty file cannot be mapped."""
+    if not os.fstat(file.fileno()).st_size:
+        return nullcontext(bytearray())
+    return mmap(file.fileno(), 0, access=ACCESS_COPY)
+
+
+def _stamp(path: Path) -> _Stamp:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _left_out(path: Path) -> tuple[Span, ...]:
+    """Return the spans that change when Chroma opens the database."""
+    query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            row = connection.execute(query, (_OPENED,)).fetchone()
+            size = connection.execute("PRAGMA page_size").fetchone()[0]
+    except sqlite3.Error as error:
+        raise OSError(f"{path}: {error}") from error
+    opened = ((size * (row[0] - 1), size * row[0]),) if row else ()
+    return (*_COUNTERS, *opened)

@@ -29,8 +29,8 @@ from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.copying import copy_folder
 from kbkit.stores.catalog.database import RESTORE, Database
 from kbkit.stores.catalog.graph_tables import GraphTables
+from kbkit.stores.chroma_collections import ChromaAddress, ChromaServer
 from kbkit.stores.chroma_folder import ChromaStore
-from kbkit.stores.chroma_server import ChromaAddress, ChromaServer
 from kbkit.stores.snapshots.snapshots import Snapshots, Warmer
 from kbkit.stores.sqlite_database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex, WriteBatcher

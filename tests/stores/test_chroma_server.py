@@ -15,7 +15,7 @@ from kbkit.errors import ConfigError, StoreUnreachableError
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, StorageSpec
 from kbkit.stores.backend import VectorPayload
-from kbkit.stores.chroma_server import ChromaAddress, ChromaServer
+from kbkit.stores.chroma_collections import ChromaAddress, ChromaServer
 from kbkit.stores.stores import StoresAddress
 from tests.chroma import proxy
 from tests.stores import workspaces
