@@ -30,18 +30,17 @@ from kbkit.embedding.models import (
     sha256,
     token_vectors,
 )
-from kbkit.embedding.presets import PRESETS, DenseLayer, ModelConfig, fetched_model, read_config
+from kbkit.embedding.presets import (
+    MODEL_FILES,
+    PRESETS,
+    DenseLayer,
+    ModelConfig,
+    fetched_model,
+    read_config,
+)
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
-_MODEL_NAMES = (
-    "model.onnx",
-    "onnx/model.onnx",
-    "onnx/model_quantized.onnx",
-    "onnx/model_int8.onnx",
-    "model_quantized.onnx",
-    "model_int8.onnx",
-)
 _MIN_VOCABULARY_SHARE = 0.9  # tokens per token vector; some models pad their vectors
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 MAX_LENGTH = 256
@@ -227,7 +226,7 @@ def _preset_files(name: str) -> _Files:
 def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
     model = base / Path(spec.model or "").expanduser()
     if model.is_dir():
-        existing = [model / name for name in _MODEL_NAMES if (model / name).is_file()]
+        existing = [model / name for name in MODEL_FILES if (model / name).is_file()]
         model = existing[0] if existing else model / "model.onnx"
     if spec.tokenizer:
         tokenizer = base / Path(spec.tokenizer).expanduser()

@@ -187,6 +187,15 @@ def read_lock(folder: Path) -> Mapping[str, Any] | None:
 Pooling = Literal["mean", "cls"]
 
 MODULES = "modules.json"
+MODEL_FILES = (
+    "model.onnx",
+    "onnx/model.onnx",
+    "onnx/model_quantized.onnx",
+    "onnx/model_int8.onnx",
+    "model_quantized.onnx",
+    "model_int8.onnx",
+)
+"""Paths of ONNX files; a folder's model is the first of them."""
 _MAX_BYTES = 5_000_000
 _MAX_LENGTH = 8192
 _QUERY_NAMES = ("query", "retrieval.query", "search_query")

@@ -14,9 +14,8 @@ from kbkit.errors import (
     VersionConflictError,
 )
 from kbkit.ingest.embedding import Origin
-from kbkit.ingest.expansion import Expander
-from kbkit.ingest.expansion import remove as remove_expansions
 from kbkit.ingest.pipeline import Stop
+from kbkit.ingest.summaries import Expander, remove_expansions
 from kbkit.knowledge_base.document_collection import DocumentCollection
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion

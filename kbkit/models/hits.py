@@ -275,35 +275,22 @@ class Hit:
     def from_dict(cls, values: HitDict) -> Self:
         """Parse the output of `to_dict`; see `kbkit.models.from_dict`."""
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
-        chunk = Chunk(
-            values["chunk_id"],
-            values["document_id"],
-            values["position"],
-            values["start"],
-            values["end"],
-            values["text"],
-            tuple(values["heading_path"]),
-            values["anchor"],
-            values["page"],
-        )
-        names = {field.name for field in fields(ScoreParts)}
-        parts = {name: value for name, value in values["parts"].items() if name in names}
+        given: dict[str, Any] = {**values, "id": values["chunk_id"]}
+        for name in ("heading_path", "tags"):
+            given[name] = tuple(given[name])
+        chunk = Chunk(**{field.name: given[field.name] for field in fields(Chunk)})
+        parts = {name: value for name, value in values["parts"].items() if name in _PARTS}
+        given |= {
+            "parts": ScoreParts(**parts),
+            "chunk": chunk,
+            "document_type": DocumentType(values["document_type"]),
+            "fetched_at": datetime.fromisoformat(values["fetched_at"]),
+            "state": DocumentState(values["state"]),
+            "cut": lambda: snippet,
+            "opening": lambda: words,
+        }
         return cls(
-            values["kb"],
-            values["score"],
-            ScoreParts(**parts),
-            chunk,
-            values["uri"],
-            values["title"],
-            DocumentType(values["document_type"]),
-            tuple(values["tags"]),
-            datetime.fromisoformat(values["fetched_at"]),
-            lambda: snippet,
-            DocumentState(values["state"]),
-            values["description"],
-            values["version"],
-            values.get("probability"),
-            lambda: words,
+            **{field.name: given[field.name] for field in fields(cls) if field.name in given}
         )
 
 

@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from kbkit.embedding.models import sha256
 from kbkit.embedding.presets import (
+    MODEL_FILES,
     MODULES,
     PRESETS,
     is_inside,
@@ -214,14 +215,7 @@ def _file(entry: Mapping[str, Any]) -> HubFile:
 
 
 _MAX_BYTES = 600_000_000  # of a model; small ones have a tenth
-_WEIGHTS = (
-    "onnx/model_quantized.onnx",
-    "onnx/model_int8.onnx",
-    "model_quantized.onnx",
-    "model_int8.onnx",
-    "onnx/model.onnx",
-    "model.onnx",
-)
+_WEIGHTS = (*MODEL_FILES[2:], *MODEL_FILES[1::-1])
 """Paths of ONNX files; 8-bit models take a third of the time."""
 _CONFIGURATION = (
     "config.json",

@@ -15,9 +15,7 @@ import yaml
 import kbkit
 from kbkit import cli
 from kbkit.errors import ConfigError, ConflictError, LanguageModelError
-from kbkit.ingest import expansion
-from kbkit.ingest.expansion import QUESTION_LENGTH, SUMMARY_LENGTH, Expander
-from kbkit.ingest.summaries import LENGTH
+from kbkit.ingest.summaries import LENGTH, QUESTION_LENGTH, SUMMARY_LENGTH, Expander
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
 from kbkit.stores.catalog import summaries
@@ -85,7 +83,7 @@ def test_summaries_of_a_model_are_searched(workspace):
 
 
 def test_summaries_are_made_in_batches(workspace, monkeypatch):
-    monkeypatch.setattr(expansion, "_BATCH", 2)
+    monkeypatch.setattr("kbkit.ingest.summaries._EXPANDED", 2)
     kb, counts = filled(workspace, 5), []
     with serve(about) as service:
         model = ScriptedLLM(api_base=service.address)
