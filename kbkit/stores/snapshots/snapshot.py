@@ -280,20 +280,7 @@ def available() -> bool:
     return importlib.util.find_spec("faiss") is not None
 
 
-class _Index:
-    _index: Any
-
-    def nearest(
-        self, vector: NDArray[np.float32], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        wanted = min(limit, self._index.ntotal)
-        similarity, rows = self._index.search(
-            np.ascontiguousarray(vector[None], np.float32), wanted
-        )
-        return rows[0], similarity[0]
-
-
-class VectorCodes(_Index):
+class VectorCodes:
     """Codes in memory; `nonzero` marks nonzero vectors, `total` is the sum of all vectors."""
 
     def __init__(
@@ -312,22 +299,31 @@ class VectorCodes(_Index):
         faiss.copy_array_to_vector(codes.ravel(), of.codes)
         of.ntotal, of.is_trained = len(codes), True
         scan: Any = faiss.IndexPQFastScan
-        self._index = scan(of)
+        self.index = scan(of)
 
 
-class JoinedCodes(_Index):
+class JoinedCodes:
     """Codes of several parts, scanned as one; `firsts` has the first row of each, and the total."""
 
     def __init__(self, parts: Sequence[VectorCodes]) -> None:
         import faiss
 
         self.parts = parts
-        self.firsts = np.cumsum([0, *(part._index.ntotal for part in parts)])
+        self.firsts = np.cumsum([0, *(part.index.ntotal for part in parts)])
         threaded, successive_ids = False, True
         shards: Any = faiss.IndexShards
-        self._index = shards(parts[0]._index.d, threaded, successive_ids)
+        self._index = shards(parts[0].index.d, threaded, successive_ids)
         for part in parts:
-            self._index.add_shard(part._index)
+            self._index.add_shard(part.index)
+
+    def nearest(
+        self, vector: NDArray[np.float32], limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        wanted = min(limit, self._index.ntotal)
+        similarity, rows = self._index.search(
+            np.ascontiguousarray(vector[None], np.float32), wanted
+        )
+        return rows[0], similarity[0]
 
 
 def write_codes(path: Path, vectors: NDArray[np.float32]) -> None:
@@ -384,7 +380,7 @@ def count_code_mismatches(path: Path, vectors: NDArray[np.float32]) -> int:
     _, arrays = read_arrays(path)
     number, dimensions = vectors.shape
     quantiser = faiss.ProductQuantizer(dimensions, dimensions // 2, _BITS)
-    faiss.copy_array_to_vector(_own(arrays["centroids"]).ravel(), quantiser.centroids)
+    faiss.copy_array_to_vector(np.array(arrays["centroids"]).ravel(), quantiser.centroids)
     wrong = 0
     for start in range(0, number, _AT_ONCE):
         part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
@@ -407,9 +403,7 @@ def load_codes(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
         fits = fits and nonzero.shape == (number,) and arrays["total"].shape == (dimensions,)
         if about["format"] == _CODES_FORMAT and fits and centroids.size == dimensions * 2**_BITS:
             total = arrays["total"].astype(np.float64)
-            return VectorCodes(_own(centroids), _own(codes), nonzero.astype(np.bool_), total)
+            return VectorCodes(
+                np.array(centroids), np.array(codes), nonzero.astype(np.bool_), total
+            )
     return None
-
-
-def _own(array: NDArray[Any]) -> NDArray[Any]:
-    return np.array(array)
