@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,9 +113,7 @@ class EmbedTask:
     fingerprint: str
     texts: tuple[str, ...]
 
-    @property
-    def seconds(self) -> float:
-        return _TIME_LIMIT
+    seconds: ClassVar[float] = _TIME_LIMIT
 
     def perform(self) -> Matrix | EmbedderError:
         try:

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from kbkit.ingest.spans import cut, strategy_for
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
@@ -110,9 +110,7 @@ class CutTask:
     documents: tuple[Document, ...]
     spec: KnowledgeBaseSpec
 
-    @property
-    def seconds(self) -> float:
-        return _SECONDS
+    seconds: ClassVar[float] = _SECONDS
 
     def perform(self) -> list[CutDocument]:
         return [_cut(document, self.spec) for document in self.documents]

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
-from types import TracebackType
 
 from kbkit.errors import ConflictError
 from kbkit.ingest.cutting import CutDocument, CutTask, digest, document_id
@@ -442,12 +441,7 @@ class WholeWriter(DocumentWriter):
                 replace(each, vectors=self._embed(each.texts)) for each in self._prepared
             ]
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
             return
         if not (self._counters.interrupted or self._stop()):

@@ -208,8 +208,8 @@ class Retriever:
     def _read_state(self, transaction: Transaction, changes: int) -> _State:
         row = knowledge_bases.get_by_id(transaction, self.kb_id)
         previous = self._last_state
-        same = previous is not None and previous.row.config == row.config
-        same = same and previous is not None and previous.row.embedder == row.embedder
+        settings = row.config, row.embedder
+        same = previous is not None and (previous.row.config, previous.row.embedder) == settings
         spec = previous.spec if previous and same else spec_of(row)
         if row.waits and not same:  # static vectors serve, so use their weights
             spec = spec.embedded_by(StaticEmbedding())

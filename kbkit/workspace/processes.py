@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from kbkit.errors import ConflictError, KbkitError
 from kbkit.knowledge_base import handle_of
@@ -60,9 +60,7 @@ class SearchTask:
     query: str
     arguments: Mapping[str, Any]
 
-    @property
-    def seconds(self) -> float:
-        return _SECONDS
+    seconds: ClassVar[float] = _SECONDS
 
     def perform(self) -> bytes | KbkitError:
         try:
@@ -82,9 +80,7 @@ class WarmTask:
     folder: Path
     settings: Settings
 
-    @property
-    def seconds(self) -> float:
-        return _SECONDS
+    seconds: ClassVar[float] = _SECONDS
 
     def perform(self) -> bool:
         workspace = _opened(self.folder, self.settings)
