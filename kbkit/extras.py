@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from kbkit.errors import MissingExtraError
+if TYPE_CHECKING:
+    from kbkit.errors import MissingExtraError
 
 Extra = Literal[
     "panels",
@@ -56,11 +57,15 @@ def whole(ability: str) -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package == "kbkit":
             raise  # a bug in kbkit
+        from kbkit.errors import MissingExtraError
+
         message = f"{ability} needs {package}, which comes with all of kbkit: pip install kbkit"
         raise MissingExtraError(message) from error
 
 
 def missing(name: Extra, package: str, ability: str) -> MissingExtraError:
+    from kbkit.errors import MissingExtraError  # importing kbkit must be fast
+
     return MissingExtraError(f'{ability} needs {package}: pip install "kbkit[{name}]"')
 
 
