@@ -28,7 +28,7 @@ from kbkit.ingest.embedding import embed
 from kbkit.ingest.summaries import REVISION
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.models import Chunk, Document, Labels
-from kbkit.stores.backend import CatalogVectors, FolderLocks
+from kbkit.stores.backend import FolderLocks, VectorStore
 from kbkit.stores.catalog import reading, summaries, writing
 from kbkit.stores.catalog.database import Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -64,7 +64,7 @@ def without_chroma(folder: Path) -> kbkit.Workspace:
     folder = folder.absolute()
     locks = FolderLocks(folder / "locks")
     database, address = SqliteDatabase(folder / "catalog.db", locks), StoresAddress(str(folder))
-    stores = Stores.on(database, CatalogVectors(), folder, locks, address)
+    stores = Stores.on(database, VectorStore(), folder, locks, address)
     return kbkit.Workspace(folder, stores=stores)
 
 

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import trafilatura
 from _corpora import EVAL, report

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kbkit.errors import BundleError, ConfigError, ConflictError, FilesError
 from kbkit.extras import extra
 from kbkit.files.paths import parts_of
-from kbkit.regular_files import open_file
+from kbkit.paths import open_file
 
 FORMAT = 2
 MANIFEST = "manifest.json"

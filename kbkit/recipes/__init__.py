@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kbkit.errors import ConfigError, ImpossibleError, RecipeError, TrustError
 from kbkit.models.documents import variables
+from kbkit.paths import bytes_of
 from kbkit.recipes.base import AnyAnnotation as AnyAnnotation
 from kbkit.recipes.base import ExpandSpec as ExpandSpec
 from kbkit.recipes.base import LanguageModelSpec as LanguageModelSpec
@@ -54,7 +55,6 @@ from kbkit.recipes.sources import PageSource as PageSource
 from kbkit.recipes.sources import ParquetSource as ParquetSource
 from kbkit.recipes.sources import PluginSource as PluginSource
 from kbkit.recipes.sources import SourceSpec as SourceSpec
-from kbkit.regular_files import bytes_of
 
 _MAX_DEPTH = 50
 _MAX_EXPANSION = 20  # by aliases, beyond `_FREE` values

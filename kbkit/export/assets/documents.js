@@ -1,5 +1,5 @@
 // Scores of whole documents, by their summaries and by all of their words; counterpart of
-// kbkit/retrieval/candidates/documents.py.
+// kbkit/retrieval/document_scores.py.
 
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 

@@ -13,12 +13,12 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from kbkit.models import Chunk, Document, Filters
-from kbkit.models.documents import version_of
-from kbkit.paths import matches
-from kbkit.stores.catalog.database import Condition, Transaction, alive, unpack
-from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
-from kbkit.stores.catalog.schema import chunks, documents, vectors
+from kbkit.models import Chunk, Document
+from kbkit.stores.catalog.database import Condition, Transaction, unpack
+from kbkit.stores.catalog.reading import get_chunks, heading_text
+from kbkit.stores.catalog.schema import chunks, documents, embedded, vectors
+from kbkit.stores.catalog.workspace_schema import annotations as _statements
+from kbkit.stores.catalog.workspace_schema import statement_vectors as rows
 
 LAST = 2**62
 """Greater than every ``chunks.seq``."""

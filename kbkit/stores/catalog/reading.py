@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from kbkit.errors import NotFoundError
-from kbkit.globs import matches
 from kbkit.models import (
     Chunk,
     Document,
@@ -24,6 +23,7 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.models.documents import image_names_of, version_of
+from kbkit.paths import matches
 from kbkit.stores.catalog import workspace_schema
 from kbkit.stores.catalog.database import (
     CHUNK_COLUMNS,
