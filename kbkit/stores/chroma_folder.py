@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 import sqlite3
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import lru_cache
-from mmap import ACCESS_COPY, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -274,6 +272,7 @@ _DATABASE = "chroma.sqlite3"
 _SAVED = "index_metadata.pickle"
 """File next to a saved HNSW graph; Chroma saves after each thousand vectors."""
 _FORMAT = 1
+_AT_ONCE = 1 << 20
 _COUNTERS = ((24, 28), (92, 100))
 """Byte ranges of counters in SQLite's header that change with each commit."""
 _OPENED = "acquire_write"
@@ -408,19 +407,16 @@ class FolderChecksums:
         cached = self._read.get(name)
         if cached is not None and cached[:2] == (stamp, spans):
             return cached[2]
-        with path.open("rb") as file, _mapped(file) as data:
-            for low, high in spans:
-                data[low:high] = bytes(len(data[low:high]))
-            crc = zlib.crc32(data)
+        crc = start = 0
+        with path.open("rb") as file:
+            while data := bytearray(file.read(_AT_ONCE)):
+                for low, high in spans:
+                    inside = slice(max(0, low - start), max(0, high - start))
+                    data[inside] = bytes(len(data[inside]))
+                crc = zlib.crc32(data, crc)
+                start += len(data)
         self._read[name] = stamp, spans, crc
         return crc
-
-
-def _mapped(file: BinaryIO) -> AbstractContextManager[mmap | bytearray]:
-    """Map a file; changes stay in memory. An empty file cannot be mapped."""
-    if not os.fstat(file.fileno()).st_size:
-        return nullcontext(bytearray())
-    return mmap(file.fileno(), 0, access=ACCESS_COPY)
 
 
 def _stamp(path: Path) -> _Stamp:

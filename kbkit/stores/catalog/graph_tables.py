@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -289,7 +291,7 @@ def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
 
 
 _LONG = 0.08
-"""Processor seconds from which a graph is read again only after a pause."""
+"""Processor seconds from which changes by documents are read in the background."""
 _PAUSE = 199
 """Pause after reading a large graph, as a multiple of that time, because it slows down searches."""
 
@@ -298,13 +300,14 @@ class _Held(NamedTuple):
     graph: GraphTable
     changes: int
     due: float
+    """When a large graph may be read again; 0 for a small one."""
 
 
 @dataclass(slots=True)
 class GraphTables:
     """Caches the graphs of knowledge bases.
 
-    Edits by people show at once. Changes of large graphs by documents show after a pause.
+    Edits by people show at once. Changes of large graphs by documents are read in the background.
     """
 
     database: Database
@@ -320,23 +323,37 @@ class GraphTables:
         with self._reading, self.database.read() as transaction:
             held = self._held.get(kb_id)
             if held is not None and not is_edited(held.graph.signature, edits(transaction)):
-                if time.monotonic() < held.due:
+                if held.due:
+                    if time.monotonic() >= held.due:
+                        self._held[kb_id] = held._replace(due=math.inf)
+                        task = partial(self._renew, kb_id, held)
+                        threading.Thread(target=task, name="kbkit-graph", daemon=True).start()
                     return held.graph
                 if held.graph.signature == signature(transaction, kb_id):
                     self._held[kb_id] = held._replace(changes=changes)
                     return held.graph
-            began = time.thread_time()
-            graph = read(transaction, kb_id)
-            took = time.thread_time() - began
-            due = time.monotonic() + _PAUSE * took if took > _LONG else 0.0
-            self._held[kb_id] = _Held(graph, changes, due)
-            return graph
+            return self._read(transaction, kb_id, changes)
+
+    def _read(self, transaction: Transaction, kb_id: str, changes: int) -> GraphTable:
+        began = time.thread_time()
+        graph = read(transaction, kb_id)
+        took = time.thread_time() - began
+        due = time.monotonic() + _PAUSE * took if took > _LONG else 0.0
+        self._held[kb_id] = _Held(graph, changes, due)
+        return graph
+
+    def _renew(self, kb_id: str, held: _Held) -> None:
+        with suppress(Exception):  # deleted meanwhile, or the process ends
+            changes = self.database.changes()
+            with self.database.read() as transaction:
+                if held.graph.signature == signature(transaction, kb_id):
+                    self._held[kb_id] = held._replace(changes=changes)
+                else:
+                    self._read(transaction, kb_id, changes)
 
     def is_held(self, kb_id: str) -> bool:
         held = self._held.get(kb_id)
-        return held is not None and (
-            held.changes == self.database.changes() or time.monotonic() < held.due
-        )
+        return held is not None and (held.due > 0 or held.changes == self.database.changes())
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
         if not graph.naming.keys() >= set(rows):
