@@ -63,8 +63,8 @@ EmbeddedText = Literal["chunk", "normalized", "both"]
 
 class _Embedding(Spec):
     text: EmbeddedText = "chunk"
-    """Text to embed for a chunk: its text, its annotations (several statements are added up), or
-    `both` in one vector. Chunks without annotations use their text. Queries stay unchanged."""
+    """Text to embed for a chunk: its own (`chunk`), its annotations, if any (`normalized`), or `both`
+    in one vector."""
 
     @property
     def chosen(self) -> ModelEmbedding:
@@ -289,7 +289,7 @@ class SiteSpec(Spec):
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
     model: StrictBool = True
-    """Include MiniLM if it embedded summaries or chunks: 23 MB of files. A browser fetches 11 MB
+    """Include MiniLM if it embedded summaries or chunks: 23 MB of files. A browser fetches 10 MB
     after its first search, and then ranks as Python does."""
     graph: StrictBool = True
     """Include a page with the knowledge graph."""
