@@ -63,8 +63,8 @@ EmbeddedText = Literal["chunk", "normalized", "both"]
 
 class _Embedding(Spec):
     text: EmbeddedText = "chunk"
-    """Text to embed for a chunk: its own (`chunk`), its annotations, if any (`normalized`), or `both`
-    in one vector."""
+    """Text to embed for a chunk: its own (`chunk`), its annotations, if any (`normalized`), or
+    `both` in one vector."""
 
     @property
     def chosen(self) -> ModelEmbedding:
