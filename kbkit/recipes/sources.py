@@ -86,7 +86,7 @@ class MirrorSource(SourceSpec):
     type: Literal["mirror"] = "mirror"
     path: str
     """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC (`.warc`,
-    `.warc.gz`); a relative path starts at the recipe's folder."""
+    `.warc.gz`)."""
     base_url: HttpUrl | None = None
     """Address of the folder or archive; URIs begin with it. Optional for a WARC."""
     include: tuple[Glob, ...] = ()
@@ -108,7 +108,7 @@ class FilesSource(SourceSpec):
 
     type: Literal["files"] = "files"
     path: Glob
-    """A glob (`docs/**/*.md`), a file or a folder; a relative one starts at the recipe's folder."""
+    """A glob (`docs/**/*.md`), a file or a folder."""
     exclude: tuple[Glob, ...] = ()
     """Globs of paths inside the folder to leave out (`drafts/**`, `*.min.js`)."""
     limit: int = Field(default=100_000, gt=0)
@@ -124,7 +124,7 @@ class JsonlSource(SourceSpec):
 
     type: Literal["jsonl"] = "jsonl"
     path: str
-    """The file; a relative path starts at the recipe's folder."""
+    """The file."""
 
 
 class ParquetSource(SourceSpec):
@@ -136,7 +136,7 @@ class ParquetSource(SourceSpec):
 
     type: Literal["parquet"] = "parquet"
     path: str
-    """The file; a relative path starts at the recipe's folder."""
+    """The file."""
 
 
 class OpenApiSource(FetchSpec):
@@ -146,7 +146,7 @@ class OpenApiSource(FetchSpec):
     url: HttpUrl | None = None
     """Its address; give either this or `path`."""
     path: str | None = None
-    """Its file; a relative path starts at the recipe's folder."""
+    """Its file."""
     limit: int = Field(default=100_000, gt=0)
     """Maximum number of documents."""
 
