@@ -199,8 +199,8 @@ class RetrievalSpec(Spec):
     page_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of query words anywhere in the document."""
     graph_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of the graph: from entities in the query to chunks that mention them, and from
-    documents that answer it along links. 0 disables it."""
+    """Weight of the graph: entities in the query, and links of documents that answer it. 0 disables
+    it."""
     learned_weight: float = Field(default=2.0, ge=0, le=5)
     """Weight of similar questions for which people rated the chunk 4 or 5; it only raises scores. 0
     disables it."""
@@ -289,8 +289,8 @@ class SiteSpec(Spec):
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
     model: StrictBool = True
-    """Include MiniLM if it embedded summaries or chunks: 23 MB of files. A browser fetches 10 MB
-    after its first search, and then ranks as Python does."""
+    """Include MiniLM (23 MB; a browser fetches 10 MB after its first search), if it embedded
+    summaries or chunks."""
     graph: StrictBool = True
     """Include a page with the knowledge graph."""
     files: StrictBool = False

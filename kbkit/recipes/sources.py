@@ -28,9 +28,8 @@ class FetchSpec(SourceSpec):
     """Options of sources that fetch from the web."""
 
     allow_private: StrictBool | tuple[IpAddress, ...] = False
-    """Permit loopback and private addresses, or only those of a list (`[10.0.0.7]`). By default
-    they are refused, after name resolution and at every redirect. Link-local addresses and cloud
-    metadata services are refused unless listed."""
+    """Permit loopback and private addresses, or only those of a list (`[10.0.0.7]`). Link-local
+    addresses and cloud metadata services are refused unless listed."""
     max_bytes: int = Field(default=10_000_000, gt=0)
     """Largest page to read, in bytes after decompression; larger ones are skipped."""
     delay: float = Field(default=0.0, ge=0)
@@ -164,8 +163,8 @@ class PackageSource(SourceSpec):
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")
     """Import name (`pandas`, `pandas.io`)."""
     introspect: StrictBool = False
-    """Import the package in a process, which runs its code, for members that exist only then:
-    accessors (`pandas.Series.str`), generated members, compiled objects."""
+    """Import the package in a process, which runs its code, for accessors (`pandas.Series.str`),
+    generated members and compiled objects."""
     exclude: tuple[Glob, ...] = ()
     """Globs of names to leave out (`pandas.arrays*`)."""
     limit: int = Field(default=100_000, gt=0)
