@@ -29,7 +29,7 @@ _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
 _TARGET = re.compile(r"^(.*?)\s*<([^<>]*)>$", re.DOTALL)
 _CODE = frozenset(
     str.split("""
-        sourcecode code-block literalinclude prompt ipython doctest testcode testoutput
+        sourcecode code-block literalinclude prompt ipython doctest testcode testoutput plot
         parsed-literal
     """)
 )
