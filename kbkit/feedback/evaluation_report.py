@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Self, cast
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.statistics import (
@@ -57,6 +58,21 @@ class QueryResult(Measures):
     query: str
     relevant: tuple[str, ...]
     found: tuple[str, ...]
+
+
+class EvaluationDict(TypedDict):
+    """An evaluation as JSON values. The mean of each measure is another key, by its name."""
+
+    queries: int
+    unit: str
+    configuration: str
+    k: int
+    intervals: dict[str, list[float]]
+    left_out: list[str]
+    per_query: list[dict[str, Any]]
+    missing: list[dict[str, Any]]
+    notes: list[str]
+    against: NotRequired[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +181,7 @@ class Evaluation:
             frame["difference"] = frame["ndcg@10"] - frame["against_ndcg@10"]
         return frame.set_index("query")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> EvaluationDict:
         """Return JSON values: means, intervals and the values of each query."""
         values: dict[str, Any] = {
             "queries": len(self.results),
@@ -195,7 +211,7 @@ class Evaluation:
                     for name, change in self.differences().items()
                 },
             }
-        return values
+        return cast(EvaluationDict, values)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from typing_extensions import TypedDict
 
 from kbkit.feedback.statistics import Difference
 from kbkit.recipes import RetrievalSpec
@@ -37,6 +39,29 @@ class Fold:
     weights: dict[str, float]
     present: float
     tuned: float
+
+
+TuneDict = TypedDict(
+    "TuneDict",
+    {
+        "queries": int,
+        "tried": int,
+        "weights": list[str],
+        "present": dict[str, Any],
+        "proposed": dict[str, Any],
+        "present_ndcg@10": float,
+        "tuned_ndcg@10": float,
+        "difference": float,
+        "interval": list[float],
+        "p_value": float,
+        "wins": bool,
+        "kept": bool,
+        "reason": str,
+        "notes": list[str],
+        "folds": list[Fold],
+    },
+)
+"""A report as JSON values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +127,7 @@ class TuneReport:
         rows = [asdict(fold) | fold.weights for fold in self.folds]
         return pd.DataFrame(rows, columns=columns).set_index(["repeat", "fold"])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> TuneDict:
         """Return the report as JSON values."""
         difference = self.difference
         return {
@@ -120,7 +145,7 @@ class TuneReport:
             "kept": self.kept,
             "reason": self.reason,
             "notes": list(self.notes),
-            "folds": [asdict(fold) for fold in self.folds],
+            "folds": cast("list[Fold]", [asdict(fold) for fold in self.folds]),
         }
 
     @classmethod

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from typing_extensions import TypedDict
 
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
@@ -36,6 +38,23 @@ _log = logging.getLogger(__name__)
 _POOR_SHOWN = 10
 
 
+class BuildReportDict(TypedDict):
+    """Result of a build as JSON values, with those of its `IngestReport`."""
+
+    name: str
+    documents: int
+    chunks: int
+    new: int
+    changed: int
+    same: int
+    gone: int
+    seconds: dict[str, float]
+    evaluation: dict[str, Any] | None
+    expansion: dict[str, Any] | None
+    folder: str | None
+    site: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class BuildReport:
     """Result of a build.
@@ -56,19 +75,20 @@ class BuildReport:
     seconds: dict[str, float]
     expansion: Expansion | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> BuildReportDict:
         """Return the report as JSON values."""
-        return {
-            **self.ingest.to_dict(),
-            "name": self.info.name,
-            "documents": self.info.documents,
-            "chunks": self.info.chunks,
-            "seconds": self.seconds,
-            "evaluation": self.evaluation.to_dict() if self.evaluation else None,
-            "expansion": self.expansion.to_dict() if self.expansion else None,
-            "folder": str(self.folder) if self.folder else None,
-            "site": str(self.site) if self.site else None,
-        }
+        values = dict(self.ingest.to_dict())
+        values.update(
+            name=self.info.name,
+            documents=self.info.documents,
+            chunks=self.info.chunks,
+            seconds=self.seconds,
+            evaluation=self.evaluation.to_dict() if self.evaluation else None,
+            expansion=self.expansion.to_dict() if self.expansion else None,
+            folder=str(self.folder) if self.folder else None,
+            site=str(self.site) if self.site else None,
+        )
+        return cast(BuildReportDict, values)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as labels and values to print."""
