@@ -122,6 +122,7 @@ def build_kitchen(project: Path) -> None:
         odd.add("Jelly pan", FLAGS, source="https://odd.example/pan.html")
         guides = workspace.create("guides")
         guides.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
+        guides.add("Requirements", "You must install MkDocs before you publish a site.")
         for kb in (fruit, odd, guides):
             kb.export(folder=docs / "kb" / kb.name, pages_only=True)
     build_site(project)
