@@ -13,7 +13,7 @@ declares each tool as a function with `Tools.read` or `Tools.write`::
         ) -> Annotated[CallToolResult, KnowledgeBases]:
             # the docstring goes here: "The knowledge bases that can be searched, ..."
             budget = tools.budget(max_tokens, cursor)
-            return result(listings.knowledge_bases_reply(tools.list(), budget=budget))
+            return result(_knowledge_bases(tools.list(), budget=budget))
 
 Parameters with their types and notes become the schema of the arguments, the ``TypedDict`` that of
 the values, and the docstring the description: one sentence, since each session pays for each word.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
@@ -11,11 +12,14 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.mcp import listings, passages, replies
-from kbkit.mcp.core import Passages
+from kbkit.mcp.core import Passages, found
+from kbkit.mcp.replies import Budget, Quotes, Reply, listing, short
 from kbkit.mcp.submissions import LongWork
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
+from kbkit.models import Document, IngestReport, Problem
 from kbkit.models.files import BUILT_IN
+from kbkit.models.values import pluralize
+from kbkit.retrieval.delimiting import cut, one_line
 
 if TYPE_CHECKING:
     from kbkit.models import KnowledgeBaseInfo
@@ -127,7 +131,7 @@ def add(tools: Tools) -> None:
         kb = tools.workspace[_collection_name(tools, collection_name)]
         submission = submissions.read(documents, tools, work)
         report = store(kb, submission.documents, work)
-        return result(listings.added_reply(collection_name, report, submission.skipped))
+        return result(_added(collection_name, report, submission.skipped))
 
     @tools.read
     def search_kb(
@@ -141,12 +145,7 @@ def add(tools: Tools) -> None:
         """Find passages of collections that answer a question, best first, with sources."""
         budget = tools.budget(max_tokens, cursor)
         kbs = tools.kbs(collection_name) if collection_name else _collections(tools)
-        hits = tools.searches.search(
-            query, kbs=kbs, limit=passages.HITS_PER_PASSAGE * (budget.start + limit + 1)
-        )
-        return result(
-            passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
-        )
+        return found(tools, query, kbs, limit, budget)
 
     @tools.read
     def describe_kb_collection(
@@ -156,7 +155,7 @@ def add(tools: Tools) -> None:
         budget = tools.budget(max_tokens, cursor)
         kb = tools.workspace[_allowed_name(tools, collection_name)]
         documents = kb.documents.list()
-        return result(listings.collection_reply(kb.info(), documents, budget=budget))
+        return result(_description(kb.info(), documents, budget=budget))
 
     @tools.write(destructive=True, idempotent=False, scope="admin")
     def drop_kb_collection(
@@ -165,7 +164,7 @@ def add(tools: Tools) -> None:
         """Move a collection to the trash, from which a person can restore it."""
         tools.workspace.delete(_collection_name(tools, collection_name))
         message = f"{collection_name} is in the trash; a person can restore it."
-        return result(replies.Reply(message, {"collection_name": collection_name}))
+        return result(Reply(message, {"collection_name": collection_name}))
 
     @tools.write(destructive=True, idempotent=False)
     def delete_kb_documents(
@@ -184,9 +183,7 @@ def add(tools: Tools) -> None:
         kb = tools.workspace[_collection_name(tools, collection_name)]
         deleted = delete_together(kb.documents, ids)
         message = f"{deleted} of {collection_name} in the trash."
-        return result(
-            replies.Reply(message, {"collection_name": collection_name, "deleted": deleted})
-        )
+        return result(Reply(message, {"collection_name": collection_name, "deleted": deleted}))
 
 
 def _created(
@@ -210,7 +207,7 @@ def _created(
     report = submissions.create(
         workspace, name, submission.documents, work, description=description
     )
-    return result(listings.added_reply(name, report, submission.skipped))
+    return result(_added(name, report, submission.skipped))
 
 
 def _collections(tools: Tools) -> list[str]:
@@ -242,3 +239,63 @@ def _allowed_name(tools: Tools, name: str) -> str:
     if not allowed:
         raise NotFoundError("collection_name: is empty")
     return allowed[0]
+
+
+_ID_TOKENS = 120
+_MAX_SKIPPED = 5
+
+
+def _description(
+    info: KnowledgeBaseInfo, documents: Iterable[Document], *, budget: Budget
+) -> Reply:
+    quotes = Quotes()
+    about = short(info.description)
+    figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
+    updated = f"{info.updated_at:%Y-%m-%d}"
+    return listing(
+        (_document(each, quotes) for each in documents),
+        quotes,
+        name="documents",
+        above=f"{info.name}: {figures}, updated {updated}.\n",
+        about=about,
+        nothing=f"{info.name} holds no document yet.",
+        budget=budget,
+        more={
+            "collection_name": info.name,
+            "description": quotes.value(about),
+            "documents_in_all": info.documents,
+            "chunks": info.chunks,
+            "updated_at": updated,
+        },
+    )
+
+
+def _added(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
+    left = [*skipped, *report.failed, *report.skipped]
+    left_out = [short(f"{each.uri}: {each.reason}") for each in left[:_MAX_SKIPPED]]
+    if len(left) > _MAX_SKIPPED:
+        left_out.append(f"and {len(left) - _MAX_SKIPPED:,} more")
+    added = pluralize(report.new, "new document")
+    text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} as they were"
+    text += f"; {pluralize(report.chunks_added, 'chunk')} to search now."
+    if left_out:
+        text += "\nLeft out:\n" + "\n".join(f"- {line}" for line in left_out)
+    return Reply(
+        text,
+        {
+            "collection_name": name,
+            "new": report.new,
+            "changed": report.changed,
+            "same": report.same,
+            "chunks": report.chunks_added,
+            "left_out": left_out,
+        },
+    )
+
+
+def _document(info: Document, quotes: Quotes) -> tuple[str, dict[str, Any]]:
+    known_as = one_line(info.uri)
+    if cut(known_as, _ID_TOKENS) != known_as:
+        known_as = info.id
+    title = short(info.title)
+    return f"- {known_as}: {title}", {"id": known_as, "title": quotes.value(title)}

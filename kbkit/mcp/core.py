@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from mcp_types import CallToolResult
@@ -9,8 +10,11 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from kbkit.errors import NotFoundError
-from kbkit.mcp import listings, passages, replies
+from kbkit.mcp import passages
+from kbkit.mcp.replies import Budget, Quotes, Reply, listing, short
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Score, Tools, result
+from kbkit.models import KnowledgeBaseInfo
+from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
     from kbkit.models import Document
@@ -121,15 +125,7 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, Passages]:
         """Find passages that answer a question, best first, with source, date and state."""
         budget = tools.budget(max_tokens, cursor)
-        hits = tools.searches.search(
-            query,
-            kbs=tools.kbs(kb_name),
-            limit=passages.HITS_PER_PASSAGE * (budget.start + limit + 1),
-            filters=filters,
-        )
-        return result(
-            passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
-        )
+        return found(tools, query, tools.kbs(kb_name), limit, budget, filters=filters)
 
     @tools.read
     def list_knowledge_bases(
@@ -137,7 +133,7 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, KnowledgeBases]:
         """List the knowledge bases that can be searched, with their topics."""
         budget = tools.budget(max_tokens, cursor)
-        return result(listings.knowledge_bases_reply(tools.list(), budget=budget))
+        return result(_knowledge_bases(tools.list(), budget=budget))
 
     @tools.read
     def get_document(
@@ -183,7 +179,24 @@ def add(tools: Tools) -> None:
         tools.kbs(kb_name)
         rating = tools.workspace[kb_name].rate(chunk_id, score, query=query, note=note)
         values = {"chunk_id": rating.target.id, "score": score}
-        return result(replies.Reply(f"Rated {score} of 5.", values))
+        return result(Reply(f"Rated {score} of 5.", values))
+
+
+def found(
+    tools: Tools,
+    query: str,
+    kbs: Sequence[str] | None,
+    limit: int,
+    budget: Budget,
+    *,
+    filters: ConditionValues | None = None,
+) -> CallToolResult:
+    """Search, and return a page of passages."""
+    most = passages.HITS_PER_PASSAGE * (budget.start + limit + 1)
+    hits = tools.searches.search(query, kbs=kbs, limit=most, filters=filters)
+    return result(
+        passages.search_reply(hits, limit=limit, budget=budget, with_ids=tools.allow_write)
+    )
 
 
 def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str]:
@@ -201,3 +214,28 @@ def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str
         f"no knowledge base has a document of the source {name[:200]!r}; take one from a search"
     )
     raise NotFoundError(message)
+
+
+def _knowledge_bases(infos: Iterable[KnowledgeBaseInfo], *, budget: Budget) -> Reply:
+    quotes = Quotes()
+    return listing(
+        (row_of(info, quotes) for info in infos),
+        quotes,
+        name="knowledge_bases",
+        nothing="No knowledge base yet.",
+        budget=budget,
+    )
+
+
+def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]]:
+    about = short(info.description)
+    updated = f"{info.updated_at:%Y-%m-%d}"
+    documents = pluralize(info.documents, "document")
+    line = f"- {info.name}{f': {about}' if about else ''} ({documents}, updated {updated})"
+    return line, {
+        "name": info.name,
+        "description": about and quotes.value(about),
+        "documents": info.documents,
+        "chunks": info.chunks,
+        "updated_at": updated,
+    }

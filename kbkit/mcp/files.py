@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -10,8 +10,9 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit.mcp import listings, replies
+from kbkit.mcp.replies import Budget, Quotes, Reply, listing, part_reply, shortened
 from kbkit.mcp.tools import Cursor, MaxTokens, Tools, result
+from kbkit.retrieval.delimiting import one_line
 
 if TYPE_CHECKING:
     from kbkit.models import FileInfo, FileTree
@@ -74,7 +75,7 @@ def add(tools: Tools) -> None:
                 for info in infos
                 for child in ([info, *files.list(info.path)] if info.read_only else [info])
             ]
-        return result(listings.folder_reply(infos, path=path, budget=budget))
+        return result(_folder(infos, path=path, budget=budget))
 
     @tools.read
     def kb_read(
@@ -84,7 +85,7 @@ def add(tools: Tools) -> None:
         budget = tools.budget(max_tokens, cursor)
         files = tools.workspace.files
         info, content = files.info(path), files.read(path)
-        return result(listings.file_reply(info, content, budget=budget))
+        return result(_text(info, content, budget=budget))
 
     @tools.read
     def kb_tree(
@@ -96,7 +97,7 @@ def add(tools: Tools) -> None:
         """List everything below a folder."""
         budget = tools.budget(max_tokens, cursor)
         tree = tools.workspace.files.tree(path)
-        return result(listings.folder_reply(_descendants(tree), path=path, budget=budget))
+        return result(_folder(_descendants(tree), path=path, budget=budget))
 
     @tools.write(destructive=True, idempotent=True)
     def kb_write(
@@ -122,7 +123,7 @@ def add(tools: Tools) -> None:
         """Move a file or a folder to the trash, from which a person can restore it."""
         deleted = tools.workspace.files.delete(path)
         message = f"{deleted.path} is in the trash."
-        return result(replies.Reply(message, {"path": deleted.path, "version": ""}))
+        return result(Reply(message, {"path": deleted.path, "version": ""}))
 
 
 def _descendants(tree: FileTree) -> Iterator[FileInfo]:
@@ -134,7 +135,40 @@ def _descendants(tree: FileTree) -> Iterator[FileInfo]:
 def _written(info: FileInfo) -> CallToolResult:
     version = f" Its version is {info.version}." if info.version else ""
     values = {"path": info.path, "version": info.version}
-    return result(replies.Reply(f"{info.path} is stored.{version}", values))
+    return result(Reply(f"{info.path} is stored.{version}", values))
+
+
+def _folder(infos: Iterable[FileInfo], *, path: str, budget: Budget) -> Reply:
+    rows = (
+        (
+            f"{one_line(info.path)}/"
+            if info.is_folder
+            else f"{one_line(info.path)} ({info.size:,} bytes, {info.changed_at:%Y-%m-%d})",
+            {
+                "path": info.path,
+                "kind": info.kind.value,
+                "size": info.size,
+                "changed_at": f"{info.changed_at:%Y-%m-%d}",
+            },
+        )
+        for info in infos
+    )
+    name = one_line(path)[:200] or "the root"
+    nothing = f"Nothing is in {name}."
+    return listing(
+        rows, Quotes(), name="files", above=f"In {name}: ", nothing=nothing, budget=budget
+    )
+
+
+def _text(info: FileInfo, content: str, *, budget: Budget) -> Reply:
+    """Return a page of a file."""
+    return part_reply(
+        content,
+        name=one_line(info.path)[:200],
+        heading=f"version: {info.version}",
+        values={"path": info.path[:200], "version": info.version},
+        budget=budget,
+    )
 
 
 _COMMANDS_WITH_CONTENT = ("view", "str_replace")
@@ -192,6 +226,14 @@ def add_memory(tools: Tools) -> None:
         answer = tools.workspace.files.memory_tool().handle(values)
         if answer.is_error:
             raise ToolError(str(answer))
-        return result(
-            listings.memory_reply(answer, quoted=command in _COMMANDS_WITH_CONTENT, budget=budget)
+        return result(_memory(answer, quoted=command in _COMMANDS_WITH_CONTENT, budget=budget))
+
+
+def _memory(answer: str, *, quoted: bool, budget: Budget) -> Reply:
+    """Return a page of an answer of the memory tool."""
+    if quoted:
+        return part_reply(
+            answer, name="memory", heading="", values={}, budget=budget, numbered=False
         )
+    text = shortened(answer, budget.room // 2 - 40)
+    return Reply(text, {"note": "", "text": text, "next_cursor": ""})

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit.mcp import listings
 from kbkit.mcp.core import KbName
+from kbkit.mcp.replies import Budget, Quotes, Reply, quoted_listing, short
 from kbkit.mcp.tools import Cursor, Limit, MaxTokens, Tools, result
+from kbkit.models import About, Entity, Relation, Step, Target
+from kbkit.models.values import pluralize
+from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 
 EndName = Annotated[
     str, Field(description="Name or id of an entity, source of a document, file:PATH, entry:SLUG.")
@@ -98,7 +102,15 @@ def add(tools: Tools) -> None:
         matches = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=budget.start + limit + 1
         )
-        return result(listings.rows_reply("entities", matches, limit=limit, budget=budget))
+        return result(
+            quoted_listing(
+                map(_entity, matches),
+                name="entities",
+                nothing="No entity has this name.",
+                limit=limit,
+                budget=budget,
+            )
+        )
 
     @tools.read
     def graph_neighbors(
@@ -116,7 +128,15 @@ def add(tools: Tools) -> None:
             entity, depth=depth, relation=relation or (), limit=budget.start + limit + 2
         )
         steps = [step for step in walk if step.relation is not None]  # skip the start
-        return result(listings.rows_reply("neighbors", steps, limit=limit, budget=budget))
+        return result(
+            quoted_listing(
+                map(_step, steps),
+                name="neighbors",
+                nothing="Nothing is related to it.",
+                limit=limit,
+                budget=budget,
+            )
+        )
 
     @tools.read
     def about(
@@ -130,7 +150,7 @@ def add(tools: Tools) -> None:
         """Find documents and statements about a subject, and names mentioned with it."""
         budget = tools.budget(max_tokens, cursor)
         facts = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
-        return result(listings.about_reply(facts, limit=limit, budget=budget))
+        return result(_about(facts, limit=limit, budget=budget))
 
     @tools.write(destructive=False, idempotent=True)
     def graph_relate(
@@ -143,4 +163,78 @@ def add(tools: Tools) -> None:
         """Store a relation between two things."""
         graph = tools.workspace.graph
         stored = graph.relate(source, relation, target, note=note)
-        return result(listings.relation_reply(stored, graph.names([stored.source, stored.target])))
+        return result(_related(stored, graph.names([stored.source, stored.target])))
+
+
+_MAX_ALIASES = 5
+
+
+def _related(relation: Relation, names: Mapping[Target, str]) -> Reply:
+    quotes = Quotes()
+    source, target = (short(names.get(end, end.id)) for end in (relation.source, relation.target))
+    line = f"{source} --{short(relation.name)}--> {target}"
+    return Reply(
+        f"Related.\n{quotes.note}\n{quotes.value(line)}",
+        {
+            "note": quotes.note,
+            "source": quotes.value(source),
+            "relation": short(relation.name),
+            "target": quotes.value(target),
+            "weight": relation.weight,
+        },
+    )
+
+
+def _about(facts: About, *, limit: int, budget: Budget) -> Reply:
+    rows: list[tuple[str, dict[str, Any]]] = []
+    for subject in facts.subjects[:limit]:
+        label = f"{short(subject.name)} ({subject.type or subject.kind.value})"
+        chunks = pluralize(subject.chunks, "passage")
+        documents = pluralize(subject.documents, "document")
+        rows.append(_row("subject", label, f"in {chunks} of {documents}"))
+    for document in facts.documents[:limit]:
+        defines = " defines it" if document.defines else ""
+        label = f"{document.title} <{document.uri}>{defines}"
+        rows.append(_row("document", label, document.description, kb=document.kb))
+    for chunk in facts.chunks[:limit]:
+        label = f"{chunk.title} > {chunk.section}" if chunk.section else chunk.title
+        rows.append(_row("statement", label, chunk.statement, kb=chunk.kb))
+    for entity in facts.entities[:limit]:
+        rows.append(_row("beside", f"{entity.name} ({entity.type or entity.kind.value})", ""))
+    return quoted_listing(rows, name="found", nothing="Nothing was found about it.", budget=budget)
+
+
+def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:
+    about, name = short(entity.description), short(entity.name)
+    aliases = ", ".join(short(alias) for alias in entity.aliases[:_MAX_ALIASES])
+    head = f"- {name} ({short(entity.type)}, {pluralize(entity.chunks, 'passage')})"
+    line = head + f": {about}" * bool(about) + f"; also {aliases}" * bool(aliases)
+    return line, {
+        "id": entity.id,
+        "name": name,
+        "type": short(entity.type),
+        "description": about,
+        "aliases": aliases,
+        "chunks": entity.chunks,
+    }
+
+
+def _step(step: Step) -> tuple[str, dict[str, Any]]:
+    name = short(step.name)
+    relation = short(step.relation.name) if step.relation else ""
+    arrow = f"--{relation}-->" if step.forward else f"<--{relation}--"
+    return f"{'  ' * (step.depth - 1)}- {arrow} {name} ({short(step.type)})", {
+        "id": step.target.id,
+        "kind": step.target.kind.value,
+        "name": name,
+        "type": short(step.type),
+        "relation": relation,
+        "forward": step.forward,
+        "depth": step.depth,
+    }
+
+
+def _row(kind: str, label: str, text: str, kb: str = "") -> tuple[str, dict[str, Any]]:
+    label, text = cut(one_line(label), 2 * LINE_TOKENS), cut(one_line(text), 2 * LINE_TOKENS)
+    line = f"- {kind}: {label}" + f": {text}" * bool(text) + f" [{kb}]" * bool(kb)
+    return line, {"kind": kind, "said": label, "text": text, "kb": kb}

@@ -16,6 +16,7 @@ from kbkit.mcp.replies import (
     Reply,
     listing,
     part_reply,
+    short,
     size,
     with_cursor,
     write_cursor,
@@ -49,7 +50,7 @@ def search_reply(hits: Hits, *, limit: int, budget: Budget, with_ids: bool = Fal
     """Return a page of passages of a search."""
     quotes, now, start = Quotes(), datetime.now(UTC), budget.start
     extracts = excerpts(hits, start + limit + 1)
-    notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
+    notes = [short(note) for note in hits.notes[:_MAX_NOTES]]
     noted = [quotes.text("note", note) for note in notes]
     frame = {
         "note": quotes.note,
@@ -205,10 +206,10 @@ def document_reply(
     else:
         begin, end = section_span(document, section) if section else anchor_span(document, anchor)
     total = len(_split(document.content))
-    title = cut(one_line(document.title), LINE_TOKENS)
+    title = short(document.title)
     source = cut(one_line(document.uri), _SOURCE_TOKENS)
     fetched = f"{document.fetched_at:%Y-%m-%d}"
-    version = cut(one_line(document.version), LINE_TOKENS) or "unknown"
+    version = short(document.version) or "unknown"
     facts = [
         f"title: {title}",
         f"source: {source}",
@@ -263,8 +264,8 @@ def index_reply(
     about = cut(one_line(info.description), 2 * LINE_TOKENS)
 
     def row(document: Document) -> tuple[str, dict[str, Any]]:
-        title = cut(one_line(document.title), LINE_TOKENS).translate(_BRACKETS)
-        description = cut(one_line(document.description), LINE_TOKENS)
+        title = short(document.title).translate(_BRACKETS)
+        description = short(document.description)
         return f"- [{title}]({address(document)})" + f": {description}" * bool(description), {}
 
     return listing(

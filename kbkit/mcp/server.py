@@ -52,8 +52,7 @@ from kbkit.mcp import (
     resources,
 )
 from kbkit.mcp import files as memory
-from kbkit.mcp.entries import Skills
-from kbkit.mcp.resources import ListPage, ResourceHandlers, current_page, usage
+from kbkit.mcp.resources import ListPage, ResourceHandlers, Skills, current_page, usage
 from kbkit.mcp.tools import (
     LOCAL,
     MAX_TOKENS,
@@ -255,7 +254,7 @@ class WorkspaceServer(MCPServer[Any]):
         return [*await anyio.to_thread.run_sync(self._skills.first), *page_resources]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        return [resources.TEMPLATE, entries.TEMPLATE]
+        return [resources.TEMPLATE, resources.SKILL_TEMPLATE]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
@@ -265,12 +264,12 @@ class WorkspaceServer(MCPServer[Any]):
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
         for scheme, read in (
             (resources.SCHEME, self._documents.read),
-            (entries.SCHEME, self._skills.read),
+            (resources.SKILLS, self._skills.read),
         ):
             if address.startswith(scheme):
                 return [await anyio.to_thread.run_sync(read, address)]
         raise ResourceNotFoundError(
-            f"{address[:200]}: begins neither with {resources.SCHEME} nor with {entries.SCHEME}"
+            f"{address[:200]}: begins neither with {resources.SCHEME} nor with {resources.SKILLS}"
         )
 
     async def get_prompt(

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from anyio import from_thread
@@ -221,11 +222,7 @@ def store(
     """Add documents to a knowledge base in one transaction."""
     from kbkit.knowledge_base import ingestion_of
 
-    progress = _StoreProgress(work, len(documents))
-    report = ingestion_of(kb).take_whole(
-        documents.values(), on_progress=progress, stop=work.cancelled
-    )
-    return progress.ended(report)
+    return _stored(ingestion_of(kb).take_whole, documents, work)
 
 
 def create(
@@ -239,32 +236,24 @@ def create(
     """Create a knowledge base together with its documents."""
     from kbkit.workspace import create_whole
 
-    progress = _StoreProgress(work, len(documents))
-    report = create_whole(
-        workspace,
-        name,
-        documents.values(),
-        description=description,
-        on_progress=progress,
-        stop=work.cancelled,
-    )
-    return progress.ended(report)
+    take = partial(create_whole, workspace, name, description=description)
+    return _stored(take, documents, work)
 
 
-class _StoreProgress:
-    def __init__(self, work: LongWork, documents: int) -> None:
-        self._work = work
-        work.total = work.done + documents + 1
+def _stored(
+    take: Callable[..., IngestReport], documents: Mapping[str, SourceDocument], work: LongWork
+) -> IngestReport:
+    work.total = work.done + len(documents) + 1
 
-    def __call__(self, progress: Progress) -> None:
+    def tell(progress: Progress) -> None:
         if progress.stage == "store":
-            self._work.step(progress.message)
+            work.step(progress.message)
 
-    def ended(self, report: IngestReport) -> IngestReport:
-        if report.interrupted:
-            raise ToolError("cancelled; nothing was added")
-        self._work.step("stored")
-        return report
+    report = take(documents.values(), on_progress=tell, stop=work.cancelled)
+    if report.interrupted:
+        raise ToolError("cancelled; nothing was added")
+    work.step("stored")
+    return report
 
 
 _NOTIFY_SECONDS = 0.1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
@@ -15,9 +15,10 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from kbkit.errors import KbkitError, PathOutsideError
-from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, listings, replies
+from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS, replies
 
 if TYPE_CHECKING:
+    from kbkit.access import Caller
     from kbkit.mcp.replies import Budget, Reply
     from kbkit.models import Context, Hits, KnowledgeBaseInfo
     from kbkit.workspace import Workspace
@@ -37,26 +38,15 @@ MaxTokens = Annotated[
 Score = Annotated[int, Field(ge=1, le=5)]
 
 
-class ToolCaller(Protocol):
-    """The caller."""
-
-    @property
-    def scopes(self) -> Collection[str]:
-        """Granted scopes: ``read``, ``write``, ``admin``."""
-
-    @property
-    def kbs(self) -> Collection[str] | None:
-        """Knowledge bases that the caller is limited to; ``None`` or empty for no limit."""
-
-
 @dataclass(frozen=True, slots=True)
 class LocalCaller:
     """The person who started the server on this machine; may use all its tools."""
 
     scopes: Collection[str] = ("read", "write", "admin")
-    kbs: Collection[str] | None = None
+    kbs: Collection[str] = ()
 
 
+ToolCaller: TypeAlias = "Caller | LocalCaller"
 LOCAL = LocalCaller()
 current_caller: ContextVar[ToolCaller] = ContextVar("current_caller", default=LOCAL)
 """Caller of the current message."""
@@ -152,19 +142,14 @@ class Tools:
         return self._declare(function, hints, "read")
 
     def write(
-        self,
-        *,
-        destructive: bool,
-        idempotent: bool,
-        open_world: bool = False,
-        scope: Scope = "write",
+        self, *, destructive: bool, idempotent: bool, scope: Scope = "write"
     ) -> Callable[[_F], _F]:
         """Declare a tool that changes something; read-only servers withhold it."""
         hints = ToolAnnotations(
             read_only_hint=False,
             destructive_hint=destructive,
             idempotent_hint=idempotent,
-            open_world_hint=open_world,
+            open_world_hint=False,
         )
 
         def declare(function: _F) -> _F:
@@ -261,7 +246,7 @@ def reason(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KbkitError):
         cause = cause.__cause__
-    return listings.problem_text(cause or error, MAX_TOKENS)
+    return replies.problem_text(cause or error, MAX_TOKENS)
 
 
 def explained(name: str, error: ToolError, declared: Mapping[str, Declared], limit: int) -> str:
@@ -274,7 +259,7 @@ def explained(name: str, error: ToolError, declared: Mapping[str, Declared], lim
             for each in cause.errors(include_url=False, include_input=False, include_context=False)
         )
         return replies.shortened(message, limit)
-    return listings.problem_text(cause if isinstance(cause, KbkitError) else error, limit)
+    return replies.problem_text(cause if isinstance(cause, KbkitError) else error, limit)
 
 
 def _fault(fault: Any, schema: dict[str, Any]) -> str:
