@@ -88,10 +88,11 @@ _MODULES = (
     ("manage", "new add list show documents chunks refresh improve expand annotate"),
     ("workspace", "mcp"),
     ("workspace", "migrate"),
-    ("publish", "build notebook export serve-site watch panel"),
+    ("recipes", "build notebook"),
+    ("publish", "export serve-site watch panel"),
     ("query", "search context eval tune fidelity"),
     ("recipes", "init"),
-    ("serve", "serve"),
+    ("publish", "serve"),
     ("graph", "subjects about"),
     ("files", "delete undelete trash compact rename describe"),
     ("workspace", "config"),
@@ -101,7 +102,7 @@ _MODULES = (
     ("sources", "sources"),
     ("workspace", "models"),
     ("recipes", "recipes"),
-    ("serve", "token"),
+    ("publish", "token"),
 )
 _MODULE_OF = {name: module for module, names in _MODULES for name in names.split()}
 """The module of each command, in the order of the help."""
@@ -217,6 +218,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 AllowPrivate = Annotated[
     bool, typer.Option("--allow-private", help="Allow loopback and private addresses.")
 ]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Allow all that the recipe asks for: other folders, private addresses, code to run.",
+    ),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -278,10 +286,9 @@ def takes(options_of: Callable[..., Any], into: str) -> Callable[..., Callable[.
             command(**arguments, **{into: options_of(**selected)})
 
         # typer reads the signature
-        late = {"AnySource": object}  # imported for type checkers only
         hints = {
-            **get_type_hints(options_of, None, late, include_extras=True),
-            **get_type_hints(command, None, late, include_extras=True),
+            **get_type_hints(options_of, include_extras=True),
+            **get_type_hints(command, include_extras=True),
         }
         parameters: list[inspect.Parameter] = []
         for name, parameter in inspect.signature(command).parameters.items():

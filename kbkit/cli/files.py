@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli import AsJson, Name, Yes, app, open_workspace
-from kbkit.cli.terminal import print_done, print_listing, print_table, printed, progress, say
+from kbkit.cli.terminal import print_done, print_listing, printed, progress, say
 from kbkit.models.values import plain, pluralize, without_controls
 
 if TYPE_CHECKING:
@@ -231,30 +231,33 @@ def trash(
     as_json: AsJson = False,
 ) -> None:
     """List the trash."""
-    inside: dict[str, int] = {}
     with open_workspace() as workspace:
-        if name is None:
-            header: tuple[str, ...] = ("id", "deleted (UTC)", "documents", "name")
-            trash_items = workspace.trash()
-            rows: list[tuple[str, ...]] = [
-                (one.id[:8], f"{one.deleted_at:%Y-%m-%d %H:%M}", f"{one.documents:,}", one.name)
-                for one in trash_items
-            ]
-            values = [one.to_dict() for one in trash_items]
-            inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
-        else:
-            header = ("deleted (UTC)", "title", "URI")
-            deleted = workspace[name].documents.trash()
-            rows = [(f"{each.deleted_at:%Y-%m-%d %H:%M}", each.title, each.uri) for each in deleted]
-            values = [each.to_dict() for each in deleted]
-    if printed(values, as_json):
-        return
-    if values:
-        print_table(header, rows)
-    elif not any(inside.values()):
-        say("the trash is empty")
+        if name is not None:
+            print_listing(
+                workspace[name].documents.trash(),
+                as_json,
+                ("deleted (UTC)", "title", "URI"),
+                lambda each: (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.title, each.uri),
+                empty="the trash is empty",
+            )
+            return
+        deleted = workspace.trash()
+        inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
+    if deleted or as_json or not any(inside.values()):
+        print_listing(
+            deleted,
+            as_json,
+            ("id", "deleted (UTC)", "documents", "name"),
+            lambda one: (
+                one.id[:8],
+                f"{one.deleted_at:%Y-%m-%d %H:%M}",
+                f"{one.documents:,}",
+                one.name,
+            ),
+            empty="the trash is empty",
+        )
     for kb_name, count in inside.items():
-        if count:
+        if count and not as_json:
             say(f"documents of {kb_name}: {count:,}; `kbkit trash {kb_name}` lists them")
 
 

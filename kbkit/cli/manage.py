@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +21,7 @@ from kbkit.cli import (
     takes,
     workspace_folder,
 )
-from kbkit.cli.sources import named_sources
+from kbkit.cli.sources import SourceOptions
 from kbkit.cli.terminal import (
     print_json,
     print_listing,
@@ -37,8 +37,7 @@ from kbkit.models.values import plain, pluralize
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.models import Document, IngestReport
-    from kbkit.recipes import AnySource
+    from kbkit.models import AnnotationReport, Document, Expansion, IngestReport, Problem
     from kbkit.workspace import Workspace
 
 
@@ -59,10 +58,10 @@ OutputPrice = Annotated[
 
 
 @app.command()
-@takes(named_sources, "specs")
+@takes(SourceOptions, "options")
 def new(
     name: Name,
-    specs: list[AnySource],
+    options: SourceOptions,
     description: Annotated[str, typer.Option(help="Its description.")] = "",
     embedding: Annotated[
         str | None,
@@ -73,6 +72,7 @@ def new(
     """Create a knowledge base and read its sources."""
     from kbkit.models import IngestReport
 
+    specs = options.specs()
     with _new_workspace() as workspace:
         kb = workspace.create(name, description=description, embedding=embedding)
         if not specs:
@@ -89,9 +89,10 @@ def new(
 
 
 @app.command()
-@takes(named_sources, "specs")
-def add(name: Name, specs: list[AnySource], as_json: AsJson = False) -> None:
+@takes(SourceOptions, "options")
+def add(name: Name, options: SourceOptions, as_json: AsJson = False) -> None:
     """Add sources to a knowledge base and read them."""
+    specs = options.specs()
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     going_on = resumable(f"kbkit refresh {name}")
@@ -266,16 +267,14 @@ def expand(
             return
         report = documents_.expand(llm, questions=questions, estimate=True)
         if not as_json or not estimate:
-            price = report.price(input_price, output_price)
-            say(f"to be sent: {report}" + (f"; costs about {price:,.2f}" if price else ""))
+            _say_price(report, input_price, output_price)
         if report.documents and not estimate:
             if not yes:
                 typer.confirm("Send them?", abort=True, err=True)
             with resumable(f"kbkit expand {name}"), progress() as on_progress:
                 report = documents_.expand(llm, questions=questions, on_progress=on_progress)
             say(f"{report.model} wrote of {pluralize(report.written)}")
-            for problem in report.failed:
-                say(f"failed: {problem.uri}: {problem.reason}")
+            _say_failed(report.failed)
     if as_json:
         print_json(report)
 
@@ -294,8 +293,7 @@ def annotate(
         annotations = workspace[name].annotations
         report = annotations.make(estimate=True)
         if report.chunks:
-            price = report.price(input_price, output_price)
-            say(f"to be sent: {report}" + (f"; costs about {price:,.2f}" if price else ""))
+            _say_price(report, input_price, output_price)
         if not estimate:
             if report.chunks and not yes:
                 typer.confirm("Send them?", abort=True, err=True)
@@ -307,12 +305,23 @@ def annotate(
                     f"{report.model}: {report.requests:,} requests, {report.used_input_tokens:,} "
                     f"tokens in and {report.used_output_tokens:,} out"
                 )
-            for problem in report.failed:
-                say(f"failed: {problem.uri}: {problem.reason}")
+            _say_failed(report.failed)
         elif not report.chunks:
             say("nothing to send")
     if as_json:
         print_json(report)
+
+
+def _say_price(
+    report: Expansion | AnnotationReport, input_price: float, output_price: float
+) -> None:
+    price = report.price(input_price, output_price)
+    say(f"to be sent: {report}" + (f"; costs about {price:,.2f}" if price else ""))
+
+
+def _say_failed(problems: Iterable[Problem]) -> None:
+    for problem in problems:
+        say(f"failed: {problem.uri}: {problem.reason}")
 
 
 @contextmanager

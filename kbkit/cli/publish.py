@@ -1,7 +1,8 @@
-"""Commands that build, publish and serve."""
+"""Commands that publish and serve, and manage access tokens."""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,16 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli import (
-    EXIT_NOTHING_READ,
-    AsJson,
-    UntilClosed,
-    app,
-    chosen_workspace,
-    open_workspace,
-    resumable,
-)
-from kbkit.cli.terminal import print_json, print_pairs, printed, progress, say
+from kbkit.cli import AsJson, Trust, UntilClosed, app, chosen_workspace, open_workspace
+from kbkit.cli.terminal import print_listing, printed, progress, say
+from kbkit.mcp import MIN_TOKENS, USUAL_TOKENS
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
@@ -35,90 +29,11 @@ Target = Annotated[
     str, typer.Argument(help="A knowledge base, or a recipe file (built first if needed).")
 ]
 Folder = Annotated[Path | None, typer.Option(help="Output folder (default: the recipe's).")]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="Allow all that the recipe asks for: other folders, private addresses, code to run.",
-    ),
-]
 Build = Annotated[bool, typer.Option(help="Also run MkDocs.")]
-Recipe = Annotated[Path, typer.Argument(help="A recipe file.")]
 
 
 def _include(what: str, default: str) -> Any:
     return typer.Option(help=f"Include {what} (default: the recipe's, or {default}).")
-
-
-@app.command()
-def build(
-    recipe: Recipe,
-    site: Annotated[bool, typer.Option(help="Also build the site.")] = True,
-    yes: Annotated[
-        bool,
-        typer.Option("--yes", "-y", help="Let the recipe's language model exceed its `limit`."),
-    ] = False,
-    trust: Trust = False,
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="ENGINE",
-            help="Where the work runs: local, dask, or dask:ADDRESS, such as dask:tcp://10.0.0.5:8786.",
-        ),
-    ] = "local",
-    as_json: AsJson = False,
-) -> None:
-    """Build or update a recipe's knowledge base and site."""
-    from kbkit.recipes import load_recipe
-    from kbkit.workflows.builder import build as build_recipe
-
-    loaded = load_recipe(recipe)
-    going_on = resumable(f"kbkit build {recipe}")
-    with open_workspace() as workspace, going_on, progress() as on_progress:
-        report = build_recipe(
-            loaded,
-            workspace,
-            site=site,
-            expand_all=yes,
-            engine=engine,
-            trust=trust,
-            on_progress=on_progress,
-        )
-    if as_json:
-        print_json(report)
-    else:
-        say(f"built {report.info.name}")
-        print_pairs(report.lines())
-    for problem in report.ingest.failed_sources:
-        say(f"nothing could be read of {problem.uri}")
-    if report.ingest.nothing_read or report.ingest.failed_sources:
-        raise typer.Exit(EXIT_NOTHING_READ)
-
-
-@app.command()
-def notebook(
-    recipe: Recipe,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb).")
-    ] = None,
-    workspace: Annotated[
-        Path | None, typer.Option(help="Workspace that the notebook builds into.")
-    ] = None,
-    run: Annotated[bool, typer.Option("--run", help="Also run it and keep the output.")] = False,
-    trust: Trust = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-) -> None:
-    """Write a notebook that builds a recipe."""
-    from kbkit.workflows.notebook import run_notebook, write_notebook
-
-    path = write_notebook(
-        recipe, output, workspace=workspace or chosen_workspace(), trust=trust, force=force
-    )
-    say(f"wrote {path}")
-    if run:
-        with progress() as on_progress:
-            run_notebook(path, on_progress=on_progress)
-        say("ran it; open it in Jupyter to see the results")
 
 
 @app.command()
@@ -311,3 +226,154 @@ def _built(
     if recipe.name not in workspace:
         build_recipe(recipe, workspace, site=False, trust=trust, on_progress=on_progress)
     return workspace[recipe.name]
+
+
+token_app = typer.Typer(
+    help="Manage the access tokens of a server.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(token_app, name="token")
+
+
+@app.command()
+def serve(
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on; needs tokens unless it is loopback (`kbkit token create`)."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Another host name of the server, such as a proxy's. Repeatable."),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Web origin that may call the server, such as https://app.example. Repeatable."
+        ),
+    ] = None,
+    public_url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="Address of the server for clients, if it is behind a proxy."
+        ),
+    ] = "",
+    tools: Annotated[
+        str, typer.Option(help="MCP tool sets, separated by commas; `none` turns MCP off.")
+    ] = "core",
+    allow_write: Annotated[
+        bool,
+        typer.Option(
+            "--allow-write", help="Include MCP tools that write, for tokens with that scope."
+        ),
+    ] = False,
+    max_tokens: Annotated[
+        int, typer.Option(min=MIN_TOKENS, help="Maximum tokens of an MCP answer.")
+    ] = USUAL_TOKENS,
+    max_body: Annotated[int, typer.Option(min=1, help="Maximum size of a request in MB.")] = 100,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Requests a second for each caller; 0 for no limit.")
+    ] = 1000.0,
+    burst: Annotated[
+        int, typer.Option(min=1, help="Requests that a caller may make at once.")
+    ] = 2000,
+    search_processes: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=64,
+            help="Processes that search (default: one less than the processors, at most 4).",
+        ),
+    ] = None,
+    until_closed: UntilClosed = False,
+) -> None:
+    """Serve a workspace over REST and MCP, with its sites."""
+    from kbkit.runtime.processes import end_process, end_with_input
+    from kbkit.server import ServerSettings, serve
+
+    if until_closed:
+        end_with_input()
+    settings = ServerSettings(
+        host=host,
+        port=port,
+        allow_hosts=tuple(allow_host or ()),
+        public_url=public_url,
+        allow_origins=tuple(allow_origin or ()),
+        max_body=max_body * 1_000_000,
+        rate=rate,
+        burst=burst,
+        allow_write=allow_write,
+        max_tokens=max_tokens,
+        tools=() if tools == "none" else tuple(name.strip() for name in tools.split(",")),
+        search_processes=_spare_processors() if search_processes is None else search_processes,
+    )
+    with open_workspace() as workspace:
+        serve(workspace, settings, say=say)
+    end_process()
+
+
+def _spare_processors() -> int:
+    return min(4, (os.cpu_count() or 1) - 1)
+
+
+@token_app.command("create")
+def create_token(
+    name: Annotated[str, typer.Argument(help="Its name, such as who it is for.")],
+    scope: Annotated[
+        str, typer.Option(help="read, write or admin; each includes the ones before it.")
+    ] = "read",
+    kb: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only for this knowledge base, `files` or `entries` (default: all). Repeatable."
+        ),
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, help="Days until it expires (default: never).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a token and print it once."""
+    from kbkit.access import Tokens
+
+    with open_workspace() as workspace:
+        new = Tokens(workspace).create(name, scope=scope, kbs=kb or (), days=days)
+    if printed({"token": new.token, **new.info.to_dict()}, as_json):
+        return
+    typer.echo(new.token)
+    say(f"keep it: it is not shown again; `kbkit token revoke '{name}'` revokes it")
+
+
+@token_app.command("list")
+def list_tokens(as_json: AsJson = False) -> None:
+    """List tokens with scope, expiry and last use."""
+    from kbkit.access import Tokens
+
+    with open_workspace() as workspace:
+        tokens = Tokens(workspace).list()
+    print_listing(
+        tokens,
+        as_json,
+        ("name", "id", "scope", "for", "created", "ends", "last used (UTC)"),
+        lambda info: (
+            info.name,
+            info.id,
+            info.scope,
+            ", ".join(info.kbs) or "all",
+            f"{info.created_at:%Y-%m-%d}",
+            f"{info.expires_at:%Y-%m-%d}" if info.expires_at else "never",
+            f"{info.used_at:%Y-%m-%d %H:%M}" if info.used_at else "never",
+        ),
+        empty="no tokens; make one with `kbkit token create NAME`",
+    )
+
+
+@token_app.command("revoke")
+def revoke_token(name: Annotated[str, typer.Argument(help="Its name or id.")]) -> None:
+    """Revoke a token."""
+    from kbkit.access import Tokens
+
+    with open_workspace() as workspace:
+        info = Tokens(workspace).revoke(name)
+    say(f"revoked {info.name}")

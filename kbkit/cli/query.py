@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace
+from kbkit.cli import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace, takes
 from kbkit.cli.terminal import (
     print_evaluation,
     print_hits,
@@ -22,6 +23,7 @@ from kbkit.cli.terminal import (
     to_json,
 )
 from kbkit.errors import ConfigError, NotFoundError, SourceError
+from kbkit.models import Filters
 from kbkit.models.values import without_controls
 
 if TYPE_CHECKING:
@@ -42,56 +44,67 @@ Searched = Annotated[
 ModeName = Annotated[str, typer.Option(help="hybrid, dense or lexical.")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """Options of a search; see `kbkit.Filters`."""
+
+    document_type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only documents of this type.")
+    ] = None
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", help="Only documents with this tag.")
+    ] = None
+    source: Annotated[
+        str | None, typer.Option(help="Only documents whose URI starts with this.")
+    ] = None
+    path: Annotated[
+        str | None,
+        typer.Option(help="Only documents whose path matches this glob, such as library/**."),
+    ] = None
+    after: Annotated[
+        str | None,
+        typer.Option(help="Only documents fetched on or after this date, such as 2026-01-31."),
+    ] = None
+    before: Annotated[str | None, typer.Option(help="Only documents fetched before this date.")] = (
+        None
+    )
+    min_rating: Annotated[
+        float | None, typer.Option(help="Only documents with at least this average rating, 1 to 5.")
+    ] = None
+    min_probability: Annotated[
+        float | None, typer.Option(help="Only hits that answer with this probability, 0 to 1.")
+    ] = None
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only documents in this state: current or stale.")
+    ] = None
+    version: Annotated[
+        str | None,
+        typer.Option("--of-version", help="Only documents of this version, such as 3.12."),
+    ] = None
+    heading: Annotated[
+        str | None, typer.Option(help="Only text below headings with these words.")
+    ] = None
+    page: Annotated[list[int] | None, typer.Option(min=1, help="Only this page of a PDF.")] = None
+    frame: Annotated[
+        list[str] | None, typer.Option(help="Only statements of this type, such as procedure.")
+    ] = None
+    subject: Annotated[list[str] | None, typer.Option(help="Only chunks about this subject.")] = (
+        None
+    )
+    entity: Annotated[list[str] | None, typer.Option(help="Only chunks that name this entity.")] = (
+        None
+    )
+
+
 @app.command()
+@takes(Conditions, "conditions")
 def search(
     query: Annotated[str | None, typer.Argument(help="A question or some words.")] = None,
     kb: Searched = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of hits.")] = 10,
     mode: ModeName = "hybrid",
-    document_type: Annotated[
-        list[str] | None, typer.Option("--type", help="Only documents of this type.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag.")] = None,
-    source: Annotated[
-        str | None, typer.Option(help="Only documents whose URI starts with this.")
-    ] = None,
-    path: Annotated[
-        str | None,
-        typer.Option(help="Only documents whose path matches this glob, such as library/**."),
-    ] = None,
-    after: Annotated[
-        str | None,
-        typer.Option(help="Only documents fetched on or after this date, such as 2026-01-31."),
-    ] = None,
-    before: Annotated[
-        str | None, typer.Option(help="Only documents fetched before this date.")
-    ] = None,
-    min_rating: Annotated[
-        float | None, typer.Option(help="Only documents with at least this average rating, 1 to 5.")
-    ] = None,
-    min_probability: Annotated[
-        float | None, typer.Option(help="Only hits that answer with this probability, 0 to 1.")
-    ] = None,
-    state: Annotated[
-        list[str] | None, typer.Option(help="Only documents in this state: current or stale.")
-    ] = None,
-    version: Annotated[
-        str | None,
-        typer.Option("--of-version", help="Only documents of this version, such as 3.12."),
-    ] = None,
-    heading: Annotated[
-        str | None, typer.Option(help="Only text below headings with these words.")
-    ] = None,
-    page: Annotated[list[int] | None, typer.Option(min=1, help="Only this page of a PDF.")] = None,
-    frame: Annotated[
-        list[str] | None, typer.Option(help="Only statements of this type, such as procedure.")
-    ] = None,
-    subject: Annotated[
-        list[str] | None, typer.Option(help="Only chunks about this subject.")
-    ] = None,
-    entity: Annotated[
-        list[str] | None, typer.Option(help="Only chunks that name this entity.")
-    ] = None,
+    *,
+    conditions: Conditions,
     graph: Annotated[
         float | None, typer.Option(min=0, max=5, help="Weight of the knowledge graph (0: off).")
     ] = None,
@@ -110,27 +123,7 @@ def search(
         raise typer.BadParameter("--queries prints JSON lines only; add --jsonl")
     # a search does not need BLAS threads, whose start takes a tenth of a second
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from kbkit.models import Filters
-
-    filters = Filters.of(
-        {
-            "document_type": document_type,
-            "tags": tag,
-            "source": source,
-            "path": path,
-            "after": after,
-            "before": before,
-            "min_rating": min_rating,
-            "min_probability": min_probability,
-            "state": state,
-            "version": version,
-            "heading": heading,
-            "page": page,
-            "frame": frame,
-            "subject": subject,
-            "entity": entity,
-        }
-    )
+    filters = Filters.of(asdict(conditions))
     with open_workspace() as workspace:
         ask = partial(
             workspace.search, kbs=kb or None, limit=limit, mode=mode, filters=filters, graph=graph

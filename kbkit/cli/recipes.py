@@ -1,4 +1,4 @@
-"""Commands for recipes: list the gallery, check, draft."""
+"""Commands for recipes: list the gallery, check, draft, build."""
 
 from __future__ import annotations
 
@@ -10,13 +10,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli import EXIT_ERROR, AllowPrivate, AsJson, app
-from kbkit.cli.terminal import complain, print_listing, printed, progress, say
+from kbkit.cli import (
+    EXIT_ERROR,
+    EXIT_NOTHING_READ,
+    AllowPrivate,
+    AsJson,
+    Trust,
+    app,
+    chosen_workspace,
+    open_workspace,
+    resumable,
+)
+from kbkit.cli.terminal import (
+    complain,
+    print_json,
+    print_listing,
+    print_pairs,
+    printed,
+    progress,
+    say,
+)
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
 
 if TYPE_CHECKING:
     from kbkit.workflows.drafts import Draft, Exclusion
+
+Recipe = Annotated[Path, typer.Argument(help="A recipe file.")]
 
 recipes = typer.Typer(help="List, copy and check recipes.", no_args_is_help=True)
 app.add_typer(recipes, name="recipes")
@@ -61,7 +81,7 @@ def copy(
 
 @recipes.command()
 def check(
-    recipe: Annotated[Path, typer.Argument(help="A recipe file.")],
+    recipe: Recipe,
     online: Annotated[
         bool, typer.Option("--online", help="Also check that the sites have the pages.")
     ] = False,
@@ -80,6 +100,77 @@ def check(
         say(f"{recipe}: {pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}")
     if any(finding.severity == "error" for finding in findings):
         raise typer.Exit(EXIT_ERROR)
+
+
+@app.command()
+def build(
+    recipe: Recipe,
+    site: Annotated[bool, typer.Option(help="Also build the site.")] = True,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Let the recipe's language model exceed its `limit`."),
+    ] = False,
+    trust: Trust = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="ENGINE",
+            help="Where the work runs: local, dask, or dask:ADDRESS, such as dask:tcp://10.0.0.5:8786.",
+        ),
+    ] = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Build or update a recipe's knowledge base and site."""
+    from kbkit.recipes import load_recipe
+    from kbkit.workflows.builder import build as build_recipe
+
+    loaded = load_recipe(recipe)
+    going_on = resumable(f"kbkit build {recipe}")
+    with open_workspace() as workspace, going_on, progress() as on_progress:
+        report = build_recipe(
+            loaded,
+            workspace,
+            site=site,
+            expand_all=yes,
+            engine=engine,
+            trust=trust,
+            on_progress=on_progress,
+        )
+    if as_json:
+        print_json(report)
+    else:
+        say(f"built {report.info.name}")
+        print_pairs(report.lines())
+    for problem in report.ingest.failed_sources:
+        say(f"nothing could be read of {problem.uri}")
+    if report.ingest.nothing_read or report.ingest.failed_sources:
+        raise typer.Exit(EXIT_NOTHING_READ)
+
+
+@app.command()
+def notebook(
+    recipe: Recipe,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb).")
+    ] = None,
+    workspace: Annotated[
+        Path | None, typer.Option(help="Workspace that the notebook builds into.")
+    ] = None,
+    run: Annotated[bool, typer.Option("--run", help="Also run it and keep the output.")] = False,
+    trust: Trust = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Write a notebook that builds a recipe."""
+    from kbkit.workflows.notebook import run_notebook, write_notebook
+
+    path = write_notebook(
+        recipe, output, workspace=workspace or chosen_workspace(), trust=trust, force=force
+    )
+    say(f"wrote {path}")
+    if run:
+        with progress() as on_progress:
+            run_notebook(path, on_progress=on_progress)
+        say("ran it; open it in Jupyter to see the results")
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
@@ -17,157 +18,137 @@ if TYPE_CHECKING:
     from kbkit.recipes import AnySource
 
 
-Crawl = Annotated[
-    list[str] | None, typer.Option(metavar="URL", help="Crawl a site from this address.")
-]
-Page = Annotated[list[str] | None, typer.Option(metavar="URL", help="Read one page.")]
-Mirror = Annotated[
-    str | None,
-    typer.Option(
-        metavar="PATH", help="Read saved HTML: a folder or archive (with --base-url), or a WARC."
-    ),
-]
-BaseUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="Address that the saved pages come from.")
-]
-Files = Annotated[
-    list[str] | None, typer.Option(metavar="GLOB", help="Read files: a glob, a file or a folder.")
-]
-Package = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Read the API of an installed Python package."),
-]
-Introspect = Annotated[
-    bool,
-    typer.Option(
-        "--introspect",
-        help="Package: also import it, which runs its code, to find dynamic members.",
-    ),
-]
-OpenApi = Annotated[
-    list[str] | None,
-    typer.Option("--openapi", metavar="PATH", help="Read an API description: a file or a URL."),
-]
-Jsonl = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PATH", help="Read JSON lines with uri, title and content."),
-]
-Parquet = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PATH", help="Read a Parquet file with uri, title and content."),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(min=1, help="Maximum documents a source (default: crawl 1,000, others 100,000)."),
-]
-Include = Annotated[
-    list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to read. Repeatable.")
-]
-Exclude = Annotated[
-    list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to skip. Repeatable.")
-]
-Depth = Annotated[
-    int | None, typer.Option(min=0, help="Crawl: maximum links from the start (default: no limit).")
-]
-Sitemap = Annotated[
-    bool, typer.Option("--sitemap/--no-sitemap", help="Crawl: also read the site's sitemaps.")
-]
-Concurrency = Annotated[
-    int | None, typer.Option(min=1, max=32, help="Crawl: concurrent requests (default: 4).")
-]
-Delay = Annotated[float | None, typer.Option(min=0, help="Web: minimum seconds between requests.")]
-Provider = Annotated[str | None, typer.Option(help="Web: trafilatura, browser or firecrawl.")]
-Type = Annotated[
-    str | None,
-    typer.Option(
-        "--type",
-        help="Type of the documents: manual, tutorial, api_spec, faq, policy, reference or "
-        "other (default: detected).",
-    ),
-]
-Tag = Annotated[list[str] | None, typer.Option(help="Tag of the documents.")]
-License = Annotated[str, typer.Option(help="License of documents that state none.")]
-Attribution = Annotated[str, typer.Option(help="Credit for documents that state none.")]
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Options of commands that take sources."""
 
-
-def named_sources(
-    *,
-    crawl: Crawl = None,
-    page: Page = None,
-    mirror: Mirror = None,
-    base_url: BaseUrl = None,
-    files: Files = None,
-    package: Package = None,
-    introspect: Introspect = False,
-    openapi: OpenApi = None,
-    jsonl: Jsonl = None,
-    parquet: Parquet = None,
-    limit: Limit = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    depth: Depth = None,
-    sitemap: Sitemap = True,
-    concurrency: Concurrency = None,
-    delay: Delay = None,
-    provider: Provider = None,
-    document_type: Type = None,
-    tag: Tag = None,
-    license: License = "",
-    attribution: Attribution = "",
-    allow_private: AllowPrivate = False,
-) -> list[AnySource]:
-    from kbkit.recipes import parse_source
-
-    given = _drop_unset(
-        limit=limit,
-        include=include,
-        exclude=exclude,
-        depth=depth,
-        sitemap=None if sitemap else False,
-        concurrency=concurrency,
-        delay=delay,
-        provider=provider,
-        introspect=introspect or None,
-        document_type=document_type,
-        tags=tag,
-        license=license,
-        attribution=attribution,
-        allow_private=allow_private or None,
-    )
-    if mirror is None and base_url is not None:
-        raise typer.BadParameter("--base-url goes with --mirror")
-    specs: list[dict[str, Any]] = [
-        *({"type": "crawl", "url": url} for url in crawl or ()),
-        *({"type": "page", "url": url} for url in page or ()),
-        *({"type": "files", "path": path} for path in files or ()),
-        *({"type": "package", "name": name} for name in package or ()),
-        *(
-            {"type": "openapi", "url" if _WEB.match(place) else "path": place}
-            for place in openapi or ()
+    crawl: Annotated[
+        list[str] | None, typer.Option(metavar="URL", help="Crawl a site from this address.")
+    ] = None
+    page: Annotated[list[str] | None, typer.Option(metavar="URL", help="Read one page.")] = None
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Read saved HTML: a folder or archive (with --base-url), or a WARC.",
         ),
-        *({"type": "jsonl", "path": path} for path in jsonl or ()),
-        *({"type": "parquet", "path": path} for path in parquet or ()),
-    ]
-    if mirror is not None:
-        specs.append({"type": "mirror", "path": mirror, "base_url": base_url})
-    fields = _fields()
-    for name in given:
-        if not any(name in fields[values["type"]] for values in specs):
-            takers = [f"--{kind}" for kind, names in fields.items() if name in names]
-            option = _OPTIONS.get(name, name.replace("_", "-"))
-            *others, last = takers
-            kinds = f"{', '.join(others)} or {last}" if others else last
-            raise typer.BadParameter(f"--{option} goes with {kinds}")
-    return [
-        parse_source(
-            {**values, **{name: given[name] for name in given if name in fields[values["type"]]}}
-        )
-        for values in specs
-    ]
+    ] = None
+    base_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address that the saved pages come from.")
+    ] = None
+    files: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Read files: a glob, a file or a folder."),
+    ] = None
+    package: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Read the API of an installed Python package."),
+    ] = None
+    introspect: Annotated[
+        bool,
+        typer.Option(
+            "--introspect",
+            help="Package: also import it, which runs its code, to find dynamic members.",
+        ),
+    ] = False
+    openapi: Annotated[
+        list[str] | None,
+        typer.Option("--openapi", metavar="PATH", help="Read an API description: a file or a URL."),
+    ] = None
+    jsonl: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Read JSON lines with uri, title and content."),
+    ] = None
+    parquet: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Read a Parquet file with uri, title and content."),
+    ] = None
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Maximum documents a source (default: crawl 1,000, others 100,000)."
+        ),
+    ] = None
+    include: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to read. Repeatable.")
+    ] = None
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to skip. Repeatable.")
+    ] = None
+    depth: Annotated[
+        int | None,
+        typer.Option(min=0, help="Crawl: maximum links from the start (default: no limit)."),
+    ] = None
+    sitemap: Annotated[
+        bool, typer.Option("--sitemap/--no-sitemap", help="Crawl: also read the site's sitemaps.")
+    ] = True
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=32, help="Crawl: concurrent requests (default: 4).")
+    ] = None
+    delay: Annotated[
+        float | None, typer.Option(min=0, help="Web: minimum seconds between requests.")
+    ] = None
+    provider: Annotated[
+        str | None, typer.Option(help="Web: trafilatura, browser or firecrawl.")
+    ] = None
+    document_type: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="Type of the documents: manual, tutorial, api_spec, faq, policy, reference or "
+            "other (default: detected).",
+        ),
+    ] = None
+    tag: Annotated[list[str] | None, typer.Option(help="Tag of the documents.")] = None
+    license: Annotated[str, typer.Option(help="License of documents that state none.")] = ""
+    attribution: Annotated[str, typer.Option(help="Credit for documents that state none.")] = ""
+    allow_private: AllowPrivate = False
+
+    def specs(self) -> list[AnySource]:
+        """Return the sources, each with the options that it has."""
+        from kbkit.recipes import parse_source
+
+        if self.mirror is None and self.base_url is not None:
+            raise typer.BadParameter("--base-url goes with --mirror")
+        specs: list[dict[str, Any]] = [
+            {"type": kind, _place(kind, place): place}
+            for kind in _KINDS
+            for place in getattr(self, kind) or ()
+        ]
+        if self.mirror is not None:
+            specs.append({"type": "mirror", "path": self.mirror, "base_url": self.base_url})
+        takers = _fields()
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name in (*_KINDS, "mirror", "base_url") or value in (
+                None,
+                [],
+                option.default,
+            ):
+                continue
+            name = "tags" if option.name == "tag" else option.name
+            takes_it = [spec for spec in specs if name in takers[spec["type"]]]
+            for spec in takes_it:
+                spec[name] = value
+            if not takes_it:
+                *others, last = (f"--{kind}" for kind, names in takers.items() if name in names)
+                kinds = f"{', '.join(others)} or {last}" if others else last
+                shown = _OPTIONS.get(name, option.name.replace("_", "-"))
+                raise typer.BadParameter(f"--{shown} goes with {kinds}")
+        return [parse_source(spec) for spec in specs]
 
 
+_KINDS = ("crawl", "page", "files", "package", "openapi", "jsonl", "parquet")
 _WEB = re.compile("https?://")
-_OPTIONS = {"sitemap": "no-sitemap", "document_type": "type", "tags": "tag"}  # with other names
+_OPTIONS = {"sitemap": "no-sitemap", "document_type": "type"}  # with other names
+
+
+def _place(kind: str, place: str) -> str:
+    if kind == "package":
+        return "name"
+    return (
+        "url" if kind in ("crawl", "page") or (kind == "openapi" and _WEB.match(place)) else "path"
+    )
 
 
 def _fields() -> dict[str, Collection[str]]:
@@ -177,11 +158,6 @@ def _fields() -> dict[str, Collection[str]]:
     models = get_args(get_args(AnySource)[0])
     kinds = {str(model.model_fields["type"].default): model.model_fields for model in models}
     return {kind: fields for kind, fields in kinds.items() if kind != "plugin"}
-
-
-def _drop_unset(**options: Any) -> dict[str, Any]:
-    """Return options that are set; omitted ones have the recipe's defaults."""
-    return {name: value for name, value in options.items() if value not in (None, "", [], ())}
 
 
 sources = typer.Typer(help="Manage the sources of a knowledge base.", no_args_is_help=True)
@@ -199,9 +175,10 @@ def list_(name: Name, as_json: AsJson = False) -> None:
 
 
 @sources.command()
-@takes(named_sources, "specs")
-def add(name: Name, specs: list[AnySource], as_json: AsJson = False) -> None:
+@takes(SourceOptions, "options")
+def add(name: Name, options: SourceOptions, as_json: AsJson = False) -> None:
     """Add sources without reading them."""
+    specs = options.specs()
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     with open_workspace() as workspace:
