@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -167,14 +168,19 @@ def show(
 @entries.command()
 @takes(_given_values, "given")
 def add(
-    title: Annotated[str, typer.Argument(help="Its title.")],
+    title: Annotated[str | None, typer.Argument(help="Its title (default: ask).")] = None,
     slug: Annotated[str, typer.Option(help="Its folder name (default: from the title).")] = "",
     *,
     given: tuple[dict[str, Any], dict[str, bytes]],
     as_json: AsJson = False,
 ) -> None:
-    """Create an entry."""
+    """Create an entry; asks if no title is given."""
     values, added = given
+    if title is None:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("give a title: kbkit entries add TITLE")
+        title, asked = _ask({}, values)
+        values |= asked
     with open_workspace() as workspace:
         entry = workspace.entries.create(title, slug=slug, files=added, **values)
     _print_entry(entry, "wrote", as_json)
@@ -194,14 +200,26 @@ def edit(
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change an entry."""
+    """Change an entry; asks if nothing is given."""
     values, added = given
     if title is not None:
         values["title"] = title
     files: dict[str, bytes | None] = {**added, **dict.fromkeys(remove or [])}
-    if not values and not files and not to:
-        raise typer.BadParameter("give a change, such as --title or --prompt-file")
     with open_workspace() as workspace:
+        current = workspace.entries.read(slug)
+        if not values and not files and not to:
+            if not sys.stdin.isatty():
+                raise typer.BadParameter("give a change, such as --title or --prompt-file")
+            was = {
+                "title": current.title,
+                "description": current.description,
+                "tags": ", ".join(current.tags),
+                "category": current.category,
+                "status": current.status.value,
+            }
+            new, asked = _ask(was, {"prompt": None})
+            values = {"title": new, **{key: each for key, each in asked.items() if key != "prompt"}}
+        entry = current
         if values or files:
             entry = workspace.entries.update(slug, files=files, if_match=if_match, **values)
         if to:
@@ -334,6 +352,35 @@ def export(
     with open_workspace() as workspace:
         folders = workspace.entries.export_skills(folder, slugs=slugs or None)
     print_done(folders, as_json, f"wrote {pluralize(len(folders), 'skill')}: {folder}")
+
+
+def _ask(was: Mapping[str, str], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+
+    def ask(label: str, key: str, default: str = "") -> str:
+        before = was.get(key, default)
+        answer = typer.prompt(label, default=before, show_default=bool(before), err=True)
+        return str(answer).strip()
+
+    title = ""
+    while not title:
+        title = ask("Title", "title")
+    asked: dict[str, Any] = {}
+    for key, label in (
+        ("description", "Purpose"),
+        ("tags", "Tags, separated by commas"),
+        ("category", "Category"),
+        ("prompt", "Instructions, in one line (more go into prompt.md)"),
+    ):
+        if key not in options:
+            asked[key] = ask(label, key)
+    if "tags" in asked:
+        asked["tags"] = [each for each in asked["tags"].split(",") if each.strip()]
+    if "status" not in options:
+        status = ""
+        while status not in tuple(EntryStatus):
+            status = ask("Status (active, draft, deprecated)", "status", EntryStatus.ACTIVE)
+        asked["status"] = status
+    return title, asked
 
 
 def _read(path: Path) -> bytes:
