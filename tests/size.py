@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 369, "code": 75_600, "docstrings": 9_100}
+BUDGET = {"modules": 345, "code": 74_320, "docstrings": 9_060}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
