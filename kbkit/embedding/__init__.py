@@ -199,26 +199,28 @@ class SpreadEmbedder(CachingEmbedder):
 
 
 class Embedders:
-    """Opens embedders, each once."""
+    """Opens embedders, each once: those of chunks and summaries share the vectors of queries."""
 
     def __init__(self, engine: Engine | None = None) -> None:
         self._engine = engine or Engine()
         self._opened: dict[str, Embedder] = {}
         self._of_summaries: dict[bool, Embedder] = {}
+        self._opening = Lock()
 
     def open(self, spec: AnyEmbedding) -> Embedder:
         chosen = spec.chosen
         key = json.dumps(chosen.model_dump(mode="json", exclude={"text"}), sort_keys=True)
-        if key not in self._opened:
-            embedder = open_embedder(chosen)
-            # services are called from this process, which has the key
-            is_spread = not (self._engine.is_local or isinstance(chosen, LlamaIndexEmbedding))
-            self._opened[key] = (
-                SpreadEmbedder(embedder, chosen, self._engine.pool())
-                if is_spread
-                else CachingEmbedder(embedder)
-            )
-        return self._opened[key]
+        with self._opening:
+            if key not in self._opened:
+                embedder = open_embedder(chosen)
+                # services are called from this process, which has the key
+                is_spread = not (self._engine.is_local or isinstance(chosen, LlamaIndexEmbedding))
+                self._opened[key] = (
+                    SpreadEmbedder(embedder, chosen, self._engine.pool())
+                    if is_spread
+                    else CachingEmbedder(embedder)
+                )
+            return self._opened[key]
 
     def of_summaries(self, *, english: bool) -> Embedder:
         """Return the default embedder of summaries: MiniLM, multilingual or static vectors."""

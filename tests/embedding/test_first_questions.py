@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from kbkit.embedding import onnx, open_embedder
+from kbkit.embedding import Embedders, onnx, open_embedder
 from kbkit.embedding.models import distribution_file, minilm_weights, token_vectors
 from kbkit.embedding.onnx import MiniLmEmbedder, OnnxEmbedder
 from kbkit.errors import EmbedderError
@@ -89,3 +92,18 @@ def test_missing_onnxruntime_is_an_error_at_opening():
     )
     ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert b"needs onnxruntime" in ended.stderr
+
+
+def test_threads_that_open_an_embedder_at_once_share_it(monkeypatch):
+    both = threading.Barrier(2)
+
+    def opened(spec):
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.5)
+        return MiniLmEmbedder(spec)
+
+    monkeypatch.setattr("kbkit.embedding.open_embedder", opened)
+    embedders = Embedders()
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(embedders.open, [MINILM, MINILM])
+    assert one is other
