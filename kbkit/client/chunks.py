@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kbkit.client.calls import AnyTransport, Blocking, Request, Steps, steps
-from kbkit.client.declared import BASE, KNOWLEDGE, LONG, Behind, ResultPage, call, every, first_page
+from kbkit.client.declared import (
+    BASE,
+    KNOWLEDGE,
+    LONG,
+    Behind,
+    ResultPage,
+    behind,
+    call,
+    every,
+    first_page,
+)
 from kbkit.client.documents import (
     AsyncCollection,
     AsyncList,
@@ -100,8 +110,10 @@ class RatingsCalls(CollectionCalls[Rating]):
     _kind = Rating
     _path = f"{BASE}/ratings"
 
-    @every(f"{BASE}/ratings", names={"after": "behind"})
-    def list(self, *, after: int = 0, limit: int | None = None) -> builtins.list[Rating]:
+    @every(f"{BASE}/ratings")
+    def list(
+        self, *, after: Annotated[int, behind] = 0, limit: int | None = None
+    ) -> builtins.list[Rating]:
         """List ratings, oldest first."""
 
     @call(f"POST {_TARGET}")
@@ -208,7 +220,7 @@ class AsyncSources(SourcesCalls, AsyncCollection[SourceInfo]):
 
 
 def _counts(answer: Any) -> dict[StatementType, int]:
-    return {StatementType(each["frame"]): each["count"] for each in answer["data"]}
+    return {StatementType(frame): count for frame, count in answer.items()}
 
 
 def _summaries(answer: Any) -> dict[str, ChunkSummary]:
@@ -246,7 +258,7 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     ) -> AnnotationReport:
         """Annotate the remaining chunks on the server."""
 
-    @call(f"GET {BASE}/frames", read=_counts)
+    @call(f"GET {BASE}/stats", key="frames", read=_counts)
     def _statement_types(self) -> Mapping[StatementType, int]: ...
 
     @call(f"GET {BASE}/annotations/waiting", key="waiting")

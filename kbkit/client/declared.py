@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, update_wrapper
 from io import BytesIO
+from json import dumps
 from string import Formatter
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
@@ -48,11 +50,18 @@ _MAX = 500
 """Page size."""
 
 
-def _behind(place: tuple[str, int]) -> dict[str, Any]:
-    return {"behind": place[0], "behind_position": place[1]} if place[0] else {}
+def write_cursor(*place: Any) -> str:
+    """Return the cursor of what follows a place in a list."""
+    return urlsafe_b64encode(dumps(place, ensure_ascii=False).encode()).decode().rstrip("=")
 
 
-Behind = Annotated[tuple[str, int], _behind]
+def behind(place: Any) -> dict[str, Any]:
+    """Return the parameter of a list that begins behind an id, a URI, or a URI and a position."""
+    values = place if isinstance(place, tuple) else (place,)
+    return {"cursor": write_cursor(*values)} if values[0] else {}
+
+
+Behind = Annotated[tuple[str, int], behind]
 """URI and position of the last chunk that a list leaves out."""
 
 

@@ -7,7 +7,16 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar
 
 from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blocking, Request
-from kbkit.client.declared import BASE, KNOWLEDGE, ResultPage, call, every, first_page, next_page
+from kbkit.client.declared import (
+    BASE,
+    KNOWLEDGE,
+    ResultPage,
+    behind,
+    call,
+    every,
+    first_page,
+    next_page,
+)
 from kbkit.client.work import OnProgress, Stop, job, result_of
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import (
@@ -179,12 +188,12 @@ class DocumentsCalls(CollectionCalls[Document]):
     _kind = Document
     _path = f"{KNOWLEDGE}/documents?kb={{self._base.name}}&content=true&limit=50"
 
-    @every(f"{KNOWLEDGE}/documents?kb={{self._base.name}}", names={"after": "behind"})
+    @every(f"{KNOWLEDGE}/documents?kb={{self._base.name}}")
     def list(
         self,
         *,
         filters: Annotated[Filters | Mapping[str, Any], _of_documents] | None = None,
-        after: str = "",
+        after: Annotated[str, behind] = "",
         limit: int | None = None,
         content: bool = False,
     ) -> builtins.list[Document]:

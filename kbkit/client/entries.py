@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
-from kbkit.client.declared import LONG, call, send
-from kbkit.client.files import FilePath, as_json, knowledge, revision_request, skills, write_skills
+from kbkit.client.declared import LONG, call
+from kbkit.client.files import FilePath, as_json, knowledge, skills, write_skills
 from kbkit.entries.slugs import check_slug
 from kbkit.models import (
     Context,
@@ -52,8 +52,6 @@ Slug = Annotated[str, check_slug]
 
 class EntriesCalls(RemoteObject):
     """Requests for entries; see `kbkit.entries.entries.Entries`."""
-
-    _known_revision = ""
 
     @call(f"GET {_ENTRY}")
     def read(self, slug: Slug) -> Entry:
@@ -148,10 +146,9 @@ class EntriesCalls(RemoteObject):
     def sync(self, *, on_progress: object = None, stop: object = None) -> EntrySyncReport:
         """Import changes made on the server outside kbkit."""
 
-    @steps
-    def revision(self) -> Steps[str]:
+    @call(f"GET {_AT}/revision.json", key="revision")
+    def revision(self) -> str:
         """Return a text that changes with entries and votes."""
-        return (yield from send(revision_request(self, f"{_AT}/revision.json", {})))
 
     @call(f"POST {_AT}/find")
     def find(self, prompt: str, *, limit: int = 10) -> builtins.list[EntryInfo]:

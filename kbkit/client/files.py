@@ -11,11 +11,11 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 
-from kbkit.client.calls import Awaited, Blocking, RemoteObject, Request, Steps, steps
-from kbkit.client.declared import LONG, call, send
+from kbkit.client.calls import Awaited, Blocking, RemoteObject, Steps, steps
+from kbkit.client.declared import LONG, call
 from kbkit.errors import (
     ConfigError,
     EntryFormatError,
@@ -31,7 +31,7 @@ from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
 from kbkit.runtime.validation import check_text
 
 if TYPE_CHECKING:
-    import httpx
+    pass
 
 
 class AsyncMemoryTool:
@@ -90,8 +90,6 @@ FilePath = Annotated[str, _checked]
 
 class FilesCalls(RemoteObject):
     """Requests for files; see `kbkit.files.files.Files`."""
-
-    _known_revision = ""
 
     @call(f"GET {_AT}")
     def list(self, path: str = "") -> builtins.list[FileInfo]:
@@ -178,11 +176,9 @@ class FilesCalls(RemoteObject):
     def sync(self, *, on_progress: object = None, stop: object = None) -> SyncReport:
         """Import changes made on the server outside kbkit."""
 
-    @steps
-    def revision(self, paths: Sequence[str] = ()) -> Steps[str]:
+    @call(f"GET {_AT}/revision", key="revision")
+    def revision(self, paths: Sequence[str] = ()) -> str:
         """Return a text that changes with files and knowledge bases."""
-        query = {"paths": list(paths)}
-        return (yield from send(revision_request(self, f"{_AT}/revision", query)))
 
     @call(f"GET {_FILE}?as=links")
     def links(self, path: FilePath) -> builtins.list[FileLink]:
@@ -213,24 +209,6 @@ class AsyncFiles(FilesCalls, Awaited):
 
     def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
         return AsyncMemoryTool(self, folder)
-
-
-class Revised(Protocol):
-    """Keeps the last revision of a polled value."""
-
-    _known_revision: str
-
-
-def revision_request(polled: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
-    """Request a revision; the response to an unchanged one has no body."""
-
-    def read(response: httpx.Response) -> str:
-        if response.status_code != 304:
-            polled._known_revision = str(response.json()["revision"])
-        return polled._known_revision
-
-    headers = {"If-None-Match": f'"{polled._known_revision}"'} if polled._known_revision else {}
-    return Request("GET", path, read, query, headers=headers)
 
 
 MAX_FILES = 5_000

@@ -41,7 +41,7 @@ from kbkit.errors import ConfigError
 from kbkit.extras import whole
 from kbkit.models import Answer, Chunk, Filters, Hits, KnowledgeBaseInfo, Mode, Rating, RelatedChunk
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
-from kbkit.runtime.validation import check_text, explained
+from kbkit.runtime.validation import check_text, explained, explained_method
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -97,7 +97,7 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
     ) -> Hits:
         """Find the chunks that answer a query, best first."""
 
-    @call(f"GET {KNOWLEDGE}/chunks/{{chunk_id}}/similar?kb={{self.name}}")
+    @call(f"POST {KNOWLEDGE}/chunks/{{chunk_id}}/similar?kb={{self.name}}")
     def similar(self, chunk_id: str, *, limit: int = 10, filters: Conditions | None = None) -> Hits:
         """Find other chunks about the same subject as a chunk, nearest first."""
 
@@ -119,6 +119,37 @@ class KnowledgeBaseCalls(IngestionCalls, RemoteObject):
     @call(f"GET {KNOWLEDGE}/chunks/{{chunk_id}}?kb={{self.name}}")
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
         """Return a chunk with its neighbours, in document order."""
+
+    @explained_method
+    def as_retriever(
+        self,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """Return the search as a llama-index retriever, awaited if this client is."""
+        with whole("A retriever"):
+            from kbkit.retrieval import llamaindex
+
+        this: Any = self
+        asked = llamaindex.asking(this.search, limit=limit, mode=mode, filters=filters)
+        if isinstance(self, Awaited):
+            return llamaindex.AwaitedRetriever(asked)
+        return llamaindex.KbkitRetriever(asked)
+
+    @steps
+    def as_tool(
+        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
+    ) -> Steps[FunctionTool]:
+        """Return the search as a llama-index tool for agents."""
+        with whole("A tool"):
+            from kbkit.retrieval.llamaindex import search_tool
+
+        about = (yield from KnowledgeBaseCalls.info(self)).description
+        this: Any = self
+        awaited = isinstance(self, Awaited)
+        return search_tool(self.name, about, this.search, limit, filters, awaited=awaited)
 
     add = DocumentsCalls.add
     rate = RatingsCalls.add
@@ -165,28 +196,6 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
         """The settings: chunking, embedding, retrieval, storage, site."""
         return self._spec()
 
-    def as_retriever(
-        self,
-        *,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> BaseRetriever:
-        """Return the search as a llama-index retriever, for query engines and agents."""
-        with whole("A retriever"):
-            from kbkit.retrieval.llamaindex import KbkitRetriever, asking
-
-        return KbkitRetriever(asking(self.search, limit=limit, mode=mode, filters=filters))
-
-    def as_tool(
-        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
-    ) -> FunctionTool:
-        """Return the search as a llama-index tool for agents."""
-        with whole("A tool"):
-            from kbkit.retrieval.llamaindex import search_tool
-
-        return search_tool(self.name, self.info().description, self.search, limit, filters)
-
     def _repr_html_(self) -> str:
         return self.info()._repr_html_()
 
@@ -211,29 +220,6 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
 
     async def spec(self) -> KnowledgeBaseSpec:
         return await self._spec()
-
-    def as_retriever(
-        self,
-        *,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> BaseRetriever:
-        """Return the search as a llama-index retriever that is awaited (``aretrieve``)."""
-        with whole("A retriever"):
-            from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
-
-        return AwaitedRetriever(asking(self.search, limit=limit, mode=mode, filters=filters))
-
-    async def as_tool(
-        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
-    ) -> FunctionTool:
-        """Return the search as an awaited llama-index tool for agents."""
-        with whole("A tool"):
-            from kbkit.retrieval.llamaindex import search_tool
-
-        about = (await self.info()).description
-        return search_tool(self.name, about, self.search, limit, filters, awaited=True)
 
 
 def _pool(answer: Any) -> JudgingPool:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing, closing
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +22,7 @@ T = TypeVar("T")
 ATTEMPTS = 3
 """Attempts of a repeatable request."""
 _MAX_WAIT = 30.0
+_NOTHING: Mapping[str, Any] = {}
 _REPEATED = frozenset({None, 502, 503, 504})
 _OF_STATUS: dict[int, type[KbkitError]] = {
     401: errors.TokenError,
@@ -211,14 +212,19 @@ def error_of(response: httpx.Response) -> KbkitError:
     except (ValueError, KeyError, TypeError):
         kind = _OF_STATUS.get(status, ServerError)
         return _new_error(kind, f"{response.request.url}: {status} {response.reason_phrase}", {})
+    attributes = answer.get("attributes")
+    return error_named(name, detail, attributes if isinstance(attributes, dict) else {})
+
+
+def error_named(name: str, message: str, attributes: Mapping[str, Any] = _NOTHING) -> KbkitError:
+    """Return an error of a class of `kbkit.errors` by its name; of an unknown one `ServerError`."""
     kind = getattr(errors, name, ServerError)
     if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
         kind = ServerError
-    attributes = answer.get("attributes")
-    return _new_error(kind, detail, attributes if isinstance(attributes, dict) else {})
+    return _new_error(kind, message, attributes)
 
 
-def _new_error(kind: type[KbkitError], message: str, attributes: dict[str, Any]) -> KbkitError:
+def _new_error(kind: type[KbkitError], message: str, attributes: Mapping[str, Any]) -> KbkitError:
     error = kind.__new__(kind, message)
     Exception.__init__(error, message)
     if issubclass(kind, LimitError):

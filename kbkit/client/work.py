@@ -13,18 +13,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from uuid import uuid4
 from zipfile import BadZipFile, ZipFile
 
-from kbkit import errors
 from kbkit.client.calls import Request, Steps, steps
 from kbkit.client.declared import KNOWLEDGE, LONG, Declare, Names, call, reads, reads_nothing, url
-from kbkit.errors import (
-    BundleError,
-    ConflictError,
-    ExportError,
-    ForbiddenError,
-    KbkitError,
-    ServerError,
-)
-from kbkit.models import BundleArchive, BundleInfo, Job, JobState, Progress, Restoration
+from kbkit.client.transport import error_named
+from kbkit.errors import BundleError, ConflictError, ExportError, ForbiddenError, ServerError
+from kbkit.models import BundleArchive, BundleInfo, Job, JobError, JobState, Progress, Restoration
 from kbkit.models.values import from_dict
 
 if TYPE_CHECKING:
@@ -98,7 +91,8 @@ def run_job(
         else:
             yield Request("GET", f"{path}/events", reads_nothing, on_event=watch, timeout=60.0)
     if watch.job.state is JobState.FAILED:
-        raise _error_of(watch.job)
+        problem = watch.job.problem or JobError("ServerError", "the job failed")
+        raise error_named(problem.error, problem.detail)
     return read(watch.job.result or None)
 
 
@@ -138,16 +132,6 @@ def job_request(
 def _read_work(read: Callable[[Any], T], response: httpx.Response) -> T | Job:
     answer = response.json()
     return from_dict(Job, answer) if response.status_code == 202 else read(answer)
-
-
-def _error_of(job: Job) -> KbkitError:
-    problem = job.problem
-    kind: Any = getattr(errors, problem.error, ServerError) if problem else ServerError
-    if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
-        kind = ServerError
-    error: KbkitError = kind.__new__(kind)
-    Exception.__init__(error, problem.detail if problem else "the job failed")
-    return error
 
 
 _RECORD = ".kbkit-files.json"

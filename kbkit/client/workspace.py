@@ -34,7 +34,7 @@ from kbkit.models import (
     from_dict,
 )
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
-from kbkit.runtime.validation import explained
+from kbkit.runtime.validation import explained, explained_method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +76,9 @@ class WorkspaceCalls(BundleCalls, RemoteObject, ABC, Generic[K]):
         """Address of the server."""
         address: str = self._transport.url
         return address
+
+    @abstractmethod
+    def __getitem__(self, name: str) -> K: ...
 
     @abstractmethod
     def _knowledge_base(self, name: str, *, was: str = "") -> K:
@@ -197,6 +200,28 @@ class WorkspaceCalls(BundleCalls, RemoteObject, ABC, Generic[K]):
     ) -> Context:
         """Collect passages that answer a question, as one text and as pieces with sources."""
 
+    @explained_method
+    def as_retriever(
+        self,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """Return the search over several knowledge bases as a llama-index retriever."""
+        with whole("A retriever"):
+            from kbkit.retrieval import llamaindex
+
+        named = None if kbs is None else names(kbs)
+        for name in named or ():
+            self[name]
+        this: Any = self
+        asked = llamaindex.asking(this.search, kbs=named, limit=limit, mode=mode, filters=filters)
+        if isinstance(self, Awaited):
+            return llamaindex.AwaitedRetriever(asked)
+        return llamaindex.KbkitRetriever(asked)
+
     @call(f"GET {_BASE}")
     def _find(self, name: str) -> KnowledgeBaseInfo: ...
 
@@ -231,22 +256,6 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         from kbkit.frames import workspace_frame
 
         return workspace_frame(self.list())
-
-    def as_retriever(
-        self,
-        *,
-        kbs: Sequence[str] | None = None,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> BaseRetriever:
-        """Return the search over several knowledge bases as a llama-index retriever."""
-        with whole("A retriever"):
-            from kbkit.retrieval.llamaindex import KbkitRetriever, asking
-
-        for name in () if kbs is None else names(kbs):
-            self[name]
-        return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
 
     def _repr_html_(self) -> str:
         from kbkit.frames import collection_html
@@ -309,23 +318,6 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         from kbkit.frames import workspace_frame
 
         return workspace_frame(await self.list())
-
-    def as_retriever(
-        self,
-        *,
-        kbs: Sequence[str] | None = None,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> BaseRetriever:
-        """Return the search over several knowledge bases as an awaited retriever."""
-        with whole("A retriever"):
-            from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
-
-        named = None if kbs is None else names(kbs)
-        return AwaitedRetriever(
-            asking(self.search, kbs=named, limit=limit, mode=mode, filters=filters)
-        )
 
     async def close(self) -> None:
         await self._transport.close()

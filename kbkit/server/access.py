@@ -41,19 +41,11 @@ async def _check(
         caller.require(Scope(scope))
 
 
-async def _workspace(request: Request) -> Workspace:
-    workspace: Workspace = request.app.state.workspace
-    return workspace
+def _of_state(name: str) -> Any:
+    async def read(request: Request) -> Any:
+        return getattr(request.app.state, name)
 
-
-async def _searches(request: Request) -> SearchProcesses:
-    searches: SearchProcesses = request.app.state.searches
-    return searches
-
-
-async def _jobs(request: Request) -> Jobs:
-    jobs: Jobs = request.app.state.jobs
-    return jobs
+    return Depends(read)
 
 
 READ = Security(_check, scopes=[Scope.READ.value])
@@ -62,9 +54,9 @@ ADMIN = Security(_check, scopes=[Scope.ADMIN.value])
 """Dependency of routes that create, rename or delete knowledge bases, or empty the trash."""
 
 Caller = Annotated[AccessCaller, Depends(_caller)]
-WorkspaceOf = Annotated[Workspace, Depends(_workspace)]
-SearchesOf = Annotated[SearchProcesses, Depends(_searches)]
-JobsOf = Annotated[Jobs, Depends(_jobs)]
+WorkspaceOf = Annotated[Workspace, _of_state("workspace")]
+SearchesOf = Annotated[SearchProcesses, _of_state("searches")]
+JobsOf = Annotated[Jobs, _of_state("jobs")]
 
 KbPath = Annotated[str, Path(description="Name of a knowledge base.", min_length=1, max_length=200)]
 

@@ -8,10 +8,12 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
+from typing import Any
 
 import anyio
 from anyio import to_thread
 from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
@@ -19,21 +21,8 @@ from kbkit import __version__
 from kbkit.access import Access, Tokens
 from kbkit.server.jobs import Jobs
 from kbkit.server.middleware import CHECK_TEXTS, Metrics, Middleware
-from kbkit.server.openapi import describe
-from kbkit.server.responses import COMMON_RESPONSES, add_handlers
-from kbkit.server.routes import (
-    bases,
-    chunks,
-    documents,
-    entries,
-    files,
-    graph,
-    imports,
-    maintenance,
-    measures,
-    sites,
-    sources,
-)
+from kbkit.server.responses import COMMON_RESPONSES, ProblemDetails, add_handlers
+from kbkit.server.routes import bases, chunks, entries, files, graph, sites, sources
 from kbkit.server.routes import jobs as of_jobs
 from kbkit.server.routes import searches as of_searches
 from kbkit.server.settings import ServerSettings
@@ -44,13 +33,12 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
     each.router
     for each in (
         of_searches.routes,
-        documents.routes,
+        bases.document_routes,
         bases.routes,
         chunks.routes,
         chunks.rating_routes,
-        measures.routes,
+        of_searches.measure_routes,
         sites.exports,
-        imports.routes,
         sources.routes,
         chunks.annotation_routes,
         files.routes,
@@ -60,9 +48,9 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         graph.routes,
         graph.subjects,
         of_jobs.routes,
-        maintenance.routes,
+        of_jobs.maintenance,
         sites.routes,
-        maintenance.server_routes,
+        sites.server_routes,
     )
 )
 """Routers of `kbkit.server.routes`, in OpenAPI order."""
@@ -143,7 +131,7 @@ def application(
         app.include_router(router)
     for part in parts:
         app.router.routes.extend(part.routes)
-    describe(app)
+    _describe(app)
     access = Access(tokens, open_to_all=is_loopback(settings.host))
     app.add_middleware(
         Middleware, access=access, settings=settings, metrics=metrics, closing=closing
@@ -158,6 +146,60 @@ def application(
             max_age=600,
         )
     return app
+
+
+def _describe(app: FastAPI) -> None:
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = get_openapi(
+                title=app.title,
+                version=app.version,
+                summary=app.summary,
+                routes=app.routes,
+                separate_input_output_schemas=app.separate_input_output_schemas,
+            )
+            schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+            schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
+            for path in schema["paths"].values():
+                for operation in path.values():
+                    for parameter in operation.get("parameters", ()):
+                        if parameter["name"] == "if-match":  # HTTP defines its format
+                            parameter["schema"] = {"type": "string"}
+                        _remove_null(parameter["schema"])
+            _require_types(schema, schemas)
+            for name, shape in schemas.items():
+                if name.startswith("Body_"):
+                    for field in shape["properties"].values():
+                        _remove_null(field)
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = document  # type: ignore[method-assign]  # as FastAPI's guide has it
+
+
+_OPTIONAL_TYPES = ("rules",)
+
+
+def _require_types(part: Any, schemas: dict[str, Any]) -> None:
+    if isinstance(part, list):
+        for each in part:
+            _require_types(each, schemas)
+    elif isinstance(part, dict):
+        key = part["discriminator"]["propertyName"] if "discriminator" in part else None
+        for each in part.get("oneOf", ()) if isinstance(key, str) else ():
+            shape = schemas[each["$ref"].rpartition("/")[2]]
+            required = shape.setdefault("required", [])
+            if key not in required and shape["properties"][key].get("const") not in _OPTIONAL_TYPES:
+                required.append(key)
+        for each in part.values():
+            _require_types(each, schemas)
+
+
+def _remove_null(field: dict[str, Any]) -> None:
+    kinds = [each for each in field.get("anyOf", ()) if each != {"type": "null"}]
+    if len(kinds) == 1:
+        del field["anyOf"]
+        field.update(kinds[0])
 
 
 def is_loopback(host: str) -> bool:

@@ -13,6 +13,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INVALID_REQUEST
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
@@ -85,11 +86,14 @@ class _Endpoint:
             token = AccessToken(token="-", client_id=caller.name, scopes=scopes)  # noqa: S106
             scope["user"] = AuthenticatedUser(token)
             if scope["method"] == "POST":
-                received = await _receive_all(receive)
-                if refusal := self._refusal(scope, _body_of(received), caller):
+                try:
+                    body = await Request(scope, receive).body()
+                except ClientDisconnect:
+                    return
+                if refusal := self._refusal(scope, body, caller):
                     await refusal(scope, receive, send)
                     return
-                receive = _replayed(received, receive)
+                receive = _replayed(body, receive)
         await self._handle(scope, receive, send)
 
     def _refusal(self, scope: Scope, body: bytes, caller: Caller) -> JSONResponse | None:
@@ -110,25 +114,11 @@ class _Endpoint:
         )
 
 
-async def _receive_all(receive: Receive) -> list[Message]:
-    received = []
-    while True:
-        message = await receive()
-        received.append(message)
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return received
-
-
-def _body_of(received: list[Message]) -> bytes:
-    return b"".join(message.get("body", b"") for message in received)
-
-
-def _replayed(received: list[Message], receive: Receive) -> Receive:
-    waiting = iter(received)
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    waiting: list[Message] = [{"type": "http.request", "body": body}]
 
     async def next_message() -> Message:
-        message = next(waiting, None)
-        return await receive() if message is None else message
+        return waiting.pop() if waiting else await receive()
 
     return next_message
 

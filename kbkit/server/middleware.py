@@ -8,7 +8,6 @@ import contextlib
 import json
 import logging
 import math
-import re
 import threading
 import time
 from collections import Counter
@@ -180,15 +179,7 @@ class Middleware:
 
     async def _refuse(self, error: KbkitError, scope: Scope, exchange: _Exchange) -> None:
         answer = problem_of(error)
-        if isinstance(error, LimitError) and error.retry_after:
-            answer = problem(
-                str(error),
-                429,
-                LimitError,
-                attributes=vars(error),
-                headers={"Retry-After": str(error.retry_after)},
-            )
-        elif isinstance(error, _SlowError):
+        if isinstance(error, _SlowError):
             answer = problem(str(error), 408, LimitError)
         elif isinstance(error, TokenError):
             answer.headers["WWW-Authenticate"] = missing_token_header(scope, self._settings)
@@ -321,24 +312,8 @@ def _token(headers: Headers, *, basic: bool) -> str | None:
     raise TokenError("Authorization: give one token, as Authorization: Bearer TOKEN")
 
 
-_HALF_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # escape of half a surrogate pair
-
-
-def _is_plain(body: bytes) -> bool:
-    """Whether a body is UTF-8 without escaped surrogates, so that its texts need no check."""
-    if b"\0" in body or _HALF_SURROGATE.search(body):  # NUL: JSON in UTF-16
-        return False
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 async def _check(request: Request) -> None:
     if "json" not in request.headers.get("content-type", "").lower():
-        return
-    if _is_plain(await request.body()):
         return
     try:
         values = await request.json()

@@ -5,18 +5,18 @@ OpenAPI describes valid values, but kbkit checks most of them later, for its own
 # no `from __future__ import annotations`: annotations use local variables
 
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
-from inspect import Parameter, Signature
-from json import dumps, loads
+from json import loads
 from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from kbkit.client.declared import write_cursor
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentType, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
@@ -27,10 +27,7 @@ T = TypeVar("T")
 
 MAX = 1_000
 """Maximum items of a list."""
-_MAX_IN_ADDRESS = 100
-"""Maximum values of a condition in an address of at most 64 kB."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
-_DECIMAL = re.compile(r"[0-9](?:\.[0-9]{1,18})?")
 _LARGEST = 2**31 - 1
 
 
@@ -80,36 +77,8 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
     return Depends(read)
 
 
-def boolean(name: str, description: str) -> Any:
-    """Dependency for a boolean query parameter; false by default."""
-
-    async def read(
-        value: Annotated[
-            str,
-            Query(alias=name, description=description),
-            _json_schema(type="boolean", default=False),
-        ] = "false",
-    ) -> bool:
-        if value not in ("true", "false"):
-            raise ConfigError(f"{name}={value!r}: give true or false")
-        return value == "true"
-
-    return Depends(read)
-
-
 Limit = Annotated[int, integer("limit", "Page size.", 1, MAX, 100)]
 FewLimit = Annotated[int, integer("limit", "Maximum results.", 1, MAX, 10)]
-
-Behind = Annotated[
-    str, Query(description="Only those after the document of this URI.", max_length=4_000)
-]
-BehindPosition = Annotated[
-    int, integer("behind_position", "And after this position in it.", -1, _LARGEST, -1)
-]
-
-
-def write_cursor(*place: Any) -> str:
-    return urlsafe_b64encode(dumps(place, ensure_ascii=False).encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
@@ -227,25 +196,20 @@ FewHits = Annotated[Any, number("limit", 1, MAX), Field(description="Maximum hit
 AnyType = one_of(DocumentType, "Type of document; detected by default.")
 
 
-def _condition(kind: Any) -> tuple[dict[str, Any], bool]:
+def _condition(kind: Any) -> dict[str, Any]:
     inner = [each for each in get_args(kind) if each not in (NoneType, Ellipsis)]
-    several = get_origin(kind) is tuple
     one = inner[0] if inner else kind
-    if one is datetime:
-        return {"anyOf": [{"type": "string", "format": f} for f in ("date-time", "date")]}, several
-    if one is float:
-        return {"type": "number", "minimum": 1, "maximum": 5}, several
-    if one is int:
-        return {"type": "integer", "minimum": 1, "maximum": _LARGEST}, several
     shape: dict[str, Any] = {"type": "string"}
-    return shape | ({"enum": list(one)} if issubclass(one, StrEnum) else {}), several
-
-
-def _listed(shape: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": shape}
-
-
-_CONDITIONS = {name: _condition(kind) for name, kind in get_type_hints(Filters).items()}
+    if one is datetime:
+        shape = {"anyOf": [{"type": "string", "format": f} for f in ("date-time", "date")]}
+    elif one is float:
+        shape = {"type": "number", "minimum": 1, "maximum": 5}
+    elif one is int:
+        shape = {"type": "integer", "minimum": 1, "maximum": _LARGEST}
+    elif issubclass(one, StrEnum):
+        shape["enum"] = list(one)
+    several = [{"type": "array", "items": shape}] if get_origin(kind) is tuple else []
+    return {"anyOf": [shape, *several, {"type": "null"}]}
 
 
 def _whole_conditions(value: Any) -> Any:
@@ -267,8 +231,7 @@ FiltersField = Annotated[
             {
                 "type": "object",
                 "properties": {
-                    name: {"anyOf": [shape, *[_listed(shape)] * several, {"type": "null"}]}
-                    for name, (shape, several) in _CONDITIONS.items()
+                    name: _condition(kind) for name, kind in get_type_hints(Filters).items()
                 },
                 "additionalProperties": False,
             },
@@ -277,37 +240,3 @@ FiltersField = Annotated[
         description="Conditions on passages and their documents.",
     ),
 ]
-
-
-def filters_of(*names: str) -> Any:
-    """Dependency for `kbkit.Filters` in query parameters."""
-
-    async def read(**values: Any) -> dict[str, Any]:
-        conditions = {name: value for name, value in values.items() if value is not None}
-        for name, value in conditions.items():
-            if isinstance(value, list) and len(value) > _MAX_IN_ADDRESS:
-                raise ConfigError(f"{name}: a URL takes {_MAX_IN_ADDRESS} at most; use POST")
-        return {name: _number(name, value) for name, value in conditions.items()}
-
-    parameters = []
-    for name, (shape, several) in _CONDITIONS.items():
-        if names and name not in names:
-            continue
-        about = Query(description=f"Condition: see `{name}` of the filters of a search.")
-        kind: Any = list[str] if several else str
-        schema = {**_listed(shape), "maxItems": _MAX_IN_ADDRESS} if several else shape
-        annotation = Annotated[kind | None, about, _json_schema(**schema)]
-        parameters.append(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        )
-    read.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it
-    return Depends(read)
-
-
-def _number(name: str, value: Any) -> Any:
-    """Convert a condition to a number; malformed ones stay, and `Filters` reports them."""
-    if name == "page":
-        return [int(each) if _WHOLE.fullmatch(each) else each for each in value]
-    if name in ("min_rating", "min_probability") and _DECIMAL.fullmatch(value):
-        return float(value)
-    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from operator import attrgetter
@@ -16,7 +16,6 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StrictBool, WithJsonSchema
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Scope
 
 from kbkit import errors
@@ -257,17 +256,6 @@ _STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
     (errors.WorkspaceError, 503),
 )
 
-_CLASS_OF_STATUS = {
-    401: errors.TokenError,
-    403: errors.ForbiddenError,
-    404: errors.NotFoundError,
-    408: errors.LimitError,
-    409: errors.ConflictError,
-    412: errors.VersionConflictError,
-    413: errors.LimitError,
-    429: errors.LimitError,
-}
-
 
 class ProblemDetails(BaseModel):
     """A problem of a request (RFC 9457)."""
@@ -283,6 +271,8 @@ class ProblemDetails(BaseModel):
 
 
 def status_of(error: errors.KbkitError) -> int:
+    if getattr(error, "retry_after", 0):
+        return 429
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
@@ -294,7 +284,7 @@ def problem(
     attributes: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    kind = error or _CLASS_OF_STATUS.get(status) or errors.ArgumentError
+    kind = error or (errors.NotFoundError if status == 404 else errors.ArgumentError)
     if status >= 500 and error is None:
         kind = errors.ServerError
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__.removesuffix("Error")).lower()
@@ -333,25 +323,6 @@ def _messages(error: RequestValidationError) -> str:
     return "; ".join(messages)
 
 
-def _methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
-    matching = [route for route in _flat(routes) if route.matches(scope)[0] is not Match.NONE]
-    return {
-        method
-        for route in matching
-        if route.path == matching[0].path
-        for method in route.methods or ()
-    }
-
-
-def _flat(routes: Iterable[BaseRoute]) -> Iterator[Route]:
-    for route in routes:
-        inner = getattr(route, "original_router", None)
-        if inner is not None:
-            yield from _flat(inner.routes)
-        elif isinstance(route, Route):
-            yield route
-
-
 def add_handlers(app: FastAPI) -> None:
     """Answer errors with problem details."""
 
@@ -378,6 +349,7 @@ def add_handlers(app: FastAPI) -> None:
             detail = f"{request.url.path}: no such address; /docs lists all"
         elif error.status_code == 405:
             detail = f"{request.url.path}: does not take {request.method}; see /docs"
-            if taken := _methods(request.app.routes, request.scope):
-                headers["Allow"] = ", ".join(sorted(taken))
+            path = getattr(request.scope.get("route"), "path", "")
+            if taken := request.app.openapi()["paths"].get(path):
+                headers["Allow"] = ", ".join(sorted(map(str.upper, taken)))
         return problem(detail, error.status_code, headers=headers)

@@ -24,17 +24,16 @@ from fastapi import Body as BodyParameter
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from kbkit import errors
-from kbkit.access import Caller as AccessCaller
-from kbkit.errors import ArgumentError, ConflictError, KbkitError, ReusedKeyError, ServerError
-from kbkit.models import Job, JobState
+from kbkit.client.transport import error_named
+from kbkit.errors import ArgumentError, ConflictError, ReusedKeyError
+from kbkit.models import Job, JobError, JobState
 from kbkit.models.values import did_you_mean
 from kbkit.server.access import READ, Caller, JobsOf, WorkspaceOf
 from kbkit.server.parameters import Options
 from kbkit.server.responses import Paged, answer, documented, error_responses, page
 from kbkit.stores.catalog import runs
 from kbkit.stores.catalog.runs import ReplayedAnswer
-from kbkit.workspace import Workspace, stores_of
+from kbkit.workspace import stores_of
 
 T = TypeVar("T")
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -197,17 +196,38 @@ def _response(value: Any, status: int) -> Response:
 _STORED_HEADERS = ("etag", "location")
 
 
-class IdempotentRequests:
-    """Runs a request once for each idempotency key."""
+def _digest(values: Any) -> str:
+    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Worker:
+    """Runs jobs for a caller, once for each idempotency key."""
 
     def __init__(
-        self, workspace: Workspace, place: str, caller: AccessCaller, key: str | None
+        self,
+        request: Request,
+        workspace: WorkspaceOf,
+        jobs: JobsOf,
+        caller: Caller,
+        idempotency_key: Annotated[
+            str | None,
+            Header(
+                description="Any text of the caller: a repetition with the same key within a day "
+                "gets the same response, and changes nothing.",
+                min_length=1,
+                max_length=200,
+            ),
+        ] = None,
     ) -> None:
         self._stores = stores_of(workspace)
-        self._place = place
-        self._key = key and _digest([caller.name, place, key])
+        self._jobs = jobs
+        self._caller = caller
+        self._place = request.url.path
+        self._key = idempotency_key and _digest([caller.name, self._place, idempotency_key])
 
-    def __call__(self, values: Any, answer: Callable[[], Response]) -> Response:
+    def once(self, values: Any, answer: Callable[[], Response]) -> Response:
+        """Run a request with these values once for its key; repeat the response."""
         if self._key is None:
             return answer()
         digest = _digest([self._place, values])
@@ -233,40 +253,6 @@ class IdempotentRequests:
             runs.keep_answer(transaction, self._key or "", stored)
         return response
 
-
-def _digest(values: Any) -> str:
-    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _once(
-    request: Request,
-    caller: Caller,
-    workspace: WorkspaceOf,
-    idempotency_key: Annotated[
-        str | None,
-        Header(
-            description="Any text of the caller: a repetition with the same key within a day gets "
-            "the same response, and changes nothing.",
-            min_length=1,
-            max_length=200,
-        ),
-    ] = None,
-) -> IdempotentRequests:
-    return IdempotentRequests(workspace, request.url.path, caller, idempotency_key)
-
-
-Once = Annotated[IdempotentRequests, Depends(_once)]
-
-
-class Worker:
-    """Runs jobs for a caller, once for each idempotency key."""
-
-    def __init__(self, jobs: JobsOf, caller: Caller, once: Once) -> None:
-        self._jobs = jobs
-        self._caller = caller
-        self.once = once
-
     def start(
         self, kind: str, arguments: Mapping[str, Any], *, wait: bool, key: Any = None
     ) -> Response:
@@ -281,7 +267,8 @@ class Worker:
         if wait:
             job = self._jobs.wait(job.id, _WAIT_SECONDS)
         if job.state is JobState.FAILED:
-            raise _error_of(job)
+            problem = job.problem or JobError("ServerError", "the job failed")
+            raise error_named(problem.error, problem.detail)
         if job.state is JobState.CANCELLED:
             raise ConflictError(f"the job {job.id} was cancelled; its work so far is kept")
         if job.state is JobState.DONE:
@@ -290,15 +277,3 @@ class Worker:
 
 
 Work = Annotated[Worker, Depends(Worker)]
-
-
-def _error_of(job: Job) -> KbkitError:
-    error_type: Any = getattr(errors, job.problem.error, None) if job.problem else None
-    kind = (
-        error_type
-        if isinstance(error_type, type) and issubclass(error_type, KbkitError)
-        else ServerError
-    )
-    error: KbkitError = kind.__new__(kind)
-    Exception.__init__(error, job.problem.detail if job.problem else "the job failed")
-    return error

@@ -6,6 +6,7 @@ import os
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from mimetypes import MimeTypes
 from pathlib import Path
@@ -20,7 +21,7 @@ from pydantic import BaseModel, Field
 from kbkit.errors import ArgumentError, EntryFormatError, InvalidPathError, KbkitError
 from kbkit.files.paths import collision_key, joined, parts_of
 from kbkit.server.parameters import Body
-from kbkit.server.responses import answer, documented, error_responses, problem, quoted
+from kbkit.server.responses import error_responses, problem, quoted
 
 MAX_FILES = 5_000
 
@@ -110,48 +111,41 @@ _SAFE_HEADERS = {
 }
 
 
+@dataclass(frozen=True)
 class FileConditions:
     """Range and cache conditions of a request for a file."""
 
-    def __init__(
-        self,
-        bytes_range: Annotated[
-            str | None,
-            Header(
-                alias="Range",
-                description="Bytes to return: `bytes=0-99`, `bytes=100-` or `bytes=-100`. "
-                "Several ranges return the whole file.",
-                max_length=100,
-            ),
-        ] = None,
-        if_range: Annotated[
-            str | None,
-            Header(
-                description="An `ETag`: another version is returned as a whole.", max_length=200
-            ),
-        ] = None,
-        if_none_match: Annotated[
-            str | None,
-            Header(
-                description="An `ETag`: this version is not returned again (304).", max_length=1_000
-            ),
-        ] = None,
-    ) -> None:
-        self._range = bytes_range
-        self._if_range = if_range
-        self._if_none_match = if_none_match
+    bytes_range: Annotated[
+        str | None,
+        Header(
+            alias="Range",
+            description="Bytes to return: `bytes=0-99`, `bytes=100-` or `bytes=-100`. "
+            "Several ranges return the whole file.",
+            max_length=100,
+        ),
+    ] = None
+    if_range: Annotated[
+        str | None,
+        Header(description="An `ETag`: another version is returned as a whole.", max_length=200),
+    ] = None
+    if_none_match: Annotated[
+        str | None,
+        Header(
+            description="An `ETag`: this version is not returned again (304).", max_length=1_000
+        ),
+    ] = None
 
     def has(self, etag: str) -> bool:
-        etags = (each.strip().removeprefix("W/") for each in (self._if_none_match or "").split(","))
+        etags = (each.strip().removeprefix("W/") for each in (self.if_none_match or "").split(","))
         return any(each in ("*", etag) for each in etags)
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
         """Return start and end of the requested bytes; ``None`` for all. Raises `ValueError`."""
-        unit, _, requested = (self._range or "").partition("=")
+        unit, _, requested = (self.bytes_range or "").partition("=")
         first, dash, last = (each.strip() for each in requested.partition("-"))
         if unit.strip().lower() != "bytes" or not dash or "," in requested:
             return None
-        if self._if_range is not None and self._if_range.strip() != etag:
+        if self.if_range is not None and self.if_range.strip() != etag:
             return None
         if not all(each == "" or (each.isascii() and each.isdigit()) for each in (first, last)):
             return None
@@ -247,12 +241,3 @@ class RevisionOf(BaseModel):
     """Revision that changes with the data."""
 
     revision: str
-
-
-REVISION = documented(RevisionOf) | {304: {"description": "Not changed"}}
-
-
-def revision_response(revision: str, conditions: FileConditions) -> Response:
-    if conditions.has(quoted(revision)):
-        return Response(status_code=304, headers={"ETag": quoted(revision)})
-    return answer({"revision": revision}, version=revision)

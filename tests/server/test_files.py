@@ -122,8 +122,8 @@ def test_artifact_ranges(served):
     assert len(served.get(path).content) == 140_000
     part = served.get(path, headers={"Range": "bytes=139998-"})
     assert (part.content, part.headers["content-length"]) == (b"ab", "2")
-    files = served.get("/api/entries/logs/artifacts", params={"folder": "code"}).json()["data"]
-    assert files == [{"path": "code/x.html", "size": 18}]
+    files = served.get("/api/entries/logs").json()["files"]
+    assert {"path": "code/x.html", "size": 18} in files
 
 
 def test_entries_are_listed_by_pages_and_rated(served):

@@ -11,7 +11,7 @@ from kbkit.models import Progress
 from kbkit.server import app as rest_app
 from kbkit.server.access import WRITE, JobsOf
 from kbkit.server.responses import answer
-from kbkit.server.routing import Once
+from kbkit.server.routing import Work
 from kbkit.server.tasks import TASKS
 from tests.server.requests import bearer, pages, problem
 
@@ -26,14 +26,14 @@ def begin(kb: str, jobs: JobsOf) -> Response:
 
 
 @router.post("/test/once/{value}", dependencies=[WRITE])
-def once(value: str, once: Once) -> Response:
+def once(value: str, work: Work) -> Response:
     def make():
         DONE.append(value)
         if value == "missing":
             raise NotFoundError("no such thing")
         return answer({"number": len(DONE)}, 201, version="v1")
 
-    return once({"value": value}, make)
+    return work.once({"value": value}, make)
 
 
 @router.get("/test/crash")

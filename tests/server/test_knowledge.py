@@ -114,11 +114,11 @@ def test_invalid_json_is_a_problem(client):
 
 
 def test_unknown_parameter_is_named(client):
-    answered = client.get("/api/knowledge/search", params={"query": "tea", "limt": 5})
+    answered = client.get("/api/knowledge/documents", params={"kb": "tea", "limt": 5})
     problem(answered, 400, "ArgumentError", "no parameter 'limt'; did you mean 'limit'?")
     answered = client.get("/api/knowledge/bases", params={"x": 1})
     problem(answered, 400, "ArgumentError", "choose from cursor, limit")
-    assert client.get("/api/knowledge/search", params={"query": "tea", "limit": 5}).is_success
+    assert client.get("/api/knowledge/documents", params={"kb": "tea", "limit": 5}).is_success
 
 
 def test_knowledge_base_change_with_an_old_version_is_refused(client):

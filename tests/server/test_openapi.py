@@ -116,9 +116,6 @@ FOUND = [
     (409, "POST", "bases/drinks/refresh", {}),
     (409, "POST", "bases/drinks/improve", {"embedding": ""}),
     (403, "POST", "bases/drinks/ingest", {"sources": [{"type": "files", "path": "x"}]}),
-    (409, "POST", "import/url", {"kb": "drinks", "url": "https://x.org/", "limit": 1}),
-    (403, "POST", "import/url", {"kb": "drinks", "url": "http://0?"}),
-    (409, "POST", "import/openapi", {"kb": "drinks"}),
     (409, "POST", "bases/drinks/ingest", {"sources": [PRIVATE]}),
     (409, "POST", "bases/drinks/sources", {"sources": [PRIVATE]}),
     (409, "POST", "bases/drinks/evaluate", {}),
@@ -150,7 +147,7 @@ def test_requests_that_schemathesis_found(tmp_path):
             for status, method, path, body in FOUND:
                 answer = httpx.request(method, f"{at}/{path}", json=body, timeout=30)
                 assert answer.status_code == status, (path, body, answer.text)
-            rated = httpx.post(f"{at}/chunks/{chunk}/rate", json={"score": 4.0})
+            rated = httpx.post(f"{at}/bases/drinks/targets/{chunk}/ratings", json={"score": 4.0})
             assert (rated.status_code, rated.json()["score"]) == (201, 4)
             json_type = {"Content-Type": "application/json"}
             for path in ("learn", "skills"):
@@ -158,7 +155,7 @@ def test_requests_that_schemathesis_found(tmp_path):
                 assert answer.status_code in (400, 422), answer.text
             address = ("127.0.0.1", int(url.rpartition(":")[2]))
             peer = HTTPConnection(*address, timeout=20)
-            peer.request("GET", "/api/knowledge/search?query=tea" + "&tags=x" * 15_000)
+            peer.request("GET", "/api/knowledge/documents?kb=tea" + "&tags=x" * 15_000)
             answer = peer.getresponse()
             assert answer.status in (400, 431)
             assert answer.headers["Content-Type"] in (None, "application/problem+json")

@@ -18,10 +18,8 @@ from tests.server.requests import agent, bearer, problem
 
 ROUTES = """
 read   some     POST   /api/knowledge/search
-read   some     GET    /api/knowledge/search
 read   some     POST   /api/knowledge/ask
 read   some     POST   /api/knowledge/context
-read   some     GET    /api/knowledge/context
 write  kb       POST   /api/knowledge/documents
 read   kb       GET    /api/knowledge/documents
 read   id       GET    /api/knowledge/documents/{document}
@@ -45,8 +43,6 @@ admin  id       GET    /api/knowledge/bundles/{archive}
 admin  all      POST   /api/knowledge/restore
 read   kb       GET    /api/knowledge/bases/{name}/spec
 admin  kb       PUT    /api/knowledge/bases/{name}/spec
-write  kb       POST   /api/knowledge/import/url
-write  kb       POST   /api/knowledge/import/openapi
 write  kb       POST   /api/knowledge/import/file
 write  kb       POST   /api/knowledge/bases/{name}/ingest
 write  kb       POST   /api/knowledge/bases/{name}/refresh
@@ -57,9 +53,8 @@ read   kb       GET    /api/knowledge/bases/{name}/sources/{source}
 write  kb       PATCH  /api/knowledge/bases/{name}/sources/{source}
 write  kb       DELETE /api/knowledge/bases/{name}/sources/{source}
 read   id       GET    /api/knowledge/chunks/{chunk}
-read   id       GET    /api/knowledge/chunks/{chunk}/similar
+read   id       POST   /api/knowledge/chunks/{chunk}/similar
 read   id       GET    /api/knowledge/chunks/{chunk}/related
-write  id       POST   /api/knowledge/chunks/{chunk}/rate
 read   kb       GET    /api/knowledge/bases/{name}/chunks
 read   kb       GET    /api/knowledge/bases/{name}/ratings
 write  kb       DELETE /api/knowledge/bases/{name}/ratings/{rating}
@@ -92,7 +87,6 @@ write  entries  PUT    /api/entries/{slug}
 write  entries  DELETE /api/entries/{slug}
 write  entries  POST   /api/entries/{slug}/rate
 write  entries  POST   /api/entries/{slug}/rename
-read   entries  GET    /api/entries/{slug}/artifacts
 read   entries  GET    /api/entries/{slug}/artifacts/{path}
 read   files    GET    /api/trash/files
 write  files    POST   /api/trash/files
@@ -113,7 +107,6 @@ write  kb       POST   /api/knowledge/bases/{name}/exports
 read   kb       GET    /api/knowledge/bases/{name}/exports/{archive}
 read   any      GET    /api/caller
 write  kb       DELETE /api/knowledge/bases/{name}/expansions
-read   kb       GET    /api/knowledge/bases/{name}/frames
 read   kb       GET    /api/knowledge/bases/{name}/revision
 read   kb       POST   /api/knowledge/bases/{name}/chunk-ratings
 read   kb       POST   /api/knowledge/bases/{name}/summaries
@@ -314,12 +307,9 @@ class Served:
             "POST /api/knowledge/bundles": {"kbs": [name]},
             "PATCH /api/knowledge/bases/{name}": {"description": "Changed"},
             "POST /api/knowledge/trash/{name}/undelete": {},
-            "POST /api/knowledge/chunks/{chunk}/rate": {"score": 1},
             "POST /api/knowledge/bases/{name}/targets/{target}/ratings": {"score": 1},
             "PUT /api/knowledge/bases/{name}/spec": {"spec": {}},
             "POST /api/knowledge/bases/{name}/exports": {"build": False},
-            "POST /api/knowledge/import/url": {"kb": name, "url": "http://tea:port/"},
-            "POST /api/knowledge/import/openapi": {"kb": name, "description": {}},
             "POST /api/knowledge/bases/{name}/sources": {
                 "sources": [{"type": "page", "url": "http://127.0.0.1:9/"}]
             },

@@ -20,21 +20,19 @@ from kbkit.models import (
     Rating,
     RatingTotal,
     RelatedChunk,
-    StatementType,
 )
 from kbkit.server.access import READ, WRITE, Caller, Kb, WorkspaceOf, holder_of
 from kbkit.server.parameters import (
-    Behind,
-    BehindPosition,
     Body,
     ChunkId,
     ChunkIds,
     Cursor,
+    FewHits,
     FewLimit,
+    FiltersField,
     Limit,
     Options,
     SomeKb,
-    filters_of,
     integer,
     keyset_page,
     offset_page,
@@ -69,6 +67,13 @@ class ChunkMap(BaseModel):
     chunks: int = Field(description="Number of chunks in the population.")
 
 
+class Similar(Options):
+    """Conditions on similar chunks."""
+
+    limit: FewHits = 10
+    filters: FiltersField = None
+
+
 def _holder(
     chunk: ChunkId, workspace: WorkspaceOf, caller: Caller, kb: SomeKb = None
 ) -> KnowledgeBase:
@@ -90,12 +95,10 @@ def read_chunk(
     return kb.context(chunk, before=before, after=after)
 
 
-@routes.get("/chunks/{chunk}/similar")
-def list_similar_chunks(
-    chunk: ChunkId, kb: Holder, filters: Annotated[dict[str, Any], filters_of()], limit: FewLimit
-) -> Hits:
+@routes.post("/chunks/{chunk}/similar", READ)
+def list_similar_chunks(chunk: ChunkId, kb: Holder, body: Similar) -> Hits:
     """Find chunks of similar content, nearest first."""
-    return kb.similar(chunk, limit=limit, filters=filters)
+    return kb.similar(chunk, **dict(body))
 
 
 @routes.get("/chunks/{chunk}/related")
@@ -109,17 +112,15 @@ def list_chunks(
     *,
     kb: Kb,
     limit: Limit,
-    position: BehindPosition,
     document: Annotated[
         str, Query(description="Only those of this document, by id or URI.", max_length=4_000)
     ] = "",
-    behind: Behind = "",
     cursor: Cursor = "",
 ) -> Paged[Chunk]:
     """List chunks in the order of their documents' URIs."""
     if document:
         return offset_page(kb.chunks.of(document), limit, cursor)
-    uri, place = read_cursor(cursor, str, int) or (behind, position)
+    uri, place = read_cursor(cursor, str, int) or ("", -1)
     chunks = kb.chunks.list(after=(uri, place), limit=limit)
     return keyset_page(
         chunks, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
@@ -172,10 +173,6 @@ class NewRating(Body):
     rater: Annotated[str, Field(max_length=1_000)] = ""
     """Rater; by default the token's name, else the server's user."""
 
-    def of(self, kb: KnowledgeBase, target: str, caller: Caller) -> Rating:
-        values = self.model_dump() | {"rater": self.rater or caller.name}
-        return kb.rate(target, values.pop("score"), **values)
-
 
 class TargetRatings(Body):
     """Ratings of a chunk or a document."""
@@ -186,21 +183,10 @@ class TargetRatings(Body):
     """Oldest first."""
 
 
-@rating_routes.post("/chunks/{chunk}/rate", WRITE, status=201)
-def rate_chunk(chunk: ChunkId, kb: Holder, body: NewRating, caller: Caller) -> Rating:
-    """Rate a chunk; the last rating of a rater counts."""
-    return body.of(kb, chunk, caller)
-
-
 @rating_routes.get("/bases/{name}/ratings")
-def list_ratings(
-    kb: Kb,
-    limit: Limit,
-    behind: Annotated[int, integer("behind", "Only those after this id.", 0, 2**53, 0)],
-    cursor: Cursor = "",
-) -> Paged[Rating]:
+def list_ratings(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Rating]:
     """List the ratings of chunks and documents, oldest first."""
-    (after,) = read_cursor(cursor, int) or (behind,)
+    (after,) = read_cursor(cursor, int) or (0,)
     ratings = kb.ratings.list(after=after, limit=limit)
     return keyset_page(ratings, limit, lambda last: (last.id,))
 
@@ -222,7 +208,8 @@ def list_target_ratings(kb: Kb, target: TargetName) -> dict[str, Any]:
 @rating_routes.post("/bases/{name}/targets/{target:path}/ratings", WRITE, status=201)
 def rate_target(kb: Kb, target: TargetName, body: NewRating, caller: Caller) -> Rating:
     """Rate a chunk or a document; the last rating of a rater counts."""
-    return body.of(kb, target, caller)
+    values = body.model_dump() | {"rater": body.rater or caller.name}
+    return kb.rate(target, values.pop("score"), **values)
 
 
 @rating_routes.post("/bases/{name}/chunk-ratings", READ)
@@ -232,13 +219,6 @@ def sum_chunk_ratings(kb: Kb, body: ChunkIds) -> list[Rating]:
 
 
 annotation_routes = Routes("/api/knowledge/bases/{name}", "annotations")
-
-
-class StatementTypeCount(BaseModel):
-    """Number of annotations of a statement type."""
-
-    frame: StatementType
-    count: int
 
 
 class Revision(BaseModel):
@@ -281,11 +261,9 @@ def list_annotations(
 
 
 @annotation_routes.get("/annotated-chunks")
-def list_annotated_chunks(
-    *, kb: Kb, limit: Limit, position: BehindPosition, behind: Behind = "", cursor: Cursor = ""
-) -> Paged[AnnotatedChunk]:
+def list_annotated_chunks(*, kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[AnnotatedChunk]:
     """List annotated chunks, in order of URI."""
-    uri, place = read_cursor(cursor, str, int) or (behind, position)
+    uri, place = read_cursor(cursor, str, int) or ("", -1)
     chunks = kb.annotations.chunks(after=(uri, place), limit=limit)
     return keyset_page(chunks, limit, lambda last: (last.uri, last.position))
 
@@ -302,13 +280,6 @@ def annotate_chunks(kb: Kb, body: NewAnnotations, work: Work) -> Response:
     if body.estimate:
         return answer(kb.annotations.make(estimate=True))
     return work.start("annotate", {"kb": kb.name}, wait=body.wait)
-
-
-@annotation_routes.get("/frames", model=Page[StatementTypeCount])
-def list_frames(kb: Kb) -> list[dict[str, Any]]:
-    """Count annotations by statement type, the most frequent first."""
-    counts = kb.annotations.statement_types
-    return [{"frame": frame, "count": count} for frame, count in counts.items()]
 
 
 @annotation_routes.get("/revision", model=Revision)

@@ -8,22 +8,14 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from fastapi import Depends, Path, Query, Response
 
 from kbkit.entries.entries import Entries
 from kbkit.errors import EntryFormatError, ImpossibleError
-from kbkit.models import (
-    Context,
-    DeletedFile,
-    Entry,
-    EntryFile,
-    EntryInfo,
-    EntryStatus,
-    EntrySyncReport,
-)
+from kbkit.models import Context, DeletedFile, Entry, EntryInfo, EntryStatus, EntrySyncReport
 from kbkit.models.files import ENTRIES
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.bodies import EntryChange, EntryList, NewEntry, NewSlug, NewVote, Task, TaskQuery
@@ -31,13 +23,12 @@ from kbkit.server.responses import IfMatch
 from kbkit.server.routes.files import Undelete
 from kbkit.server.routing import Created, Routes
 from kbkit.server.uploads import (
-    REVISION,
     ConditionsOf,
     Folder,
+    RevisionOf,
     bytes_of,
     file_response,
     file_responses,
-    revision_response,
 )
 
 routes = Routes("/api/entries", "entries")
@@ -118,10 +109,10 @@ def export_skills(
     return file_response(data, "skills.zip", sha256(data).hexdigest(), conditions)
 
 
-@routes.get("/revision.json", responses=REVISION)
-def read_entries_revision(entries: EntriesOf, conditions: ConditionsOf) -> Response:
+@routes.get("/revision.json")
+def read_entries_revision(entries: EntriesOf) -> RevisionOf:
     """Return a revision that changes with entries and votes; cheap enough to poll."""
-    return revision_response(entries.revision(), conditions)
+    return RevisionOf(revision=entries.revision())
 
 
 @routes.post("/skills", WRITE)
@@ -197,19 +188,6 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
 def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Entry:
     """Rename an entry; id, votes and relations stay."""
     return entries.rename(slug, to=body.to)
-
-
-@routes.get("/{slug}/artifacts")
-def list_artifacts(
-    entries: EntriesOf,
-    slug: SlugOf,
-    folder: Annotated[
-        Literal["", "code", "artifacts"], Query(description="Only those in this folder.")
-    ] = "",
-) -> list[EntryFile]:
-    """List the files of an entry, other than its prompt and readme."""
-    files = entries.read(slug).files
-    return [each for each in files if not folder or each.path.startswith(f"{folder}/")]
 
 
 @routes.get("/{slug}/artifacts/{path:path}", response_class=Response, responses=file_responses())

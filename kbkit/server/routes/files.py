@@ -22,13 +22,7 @@ from kbkit.server.access import WRITE, Caller, WorkspaceOf
 from kbkit.server.parameters import Body
 from kbkit.server.responses import Expected, IfMatch, Page, answer, page
 from kbkit.server.routing import Routes
-from kbkit.server.uploads import (
-    REVISION,
-    ConditionsOf,
-    file_response,
-    file_responses,
-    revision_response,
-)
+from kbkit.server.uploads import ConditionsOf, RevisionOf, file_response, file_responses
 
 routes = Routes("/api/files", "files")
 trash = Routes("/api/trash", "trash")
@@ -145,20 +139,19 @@ def read_files_prompt(files: FilesOf, caller: Caller) -> str:
     return files.prompt()
 
 
-@routes.get("/revision", responses=REVISION)
+@routes.get("/revision")
 def read_files_revision(
     files: FilesOf,
     caller: Caller,
-    conditions: ConditionsOf,
     paths: Annotated[
         list[Annotated[str, StringConstraints(max_length=4_000)]] | None,
         Query(description="Paths to check on the server's disk too.", max_length=200),
     ] = None,
-) -> Response:
+) -> RevisionOf:
     """Return a revision that changes with files; cheap enough to poll."""
     for path in paths or ():
         _permit(path, caller)
-    return revision_response(files.revision(paths or ()), conditions)
+    return RevisionOf(revision=files.revision(paths or ()))
 
 
 @routes.post("/mkdir", WRITE)

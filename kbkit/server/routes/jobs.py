@@ -1,27 +1,35 @@
-"""Routes for jobs."""
+"""Routes for jobs, and for runs, checks and bundles of a workspace."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import anyio
 from anyio import to_thread
-from fastapi import Path, Query, Request, Response
+from fastapi import File, Form, Path, Query, Request, Response, UploadFile
 from fastapi.responses import StreamingResponse
+from pydantic import Field, WithJsonSchema
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.errors import NotFoundError
-from kbkit.models import Job
-from kbkit.server.access import WRITE, Caller, JobsOf
+from kbkit.models import BundleArchive, Health, Job, Restoration, Run
+from kbkit.models.files import BUILT_IN
+from kbkit.server.access import ADMIN, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.server.jobs import Jobs
-from kbkit.server.responses import Paged
-from kbkit.server.routing import Routes
+from kbkit.server.parameters import MAX, Cursor, KbName, KbsQuery, Limit, Options, offset_page
+from kbkit.server.responses import Paged, Wait
+from kbkit.server.routes.bases import SLUG
+from kbkit.server.routing import Routes, Work
+from kbkit.server.tasks import KEY, UPLOAD, bundle_of, store_uploads
+from kbkit.server.uploads import ConditionsOf, file_response, file_responses
 
 routes = Routes("/api/jobs", "jobs")
+maintenance = Routes("/api/knowledge", "maintenance")
 
 _POLL_SECONDS = 0.2
 _HEARTBEAT_SECONDS = 1.0
@@ -38,23 +46,9 @@ JobId = Annotated[str, Path(description="Id of the job.", max_length=64)]
 
 
 @routes.get("")
-def list_jobs(
-    jobs: JobsOf,
-    caller: Caller,
-    limit: Annotated[int, Query(ge=1, le=500, description="Maximum jobs.")] = 50,
-    cursor: Annotated[
-        str, Query(max_length=64, description="`next_cursor` of the previous page.")
-    ] = "",
-) -> Paged[Job]:
+def list_jobs(jobs: JobsOf, caller: Caller, limit: Limit, cursor: Cursor = "") -> Paged[Job]:
     """List jobs, newest first."""
-    visible = [job for job in jobs.list() if _may_see(caller, job)]
-    if cursor:
-        ids = [job.id for job in visible]
-        if cursor not in ids:
-            raise NotFoundError(f"cursor={cursor!r}: the job is gone; start without a cursor")
-        visible = visible[ids.index(cursor) + 1 :]
-    more = len(visible) > limit
-    return Paged(visible[:limit], visible[limit - 1].id if more else None)
+    return offset_page([job for job in jobs.list() if _may_see(caller, job)], limit, cursor)
 
 
 @routes.get("/{job_id}")
@@ -123,3 +117,104 @@ def _visible_job(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
     if not _may_see(caller, job):
         raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")
     return job
+
+
+ArchiveId = Annotated[str, Path(description="Id of a bundle.", min_length=1, max_length=64)]
+
+
+class Examination(Options):
+    """An examination."""
+
+    wait: Wait = True
+
+
+class NewBundle(Options):
+    """Contents of a bundle."""
+
+    kbs: Annotated[list[KbName], Field(max_length=MAX)] | None = None
+    """Names of knowledge bases; by default the token's, or all with files and entries."""
+    wait: Wait = True
+
+
+@maintenance.get("/runs")
+def list_runs(
+    workspace: WorkspaceOf, caller: Caller, limit: Limit, kb: KbsQuery = None, cursor: Cursor = ""
+) -> Paged[Run]:
+    """List when sources were read, with duration and outcome, newest first."""
+    names = caller.restrict(kb) if kb else caller.visible(workspace)
+    return offset_page(workspace.runs(names), limit, cursor)
+
+
+@maintenance.post("/doctor", ADMIN, work=Health)
+def examine_workspace(body: Examination, caller: Caller, work: Work) -> Response:
+    """Check the content of the workspace and list problems; repairs nothing."""
+    caller.require_all_kbs()
+    return work.start("doctor", {}, wait=body.wait)
+
+
+@maintenance.post("/bundles", ADMIN, work=BundleArchive)
+def make_bundle(body: NewBundle, workspace: WorkspaceOf, caller: Caller, work: Work) -> Response:
+    """Write knowledge bases into a bundle, a file that `restore` reads."""
+    names = caller.restrict(body.kbs)
+    if body.kbs is None and caller.kbs:
+        names = [name for name in caller.visible(workspace) if name not in BUILT_IN]
+    return work.start("bundle", {"kbs": names}, wait=body.wait)
+
+
+@maintenance.get("/bundles/{archive}", ADMIN, responses=file_responses())
+def fetch_bundle(
+    archive: ArchiveId, workspace: WorkspaceOf, caller: Caller, conditions: ConditionsOf
+) -> Response:
+    """Fetch a bundle; it is kept for a day."""
+    place = bundle_of(workspace, caller, archive)
+    return file_response(place.open("rb"), "bundle.zip", archive, conditions)
+
+
+@maintenance.post("/restore", ADMIN, work=Restoration)
+def restore_bundle(
+    *,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    work: Work,
+    bundle: Annotated[UploadFile, File(description="The bundle.")],
+    name: Annotated[
+        str,
+        WithJsonSchema(SLUG),
+        Form(description="New name of its only knowledge base; by default the old one."),
+    ] = "",
+    verify: Annotated[
+        str,
+        Form(
+            description="Public Ed25519 key (PEM) of the required signer, who is trusted.",
+            max_length=10_000,
+        ),
+    ] = "",
+    trust: Annotated[
+        bool,
+        Form(
+            description=(
+                "Whether its sources may be read, except those on the server's disk, and its "
+                "models may be used."
+            )
+        ),
+    ] = False,
+    wait: Annotated[bool, Form(description="Whether to wait some seconds for the result.")] = True,
+) -> Response:
+    """Restore a bundle, all or nothing; nothing is crawled or embedded."""
+    caller.require_all_kbs()
+    digest = hashlib.file_digest(bundle.file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+    def done() -> Response:
+        bundle.file.seek(0)
+        files: list[tuple[str, bytes | BinaryIO]] = [(UPLOAD, bundle.file)]
+        if verify:
+            files.append((KEY, verify.encode("utf-8", "replace")))
+        arguments = {
+            "uploads": store_uploads(workspace, files),
+            "name": name,
+            "verify": bool(verify),
+            "trust": trust,
+        }
+        return work.run("restore", arguments, wait=wait)
+
+    return work.once([digest, name, verify, trust, wait], done)

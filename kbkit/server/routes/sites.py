@@ -1,26 +1,32 @@
-"""Routes for exports, and for exported sites."""
+"""Routes for exported sites, and for the server itself: health, metrics, documentation."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import mimetypes
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import Path as PathParameter
 from fastapi import Request, Response
-from fastapi.responses import FileResponse, RedirectResponse
-from pydantic import StrictBool
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from jinja2 import Environment
+from pydantic import BaseModel, Field, StrictBool
 
-from kbkit.errors import ImpossibleError, NotFoundError
+from kbkit import __version__
+from kbkit.access import Scope
+from kbkit.errors import ImpossibleError, NotFoundError, WorkspaceError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SiteArchive
 from kbkit.models.files import ENTRIES, FILES
-from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf
+from kbkit.server.access import WRITE, Caller, JobsOf, Kb, SearchesOf, WorkspaceOf
 from kbkit.server.parameters import Options
-from kbkit.server.responses import Wait, base_url
+from kbkit.server.responses import MCP, METADATA, Wait, base_url, problem
 from kbkit.server.routing import Routes, Work
 from kbkit.server.tasks import archive_of
 from kbkit.server.uploads import ConditionsOf, file_response, file_responses
+from kbkit.workspace import rater_of
 
 exports = Routes("/api/knowledge/bases/{name}/exports", "sites")
 routes = Routes("", "sites", any_query=True, include_in_schema=False)
@@ -132,3 +138,142 @@ def _policy(place: str) -> str:
         f"blob:; manifest-src {place}; form-action {place}; base-uri 'none'; object-src 'none'; "
         "frame-ancestors 'none'"
     )
+
+
+server_routes = Routes("", "server", any_query=True)
+
+
+class ServerStatus(BaseModel):
+    """Status of a server."""
+
+    status: str = Field(description="`ok`.")
+    version: str = Field(description="Of kbkit.")
+
+
+class ResourceMetadata(BaseModel):
+    """Metadata of the protected resource (RFC 9728)."""
+
+    resource: str = Field(description="Address of the protected resource: MCP, or the server.")
+    resource_name: str
+    scopes_supported: list[str] = Field(description="Scopes of tokens.")
+    bearer_methods_supported: list[str] = Field(description="Places of a token.")
+
+
+class CallerInfo(BaseModel):
+    """The caller as the server knows them."""
+
+    name: str = Field(description="Name of their token; empty if none is needed.")
+    rater: str = Field(description="Default rater.")
+    scopes: list[Scope] = Field(description="Their permissions.")
+    kbs: list[str] = Field(description="Knowledge bases that they may use; empty for all.")
+
+
+@server_routes.get("/api/caller")
+def show_caller(caller: Caller, workspace: WorkspaceOf) -> CallerInfo:
+    """Return the caller and their permissions."""
+    return CallerInfo(
+        name=caller.name,
+        rater=caller.name or rater_of(workspace),
+        scopes=[scope for scope in Scope if scope in caller.scopes],
+        kbs=list(caller.kbs),
+    )
+
+
+@server_routes.get("/health", None)
+def read_health() -> ServerStatus:
+    """Report that the server runs, without checking anything."""
+    return ServerStatus(status="ok", version=__version__)
+
+
+@server_routes.get("/ready", None, model=ServerStatus)
+def read_readiness(
+    request: Request, workspace: WorkspaceOf, searches: SearchesOf
+) -> ServerStatus | Response:
+    """Report whether search has started and the server is not shutting down."""
+    waiting = ""  # the response is returned, since a raised error would be logged
+    if request.app.state.closing.is_set():
+        waiting = "the server is shutting down"
+    elif not searches.is_ready:
+        waiting = "the search processes are starting; ask again in a moment"
+    if waiting:
+        return problem(waiting, 503, WorkspaceError)
+    len(workspace)
+    return ServerStatus(status="ok", version=__version__)
+
+
+@server_routes.get(
+    "/metrics",
+    responses={
+        200: {
+            "description": "Figures in Prometheus' format",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }
+    },
+    response_class=Response,
+)
+def read_metrics(request: Request, jobs: JobsOf) -> Response:
+    """Return metrics: requests by route and status, times, jobs by state."""
+    return Response(
+        request.app.state.metrics.text(jobs), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
+
+
+@server_routes.get(METADATA + MCP, None, operation_id="resource_metadata_mcp")
+@server_routes.get(METADATA, None, operation_id="resource_metadata")
+def resource_metadata(request: Request) -> ResourceMetadata:
+    """Return the scopes, and that tokens go into a header (RFC 9728).
+
+    `kbkit token create` makes tokens; there is no authorization server.
+    """
+    return ResourceMetadata(
+        resource=base_url(request.scope, request.app.state.settings)
+        + request.url.path.removeprefix(METADATA),
+        resource_name="kbkit",
+        scopes_supported=[scope.value for scope in Scope],
+        bearer_methods_supported=["header"],
+    )
+
+
+_STYLE = """
+:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem;
+overflow-wrap:anywhere}
+summary{cursor:pointer}pre{overflow:auto}
+"""
+_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_STYLE_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Content security policy: only the page's own style."""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>kbkit: routes</title><style>{{ style | safe }}</style></head><body>
+<h1>kbkit {{ document.info.version }}</h1>
+<p>{{ document.info.summary }} For programs, the same is <a href="/openapi.json">openapi.json</a>.
+Where a token is needed, send it as <code>Authorization: Bearer TOKEN</code>.
+The <a href="#schemas">schemas</a> follow the routes.</p>
+{% for path, operations in document.paths.items() %}
+{% for method, operation in operations.items() %}
+<details><summary><b>{{ method | upper }}</b> <code>{{ path }}</code>
+{{ operation.description }}</summary>
+{% set answer = operation.responses["200"] or operation.responses["201"] %}
+{% for part in (operation.parameters, operation.requestBody, answer) if part %}
+<pre>{{ part | tojson(2) }}</pre>{% endfor %}</details>
+{% endfor %}{% endfor %}
+<h2 id="schemas">Schemas</h2>
+{% for name, schema in document.components.schemas | dictsort %}
+<details><summary>{{ name }}</summary><pre>{{ schema | tojson(2) }}</pre></details>
+{% endfor %}
+</body></html>
+"""
+
+
+@server_routes.get("/", None, include_in_schema=False)  # browsers get a page
+@server_routes.get("/docs", None, include_in_schema=False)
+def read_docs(request: Request) -> Response:
+    """Return a page of all routes, which loads nothing else."""
+    page = Environment(autoescape=True).from_string(_PAGE)
+    text = page.render(document=request.app.openapi(), style=_STYLE)
+    return HTMLResponse(text, headers={"Content-Security-Policy": _STYLE_POLICY})
