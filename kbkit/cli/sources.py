@@ -117,21 +117,18 @@ class SourceOptions:
         ]
         if self.mirror is not None:
             specs.append({"type": "mirror", "path": self.mirror, "base_url": self.base_url})
-        takers = _fields()
+        options = _options_by_type()
         for option in fields(self):
             value = getattr(self, option.name)
-            if option.name in (*_KINDS, "mirror", "base_url") or value in (
-                None,
-                [],
-                option.default,
-            ):
+            is_place = option.name in (*_KINDS, "mirror", "base_url")
+            if is_place or value in (None, [], option.default):
                 continue
             name = "tags" if option.name == "tag" else option.name
-            takes_it = [spec for spec in specs if name in takers[spec["type"]]]
-            for spec in takes_it:
+            takers = [spec for spec in specs if name in options[spec["type"]]]
+            for spec in takers:
                 spec[name] = value
-            if not takes_it:
-                *others, last = (f"--{kind}" for kind, names in takers.items() if name in names)
+            if not takers:
+                *others, last = (f"--{kind}" for kind, names in options.items() if name in names)
                 kinds = f"{', '.join(others)} or {last}" if others else last
                 shown = _OPTIONS.get(name, option.name.replace("_", "-"))
                 raise typer.BadParameter(f"--{shown} goes with {kinds}")
@@ -146,18 +143,17 @@ _OPTIONS = {"sitemap": "no-sitemap", "document_type": "type"}  # with other name
 def _place(kind: str, place: str) -> str:
     if kind == "package":
         return "name"
-    return (
-        "url" if kind in ("crawl", "page") or (kind == "openapi" and _WEB.match(place)) else "path"
-    )
+    is_address = kind in ("crawl", "page") or (kind == "openapi" and _WEB.match(place))
+    return "url" if is_address else "path"
 
 
-def _fields() -> dict[str, Collection[str]]:
+def _options_by_type() -> dict[str, Collection[str]]:
     """Return the options of each type of source."""
     from kbkit.recipes import AnySource
 
     models = get_args(get_args(AnySource)[0])
     kinds = {str(model.model_fields["type"].default): model.model_fields for model in models}
-    return {kind: fields for kind, fields in kinds.items() if kind != "plugin"}
+    return {kind: names for kind, names in kinds.items() if kind != "plugin"}
 
 
 sources = typer.Typer(help="Manage the sources of a knowledge base.", no_args_is_help=True)

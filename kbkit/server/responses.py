@@ -162,12 +162,7 @@ COMMON_RESPONSES = error_responses(400, 401, 403, 408, 409, 413, 429) | {
 
 
 def documented(
-    kind: Any = None,
-    status: int = 200,
-    *,
-    many: bool = False,
-    refusals: Sequence[int] = (),
-    description: str = "",
+    kind: Any = None, status: int = 200, *, many: bool = False, description: str = ""
 ) -> dict[int | str, dict[str, Any]]:
     """Document the responses of a route (its ``responses=``)."""
     response: dict[str, Any] = {"description": description or "Done"}
@@ -178,7 +173,7 @@ def documented(
         response["headers"] = {
             "ETag": {"schema": {"type": "string"}, "description": "Its version."}
         }
-    return {status: response, **error_responses(*refusals)}
+    return {status: response}
 
 
 Wait = Annotated[StrictBool, Field(description="Whether to wait some seconds for the result.")]

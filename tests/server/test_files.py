@@ -58,7 +58,7 @@ def test_file_ranges(served):
 
 def test_file_as_bytes_and_as_json(served):
     assert served.get("/api/files/bin.dat").content == b"\xff\xfe\x00"
-    info = served.get("/api/files/notes/a.md", headers={"Accept": "application/json"})
+    info = served.get("/api/files/notes/a.md", params={"as": "info"})
     assert info.json()["size"] == 10
     assert info.headers["etag"] == served.get("/api/files/notes/a.md").headers["etag"]
     assert served.get("/api/files/notes", params={"as": "info"}).json()["kind"] == "folder"

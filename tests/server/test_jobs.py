@@ -106,7 +106,7 @@ def test_jobs_are_listed_by_pages_and_cancelled(client, go):
         assert [job["state"] for job in events(client, f"{place}/events")][-1] == "cancelled"
     for path in ("/api/jobs/nothing", "/api/jobs/nothing/events", "/api/jobs?cursor=nothing"):
         assert client.get(path).json()["error"] == "NotFoundError"
-    assert client.get("/api/jobs?limit=0").status_code == 422
+    assert client.get("/api/jobs?limit=0").status_code == 400
 
 
 def test_repeated_idempotency_key_repeats_the_answer(client):

@@ -279,7 +279,7 @@ SeveralTags = Annotated[list[str] | None, Query(description=_CONDITION, max_leng
 
 
 @dataclass(frozen=True)
-class Conditions:
+class DocumentConditions:
     """Conditions on listed documents."""
 
     document_type: Types = None
@@ -324,7 +324,7 @@ def list_documents(
     kb: KbQuery,
     workspace: WorkspaceOf,
     caller: Caller,
-    conditions: Annotated[Conditions, Depends()],
+    conditions: Annotated[DocumentConditions, Depends()],
     content: Annotated[bool, Query(description="Whether to include their text.")] = False,
     limit: Limit,
     cursor: Cursor = "",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import Body as AnyBody
-from fastapi import Depends, Header, Path, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 from pydantic import Field, StringConstraints
 
 from kbkit.errors import IsFolderError, NotTextError
@@ -184,17 +184,16 @@ def read_file(
     conditions: ConditionsOf,
     path: PathOf,
     form: Annotated[
-        Form | None,
+        Form,
         Query(
             alias="as",
             description=(
                 "`raw`: its bytes; `info`: size, times and version; `numbered`: its text with "
                 "numbered lines, or the tree of a folder; `links` and `backlinks`: files that it "
-                "links to, and that link to it. By default `raw`, or `info` if `Accept` starts "
-                "with `application/json`."
+                "links to, and that link to it."
             ),
         ),
-    ] = None,
+    ] = Form.RAW,
     lines: Annotated[
         list[int] | None,
         Query(
@@ -202,15 +201,12 @@ def read_file(
             json_schema_extra={"minItems": 2, "maxItems": 2},
         ),
     ] = None,
-    accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """Read a file or facts about it. Browsers download it and never run it.
 
     Read a file with the name of a route, such as `tree`, at `/api/files/./tree`.
     """
     _permit(path, caller)
-    if form is None:
-        form = Form.INFO if accept.startswith("application/json") else Form.RAW
     if form is Form.INFO:
         return answer(files.info(path))
     if form is Form.NUMBERED:
