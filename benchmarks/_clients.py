@@ -147,7 +147,7 @@ class Client:
             return "POST", "/api/entries/under-load/rate", {"score": 4, "rater": rater}, rater
         if kind == "rate a chunk" and hit:
             body = {"score": 3, "query": question, "rater": f"client-{name}"}
-            path = f"/api/knowledge/bases/{self.kb}/targets/{hit['chunk_id']}/ratings"
+            path = f"/api/knowledge/chunks/{hit['chunk_id']}/rate?kb={self.kb}"
             return "POST", path, body, f"client-{name}"
         return "POST", "/api/knowledge/search", {"query": question, "kb": self.kb}, None
 

@@ -79,6 +79,7 @@ BODIES = [
     ("documents", NEW | {"metadata": {HALF: HALF}}),
     ("documents", NEW | {"kb": HALF}),
     ("bases", {"name": "new", "description": HALF}),
+    ("import/openapi", {"kb": "tea", "description": OPENAPI}),
     ("search", {"query": HALF}),
     ("graph/entities", {"name": HALF, "description": HALF}),
 ]

@@ -22,7 +22,7 @@ from kbkit.access import Access, Tokens
 from kbkit.server.jobs import Jobs
 from kbkit.server.middleware import CHECK_TEXTS, Metrics, Middleware
 from kbkit.server.responses import COMMON_RESPONSES, ProblemDetails, add_handlers
-from kbkit.server.routes import bases, chunks, entries, files, graph, sites, sources
+from kbkit.server.routes import bases, chunks, entries, files, graph, imports, sites, sources
 from kbkit.server.routes import jobs as of_jobs
 from kbkit.server.routes import searches as of_searches
 from kbkit.server.settings import ServerSettings
@@ -39,6 +39,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         chunks.rating_routes,
         of_searches.measure_routes,
         sites.exports,
+        imports.routes,
         sources.routes,
         chunks.annotation_routes,
         files.routes,

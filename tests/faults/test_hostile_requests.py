@@ -392,13 +392,11 @@ def test_zip_bomb(served):
         "[::ffff:127.0.0.1]",
     ],
 )
-@pytest.mark.parametrize("kind", ["page", "openapi"])
+@pytest.mark.parametrize("kind", ["url", "openapi"])
 def test_imports_reach_no_internal_service(served, inside, where, kind):
     port, requested_paths = inside
-    source = {"type": kind, "url": f"http://{where}:{port}/secret"}
-    body = json.dumps({"sources": [source]}).encode()
-    answer = post(served, "bases/drinks/ingest", body, most=60)
-    assert b"allow_private permits" in answer.body
+    body = json.dumps({"kb": "drinks", "url": f"http://{where}:{port}/secret"}).encode()
+    refused(served, post(served, f"import/{kind}", body, most=60))
     assert not requested_paths
 
 
@@ -418,12 +416,8 @@ def test_imports_reach_no_internal_service(served, inside, where, kind):
     ],
 )
 def test_imports_of_invalid_addresses(served, url):
-    body = json.dumps({"sources": [{"type": "page", "url": url}]}).encode()
-    answer = post(served, "bases/drinks/ingest", body, most=60)
-    if answer.status == 200:
-        assert b'"new":0,' in answer.body
-    else:
-        refused(served, answer)
+    body = json.dumps({"kb": "drinks", "url": url}).encode()
+    refused(served, post(served, "import/url", body, most=60))
 
 
 def test_slow_senders_block_nobody(served):

@@ -122,7 +122,7 @@ def test_artifact_ranges(served):
     assert len(served.get(path).content) == 140_000
     part = served.get(path, headers={"Range": "bytes=139998-"})
     assert (part.content, part.headers["content-length"]) == (b"ab", "2")
-    files = served.get("/api/entries/logs").json()["files"]
+    files = served.get("/api/entries/logs/artifacts").json()["data"]
     assert {"path": "code/x.html", "size": 18} in files
 
 

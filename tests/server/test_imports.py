@@ -14,7 +14,6 @@ from kbkit.server.app import application
 from tests.server.requests import bearer, problem
 
 AT = "/api/knowledge"
-INGEST = f"{AT}/bases/tea/ingest"
 PRIVATE = """
 127.0.0.1 localhost 2130706433 0x7f.1 [::1] [::ffff:7f00:1] 10.0.0.1 0.0.0.0 169.254.169.254
 [fe80::1] 100.100.100.200
@@ -39,10 +38,9 @@ def client(workspace):
         yield client
 
 
-def upload(client, *files, headers=None, **form):
+def upload(client, *files, **form):
     sent = [("files", file) for file in files]
-    data = {"kb": "tea", **form}
-    return client.post(f"{AT}/import/file", data=data, files=sent, headers=headers)
+    return client.post(f"{AT}/import/file", data={"kb": "tea", **form}, files=sent)
 
 
 @pytest.fixture(scope="module")
@@ -56,21 +54,21 @@ def web(tmp_path_factory):
 
 
 def test_imported_page_is_searchable(client, web):
-    source = {"type": "page", "url": f"{web}/mate.html", "tags": ["green"], "allow_private": True}
-    imported = client.post(INGEST, json={"sources": [source]})
+    body = {"kb": "tea", "url": f"{web}/mate.html", "tags": ["green"], "allow_private": True}
+    imported = client.post(f"{AT}/import/url", json=body)
     assert imported.status_code == 200
     (document,) = imported.json()["documents"]
     assert (document["title"], document["tags"]) == ("Mate", ["green"])
     assert imported.json()["chunks"] == document["chunks"] == 1
     found = client.post(f"{AT}/search", json={"query": "mate", "kb": "tea"}).json()["hits"]
     assert found[0]["document_id"] == document["id"]
-    missing = client.post(INGEST, json={"sources": [{**source, "url": f"{web}/none.html"}]})
-    assert "404" in missing.json()["report"]["failed"][0]["reason"]
+    missing = client.post(f"{AT}/import/url", json={**body, "url": f"{web}/none.html"})
+    problem(missing, 409, "SourceError", "404")
 
 
 def test_crawl_is_a_job(client, web):
-    source = {"type": "crawl", "url": f"{web}/", "allow_private": True}
-    begun = client.post(INGEST, json={"sources": [source], "wait": False})
+    body = {"kb": "tea", "url": f"{web}/", "crawl": True, "allow_private": True}
+    begun = client.post(f"{AT}/import/url", json=body)
     assert begun.status_code == 202
     job = client.get(begun.headers["location"], params={"wait": 20}).json()
     assert (job["state"], job["kbs"]) == ("done", ["tea"])
@@ -78,24 +76,22 @@ def test_crawl_is_a_job(client, web):
 
 
 def test_import_with_an_idempotency_key_runs_once(client):
-    source = json.dumps({"type": "openapi", "path": "once.json"})
-    files = [("once.json", json.dumps(API).encode())]
+    body = {"kb": "tea", "description": API, "name": "once"}
     key = {"Idempotency-Key": "one"}
-    first = upload(client, *files, headers=key, source=source)
+    first = client.post(f"{AT}/import/openapi", json=body, headers=key)
     assert {one["uri"] for one in first.json()["documents"]} == {
         "once.json",
         "once.json#/paths/~1brew/get",
     }
-    again = upload(client, *files, headers=key, source=source)
+    again = client.post(f"{AT}/import/openapi", json=body, headers=key)
     assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
-    other = upload(client, *files, headers=key, source=source, strict="false")
+    other = client.post(f"{AT}/import/openapi", json={**body, "name": "other"}, headers=key)
     problem(other, 409, "ReusedKeyError", "another request")
 
 
 def test_uploads_are_read_and_deleted(client, workspace):
     files = ("docs/a.md", b"# Alpha\n\nAlpha."), ("b.md", b"# Beta\n\nBeta.")
-    source = json.dumps({"type": "files", "path": "", "tags": ["x", "y"]})
-    documents = upload(client, *files, source=source).json()["documents"]
+    documents = upload(client, *files, tags=["x", "y"]).json()["documents"]
     tags = {document["uri"]: document["tags"] for document in documents}
     assert tags == {"docs/a.md": ["x", "y"], "b.md": ["x", "y"]}
     assert not [*workspace.path.glob("uploads/*")]
@@ -124,8 +120,7 @@ def test_unreadable_uploads_are_refused(client):
         problem(upload(client, (name, data)), 409, "SourceError", name)
     answered = upload(client, ("a.md", b"# A"), ("a.md", b"# B"))
     problem(answered, 409, "ImpossibleError", "the same name")
-    source = json.dumps({"type": "openapi", "path": "openapi.yaml"})
-    empty = upload(client, ("openapi.yaml", b"hello"), source=source)
+    empty = client.post(f"{AT}/import/openapi", json={"kb": "tea", "description": "hello"})
     problem(empty, 409, "SourceError", "no OpenAPI description")
 
 
@@ -186,19 +181,22 @@ def test_source_has_an_address_and_a_version(workspace, client, web, tokens):
 
 @pytest.mark.parametrize("host", PRIVATE.split())
 def test_private_addresses_are_refused_before_anything_connects(client, host):
+    before = client.get("/api/jobs").json()["data"]
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://{host}:{listening.getsockname()[1]}/latest"
-        for kind in ("page", "crawl", "openapi"):
-            body = {"sources": [{"type": kind, "url": url}]}
-            assert "which is refused" in client.post(INGEST, json=body).text
+        for path, more in (("url", {}), ("url", {"crawl": True}), ("openapi", {})):
+            body = {"kb": "tea", "url": url, **more}
+            refused = client.post(f"{AT}/import/{path}", json=body)
+            problem(refused, 403, "ForbiddenAddressError", "which is refused")
         assert select.select([listening], [], [], 0)[0] == []
+    assert client.get("/api/jobs").json()["data"] == before
 
 
 def test_private_addresses_and_code_of_the_server_are_for_admins(client, web, tokens):
     headers = bearer(tokens.create("writer", scope="write").token)
     url = f"{web}/mate.html"
-    page = {"sources": [{"type": "page", "url": url}]}
-    assert "allow_private permits" in client.post(INGEST, json=page, headers=headers).text
+    refused = client.post(f"{AT}/import/url", json={"kb": "tea", "url": url}, headers=headers)
+    problem(refused, 403, "ForbiddenAddressError", "allow_private permits")
     for body in (
         {"sources": [{"type": "page", "url": url, "allow_private": True}]},
         {"sources": [{"type": "package", "name": "json"}]},

@@ -116,6 +116,9 @@ FOUND = [
     (409, "POST", "bases/drinks/refresh", {}),
     (409, "POST", "bases/drinks/improve", {"embedding": ""}),
     (403, "POST", "bases/drinks/ingest", {"sources": [{"type": "files", "path": "x"}]}),
+    (409, "POST", "import/url", {"kb": "drinks", "url": "https://x.org/", "limit": 1}),
+    (403, "POST", "import/url", {"kb": "drinks", "url": "http://0?"}),
+    (409, "POST", "import/openapi", {"kb": "drinks"}),
     (409, "POST", "bases/drinks/ingest", {"sources": [PRIVATE]}),
     (409, "POST", "bases/drinks/sources", {"sources": [PRIVATE]}),
     (409, "POST", "bases/drinks/evaluate", {}),
@@ -147,7 +150,7 @@ def test_requests_that_schemathesis_found(tmp_path):
             for status, method, path, body in FOUND:
                 answer = httpx.request(method, f"{at}/{path}", json=body, timeout=30)
                 assert answer.status_code == status, (path, body, answer.text)
-            rated = httpx.post(f"{at}/bases/drinks/targets/{chunk}/ratings", json={"score": 4.0})
+            rated = httpx.post(f"{at}/chunks/{chunk}/rate", json={"score": 4.0})
             assert (rated.status_code, rated.json()["score"]) == (201, 4)
             json_type = {"Content-Type": "application/json"}
             for path in ("learn", "skills"):

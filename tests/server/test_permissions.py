@@ -43,6 +43,8 @@ admin  id       GET    /api/knowledge/bundles/{archive}
 admin  all      POST   /api/knowledge/restore
 read   kb       GET    /api/knowledge/bases/{name}/spec
 admin  kb       PUT    /api/knowledge/bases/{name}/spec
+write  kb       POST   /api/knowledge/import/url
+write  kb       POST   /api/knowledge/import/openapi
 write  kb       POST   /api/knowledge/import/file
 write  kb       POST   /api/knowledge/bases/{name}/ingest
 write  kb       POST   /api/knowledge/bases/{name}/refresh
@@ -55,6 +57,7 @@ write  kb       DELETE /api/knowledge/bases/{name}/sources/{source}
 read   id       GET    /api/knowledge/chunks/{chunk}
 read   id       POST   /api/knowledge/chunks/{chunk}/similar
 read   id       GET    /api/knowledge/chunks/{chunk}/related
+write  id       POST   /api/knowledge/chunks/{chunk}/rate
 read   kb       GET    /api/knowledge/bases/{name}/chunks
 read   kb       GET    /api/knowledge/bases/{name}/ratings
 write  kb       DELETE /api/knowledge/bases/{name}/ratings/{rating}
@@ -87,6 +90,7 @@ write  entries  PUT    /api/entries/{slug}
 write  entries  DELETE /api/entries/{slug}
 write  entries  POST   /api/entries/{slug}/rate
 write  entries  POST   /api/entries/{slug}/rename
+read   entries  GET    /api/entries/{slug}/artifacts
 read   entries  GET    /api/entries/{slug}/artifacts/{path}
 read   files    GET    /api/trash/files
 write  files    POST   /api/trash/files
@@ -307,9 +311,12 @@ class Served:
             "POST /api/knowledge/bundles": {"kbs": [name]},
             "PATCH /api/knowledge/bases/{name}": {"description": "Changed"},
             "POST /api/knowledge/trash/{name}/undelete": {},
+            "POST /api/knowledge/chunks/{chunk}/rate": {"score": 1},
             "POST /api/knowledge/bases/{name}/targets/{target}/ratings": {"score": 1},
             "PUT /api/knowledge/bases/{name}/spec": {"spec": {}},
             "POST /api/knowledge/bases/{name}/exports": {"build": False},
+            "POST /api/knowledge/import/url": {"kb": name, "url": "http://tea:port/"},
+            "POST /api/knowledge/import/openapi": {"kb": name, "description": {}},
             "POST /api/knowledge/bases/{name}/sources": {
                 "sources": [{"type": "page", "url": "http://127.0.0.1:9/"}]
             },

@@ -150,7 +150,7 @@ def site(tmp_path):
 def test_killed_server_keeps_answered_writes_and_the_next_resumes(folder, site):
     address, halted, go = site
     answered, enough = [], threading.Event()
-    source = {"type": "crawl", "limit": 12, "allow_private": True, "url": address}
+    crawl = {"kb": "drinks", "crawl": True, "limit": 12, "allow_private": True, "url": address}
 
     def write(url, worker):
         with httpx.Client(base_url=url, timeout=60) as client:
@@ -166,9 +166,9 @@ def test_killed_server_keeps_answered_writes_and_the_next_resumes(folder, site):
 
     def begin(url):
         headers = {"Idempotency-Key": "once"}
-        body = {"sources": [source], "wait": False}
-        path = f"{url}/api/knowledge/bases/drinks/ingest"
-        return httpx.post(path, json=body, headers=headers, timeout=60)
+        return httpx.post(
+            f"{url}/api/knowledge/import/url", json=crawl, headers=headers, timeout=60
+        )
 
     with served(folder) as (process, url):
         begun = begin(url)

@@ -183,6 +183,12 @@ class TargetRatings(Body):
     """Oldest first."""
 
 
+@rating_routes.post("/chunks/{chunk}/rate", WRITE, status=201)
+def rate_chunk(chunk: ChunkId, kb: Holder, body: NewRating, caller: Caller) -> Rating:
+    """Rate a chunk; the last rating of a rater counts."""
+    return rate_target(kb, chunk, body, caller)
+
+
 @rating_routes.get("/bases/{name}/ratings")
 def list_ratings(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Rating]:
     """List the ratings of chunks and documents, oldest first."""

@@ -15,7 +15,15 @@ from fastapi import Depends, Path, Query, Response
 
 from kbkit.entries.entries import Entries
 from kbkit.errors import EntryFormatError, ImpossibleError
-from kbkit.models import Context, DeletedFile, Entry, EntryInfo, EntryStatus, EntrySyncReport
+from kbkit.models import (
+    Context,
+    DeletedFile,
+    Entry,
+    EntryFile,
+    EntryInfo,
+    EntryStatus,
+    EntrySyncReport,
+)
 from kbkit.models.files import ENTRIES
 from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.server.bodies import EntryChange, EntryList, NewEntry, NewSlug, NewVote, Task, TaskQuery
@@ -188,6 +196,12 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
 def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Entry:
     """Rename an entry; id, votes and relations stay."""
     return entries.rename(slug, to=body.to)
+
+
+@routes.get("/{slug}/artifacts")
+def list_artifacts(entries: EntriesOf, slug: SlugOf) -> tuple[EntryFile, ...]:
+    """List the files of an entry, other than its prompt and readme."""
+    return entries.read(slug).files
 
 
 @routes.get("/{slug}/artifacts/{path:path}", response_class=Response, responses=file_responses())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import File, Form, Path, Query, Response, UploadFile
+from fastapi import Path, Query, Response
 from pydantic import Field, GetJsonSchemaHandler, StrictBool, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -16,21 +14,16 @@ from pydantic_core import CoreSchema
 from kbkit.access import Caller as AccessCaller
 from kbkit.access import Scope
 from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
-from kbkit.files.paths import joined, parts_of
 from kbkit.models import ImportReport, Improvement, SourceInfo
-from kbkit.models.values import valid_values
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
-from kbkit.server.access import ADMIN, WRITE, Caller, Kb, WorkspaceOf, base_of
+from kbkit.server.access import ADMIN, WRITE, Caller, Kb
 from kbkit.server.parameters import MAX, Body, Cursor, Limit, Options, offset_page
 from kbkit.server.responses import IfMatch, Paged, Wait, answer
 from kbkit.server.routing import Routes, Work
-from kbkit.server.tasks import store_uploads
 
 routes = Routes("/api/knowledge", "sources")
 
 _OF_WEB = ("crawl", "page", "openapi")
-_ON_DISK = ("files", "mirror", "jsonl", "parquet", "openapi")
-_MAX_FILES = 1_000
 
 SourceName = Annotated[
     str, Path(description="Id of a source, or its place.", min_length=1, max_length=4_000)
@@ -136,75 +129,6 @@ def ingest_sources(kb: Kb, body: Ingest, caller: Caller, work: Work) -> Response
     arguments = {**values, "kb": kb.name, "sources": sources}
     del arguments["wait"]
     return work.start("import", arguments, wait=body.wait, key=values)
-
-
-@routes.post("/import/file", WRITE, work=ImportReport)
-def import_files(
-    *,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    work: Work,
-    files: Annotated[
-        list[UploadFile],
-        File(description="Files; a name may be a path.", min_length=1, max_length=_MAX_FILES),
-    ],
-    kb: Annotated[str, Form(description="Name of a knowledge base.", min_length=1, max_length=200)],
-    source: Annotated[
-        str,
-        Form(
-            description="How to read them: a source of a recipe as JSON (files, mirror, jsonl, "
-            "parquet or openapi), with the path of one of them or of a folder, and options such as "
-            "tags. By default files.",
-            max_length=100_000,
-        ),
-    ] = "",
-    strict: Annotated[bool, Form(description="Whether reading nothing is an error.")] = True,
-    wait: Annotated[bool, Form(description="Whether to wait some seconds for the result.")] = True,
-) -> Response:
-    """Import uploaded files; searchable at once."""
-    base_of(workspace, caller, kb)
-    sent = [(_path(file.filename or ""), file.file.read()) for file in files]
-    if len({path for path, _ in sent}) < len(sent):
-        raise ImpossibleError("files: two have the same name; rename one")
-    values: dict[str, Any] = {"type": "files", "path": "**"}
-    if source:
-        values = _json_source(source)
-        if values.get("type") not in _ON_DISK:
-            raise ImpossibleError(f"source: its type must be one of {', '.join(_ON_DISK)}")
-        values["path"] = joined(parts_of(str(values.get("path", "")))) or "."
-    try:
-        read = parse_source(values).model_dump(mode="json")
-    except ConfigError as error:  # the request was valid by its schema
-        raise ImpossibleError(f"source: {error}") from None
-    digests = [[path, hashlib.sha256(data).hexdigest()] for path, data in sent]
-
-    def done() -> Response:
-        arguments = {
-            "kb": kb,
-            "sources": [read],
-            "uploads": store_uploads(workspace, sent),
-            "strict": strict,
-        }
-        return work.run("import", arguments, wait=wait)
-
-    return work.once([kb, read, digests, strict, wait], done)
-
-
-def _json_source(text: str) -> dict[str, Any]:
-    try:
-        values = valid_values(json.loads(text))
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        raise ImpossibleError("source: is no JSON object")
-    return values
-
-
-def _path(name: str) -> str:
-    path = joined(parts_of(name))
-    if not path:
-        raise ConfigError("files: one has no name")
-    return path
 
 
 @routes.post("/bases/{name}/refresh", WRITE, work=ImportReport)
