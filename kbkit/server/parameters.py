@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from fastapi import Depends, Path, Query
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 
 from kbkit.client.declared import write_cursor
 from kbkit.errors import ConfigError, NotFoundError
@@ -77,6 +77,10 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
     return Depends(read)
 
 
+FormBoolean = Annotated[
+    StrictBool, BeforeValidator(lambda value: {"true": True, "false": False}.get(value, value))
+]
+"""A boolean in a form."""
 Limit = Annotated[int, integer("limit", "Page size.", 1, MAX, 100)]
 FewLimit = Annotated[int, integer("limit", "Maximum results.", 1, MAX, 10)]
 

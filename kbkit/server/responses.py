@@ -344,7 +344,7 @@ def add_handlers(app: FastAPI) -> None:
             detail = f"{request.url.path}: no such address; /docs lists all"
         elif error.status_code == 405:
             detail = f"{request.url.path}: does not take {request.method}; see /docs"
-            path = getattr(request.scope.get("route"), "path", "")
+            path = getattr(request.scope.get("route"), "path_format", "")
             if taken := request.app.openapi()["paths"].get(path):
                 headers["Allow"] = ", ".join(sorted(map(str.upper, taken)))
         return problem(detail, error.status_code, headers=headers)

@@ -273,6 +273,10 @@ class NewExpansion(Options):
 
 _CONDITION = "Condition: see the filters of a search."
 Condition = Annotated[str | None, Query(description=_CONDITION)]
+Moment = Annotated[
+    Condition,
+    WithJsonSchema({"anyOf": [{"type": "string", "format": f} for f in ("date-time", "date")]}),
+]
 Types = Annotated[list[DocumentType] | None, Query(description=_CONDITION)]
 States = Annotated[list[DocumentState] | None, Query(description=_CONDITION)]
 SeveralTags = Annotated[list[str] | None, Query(description=_CONDITION, max_length=100)]
@@ -287,8 +291,8 @@ class DocumentConditions:
     source: Condition = None
     path: Condition = None
     version: Condition = None
-    after: Condition = None
-    before: Condition = None
+    after: Moment = None
+    before: Moment = None
     state: States = None
 
 

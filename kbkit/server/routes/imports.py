@@ -20,7 +20,7 @@ from kbkit.models.values import valid_values
 from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
 from kbkit.recipes.base import HttpUrl
 from kbkit.server.access import WRITE, Caller, WorkspaceOf, base_of
-from kbkit.server.parameters import MAX, Body, KbName
+from kbkit.server.parameters import MAX, Body, FormBoolean, KbName
 from kbkit.server.responses import Wait
 from kbkit.server.routes.sources import check_source
 from kbkit.server.routing import Routes, Work
@@ -145,8 +145,10 @@ def import_files(
             max_length=100_000,
         ),
     ] = "",
-    strict: Annotated[bool, Form(description="Whether reading nothing is an error.")] = True,
-    wait: Annotated[bool, Form(description="Whether to wait some seconds for the result.")] = True,
+    strict: Annotated[FormBoolean, Form(description="Whether reading nothing is an error.")] = True,
+    wait: Annotated[
+        FormBoolean, Form(description="Whether to wait some seconds for the result.")
+    ] = True,
 ) -> Response:
     """Import uploaded files; searchable at once."""
     base_of(workspace, caller, kb)

@@ -21,7 +21,16 @@ from kbkit.models import BundleArchive, Health, Job, Restoration, Run
 from kbkit.models.files import BUILT_IN
 from kbkit.server.access import ADMIN, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.server.jobs import Jobs
-from kbkit.server.parameters import MAX, Cursor, KbName, KbsQuery, Limit, Options, offset_page
+from kbkit.server.parameters import (
+    MAX,
+    Cursor,
+    FormBoolean,
+    KbName,
+    KbsQuery,
+    Limit,
+    Options,
+    offset_page,
+)
 from kbkit.server.responses import Paged, Wait
 from kbkit.server.routes.bases import SLUG
 from kbkit.server.routing import Routes, Work
@@ -190,7 +199,7 @@ def restore_bundle(
         ),
     ] = "",
     trust: Annotated[
-        bool,
+        FormBoolean,
         Form(
             description=(
                 "Whether its sources may be read, except those on the server's disk, and its "
@@ -198,7 +207,9 @@ def restore_bundle(
             )
         ),
     ] = False,
-    wait: Annotated[bool, Form(description="Whether to wait some seconds for the result.")] = True,
+    wait: Annotated[
+        FormBoolean, Form(description="Whether to wait some seconds for the result.")
+    ] = True,
 ) -> Response:
     """Restore a bundle, all or nothing; nothing is crawled or embedded."""
     caller.require_all_kbs()
