@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "kbkit"
-BUDGET = {"modules": 345, "code": 74_320, "docstrings": 9_060}
+BUDGET = {"modules": 341, "code": 73_980, "docstrings": 9_050}
 """Lower these when the package has shrunk."""
 _NO_CODE = {
     tokenize.COMMENT,
