@@ -72,7 +72,9 @@ def test_operation_names_suit_generated_clients(tmp_path):
 @pytest.mark.slow
 def test_body_without_required_fields_is_optional(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
-        workspace.create("a")
+        kb = workspace.create("a")
+        kb.add("Tea", "Steep tea.")
+        chunk = next(iter(kb.chunks)).id
         app = application(workspace)
         paths, shapes = app.openapi()["paths"], app.openapi()["components"]["schemas"]
         found = []
@@ -88,7 +90,7 @@ def test_body_without_required_fields_is_optional(tmp_path):
                 without = client.post(path)  # there is no {name}: nothing is done
                 assert without.status_code in ((404,) if "{" in path else (200, 404)), without.text
                 null = {"content": "null", "headers": {"Content-Type": "application/json"}}
-                named = path.replace("{name}", "a")
+                named = path.replace("{name}", "a").replace("{chunk}", chunk)
                 assert client.post(named, **null).status_code == 422, path
     names = "refresh improve annotate exports expansions undelete doctor bundles"
     assert {path.rpartition("/")[2] for path, _ in found} >= set(names.split())
